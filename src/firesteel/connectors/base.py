@@ -1,0 +1,203 @@
+"""The connector interface: what a source and a sink must offer the engine.
+
+A *source* is an enumerator on the driver, which finds splits, and a reader in the task, which reads a
+range of one split. A *sink* is a writer in the task and, where its output becomes visible only when an
+epoch is committed, a committer on the driver. (Flink: FLIP-27 sources, Sink V2.)
+
+Reading must be repeatable: the same split, position and limit always give the same records, because Spark
+may run a task again, on another host, or twice at once.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+
+class Boundedness(enum.Enum):
+    BOUNDED = "BOUNDED"
+    CONTINUOUS_UNBOUNDED = "CONTINUOUS_UNBOUNDED"
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A part of a source that is read in order, by one subtask. ``payload`` is plain picklable data."""
+
+    id: str
+    payload: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRange:
+    """What one epoch may read of one split: from ``position`` on, at most ``max_records`` records and
+    about ``max_bytes`` bytes, and never past ``stop`` (None: to the end of the split)."""
+
+    split: Split
+    position: Any
+    max_records: int
+    max_bytes: int
+    stop: Any = None
+
+
+class Chunk(NamedTuple):
+    """Some records in order. ``timestamps`` None: the source knows none. ``position`` is where reading goes
+    on after the last record of this chunk; ``end`` says that the split has nothing more, ever."""
+
+    values: list[Any]
+    timestamps: list[int] | None
+    position: Any
+    end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EnumeratorContext:
+    """``work_dir`` is a directory of the job that driver and workers can both reach (a path or URI);
+    ``parallelism`` the number of subtasks that will read."""
+
+    parallelism: int
+    work_dir: str
+
+
+class SplitEnumerator(ABC):
+    """Lives on the driver. ``now_ms`` is the job's clock; never read another one."""
+
+    def open(self) -> None:
+        """Called once before ``discover``. Start receivers, check that paths exist."""
+
+    @abstractmethod
+    def discover(self, now_ms: int) -> list[Split]:
+        """The splits not yet reported. Called before each epoch; must be cheap when nothing is new."""
+
+    @property
+    @abstractmethod
+    def finished(self) -> bool:
+        """True when ``discover`` will never again report a split."""
+
+    @abstractmethod
+    def plan(self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int) -> ReadRange | None:
+        """What may be read of ``split`` from ``position`` (None: its start) now; None when nothing is there
+        yet (a rate limit, no new data). A split whose end was read is not asked again."""
+
+    def next_data_ms(self, now_ms: int) -> int | None:
+        """When to ask again at the latest, as an instant of the job's clock, when nothing could be planned;
+        None: the engine's default polling interval."""
+        return None
+
+    def snapshot(self) -> Any:
+        """State that ``restore`` needs to go on after a failure (which files were seen ...)."""
+        return None
+
+    def restore(self, state: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class SourceReader(ABC):
+    """Lives in a worker process and may be used for many ranges and epochs: it keeps no position."""
+
+    def open(self) -> None: ...
+
+    @abstractmethod
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        """The records of the range, in chunks of about 1,000 (at most 4,096) records. Ends early only at the
+        limits of the range or the end of the split; the last chunk then has ``end`` set (it may be empty)."""
+
+    def close(self) -> None: ...
+
+
+class Source(ABC):
+    """A description of a source: plain configuration, picklable. Checks its options when it is built."""
+
+    @property
+    @abstractmethod
+    def boundedness(self) -> Boundedness: ...
+
+    @property
+    def max_parallelism(self) -> int | None:
+        """1 for a source that cannot be read in parallel (a collection, a socket); None: no limit."""
+        return None
+
+    @property
+    def description(self) -> str:
+        return type(self).__name__
+
+    def validate(self) -> None:
+        """Raise ``firesteel.common.errors.FiresteelError`` for what can be known before Spark starts:
+        a path that does not exist, a bad option."""
+
+    @abstractmethod
+    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator: ...
+
+    @abstractmethod
+    def create_reader(self) -> SourceReader: ...
+
+
+@dataclass(frozen=True, slots=True)
+class WriterContext:
+    """``epoch_dir`` is a directory reachable from driver and workers for what is staged by this job.
+    ``attempt_token`` differs for every task attempt: names of files that an attempt writes must contain it
+    (or a hash of their content), so that two attempts at once never touch the same file."""
+
+    subtask_index: int
+    parallelism: int
+    attempt_token: str
+    epoch_dir: str
+
+
+class SinkWriter(ABC):
+    """Lives in a task for one epoch. Nothing it writes may be visible before its epoch is committed, unless
+    the sink promises no more than at-least-once."""
+
+    @abstractmethod
+    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        """Some records in order."""
+
+    @abstractmethod
+    def prepare_commit(self) -> list[Any]:
+        """Flush; called once at the end of the epoch. The returned committables (picklable) are handed to
+        the committer when the epoch is committed, and dropped with the epoch when it is not."""
+
+    def abort(self) -> None:
+        """The attempt failed: remove what can be removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Committable:
+    subtask_index: int
+    epoch: int
+    payload: Any
+
+
+class SinkCommitter(ABC):
+    """Lives on the driver. ``commit`` must be idempotent: it is called again after a failure."""
+
+    def open(self) -> None: ...
+
+    @abstractmethod
+    def commit(self, committables: list[Committable], now_ms: int) -> None:
+        """All committables of one committed epoch, ordered by subtask."""
+
+    def finish(self, now_ms: int) -> None:
+        """The job has ended normally: make visible what is still staged."""
+
+    def close(self) -> None: ...
+
+
+class Sink(ABC):
+    """A description of a sink: plain configuration, picklable."""
+
+    @property
+    def description(self) -> str:
+        return type(self).__name__
+
+    def validate(self) -> None:
+        """Raise a FiresteelError for what can be known before Spark starts."""
+
+    @abstractmethod
+    def create_writer(self, context: WriterContext) -> SinkWriter: ...
+
+    def create_committer(self) -> SinkCommitter | None:
+        return None

@@ -1,0 +1,108 @@
+"""What an operator does, as data: the runtime has one implementation for each of these kinds.
+
+A *function* is an instance of the PyFlink function class that the kind names, or a plain callable with the
+same signature; the runtime tells them apart (a plain callable has no ``open``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from firesteel.common.watermark_strategy import WatermarkStrategy
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorSpec:
+    """Base of all kinds; they are told apart by their class."""
+
+
+@dataclass(frozen=True, slots=True)
+class Map(OperatorSpec):
+    function: Any  # MapFunction | Callable[[IN], OUT]
+
+
+@dataclass(frozen=True, slots=True)
+class FlatMap(OperatorSpec):
+    function: Any  # FlatMapFunction | Callable[[IN], Iterable[OUT]]
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(OperatorSpec):
+    function: Any  # FilterFunction | Callable[[IN], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Project(OperatorSpec):
+    """Tuple or Row -> tuple or Row of the fields at ``indexes``."""
+
+    indexes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Process(OperatorSpec):
+    function: Any  # ProcessFunction
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedProcess(OperatorSpec):
+    function: Any  # KeyedProcessFunction
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedMap(OperatorSpec):
+    """map / flat_map / filter on a KeyedStream: a rich function may use keyed state there."""
+
+    function: Any
+    flat: bool = False
+    filter: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedReduce(OperatorSpec):
+    """Rolling aggregate: ``reduce(accumulated, value)``, the first value of a key is kept as it is."""
+
+    function: Any  # ReduceFunction | Callable[[T, T], T]
+
+
+@dataclass(frozen=True, slots=True)
+class TimestampsAndWatermarks(OperatorSpec):
+    strategy: WatermarkStrategy
+
+
+@dataclass(frozen=True, slots=True)
+class CoMap(OperatorSpec):
+    function: Any  # CoMapFunction: map1, map2
+
+
+@dataclass(frozen=True, slots=True)
+class CoFlatMap(OperatorSpec):
+    function: Any  # CoFlatMapFunction: flat_map1, flat_map2
+
+
+@dataclass(frozen=True, slots=True)
+class CoProcess(OperatorSpec):
+    function: Any  # CoProcessFunction: process_element1, process_element2
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedCoProcess(OperatorSpec):
+    function: Any  # KeyedCoProcessFunction: process_element1, process_element2, on_timer
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedCoMap(OperatorSpec):
+    """CoMap (flat=False) or CoFlatMap (flat=True) on two keyed streams."""
+
+    function: Any
+    flat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WrapFunction(OperatorSpec):
+    """Reserved for operators that later packages (windows, CEP, async) build on: a factory that the worker
+    calls with no argument and that returns an object of the runtime's operator protocol."""
+
+    factory: Callable[[], Any]

@@ -1,0 +1,3 @@
+"""The version of firesteel."""
+
+__version__ = "0.1.0"
