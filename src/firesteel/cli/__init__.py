@@ -1,0 +1,5 @@
+"""The ``firesteel`` command."""
+
+from firesteel.cli._main import main
+
+__all__ = ["main"]

@@ -77,7 +77,9 @@ class SplitEnumerator(ABC):
         """True when ``discover`` will never again report a split."""
 
     @abstractmethod
-    def plan(self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int) -> ReadRange | None:
+    def plan(
+        self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int
+    ) -> ReadRange | None:
         """What may be read of ``split`` from ``position`` (None: its start) now; None when nothing is there
         yet (a rate limit, no new data). A split whose end was read is not asked again."""
 

@@ -1,0 +1,40 @@
+# Two commands matter: `make demo` and `make test`. Both set up what they need on their first run.
+# Needed beforehand: Python 3.11 or newer, make, git. Everything goes into .venv, except a Java runtime.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench clean
+
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WITH_JAVA := scripts/with-java
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+
+setup: $(READY) ## create .venv, install the dependencies, find or install a Java runtime
+	@$(WITH_JAVA) true
+
+$(READY): pyproject.toml scripts/setup-venv
+	@scripts/setup-venv $(VENV)
+	@touch $@
+
+demo: $(READY) ## run the main job on the 336,776 flights that left New York in 2013
+	@$(WITH_JAVA) $(BIN)/python examples/flights.py $(ARGS)
+
+test: $(READY) ## run all tests (ARGS="-m 'not spark'" for those that start no Spark)
+	@$(WITH_JAVA) $(BIN)/python -m pytest $(ARGS)
+
+check: $(READY) ## what CI runs: ruff, mypy, import-linter and all tests
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	@$(WITH_JAVA) $(BIN)/python -m pytest $(ARGS)
+
+bench: $(READY) ## measure against PyFlink, Bytewax, PySpark and a hand-written job (see benchmarks/README.md)
+	@$(WITH_JAVA) $(BIN)/python -m benchmarks $(ARGS)
+
+clean: ## remove .venv, caches and benchmark environments (results stay)
+	rm -rf $(VENV) benchmarks/.envs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -1,0 +1,69 @@
+"""The executor of ``firesteel info``: it shows what would run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.common.job_client import JobClient
+from firesteel.common.job_execution_result import JobExecutionResult
+from firesteel.common.job_id import JobID
+from firesteel.datastream._transformations import Transformation
+from firesteel.graph import (
+    create_execution_graph,
+    create_job_graph,
+    execution_plan_json,
+    explain_all,
+    generate,
+    plan_levels,
+    to_dict,
+)
+from firesteel.graph.stream_graph import StreamGraph
+from firesteel.jobmanager.executor import graph_config
+
+
+class PlanningExecutor:
+    """Stands in for the executor of the job manager. Jobs end at once, without results."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+
+    def stream_graph(self, env: Any) -> StreamGraph:
+        return generate(env.transformations, graph_config(env, None))
+
+    def execution_plan(self, env: Any) -> str:
+        return execution_plan_json(self.stream_graph(env))
+
+    def execute(self, env: Any, transformations: Sequence[Transformation], job_name: str | None) -> JobExecutionResult:
+        stream = generate(transformations, graph_config(env, job_name))
+        click.echo(_as_json(stream) if self._as_json else explain_all(stream))
+        return JobExecutionResult(JobID(), 0)
+
+    def execute_async(self, env: Any, transformations: Sequence[Transformation], job_name: str | None) -> JobClient:
+        self.execute(env, transformations, job_name)
+        raise UnsupportedFeatureError("firesteel info shows the job of execute_async and does not run it")
+
+    def collect(self, env: Any, transformations: Sequence[Transformation], job_name: str | None, sink: Any) -> Iterator[Any]:
+        self.execute(env, transformations, job_name)
+        return iter(())
+
+    def from_spark(self, env: Any, frame: Any) -> Any:
+        raise UnsupportedFeatureError("firesteel info does not start Spark: a program with from_spark cannot be shown")
+
+    def to_spark(self, env: Any, transformation: Transformation) -> Any:
+        raise UnsupportedFeatureError("firesteel info does not start Spark: a program with to_spark cannot be shown")
+
+
+def _as_json(stream: StreamGraph) -> str:
+    job = create_job_graph(stream)
+    graphs = {
+        "stream_graph": stream,
+        "job_graph": job,
+        "levels": plan_levels(job),
+        "execution_graph": create_execution_graph(job, graph_id="plan", now_ms=0),
+    }
+    return json.dumps({name: to_dict(graph) for name, graph in graphs.items()}, indent=2)

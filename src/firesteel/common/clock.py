@@ -1,0 +1,129 @@
+"""The only source of time: everything that waits or reads the time is given a ``Clock``."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Protocol
+
+__all__ = ["Clock", "ManualClock", "SystemClock"]
+
+
+class Clock(Protocol):
+    """Wall time in epoch milliseconds, monotonic time in seconds, and waiting for either."""
+
+    def now_ms(self) -> int:
+        """Wall time. It may jump; use ``monotonic_s`` to measure how long something takes."""
+
+    def monotonic_s(self) -> float: ...
+
+    def sleep(self, seconds: float) -> None: ...
+
+    def wait_until(self, instant_ms: int, interrupt: threading.Event | None = None) -> bool:
+        """Wait until the wall time is ``instant_ms``, or until ``interrupt`` is set.
+
+        :returns: True: the instant is reached. False: the wait was interrupted before.
+        """
+
+
+class SystemClock:
+    """The clock of the machine."""
+
+    _LONGEST_WAIT_S = 1.0  # the wall clock may be set while we wait: look at it again
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic_s(self) -> float:
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    def wait_until(self, instant_ms: int, interrupt: threading.Event | None = None) -> bool:
+        while True:
+            if interrupt is not None and interrupt.is_set():
+                return False
+            rest_s = (instant_ms - time.time_ns() / 1_000_000) / 1000
+            if rest_s <= 0:
+                return True
+            wait_s = min(rest_s, self._LONGEST_WAIT_S)
+            if interrupt is None:
+                time.sleep(wait_s)
+            else:
+                interrupt.wait(wait_s)
+
+
+class ManualClock:
+    """A clock that stands still until a test moves it. Safe to use from several threads.
+
+    Waiting ends when the clock was moved far enough; ``waiters`` and ``await_waiters`` let a test see that
+    others do wait.
+
+    >>> clock = ManualClock(1_000)
+    >>> clock.advance(500)
+    >>> clock.now_ms()
+    1500
+    """
+
+    _INTERRUPT_POLL_S = 0.005  # an Event cannot wake a Condition, so it is looked at
+
+    def __init__(self, start_ms: int = 0) -> None:
+        self._now_us = start_ms * 1000
+        self._start_us = self._now_us
+        self._waiting = 0
+        self._changed = threading.Condition()
+
+    def now_ms(self) -> int:
+        with self._changed:
+            return self._now_us // 1000
+
+    def monotonic_s(self) -> float:
+        with self._changed:
+            return (self._now_us - self._start_us) / 1_000_000
+
+    def advance(self, ms: float) -> None:
+        """Move the clock forward and wake all whose time has come."""
+        if ms < 0:
+            raise ValueError(f"a clock cannot be advanced by {ms} ms")
+        with self._changed:
+            self._now_us += round(ms * 1000)
+            self._changed.notify_all()
+
+    def advance_to(self, instant_ms: int) -> None:
+        """Move the clock forward to an instant; one that has passed changes nothing."""
+        with self._changed:
+            self._now_us = max(self._now_us, instant_ms * 1000)
+            self._changed.notify_all()
+
+    def sleep(self, seconds: float) -> None:
+        with self._changed:
+            target_us = self._now_us + round(seconds * 1_000_000)
+        self._wait(target_us, None)
+
+    def wait_until(self, instant_ms: int, interrupt: threading.Event | None = None) -> bool:
+        return self._wait(instant_ms * 1000, interrupt)
+
+    def _wait(self, target_us: int, interrupt: threading.Event | None) -> bool:
+        with self._changed:
+            self._waiting += 1
+            self._changed.notify_all()
+            try:
+                while self._now_us < target_us:
+                    if interrupt is not None and interrupt.is_set():
+                        return False
+                    self._changed.wait(None if interrupt is None else self._INTERRUPT_POLL_S)
+                return True
+            finally:
+                self._waiting -= 1
+
+    @property
+    def waiters(self) -> int:
+        """How many threads wait for this clock."""
+        with self._changed:
+            return self._waiting
+
+    def await_waiters(self, count: int, timeout_s: float = 5.0) -> bool:
+        """Wait, in real time, until ``count`` threads wait for this clock. False: the timeout came first."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._waiting >= count, timeout_s)

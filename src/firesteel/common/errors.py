@@ -1,0 +1,130 @@
+"""The errors of Firesteel: one root, one subclass for each situation that a caller may want to tell apart.
+
+An error says what happened, then the detail, then what to do about it, and names the operator it is about.
+Errors travel between processes: they pickle with everything they carry except ``__cause__``, which Python
+itself drops.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class FiresteelError(Exception):
+    """Root of every error that Firesteel raises.
+
+    :param message: what happened, in one line.
+    :param detail: more about this very case: the value, the path, the option.
+    :param hint: what to do instead.
+    :param operator: name of the operator that the error is about.
+    :param uid: uid of that operator, if it has one.
+    :param subtask: index of the subtask, counted from 0.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        detail: str | None = None,
+        hint: str | None = None,
+        operator: str | None = None,
+        uid: str | None = None,
+        subtask: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.detail = detail
+        self.hint = hint
+        self.operator = operator
+        self.uid = uid
+        self.subtask = subtask
+
+    def __str__(self) -> str:
+        lines = [self.message]
+        for label, value in (
+            ("operator", self.operator),
+            ("uid", self.uid),
+            ("subtask", self.subtask),
+            ("detail", self.detail),
+            ("hint", self.hint),
+        ):
+            if value is not None:
+                lines.append(f"  {label}: {value}")
+        return "\n".join(lines)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exception.__reduce__ would call the class with ``args``; that loses the keyword arguments of a
+        # subclass. The object is made without __init__ and gets its attributes back as they were.
+        return _rebuild, (type(self), self.args, self.__dict__.copy())
+
+
+def _rebuild(cls: type[FiresteelError], args: tuple[Any, ...], attributes: dict[str, Any]) -> FiresteelError:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
+
+
+class ProgramError(FiresteelError, ValueError):
+    """The program is wrong: a bad argument, a graph that cannot work. Raised before anything runs."""
+
+
+class UnsupportedFeatureError(FiresteelError):
+    """Flink has it, Firesteel does not do it. Raised when the graph is built, never ignored."""
+
+
+class TypeMismatchError(FiresteelError, TypeError):
+    """A value does not fit the type that was declared for it."""
+
+
+class UnstableKeyError(ProgramError):
+    """A key that has no stable hash (identity hash, mutable, set), so that it cannot be routed."""
+
+
+class UnpicklableFunctionError(ProgramError):
+    """A function or something it refers to cannot be sent to the workers."""
+
+
+class ConfigurationError(ProgramError):
+    """An option is unknown, malformed or contradicts another one."""
+
+
+class PathNotFoundError(FiresteelError, FileNotFoundError):
+    """A path that a source, a sink or a savepoint needs is not there."""
+
+
+class StateError(FiresteelError):
+    """State was used in a way it does not allow, or what is stored does not match what is asked for."""
+
+
+class StateCorruptionError(StateError):
+    """Stored state is damaged: a checksum, a length or a reference is wrong."""
+
+
+class JobExecutionError(FiresteelError):
+    """A job ended as FAILED. The user's own exception, if there was one, is the ``__cause__``.
+
+    :param job_id: the id of the job, as hexadecimal text.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        job_id: str | None = None,
+        detail: str | None = None,
+        hint: str | None = None,
+        operator: str | None = None,
+        uid: str | None = None,
+        subtask: int | None = None,
+    ) -> None:
+        super().__init__(message, detail=detail, hint=hint, operator=operator, uid=uid, subtask=subtask)
+        self.job_id = job_id
+
+
+class JobCancelledError(JobExecutionError):
+    """A job was cancelled before it had a result."""
+
+
+class EngineError(FiresteelError):
+    """Spark failed, or answered what it must not answer; the fault is not in the user's functions."""

@@ -1,0 +1,180 @@
+"""Between objects and bytes, for sources, sinks and files (Flink: ``SerializationSchema``, ``Encoder``)."""
+
+from __future__ import annotations
+
+import codecs
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, BinaryIO
+
+from firesteel.common.errors import ProgramError, TypeMismatchError
+from firesteel.common.typeinfo import TypeInformation, Types
+
+__all__ = [
+    "BulkWriter",
+    "BulkWriterFactory",
+    "ByteArraySchema",
+    "DeserializationSchema",
+    "Encoder",
+    "RowFieldExtractorSchema",
+    "SerializationSchema",
+    "SimpleStringSchema",
+]
+
+
+class SerializationSchema(ABC):
+    """Turns an element into the bytes that a system outside takes."""
+
+    def open(self) -> None:
+        """Called once in the worker before the first element."""
+
+    @abstractmethod
+    def serialize(self, element: Any) -> bytes | None:
+        """The bytes of ``element``; None where the target knows empty values (a Kafka tombstone)."""
+
+
+class DeserializationSchema(ABC):
+    """Turns bytes of a system outside into an element."""
+
+    def open(self) -> None:
+        """Called once in the worker before the first message."""
+
+    @abstractmethod
+    def deserialize(self, message: bytes) -> Any:
+        """The element in ``message``; None: nothing, the message is left out."""
+
+    def is_end_of_stream(self, next_element: Any) -> bool:
+        """Whether the source ends before this element."""
+        return False
+
+    def get_produced_type(self) -> TypeInformation | None:
+        """The declared type of the elements; None: any Python object."""
+        return None
+
+
+def _charset(name: str) -> str:
+    try:
+        return codecs.lookup(name).name
+    except LookupError:
+        raise ProgramError(f"there is no charset {name!r}", hint="as in 'UTF-8' or 'ISO-8859-1'") from None
+
+
+class SimpleStringSchema(SerializationSchema, DeserializationSchema):
+    """Text in a charset. What the charset cannot express is replaced, as Java does it."""
+
+    def __init__(self, charset: str = "UTF-8") -> None:
+        self._charset = _charset(charset)
+
+    def open(self) -> None:
+        """Nothing to prepare."""
+
+    def serialize(self, element: Any) -> bytes:
+        if not isinstance(element, str):
+            raise TypeMismatchError(
+                f"SimpleStringSchema writes str, not {type(element).__name__}", detail=f"value: {element!r}"
+            )
+        return element.encode(self._charset, "replace")
+
+    def deserialize(self, message: bytes) -> str:
+        return message.decode(self._charset, "replace")
+
+    def get_produced_type(self) -> TypeInformation:
+        return Types.STRING()
+
+
+class ByteArraySchema(SerializationSchema, DeserializationSchema):
+    """Bytes as they are."""
+
+    def __init__(self) -> None:
+        pass
+
+    def open(self) -> None:
+        """Nothing to prepare."""
+
+    def serialize(self, element: Any) -> bytes:
+        if not isinstance(element, (bytes, bytearray)):
+            raise TypeMismatchError(
+                f"ByteArraySchema writes bytes, not {type(element).__name__}", detail=f"value: {element!r}"
+            )
+        return bytes(element)
+
+    def deserialize(self, message: bytes) -> bytes:
+        return message
+
+    def get_produced_type(self) -> TypeInformation:
+        return Types.PRIMITIVE_ARRAY(Types.BYTE())
+
+
+class RowFieldExtractorSchema(SerializationSchema):
+    """One field of a Row, which must be bytes. Used for Kafka keys.
+
+    :param field_index: position of the field, from 0.
+    """
+
+    def __init__(self, field_index: int) -> None:
+        if field_index < 0:
+            raise ProgramError(f"a field index is 0 or more, not {field_index}")
+        self._field_index = field_index
+
+    def serialize(self, element: Any) -> bytes:
+        value = element[self._field_index]
+        if not isinstance(value, (bytes, bytearray)):
+            raise TypeMismatchError(
+                f"field {self._field_index} must be bytes, not {type(value).__name__}",
+                detail=f"row: {element!r}",
+                hint="encode the field before the sink, as in value.encode()",
+            )
+        return bytes(value)
+
+
+class Encoder(ABC):
+    """Writes elements one after the other into a file of a file sink."""
+
+    @abstractmethod
+    def encode(self, element: Any) -> bytes:
+        """The bytes that are appended for ``element``."""
+
+    def with_formatter(self, to_string: Callable[[Any], str]) -> Encoder:
+        """The encoder to use for a stream whose elements show as ``to_string`` makes them."""
+        return self
+
+    @staticmethod
+    def simple_string_encoder(charset_name: str = "UTF-8") -> Encoder:
+        """One line of text for each element."""
+        return SimpleStringEncoder(charset_name)
+
+
+class SimpleStringEncoder(Encoder):
+    """See ``Encoder.simple_string_encoder``."""
+
+    def __init__(self, charset_name: str = "UTF-8", to_string: Callable[[Any], str] = str) -> None:
+        self.charset_name = _charset(charset_name)
+        self._to_string = to_string
+
+    def encode(self, element: Any) -> bytes:
+        return f"{self._to_string(element)}\n".encode(self.charset_name, "replace")
+
+    def with_formatter(self, to_string: Callable[[Any], str]) -> Encoder:
+        return SimpleStringEncoder(self.charset_name, to_string)
+
+
+class BulkWriter(ABC):
+    """Writes many elements into one file of a format that cannot be appended to (Parquet, Avro)."""
+
+    @abstractmethod
+    def add_element(self, element: Any) -> None: ...
+
+    @abstractmethod
+    def flush(self) -> None:
+        """Hand over what is buffered, as far as the format allows."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Write what completes the file. The stream stays open."""
+
+
+class BulkWriterFactory(ABC):
+    """Makes a ``BulkWriter`` for each file."""
+
+    @abstractmethod
+    def create(self, stream: BinaryIO) -> BulkWriter: ...

@@ -1,0 +1,254 @@
+"""File systems behind one small protocol: the local one, and any other through ``pyarrow.fs``.
+
+A path is a plain local path, a ``file:`` URI or a URI that ``pyarrow.fs`` knows (``s3://``, ``gs://``,
+``hdfs://`` ...). ``write`` is whole or absent in both.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, BinaryIO, Protocol, cast
+from urllib.parse import unquote, urlparse
+
+from firesteel.common.errors import ConfigurationError
+
+_URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
+_GLOB = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """``path`` is complete: it can be opened as it stands. ``size`` is 0 for a directory."""
+
+    path: str
+    size: int
+    modified_ms: int
+    is_dir: bool
+
+    @property
+    def name(self) -> str:
+        return self.path.rstrip("/").rpartition("/")[2]
+
+
+class Storage(Protocol):
+    """What sources and sinks need of a file system. ``can_rename``: a rename within it is atomic."""
+
+    can_rename: bool
+
+    def info(self, path: str) -> FileInfo | None: ...
+
+    def list_dir(self, path: str) -> list[FileInfo]:
+        """The entries of a directory by name; nothing when it is not there."""
+
+    def open_input(self, path: str) -> BinaryIO:
+        """A seekable stream of the bytes of a file."""
+
+    def open_output(self, path: str) -> BinaryIO:
+        """A new file; its directory is made when it is not there."""
+
+    def write(self, path: str, data: bytes) -> None: ...
+
+    def delete(self, path: str) -> None:
+        """Remove a file; nothing happens when it is not there."""
+
+    def delete_tree(self, path: str) -> None: ...
+
+
+class LocalStorage:
+    can_rename = True
+
+    def info(self, path: str) -> FileInfo | None:
+        try:
+            stat = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        is_dir = os.path.isdir(path)
+        return FileInfo(path, 0 if is_dir else stat.st_size, stat.st_mtime_ns // 1_000_000, is_dir)
+
+    def list_dir(self, path: str) -> list[FileInfo]:
+        try:
+            names = sorted(os.listdir(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        infos = (self.info(os.path.join(path, name)) for name in names)
+        return [info for info in infos if info is not None]  # a file may go while we look
+
+    def open_input(self, path: str) -> BinaryIO:
+        return open(path, "rb", buffering=0)  # callers read in large blocks
+
+    def open_output(self, path: str) -> BinaryIO:
+        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+        return open(path, "wb")
+
+    def write(self, path: str, data: bytes) -> None:
+        directory, name = os.path.split(path)
+        temporary = os.path.join(directory, f".{name}.{uuid.uuid4().hex}")
+        with self.open_output(temporary) as out:
+            out.write(data)
+        os.replace(temporary, path)
+
+    def delete(self, path: str) -> None:
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            return
+
+    def delete_tree(self, path: str) -> None:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class ArrowStorage:
+    """An object store or HDFS. What is written appears whole, when the stream is closed."""
+
+    can_rename = False
+
+    def info(self, path: str) -> FileInfo | None:
+        filesystem, inner = _arrow(path)
+        return self._info(filesystem.get_file_info(inner), path)
+
+    def list_dir(self, path: str) -> list[FileInfo]:
+        from pyarrow.fs import FileSelector
+
+        filesystem, inner = _arrow(path)
+        entries = filesystem.get_file_info(FileSelector(inner, allow_not_found=True))
+        infos = (self._info(entry, join(path, entry.base_name)) for entry in entries)
+        return sorted((info for info in infos if info is not None), key=lambda info: info.path)
+
+    @staticmethod
+    def _info(entry: Any, path: str) -> FileInfo | None:
+        from pyarrow.fs import FileType
+
+        if entry.type == FileType.NotFound:
+            return None
+        is_dir = entry.type == FileType.Directory
+        return FileInfo(path, 0 if is_dir else entry.size, (entry.mtime_ns or 0) // 1_000_000, is_dir)
+
+    def open_input(self, path: str) -> BinaryIO:
+        filesystem, inner = _arrow(path)
+        return cast(BinaryIO, filesystem.open_input_file(inner))
+
+    def open_output(self, path: str) -> BinaryIO:
+        filesystem, inner = _arrow(path)
+        parent = inner.rpartition("/")[0]
+        if parent:
+            filesystem.create_dir(parent, recursive=True)
+        return cast(BinaryIO, filesystem.open_output_stream(inner))
+
+    def write(self, path: str, data: bytes) -> None:
+        with self.open_output(path) as out:
+            out.write(data)
+
+    def delete(self, path: str) -> None:
+        filesystem, inner = _arrow(path)
+        try:
+            filesystem.delete_file(inner)
+        except FileNotFoundError:
+            return
+
+    def delete_tree(self, path: str) -> None:
+        filesystem, inner = _arrow(path)
+        try:
+            filesystem.delete_dir(inner)
+        except FileNotFoundError:
+            return
+
+
+@lru_cache(maxsize=64)
+def _arrow_root(root: str) -> tuple[Any, str]:
+    from pyarrow.fs import FileSystem
+
+    try:
+        filesystem, inner = FileSystem.from_uri(root)
+    except Exception as error:
+        raise ConfigurationError(
+            f"cannot open the file system of {root}",
+            detail=str(error),
+            hint="give a local path or a URI that pyarrow.fs knows: s3://, gs://, hdfs://, abfs://",
+        ) from error
+    return filesystem, inner.rstrip("/")
+
+
+def _arrow(path: str) -> tuple[Any, str]:
+    """The file system of a URI and the path in it; one file system object for each bucket or host."""
+    scheme, _, rest = path.partition("://")
+    host, _, inner = rest.partition("/")
+    filesystem, root = _arrow_root(f"{scheme}://{host}/" if not host else f"{scheme}://{host}")
+    return filesystem, f"{root}/{inner}" if root or not host else inner
+
+
+_LOCAL = LocalStorage()
+_ARROW = ArrowStorage()
+
+
+def resolve(path: str) -> tuple[Storage, str]:
+    """The storage of a path and the path as that storage takes it: absolute when it is local."""
+    if path.startswith("file:"):
+        parsed = urlparse(path)
+        if parsed.netloc not in ("", "localhost"):
+            raise ConfigurationError(
+                f"not a local path: {path}", hint="write file:///path, with three slashes"
+            )
+        return _LOCAL, os.path.abspath(unquote(parsed.path))
+    if _URI.match(path):
+        return _ARROW, path
+    return _LOCAL, os.path.abspath(os.path.expanduser(path))
+
+
+def join(base: str, *names: str) -> str:
+    return "/".join((base.rstrip("/"), *(name for name in names if name)))
+
+
+def is_hidden(name: str) -> bool:
+    """Names that file sources skip and sinks use for what is not to be seen yet (Flink's default filter)."""
+    return name.startswith((".", "_"))
+
+
+def walk(storage: Storage, path: str) -> Iterator[FileInfo]:
+    """The files below a directory, hidden ones left out, in order of their paths."""
+    for info in storage.list_dir(path):
+        if is_hidden(info.name):
+            continue
+        if info.is_dir:
+            yield from walk(storage, info.path)
+        else:
+            yield info
+
+
+def has_glob(path: str) -> bool:
+    return _GLOB.search(path) is not None
+
+
+def expand(storage: Storage, pattern: str) -> list[FileInfo]:
+    """What a path stands for: itself when it is there, else what matches its ``*``, ``?``, ``[]``, ``**``."""
+    info = storage.info(pattern)
+    if info is not None:
+        return [info]
+    parts = pattern.split("/")
+    first = next((i for i, part in enumerate(parts) if has_glob(part)), None)
+    if first is None:
+        return []
+    return list(_match(storage, "/".join(parts[:first]) or "/", parts[first:]))
+
+
+def _match(storage: Storage, directory: str, parts: list[str]) -> Iterator[FileInfo]:
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        yield from _match(storage, directory, rest or ["*"])
+    for info in storage.list_dir(directory):
+        if is_hidden(info.name) and part[0] not in "._":
+            continue
+        if part == "**":
+            if info.is_dir:
+                yield from _match(storage, info.path, parts)
+        elif fnmatchcase(info.name, part):
+            if not rest:
+                yield info
+            elif info.is_dir:
+                yield from _match(storage, info.path, rest)

@@ -1,0 +1,85 @@
+"""Bringing a stream back into the program (Flink: ``executeAndCollect``)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from firesteel.common.errors import ProgramError
+from firesteel.connectors._pickle import dumps_block, loads_block
+from firesteel.connectors._staging import Seen, stage
+from firesteel.connectors.base import (
+    Committable,
+    Sink,
+    SinkCommitter,
+    SinkWriter,
+    WriterContext,
+)
+
+Consumer = Callable[[list[Any]], None]
+
+_consumers: dict[str, Consumer] = {}  # of this process, by the id of their sink
+
+
+@dataclass(frozen=True, slots=True)
+class CollectSink(Sink):
+    """Hands the records of each committed epoch to a consumer in the driver, subtask by subtask.
+
+    The sink itself is plain data and may be copied and pickled; the consumer is attached to its ``id`` in
+    the driver's process with ``attach`` and taken off with ``detach``.
+    """
+
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    @property
+    def description(self) -> str:
+        return "Collect"
+
+    def attach(self, consumer: Consumer) -> None:
+        """``consumer`` is called with lists of records, never with an empty one, from the driver's loop."""
+        _consumers[self.id] = consumer
+
+    def detach(self) -> None:
+        _consumers.pop(self.id, None)
+
+    def create_writer(self, context: WriterContext) -> SinkWriter:
+        return _CollectWriter(context)
+
+    def create_committer(self) -> SinkCommitter:
+        consumer = _consumers.get(self.id)
+        if consumer is None:
+            raise ProgramError(
+                "a collect sink has nobody to give its records to",
+                hint="call attach() on it in the process that runs the job",
+            )
+        return CollectCommitter(consumer)
+
+
+class _CollectWriter(SinkWriter):
+    def __init__(self, context: WriterContext) -> None:
+        self._context = context
+        self._values: list[Any] = []
+
+    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        self._values.extend(values)
+
+    def prepare_commit(self) -> list[Any]:
+        if not self._values:
+            return []
+        staged = stage(dumps_block(self._values), self._context)
+        self._values = []
+        return [staged]
+
+
+class CollectCommitter(SinkCommitter):
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer = consumer
+        self._seen = Seen()
+
+    def commit(self, committables: list[Committable], now_ms: int) -> None:
+        for committable in committables:
+            if self._seen.is_new(committable):
+                self._consumer(loads_block(committable.payload.load()))
+                self._seen.add(committable)

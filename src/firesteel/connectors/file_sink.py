@@ -1,0 +1,237 @@
+"""Files of rows, whole or absent, exactly once (Flink: ``FileSink``)."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Final
+
+from firesteel.common.errors import ConfigurationError
+from firesteel.common.serialization import BulkWriter, BulkWriterFactory, Encoder
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors._part_files import ChunkInfo, FileChunks, PartFileCommitter, PartNaming
+from firesteel.connectors._pickle import Shipped
+from firesteel.connectors._rolling import (
+    BasePathBuckets,
+    BucketAssigner,
+    CustomBuckets,
+    DateTimeBuckets,
+    RollingPolicy,
+    check_bucket,
+)
+from firesteel.connectors._storage import join, resolve
+from firesteel.connectors.base import Sink, SinkCommitter, SinkWriter, WriterContext
+from firesteel.formats._encoders import batch_encoder
+
+__all__ = [
+    "BasePathBuckets",
+    "BucketAssigner",
+    "CustomBuckets",
+    "DateTimeBuckets",
+    "OutputFileConfig",
+    "RollingPolicy",
+    "RowFileSink",
+]
+
+_FLUSH_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class OutputFileConfig:
+    """Part files are called ``prefix-<uid of the subtask>-<counter>suffix``."""
+
+    part_prefix: str = "part"
+    part_suffix: str = ""
+
+    def __post_init__(self) -> None:
+        for text in (self.part_prefix, self.part_suffix):
+            if "/" in text:
+                raise ConfigurationError(f"part of a file name contains a slash: {text!r}")
+        if not self.part_prefix or self.part_prefix.startswith((".", "_")):
+            raise ConfigurationError(
+                f"readers would not see part files with the prefix {self.part_prefix!r}",
+                hint="a prefix is not empty and does not begin with . or _",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class RowFileSink(Sink):
+    """Appends each record to a part file of its bucket and subtask.
+
+    A part file appears under its name when it is complete, by one rename, after the epoch of its last record
+    was committed; nothing of an epoch that was not committed is ever in one. Until then the data is in files
+    whose names begin with a dot. ``encoder`` is an ``Encoder``, or a ``BulkWriterFactory`` for formats that
+    cannot be appended to; those need a rolling policy with ``on_every_commit``.
+
+    ``id`` tells the hidden files of this sink from those of another one under the same path; a sink object is
+    for one place in one program (``dataclasses.replace(sink, id=...)`` makes another one of it).
+    """
+
+    base_path: str
+    encoder: Encoder | BulkWriterFactory
+    type_info: TypeInformation | None = None
+    file_config: OutputFileConfig = field(default_factory=OutputFileConfig)
+    rolling_policy: RollingPolicy = field(default_factory=RollingPolicy)
+    bucket_assigner: BucketAssigner | DateTimeBuckets = field(default_factory=DateTimeBuckets)
+    id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.base_path, str) or not self.base_path:
+            raise ConfigurationError(f"the base path of a file sink is not a text: {self.base_path!r}")
+        if isinstance(self.encoder, BulkWriterFactory) and not self.rolling_policy.on_every_commit:
+            raise ConfigurationError(
+                "a bulk format cannot go on in a file of an earlier epoch",
+                hint="use the on-checkpoint rolling policy",
+            )
+        assigner = self.bucket_assigner
+        if isinstance(assigner, CustomBuckets) and not isinstance(assigner.function, Shipped):
+            object.__setattr__(self, "bucket_assigner", CustomBuckets(Shipped(assigner.function)))
+
+    @property
+    def _staging(self) -> str:
+        return join(resolve(self.base_path)[1], f".firesteel-{self.id}")
+
+    def validate(self) -> None:
+        storage, base = resolve(self.base_path)
+        info = storage.info(base)
+        if info is not None and not info.is_dir:
+            raise ConfigurationError(f"the base path of a file sink is a file: {self.base_path}")
+
+    def create_writer(self, context: WriterContext) -> SinkWriter:
+        return _FileWriter(self, self._staging, context)
+
+    def create_committer(self) -> SinkCommitter:
+        buckets = self.bucket_assigner
+        naming = PartNaming(self.id, self.file_config.part_prefix, self.file_config.part_suffix)
+        return PartFileCommitter(
+            resolve(self.base_path)[1],
+            self._staging,
+            naming,
+            self.rolling_policy,
+            buckets if isinstance(buckets, DateTimeBuckets) else None,
+        )
+
+
+class _FileWriter(SinkWriter):
+    """One hidden file for each bucket; their names become known to the committer with the committable."""
+
+    def __init__(self, sink: RowFileSink, staging: str, context: WriterContext) -> None:
+        self._staging = staging
+        self._name = f"{context.attempt_token.replace('/', '_')}-{uuid.uuid4().hex[:12]}"
+        self._chunks: dict[str | None, _ChunkFile] = {}
+        self._new_chunk = _chunk_maker(sink)
+        assigner = sink.bucket_assigner
+        self._bucket_of: Callable[[Any, int | None], str] | None = None
+        self._only_bucket: str | None = None  # None: the committer chooses
+        if isinstance(assigner, BasePathBuckets):
+            self._only_bucket = ""
+        elif not isinstance(assigner, DateTimeBuckets):
+            self._bucket_of = assigner.bucket_of
+
+    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:  # hot
+        if not values:
+            return
+        bucket_of = self._bucket_of
+        if bucket_of is None:
+            self._chunk(self._only_bucket).add(values)
+            return
+        groups: dict[str, list[Any]] = {}
+        for i, value in enumerate(values):
+            bucket = bucket_of(value, None if timestamps is None else timestamps[i])
+            groups.setdefault(bucket, []).append(value)
+        for bucket, group in groups.items():
+            self._chunk(check_bucket(bucket)).add(group)
+
+    def _chunk(self, bucket: str | None) -> _ChunkFile:
+        chunk = self._chunks.get(bucket)
+        if chunk is None:
+            name = f"{self._name}-{len(self._chunks)}.chunk"
+            chunk = self._chunks[bucket] = self._new_chunk(join(self._staging, name), name)
+        return chunk
+
+    def prepare_commit(self) -> list[Any]:
+        infos = [ChunkInfo(bucket, chunk.name, chunk.close()) for bucket, chunk in self._chunks.items()]
+        self._chunks = {}
+        return [FileChunks(self._staging, tuple(infos))]
+
+    def abort(self) -> None:
+        for chunk in self._chunks.values():
+            chunk.abort()
+
+
+class _ChunkFile:
+    """A hidden file that is being written."""
+
+    def __init__(self, path: str, name: str) -> None:
+        self.name = name
+        self._path = path
+        self._storage = resolve(path)[0]
+        self._stream: BinaryIO | None = None
+
+    def _open(self) -> BinaryIO:
+        if self._stream is None:
+            self._stream = self._storage.open_output(self._path)
+        return self._stream
+
+    def add(self, values: Sequence[Any]) -> None:
+        raise TypeError("a chunk is of rows or of a bulk format")
+
+    def close(self) -> int:
+        """Completes the file; its length in bytes."""
+        stream = self._open()
+        length = stream.tell()
+        stream.close()
+        return length
+
+    def abort(self) -> None:
+        if self._stream is not None:
+            self._stream.close()
+            self._storage.delete(self._path)
+
+
+class _RowChunk(_ChunkFile):
+    def __init__(self, path: str, name: str, encode: Callable[[Sequence[Any]], bytes]) -> None:
+        super().__init__(path, name)
+        self._encode = encode
+        self._buffer: list[bytes] = []
+        self._buffered = 0
+
+    def add(self, values: Sequence[Any]) -> None:  # hot
+        data = self._encode(values)
+        self._buffer.append(data)
+        self._buffered += len(data)
+        if self._buffered >= _FLUSH_BYTES:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._open().write(b"".join(self._buffer))
+        self._buffer, self._buffered = [], 0
+
+    def close(self) -> int:
+        self._flush()
+        return super().close()
+
+
+class _BulkChunk(_ChunkFile):
+    def __init__(self, path: str, name: str, factory: BulkWriterFactory) -> None:
+        super().__init__(path, name)
+        self._writer: BulkWriter = factory.create(self._open())
+
+    def add(self, values: Sequence[Any]) -> None:
+        add = self._writer.add_element
+        for value in values:
+            add(value)
+
+    def close(self) -> int:
+        self._writer.flush()
+        self._writer.finish()
+        return super().close()
+
+
+def _chunk_maker(sink: RowFileSink) -> Callable[[str, str], _ChunkFile]:
+    encoder = sink.encoder
+    if isinstance(encoder, BulkWriterFactory):
+        return lambda path, name: _BulkChunk(path, name, encoder)
+    encode = batch_encoder(encoder, sink.type_info)
+    return lambda path, name: _RowChunk(path, name, encode)

@@ -1,0 +1,106 @@
+"""Sources that read files: lines of text, and rows of CSV (Flink: ``FileSource``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from firesteel.connectors._bytes import check_encoding, has_plain_line_ends
+from firesteel.connectors._csv_source import CsvFileSource, CsvFormat, CsvParseError
+from firesteel.connectors._file_splits import FileEnumerator, FileRange, check_options, check_paths
+from firesteel.connectors._line_blocks import (
+    CHUNK_RECORDS,
+    OpenFiles,
+    first_block_bytes,
+    first_line,
+    line_blocks,
+)
+from firesteel.connectors._lines import split_lines
+from firesteel.connectors.base import (
+    Boundedness,
+    Chunk,
+    EnumeratorContext,
+    ReadRange,
+    Source,
+    SourceReader,
+    SplitEnumerator,
+)
+
+__all__ = ["CsvFileSource", "CsvFormat", "CsvParseError", "TextFileSource"]
+
+
+@dataclass(frozen=True, slots=True)
+class TextFileSource(Source):
+    """The lines of text files, without their line ends (LF, CR LF or CR).
+
+    A path is a file, a directory (read with all below it, names that begin with ``.`` or ``_`` left out) or
+    a pattern with ``*``, ``?``, ``[..]`` and ``**``; local or a URI that ``pyarrow.fs`` knows. A file whose
+    name ends in gz, gzip, bz2, xz, deflate or zst is decompressed. Bytes that are not of the encoding become
+    U+FFFD, as in Java.
+
+    With ``discovery_interval_ms`` the paths are watched for new files without end; a file is read once, when
+    it is first seen, so it must be complete then: write it elsewhere and move it there. ``split_bytes`` cuts
+    larger uncompressed files into ranges that are read in parallel, in no order between them.
+    """
+
+    paths: tuple[str, ...]
+    encoding: str = "utf-8"
+    discovery_interval_ms: int | None = None
+    split_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.paths, str):
+            object.__setattr__(self, "paths", (self.paths,))
+        object.__setattr__(self, "paths", tuple(self.paths))
+        object.__setattr__(self, "encoding", check_encoding(self.encoding))
+        check_options(self.paths, self.discovery_interval_ms, self.split_bytes)
+
+    @property
+    def boundedness(self) -> Boundedness:
+        watched = self.discovery_interval_ms is not None
+        return Boundedness.CONTINUOUS_UNBOUNDED if watched else Boundedness.BOUNDED
+
+    def validate(self) -> None:
+        check_paths(self.paths, self.discovery_interval_ms is not None)
+
+    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
+        split_bytes = self.split_bytes if has_plain_line_ends(self.encoding) else None
+        return FileEnumerator(self.paths, self.discovery_interval_ms, split_bytes)
+
+    def create_reader(self) -> SourceReader:
+        return _TextReader(self.encoding)
+
+
+class _TextReader(SourceReader):
+    """A position is the offset of a line in the (decompressed) bytes of its file."""
+
+    def __init__(self, encoding: str) -> None:
+        self._files = OpenFiles(encoding)
+
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:  # hot
+        file: FileRange = range_.split.payload
+        source, encoding = self._files.get(range_.split)
+        position: int = first_line(source, file) if range_.position is None else range_.position
+        records, room = range_.max_records, range_.max_bytes
+        size = first_block_bytes(records, room)
+        for block, last in line_blocks(source, file, position, size):
+            lines = split_lines(block, encoding)
+            texts, start, offset = lines.texts, 0, 0
+            count = min(len(texts), records)
+            while start < count:
+                take = min(CHUNK_RECORDS, count - start)
+                offset = lines.offset_after(start, offset, take)
+                end = last and start + take == len(texts)
+                values = texts if take == len(texts) else texts[start : start + take]
+                start += take
+                yield Chunk(values, None, position + offset, end)
+            records -= count
+            room -= len(block)
+            position += len(block)
+            if last and not texts:
+                yield Chunk([], None, position, True)
+            if records <= 0 or room <= 0:
+                return
+
+    def close(self) -> None:
+        self._files.close()

@@ -1,0 +1,84 @@
+"""Printing a stream (Flink: ``PrintSink``)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from firesteel.common._java_format import formatter
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors._staging import Seen, stage
+from firesteel.connectors.base import (
+    Committable,
+    Sink,
+    SinkCommitter,
+    SinkWriter,
+    WriterContext,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PrintSink(Sink):
+    """One line on the driver's standard output (or standard error) for each record, as Flink shows its type.
+
+    With more than one subtask a line begins with the number of its subtask, counted from 1, and with an
+    ``identifier`` with that: ``2> a``, ``out> a``, ``out:2> a``. The lines of an epoch appear when it is
+    committed, those of one subtask in their order. At least once: a new driver may print an epoch again.
+    """
+
+    type_info: TypeInformation | None = None
+    identifier: str = ""
+    to_stderr: bool = False
+
+    @property
+    def description(self) -> str:
+        return f"Print to {'Std. Err' if self.to_stderr else 'Std. Out'}"
+
+    def create_writer(self, context: WriterContext) -> SinkWriter:
+        return _PrintWriter(self, context)
+
+    def create_committer(self) -> SinkCommitter:
+        return _PrintCommitter(self.to_stderr)
+
+
+def prefix_of(identifier: str, subtask_index: int, parallelism: int) -> str:
+    """What stands before each line of a subtask."""
+    parts = [identifier] if identifier else []
+    if parallelism > 1:
+        parts.append(str(subtask_index + 1))
+    return f"{':'.join(parts)}> " if parts else ""
+
+
+class _PrintWriter(SinkWriter):
+    def __init__(self, sink: PrintSink, context: WriterContext) -> None:
+        self._context = context
+        self._format = formatter(sink.type_info)
+        self._prefix = prefix_of(sink.identifier, context.subtask_index, context.parallelism)
+        self._lines: list[str] = []
+
+    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:  # hot
+        self._lines.extend(map(self._format, values))
+
+    def prepare_commit(self) -> list[Any]:
+        if not self._lines:
+            return []
+        end_of_line = f"\n{self._prefix}"
+        text = f"{self._prefix}{end_of_line.join(self._lines)}\n"
+        self._lines = []
+        return [stage(text.encode("utf-8", "surrogatepass"), self._context)]
+
+
+class _PrintCommitter(SinkCommitter):
+    def __init__(self, to_stderr: bool) -> None:
+        self._to_stderr = to_stderr
+        self._seen = Seen()
+
+    def commit(self, committables: list[Committable], now_ms: int) -> None:
+        stream = sys.stderr if self._to_stderr else sys.stdout
+        for committable in committables:
+            if self._seen.is_new(committable):
+                stream.write(committable.payload.load().decode("utf-8", "surrogatepass"))
+                self._seen.add(committable)
+        stream.flush()

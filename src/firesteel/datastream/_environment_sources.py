@@ -1,0 +1,184 @@
+"""Where the streams of a program begin."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from firesteel.common._executor_registry import get_executor
+from firesteel.common.errors import FiresteelError, ProgramError, UnsupportedFeatureError
+from firesteel.common.typeinfo import TypeInformation, Types
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.connectors.base import Source
+from firesteel.connectors.collection import CollectionSource
+from firesteel.connectors.files import TextFileSource
+from firesteel.connectors.sequence import NumberSequenceSource
+from firesteel.connectors.socket import SocketTextSource
+from firesteel.datastream._call_site import call_site
+from firesteel.datastream._checks import (
+    WrongArgumentError,
+    check_picklable,
+    require_int,
+    require_text,
+    to_type_information,
+)
+from firesteel.datastream._data_stream import DataStream
+from firesteel.datastream._legacy_connectors import SourceFunction, produced_type, unwrap_source
+from firesteel.datastream._transformations import SourceTransformation
+
+if TYPE_CHECKING:
+    from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+
+
+_SAMPLE = 100  # elements that are pickled at once, so that a wrong kind is seen where it is passed in
+
+
+class EnvironmentSources:
+    """Sources of an environment. Each method gives the stream of the source's records."""
+
+    def from_collection(
+        self, collection: Iterable[Any], type_info: TypeInformation | None = None
+    ) -> DataStream:
+        """The elements of a collection, in order, by one subtask; checked against ``type_info``."""
+        name = "Collection Source"
+        if not isinstance(collection, Iterable):
+            raise WrongArgumentError(
+                "from_collection() takes a collection.", operator=name, detail=f"got {collection!r}"
+            )
+        records = list(collection)
+        checked_type = to_type_information(type_info, "type_info of from_collection()")
+        if checked_type is not None:
+            records = _coerced(records, checked_type, name)
+        check_picklable(records[:_SAMPLE], name)
+        return self._add_source(CollectionSource(records, checked_type), None, name, checked_type)
+
+    def from_source(
+        self,
+        source: Any,
+        watermark_strategy: WatermarkStrategy,
+        source_name: str,
+        type_info: TypeInformation | None = None,
+    ) -> DataStream:
+        """The records of a source of ``firesteel.datastream.connectors``, or of one of your own.
+
+        :param watermark_strategy: gives the records timestamps and watermarks where they are read.
+        """
+        name = require_text(source_name, "source name")
+        found = unwrap_source(source)
+        if not isinstance(found, Source):
+            raise WrongArgumentError(
+                "from_source() takes a source.",
+                operator=name,
+                detail=f"got {source!r}",
+                hint="build one of firesteel.datastream.connectors, such as FileSource, with its build() "
+                "method, or derive your own from firesteel.connectors.base.Source",
+            )
+        if not isinstance(watermark_strategy, WatermarkStrategy):
+            raise WrongArgumentError(
+                "from_source() needs a WatermarkStrategy.",
+                operator=name,
+                detail=f"got {watermark_strategy!r}",
+                hint="WatermarkStrategy.no_watermarks() when event time does not matter",
+            )
+        check_picklable(found, name)
+        check_picklable(watermark_strategy, name)
+        declared = to_type_information(type_info, "type_info of from_source()")
+        return self._add_source(found, watermark_strategy, name, declared or produced_type(source))
+
+    def add_source(
+        self,
+        source_func: SourceFunction,
+        source_name: str = "Custom Source",
+        type_info: TypeInformation | None = None,
+    ) -> DataStream:
+        """The records of a SourceFunction that wraps a source; new programs use ``from_source``."""
+        if not isinstance(source_func, SourceFunction):
+            raise WrongArgumentError(
+                "add_source() takes a SourceFunction.",
+                operator=source_name,
+                detail=f"got {source_func!r}",
+                hint="pass the source itself to from_source()",
+            )
+        return self.from_source(
+            source_func.source, WatermarkStrategy.no_watermarks(), source_name, type_info
+        )
+
+    def from_sequence(self, start: int, end: int) -> DataStream:
+        """The integers from ``start`` to ``end``, both included, read in parallel."""
+        require_int(start, "start of the sequence", -(2**63), 2**63 - 1, "Sequence Source")
+        require_int(end, "end of the sequence", start, 2**63 - 1, "Sequence Source")
+        return self._add_source(NumberSequenceSource(start, end), None, "Sequence Source", Types.LONG())
+
+    def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
+        """The lines of a text file, of all files of a directory, or of all that match a glob pattern."""
+        path = require_text(file_path, "path", "Text File Source")
+        return self._add_source(TextFileSource((path,), charset_name), None, "Text File Source", Types.STRING())
+
+    def socket_text_stream(
+        self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0
+    ) -> DataStream:
+        """The texts between ``delimiter`` that a server sends. Unbounded.
+
+        :param max_retry: how often to connect again after the connection was lost; -1: without end.
+        """
+        name = "Socket Stream"
+        require_text(hostname, "host", name)
+        require_int(port, "port", 1, 65535, name)
+        require_text(delimiter, "delimiter", name)
+        require_int(max_retry, "number of retries", -1, None, name)
+        source = SocketTextSource(hostname, port, delimiter, max_retry)
+        return self._add_source(source, None, name, Types.STRING())
+
+    def from_spark(self, data_frame: Any) -> DataStream:
+        """The rows of a batch Spark DataFrame as Rows with the names of its columns."""
+        source, type_info = get_executor().from_spark(cast("StreamExecutionEnvironment", self), data_frame)
+        return self._add_source(source, None, "Spark DataFrame", type_info)
+
+    def create_input(self, input_format: Any, type_info: TypeInformation | None = None) -> NoReturn:
+        raise UnsupportedFeatureError(
+            "An InputFormat of Flink cannot be read.",
+            operator="create_input",
+            detail=f"got {input_format!r}",
+            hint="use from_source() with a FileSource, or from_spark(spark.read...) for other formats",
+        )
+
+    def _add_source(
+        self,
+        source: Source,
+        watermark_strategy: WatermarkStrategy | None,
+        name: str,
+        output_type: TypeInformation | None,
+    ) -> DataStream:
+        limit = source.max_parallelism
+        transformation = SourceTransformation(
+            name=name,
+            source=source,
+            watermark_strategy=watermark_strategy,
+            output_type=output_type,
+            parallelism=1 if limit == 1 else None,
+            max_parallelism=1 if limit == 1 else None,
+            created_at=call_site(),
+        )
+        env = cast("StreamExecutionEnvironment", self)
+        env._add(transformation)
+        return DataStream(env, transformation)
+
+
+def _coerced(records: list[Any], type_info: TypeInformation, operator: str) -> list[Any]:
+    """The records as their declared type has them: widths applied, rows and tuples made."""
+    from firesteel.common._coercion import compile_coercion
+
+    coerce = compile_coercion(type_info)
+    if coerce is None:
+        return records
+    try:
+        return coerce(records)
+    except FiresteelError as error:
+        error.operator = error.operator or operator
+        raise
+    except (TypeError, ValueError) as error:
+        raise ProgramError(
+            "An element of the collection does not fit its declared type.",
+            operator=operator,
+            detail=f"{type_info}: {error}",
+        ) from error

@@ -1,0 +1,223 @@
+"""The functions that users write: one abstract class for each kind of operator, and what ``open`` gives them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from firesteel.datastream._state_descriptors import (
+        AggregatingStateDescriptor,
+        ListStateDescriptor,
+        MapStateDescriptor,
+        ReducingStateDescriptor,
+        ValueStateDescriptor,
+    )
+    from firesteel.datastream._state_kinds import (
+        AggregatingState,
+        ListState,
+        MapState,
+        OperatorStateStore,
+        ReducingState,
+        ValueState,
+    )
+
+
+class KeyedStateStore(ABC):
+    """Hands out keyed state; the same name gives the same state."""
+
+    @abstractmethod
+    def get_state(self, state_descriptor: ValueStateDescriptor) -> ValueState[Any]: ...
+
+    @abstractmethod
+    def get_list_state(self, state_descriptor: ListStateDescriptor) -> ListState[Any]: ...
+
+    @abstractmethod
+    def get_map_state(self, state_descriptor: MapStateDescriptor) -> MapState[Any, Any]: ...
+
+    @abstractmethod
+    def get_reducing_state(self, state_descriptor: ReducingStateDescriptor) -> ReducingState[Any]: ...
+
+    @abstractmethod
+    def get_aggregating_state(
+        self, state_descriptor: AggregatingStateDescriptor
+    ) -> AggregatingState[Any, Any]: ...
+
+
+class RuntimeContext(KeyedStateStore):
+    """What a function learns in ``open`` about where it runs (Flink: ``RuntimeContext``)."""
+
+    @abstractmethod
+    def get_task_name(self) -> str:
+        """The name of the chain that the function is part of."""
+
+    @abstractmethod
+    def get_number_of_parallel_subtasks(self) -> int:
+        """The parallelism of the operator."""
+
+    @abstractmethod
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        """The number of key groups."""
+
+    @abstractmethod
+    def get_index_of_this_subtask(self) -> int:
+        """The index of this subtask, from 0."""
+
+    @abstractmethod
+    def get_attempt_number(self) -> int:
+        """How often the job was restarted before, 0 for the first attempt."""
+
+    @abstractmethod
+    def get_task_name_with_subtasks(self) -> str:
+        """The task name with the subtask as people count, such as ``Map (2/4)#0``."""
+
+    @abstractmethod
+    def get_job_parameter(self, key: str, default_value: str) -> Any:
+        """A parameter of the job (``pipeline.global-job-parameters``)."""
+
+    @abstractmethod
+    def get_metrics_group(self) -> Any:
+        """The metrics of the operator."""
+
+
+class Function(ABC):
+    """Base of all functions. ``open`` is called before the first element, ``close`` when the worker is done.
+
+    A function object lives in a worker process and may be built anew between two epochs, so what it keeps in
+    ``self`` between elements is a cache; what must last belongs into state.
+    """
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        """Prepare: ask for state, open a client."""
+
+    def close(self) -> None:
+        """Let go of what ``open`` took. Best effort: a worker that is killed does not call it."""
+
+
+class FunctionSnapshotContext(ABC):
+    """What ``snapshot_state`` learns about the checkpoint."""
+
+    @abstractmethod
+    def get_checkpoint_id(self) -> int: ...
+
+    @abstractmethod
+    def get_checkpoint_timestamp(self) -> int:
+        """When the checkpoint began, in epoch milliseconds."""
+
+
+class FunctionInitializationContext(ABC):
+    """What ``initialize_state`` gives access to."""
+
+    @abstractmethod
+    def is_restored(self) -> bool:
+        """True when there is state from before."""
+
+    @abstractmethod
+    def get_operator_state_store(self) -> OperatorStateStore: ...
+
+    @abstractmethod
+    def get_keyed_state_store(self) -> KeyedStateStore:
+        """Keyed state; only on a keyed stream."""
+
+
+class CheckpointedFunction(ABC):
+    """A mixin for functions that keep operator state (Flink: ``CheckpointedFunction``; PyFlink has none).
+
+    A class that inherits from it and from one of the function classes has ``initialize_state`` called before
+    ``open``, and ``snapshot_state`` at the end of each epoch.
+    """
+
+    @abstractmethod
+    def snapshot_state(self, context: FunctionSnapshotContext) -> None:
+        """Bring operator state up to date."""
+
+    @abstractmethod
+    def initialize_state(self, context: FunctionInitializationContext) -> None:
+        """Ask for operator state and take over what was restored."""
+
+
+class MapFunction(Function):
+    """One element in, one out."""
+
+    @abstractmethod
+    def map(self, value: Any) -> Any: ...
+
+
+class CoMapFunction(Function):
+    """One element of either of two streams in, one out; None means nothing."""
+
+    @abstractmethod
+    def map1(self, value: Any) -> Any: ...
+
+    @abstractmethod
+    def map2(self, value: Any) -> Any: ...
+
+
+class FlatMapFunction(Function):
+    """One element in, any number out: an iterable or a generator."""
+
+    @abstractmethod
+    def flat_map(self, value: Any) -> Iterable[Any]: ...
+
+
+class CoFlatMapFunction(Function):
+    """One element of either of two streams in, any number out; None means nothing."""
+
+    @abstractmethod
+    def flat_map1(self, value: Any) -> Iterable[Any] | None: ...
+
+    @abstractmethod
+    def flat_map2(self, value: Any) -> Iterable[Any] | None: ...
+
+
+class ReduceFunction(Function):
+    """Folds two values into one of the same type."""
+
+    @abstractmethod
+    def reduce(self, value1: Any, value2: Any) -> Any: ...
+
+
+class AggregateFunction(Function):
+    """Folds values into an accumulator of another type and makes a result of it."""
+
+    @abstractmethod
+    def create_accumulator(self) -> Any: ...
+
+    @abstractmethod
+    def add(self, value: Any, accumulator: Any) -> Any:
+        """The accumulator with ``value`` in it."""
+
+    @abstractmethod
+    def get_result(self, accumulator: Any) -> Any: ...
+
+    @abstractmethod
+    def merge(self, acc_a: Any, acc_b: Any) -> Any: ...
+
+
+class KeySelector(Function):
+    """Takes the key out of an element. The same element must always give the same key."""
+
+    @abstractmethod
+    def get_key(self, value: Any) -> Any: ...
+
+
+class NullByteKeySelector(KeySelector):
+    """The same key for all: for what must see every element of a stream."""
+
+    def get_key(self, value: Any) -> int:
+        return 0
+
+
+class FilterFunction(Function):
+    """Keeps the elements for which it gives something true."""
+
+    @abstractmethod
+    def filter(self, value: Any) -> bool: ...
+
+
+class Partitioner(Function):
+    """Says which of ``num_partitions`` subtasks gets the elements of a key."""
+
+    @abstractmethod
+    def partition(self, key: Any, num_partitions: int) -> int: ...

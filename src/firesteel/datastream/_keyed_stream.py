@@ -1,0 +1,210 @@
+"""A stream with a key: state and timers are kept for each key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, NoReturn
+
+from firesteel.common.errors import ProgramError, UnsupportedFeatureError
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.datastream import _operators as ops
+from firesteel.datastream._aggregates import AccumulateType, RollingAggregate, check_position
+from firesteel.datastream._call_site import call_site
+from firesteel.datastream._checks import (
+    check_picklable,
+    require_callable,
+    require_function,
+    to_type_information,
+)
+from firesteel.datastream._data_stream import DataStream, OutputType
+from firesteel.datastream._function_classes import (
+    FilterFunction,
+    FlatMapFunction,
+    KeySelector,
+    MapFunction,
+    Partitioner,
+    ReduceFunction,
+)
+from firesteel.datastream._process_functions import KeyedProcessFunction
+from firesteel.datastream._transformations import (
+    OneInputTransformation,
+    Partitioning,
+    PartitionKind,
+    PartitionTransformation,
+    Transformation,
+)
+from firesteel.datastream.output_tag import OutputTag
+
+
+class KeyedStream(DataStream):
+    """A stream whose operators have state and timers for each key (Flink: ``KeyedStream``).
+
+    Records of one key always meet in the same subtask, in order. Settings such as name and parallelism
+    belong to the operators before and after the partitioning.
+    """
+
+    AccumulateType = AccumulateType
+
+    def __init__(self, origin_stream: DataStream, partitioning: Partitioning) -> None:
+        env = origin_stream._env
+        origin = origin_stream._transformation
+        transformation = PartitionTransformation(
+            name=f"Partition({PartitionKind.HASH.value})",
+            input=origin,
+            partitioning=partitioning,
+            output_type=origin.output_type,
+            created_at=call_site(),
+        )
+        env._add(transformation)
+        super().__init__(env, transformation)
+        self._origin_stream = origin_stream
+        self._partitioning = partitioning
+
+    # ---- operators with keyed state ----
+
+    def map(self, func: Callable[[Any], Any] | MapFunction, output_type: OutputType = None) -> DataStream:
+        """One record out for each record in; a MapFunction may use keyed state."""
+        require_callable(func, MapFunction, "Map")
+        return self._keyed("Map", ops.KeyedMap(func), output_type)
+
+    def flat_map(
+        self, func: Callable[[Any], Iterable[Any]] | FlatMapFunction, output_type: OutputType = None
+    ) -> DataStream:
+        """Any number of records out for each record in; a FlatMapFunction may use keyed state."""
+        require_callable(func, FlatMapFunction, "FlatMap")
+        return self._keyed("FlatMap", ops.KeyedMap(func, flat=True), output_type)
+
+    def filter(self, func: Callable[[Any], bool] | FilterFunction) -> DataStream:
+        """The records for which ``func`` gives something true; a FilterFunction may use keyed state."""
+        require_callable(func, FilterFunction, "Filter")
+        return self._keyed("Filter", ops.KeyedMap(func, filter=True), self._transformation.output_type)
+
+    def process(  # type: ignore[override]  # as in PyFlink: a keyed stream takes the keyed function only
+        self, func: KeyedProcessFunction, output_type: OutputType = None
+    ) -> DataStream:
+        """Full access to records, keyed state, timers and side outputs."""
+        require_function(
+            func,
+            KeyedProcessFunction,
+            "KEYED PROCESS",
+            "derive the class from KeyedProcessFunction, or call process() before key_by()",
+        )
+        return self._keyed("KEYED PROCESS", ops.KeyedProcess(func), output_type)
+
+    def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
+        """Fold the records of a key; the result so far comes out for each record, in BATCH only the last."""
+        require_callable(func, ReduceFunction, "Reduce")
+        return self._keyed("Reduce", ops.KeyedReduce(func), self._transformation.output_type)
+
+    def sum(self, position_to_sum: int | str = 0) -> DataStream:
+        """The rolling sum of one field; the other fields are those of the first record of the key.
+
+        A position is the index or the name of a field; 0 stands for the whole of a plain value.
+        """
+        return self._accumulate(position_to_sum, AccumulateType.SUM)
+
+    def min(self, position_to_min: int | str = 0) -> DataStream:
+        """The smallest value of one field; the other fields are those of the first record of the key."""
+        return self._accumulate(position_to_min, AccumulateType.MIN)
+
+    def max(self, position_to_max: int | str = 0) -> DataStream:
+        """The largest value of one field; the other fields are those of the first record of the key."""
+        return self._accumulate(position_to_max, AccumulateType.MAX)
+
+    def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
+        """The whole record with the smallest value of one field, the first of several."""
+        return self._accumulate(position_to_min_by, AccumulateType.MIN_BY)
+
+    def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
+        """The whole record with the largest value of one field, the first of several."""
+        return self._accumulate(position_to_max_by, AccumulateType.MAX_BY)
+
+    def key_by(
+        self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
+    ) -> KeyedStream:
+        """The records with another key."""
+        return self._origin_stream.key_by(key_selector, key_type)
+
+    # ---- what a keyed stream refuses ----
+
+    def _operator(self, setting: str) -> Transformation:
+        raise ProgramError(
+            f"The {setting} cannot be set or read on a keyed stream.",
+            operator=self._origin_stream._transformation.name,
+            hint="use the stream before key_by() or the operator after it",
+        )
+
+    def _partition(self, partitioning: Partitioning) -> NoReturn:
+        raise ProgramError(
+            "The partitioning of a keyed stream cannot be replaced.",
+            operator=self._origin_stream._transformation.name,
+            detail=f"{partitioning.kind.value} after key_by()",
+            hint="partition the stream before key_by() or after the next operator",
+        )
+
+    def window(self, window_assigner: Any) -> NoReturn:
+        raise UnsupportedFeatureError(
+            "Windows are not available.",
+            operator="window",
+            hint="a KeyedProcessFunction with state and event-time timers computes the same",
+        )
+
+    def count_window(self, size: int, slide: int = 0) -> NoReturn:
+        raise UnsupportedFeatureError(
+            "Count windows are not available.",
+            operator="count_window",
+            hint="a KeyedProcessFunction that counts in a ValueState computes the same",
+        )
+
+    # Spelled out because PyFlink's keyed stream has them too.
+
+    def shuffle(self) -> NoReturn:
+        return self._partition(Partitioning(PartitionKind.SHUFFLE))
+
+    def rebalance(self) -> NoReturn:
+        return self._partition(Partitioning(PartitionKind.REBALANCE))
+
+    def rescale(self) -> NoReturn:
+        return self._partition(Partitioning(PartitionKind.RESCALE))
+
+    def forward(self) -> NoReturn:
+        return self._partition(Partitioning(PartitionKind.FORWARD))
+
+    def broadcast(self, *args: Any) -> NoReturn:
+        return self._partition(Partitioning(PartitionKind.BROADCAST))
+
+    def partition_custom(
+        self,
+        partitioner: Callable[[Any, int], int] | Partitioner,
+        key_selector: Callable[[Any], Any] | KeySelector,
+    ) -> NoReturn:
+        return self._partition(Partitioning(PartitionKind.CUSTOM))
+
+    # ---- inside ----
+
+    def _emitter(self, output_tag: OutputTag) -> Transformation:
+        raise ProgramError(
+            "A side output belongs to the operator that emits to it.",
+            operator=self._origin_stream._transformation.name,
+            detail=f"side output {output_tag.tag_id!r} is asked for on a keyed stream",
+            hint="call get_side_output() on what process() returned",
+        )
+
+    def _accumulate(self, position: int | str, kind: AccumulateType) -> DataStream:
+        operator = kind.name.lower()
+        check_position(position, kind, self._transformation.output_type, operator)
+        return self.reduce(RollingAggregate(position, kind))
+
+    def _keyed(self, name: str, operator: ops.OperatorSpec, output_type: OutputType) -> DataStream:
+        check_picklable(getattr(operator, "function", operator), name)
+        return self._add(
+            OneInputTransformation(
+                name=name,
+                input=self._transformation,
+                operator=operator,
+                key_selector=self._partitioning.key_selector,
+                key_type=self._partitioning.key_type,
+                output_type=to_type_information(output_type, f"output_type of {name}"),
+                created_at=call_site(),
+            )
+        )

@@ -1,0 +1,39 @@
+"""The configuration keys that the environment and its checkpoint settings write and read: Flink's."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final, TypeVar
+
+from firesteel.common.configuration import Configuration
+
+PARALLELISM: Final = "parallelism.default"
+MAX_PARALLELISM: Final = "pipeline.max-parallelism"
+RUNTIME_MODE: Final = "execution.runtime-mode"
+BUFFER_TIMEOUT: Final = "execution.buffer-timeout.interval"
+BUFFER_TIMEOUT_ENABLED: Final = "execution.buffer-timeout.enabled"
+CHAINING: Final = "pipeline.operator-chaining.enabled"
+CHAINING_MAX_PARALLELISM: Final = (
+    "pipeline.operator-chaining.chain-operators-with-different-max-parallelism"
+)
+JOB_NAME: Final = "pipeline.name"
+CACHED_FILES: Final = "pipeline.cached-files"
+CHANGELOG: Final = "state.changelog.enabled"
+STATE_BACKEND: Final = "state.backend.type"
+INCREMENTAL: Final = "execution.checkpointing.incremental"
+CHECKPOINT_STORAGE: Final = "execution.checkpointing.storage"
+CHECKPOINT_DIR: Final = "execution.checkpointing.dir"
+SAVEPOINT_DIR: Final = "execution.checkpointing.savepoint-dir"
+PYTHON_FILES: Final = "python.files"
+PYTHON_ARCHIVES: Final = "python.archives"
+PYTHON_EXECUTABLE: Final = "python.executable"
+RESTART_STRATEGY: Final = "restart-strategy.type"
+
+_E = TypeVar("_E", bound=Enum)
+
+
+def get_member(configuration: Configuration, key: str, default: _E) -> _E:
+    """The member of an enum that an option names."""
+    words = {name: member for name, member in type(default).__members__.items()}
+    words |= {name.replace("_", "-"): member for name, member in words.items()}
+    return words[configuration.get_enum(key, default.name, words)]

@@ -1,0 +1,105 @@
+"""Where the state of a running job is kept."""
+
+from __future__ import annotations
+
+from abc import ABC
+from enum import Enum
+
+from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
+
+__all__ = [
+    "CustomStateBackend",
+    "EmbeddedRocksDBStateBackend",
+    "HashMapStateBackend",
+    "PredefinedOptions",
+    "StateBackend",
+]
+
+
+class StateBackend(ABC):
+    """Base of all state backends (Flink: ``StateBackend``).
+
+    Flink's two names stand for one backend here: state lies on the local disk of the workers, what an epoch
+    touches is in memory, and checkpoints are incremental.
+    """
+
+
+class HashMapStateBackend(StateBackend):
+    """Flink's backend for state that fits into memory."""
+
+    def __str__(self) -> str:
+        return "HashMapStateBackend"
+
+
+class PredefinedOptions(Enum):
+    """Flink's option sets for RocksDB."""
+
+    DEFAULT = 0
+    SPINNING_DISK_OPTIMIZED = 1
+    SPINNING_DISK_OPTIMIZED_HIGH_MEM = 2
+    FLASH_SSD_OPTIMIZED = 3
+
+
+class EmbeddedRocksDBStateBackend(StateBackend):
+    """Flink's backend for state that is larger than memory.
+
+    What tunes RocksDB itself is kept and given back; there is no RocksDB that it could tune.
+    """
+
+    def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
+        if enable_incremental_checkpointing not in (None, True, False):
+            raise WrongArgumentError(
+                "enable_incremental_checkpointing is True, False or None.",
+                detail=f"got {enable_incremental_checkpointing!r}",
+            )
+        self._incremental = enable_incremental_checkpointing
+        self._paths: list[str] | None = None
+        self._predefined = PredefinedOptions.DEFAULT
+        self._transfer_threads = 4
+
+    def set_db_storage_paths(self, *paths: str) -> None:
+        """Directories for local state; without any the default is used."""
+        self._paths = [require_text(path, "storage path") for path in paths] or None
+
+    def get_db_storage_paths(self) -> list[str] | None:
+        return None if self._paths is None else list(self._paths)
+
+    def is_incremental_checkpoints_enabled(self) -> bool:
+        return bool(self._incremental)
+
+    def set_predefined_options(self, options: PredefinedOptions) -> None:
+        self._predefined = PredefinedOptions(options)
+
+    def get_predefined_options(self) -> PredefinedOptions:
+        return self._predefined
+
+    def set_options(self, options_factory_class_name: str) -> None:
+        raise UnsupportedFeatureError(
+            "RocksDB options cannot be set by a Java class.",
+            detail=f"got {options_factory_class_name!r}",
+            hint="leave it out: state is not kept in RocksDB",
+        )
+
+    def get_options(self) -> str | None:
+        """The Java class of the options: there is none."""
+        return None
+
+    def get_number_of_transfer_threads(self) -> int:
+        return self._transfer_threads
+
+    def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
+        self._transfer_threads = require_int(number_of_transfering_threads, "number of transfer threads", 1)
+
+    def __str__(self) -> str:
+        return "EmbeddedRocksDBStateBackend"
+
+
+class CustomStateBackend(StateBackend):
+    """Flink's backends that are written in Java; there is no JVM of Flink here."""
+
+    def __init__(self, *args: object) -> None:
+        raise UnsupportedFeatureError(
+            "A state backend written in Java cannot be used.",
+            hint="use HashMapStateBackend or EmbeddedRocksDBStateBackend",
+        )

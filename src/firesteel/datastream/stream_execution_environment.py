@@ -1,0 +1,262 @@
+"""The environment: a program is built on it and run by it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from firesteel.common._executor_registry import get_executor
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import FiresteelError, PathNotFoundError, ProgramError, UnsupportedFeatureError
+from firesteel.common.job_client import JobClient
+from firesteel.common.job_execution_result import JobExecutionResult
+from firesteel.datastream import _options as options
+from firesteel.datastream._checks import WrongArgumentError, require_text
+from firesteel.datastream._environment_settings import EnvironmentSettings
+from firesteel.datastream._environment_sources import EnvironmentSources
+from firesteel.datastream._session_defaults import session_defaults
+from firesteel.datastream._transformations import SinkTransformation, SourceTransformation, Transformation
+from firesteel.datastream.output_tag import OutputTag
+from firesteel.datastream.slot_sharing_group import SlotSharingGroup
+
+if TYPE_CHECKING:
+    from firesteel.common.clock import Clock
+
+__all__ = ["StreamExecutionEnvironment"]
+
+
+class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
+    """Where a streaming program is built and run (Flink: ``StreamExecutionEnvironment``).
+
+    Streams begin at the environment (``from_collection``, ``from_source``, ...); their methods add to the
+    program, and ``execute`` runs it. Nothing runs before.
+    """
+
+    def __init__(
+        self,
+        configuration: Configuration | None = None,
+        *,
+        spark: Any = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self._configuration = Configuration() if configuration is None else configuration
+        self._spark = spark
+        self._clock = clock
+        self._default_local_parallelism: int | None = None
+        self._slot_sharing_groups: dict[str, SlotSharingGroup] = {}
+        self._transformations: list[Transformation] = []
+        self._uids: dict[str, Transformation] = {}
+        self._side_outputs: dict[tuple[int, str], OutputTag] = {}
+
+    @staticmethod
+    def get_execution_environment(
+        configuration: Configuration | None = None, *, spark: Any = None, clock: Clock | None = None
+    ) -> StreamExecutionEnvironment:
+        """A new environment.
+
+        Its settings are those of the file that ``FIRESTEEL_CONF`` names, over them those of the command line,
+        over them ``configuration``.
+
+        :param spark: a SparkSession to run in; None: one is made, or the active one is used, at the first job.
+        :param clock: the clock of the jobs; tests pass a manual one.
+        """
+        settings = session_defaults()
+        if configuration is not None:
+            if not isinstance(configuration, Configuration):
+                raise WrongArgumentError(
+                    "get_execution_environment() takes a Configuration.", detail=f"got {configuration!r}"
+                )
+            settings.add_all(configuration)
+        return StreamExecutionEnvironment(settings, spark=spark, clock=clock)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an environment belongs to the program that is being built and cannot go to the workers")
+
+    @property
+    def spark(self) -> Any:
+        """The SparkSession that was handed in, None if there was none."""
+        return self._spark
+
+    @property
+    def clock(self) -> Clock | None:
+        """The clock that was handed in, None: the one of the machine."""
+        return self._clock
+
+    @property
+    def transformations(self) -> tuple[Transformation, ...]:
+        """The program so far, in the order in which it was built."""
+        return tuple(self._transformations)
+
+    @property
+    def slot_sharing_groups(self) -> dict[str, SlotSharingGroup]:
+        """The registered slot sharing groups by name."""
+        return dict(self._slot_sharing_groups)
+
+    # ---- running ----
+
+    def execute(self, job_name: str | None = None) -> JobExecutionResult:
+        """Run the program and wait for its end. The environment may then be used for another program.
+
+        :raises JobExecutionError: the job failed; a user's own exception is its ``__cause__``.
+        """
+        program = self._take_program()
+        result: JobExecutionResult = get_executor().execute(self, program, self._job_name(job_name))
+        return result
+
+    def execute_async(self, job_name: str | None = None) -> JobClient:
+        """Start the program and give a handle to watch and control it."""
+        program = self._take_program()
+        client: JobClient = get_executor().execute_async(self, program, self._job_name(job_name))
+        return client
+
+    def get_execution_plan(self) -> str:
+        """The program as a JSON text, in the form of Flink's execution plan. Starts nothing."""
+        return str(get_executor().execution_plan(self))
+
+    def get_stream_graph(self) -> Any:
+        """The program as a ``firesteel.graph`` stream graph. Starts nothing."""
+        return get_executor().stream_graph(self)
+
+    def close(self) -> None:
+        """Forget the program. Jobs that were started go on."""
+        self._transformations.clear()
+        self._uids.clear()
+        self._side_outputs.clear()
+
+    # ---- what goes to the workers with the program ----
+
+    def add_python_file(self, file_path: str) -> None:
+        """Make a module, a package directory or a zip importable in the workers."""
+        self._append(options.PYTHON_FILES, ",", _existing(file_path, "add_python_file"))
+
+    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """Unpack an archive in the working directory of the workers, under ``target_dir`` or its own name."""
+        path = _existing(archive_path, "add_python_archive")
+        if target_dir is not None:
+            path = f"{path}#{require_text(target_dir, 'target directory')}"
+        self._append(options.PYTHON_ARCHIVES, ",", path)
+
+    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
+        """Copy a file to all workers under a name."""
+        path = _existing(file_path, "register_cached_file")
+        entry = f"name:{require_text(name, 'name of a cached file')},path:{path},executable:{str(executable).lower()}"
+        if f"name:{name}," in self._configuration.get_string(options.CACHED_FILES, ""):
+            raise ProgramError("Two cached files have the same name.", detail=f"name {name!r}, file {path}")
+        self._append(options.CACHED_FILES, ";", entry)
+
+    def set_python_requirements(
+        self, requirements_file_path: str, requirements_cache_dir: str | None = None
+    ) -> NoReturn:
+        raise UnsupportedFeatureError(
+            "Workers do not install packages.",
+            operator="set_python_requirements",
+            detail=f"requirements of {requirements_file_path}",
+            hint="pack a virtual environment with venv-pack and start Spark with it "
+            "(spark.archives and PYSPARK_PYTHON)",
+        )
+
+    def set_python_executable(self, python_exec: str) -> None:
+        """Name the Python of the workers. It has to be the one that runs this program: functions are pickled
+        by it, and Spark starts its workers with the Python of its own settings."""
+        path = require_text(python_exec, "Python executable")
+        if not os.path.exists(path) or not os.path.samefile(path, sys.executable):
+            raise UnsupportedFeatureError(
+                "The Python of the workers cannot be chosen by the program.",
+                operator="set_python_executable",
+                detail=f"asked for {path}, this program runs on {sys.executable}",
+                hint="set spark.pyspark.python or the environment variable PYSPARK_PYTHON",
+            )
+        self._configuration.set_string(options.PYTHON_EXECUTABLE, path)
+
+    def add_jars(self, *jars_path: str) -> NoReturn:
+        _refuse_jars("add_jars", jars_path)
+
+    def add_classpaths(self, *classpaths: str) -> NoReturn:
+        _refuse_jars("add_classpaths", classpaths)
+
+    # ---- inside ----
+
+    def _add(self, transformation: Transformation) -> None:
+        self._transformations.append(transformation)
+
+    def _register_uid(self, uid: str, transformation: Transformation) -> None:
+        owner = self._uids.setdefault(uid, transformation)
+        if owner is not transformation and owner.uid == uid:
+            raise ProgramError(
+                f"The uid {uid!r} is taken.",
+                operator=transformation.name,
+                uid=uid,
+                detail=f"by {owner.name!r}" + (f" of {owner.created_at}" if owner.created_at else ""),
+                hint="state is found by uids, so each operator of a job needs its own",
+            )
+        self._uids[uid] = transformation
+
+    def _register_side_output(self, emitter: Transformation, tag: OutputTag) -> None:
+        other = self._side_outputs.setdefault((emitter.id, tag.tag_id), tag)
+        if other.type_info != tag.type_info:
+            raise ProgramError(
+                f"The side output {tag.tag_id!r} is used with two types.",
+                operator=emitter.name,
+                detail=f"{other.type_info} and {tag.type_info}",
+                hint="use one OutputTag object for one side output",
+            )
+
+    def _job_name(self, job_name: str | None) -> str | None:
+        if job_name is not None:
+            return require_text(job_name, "job name")
+        return self._configuration.get_string(options.JOB_NAME, "") or None
+
+    def _take_program(self) -> list[Transformation]:
+        """The program to run; the environment starts anew, as in Flink."""
+        program = list(self._transformations)
+        _validate_connectors(program)
+        self._transformations.clear()
+        self._uids.clear()
+        return program
+
+    def _append(self, key: str, separator: str, value: str) -> None:
+        before = self._configuration.get_string(key, "")
+        self._configuration.set_string(key, f"{before}{separator}{value}" if before else value)
+
+
+def _validate_connectors(program: list[Transformation]) -> None:
+    """Ask all sources and sinks of the program whether they can work: does the path exist ..."""
+    seen: set[int] = set()
+    stack = [t for t in program if not isinstance(t, SourceTransformation)]  # an unused source is no part of it
+    while stack:
+        transformation = stack.pop()
+        if transformation.id in seen:
+            continue
+        seen.add(transformation.id)
+        stack.extend(transformation.inputs)
+        try:
+            if isinstance(transformation, SourceTransformation):
+                transformation.source.validate()
+            elif isinstance(transformation, SinkTransformation):
+                transformation.sink.validate()
+        except FiresteelError as error:
+            error.operator = error.operator or transformation.name
+            raise
+
+
+def _existing(path: str, operator: str) -> str:
+    require_text(path, "path", operator)
+    local = path.removeprefix("file://")
+    if "://" not in local and not os.path.exists(local):
+        raise PathNotFoundError(
+            "The file is not there.",
+            operator=operator,
+            detail=path,
+            hint=f"the path is looked up from {os.getcwd()}",
+        )
+    return os.path.abspath(local) if "://" not in local else path
+
+
+def _refuse_jars(method: str, paths: tuple[str, ...]) -> NoReturn:
+    raise UnsupportedFeatureError(
+        "Jars for Flink have no use: no JVM of Flink runs.",
+        operator=method,
+        detail=", ".join(paths),
+        hint="connectors are in firesteel.datastream.connectors; jars for Spark belong into spark.jars",
+    )

@@ -1,0 +1,199 @@
+"""Text of a CSV column to values of its declared type, a whole column at a time.
+
+Numbers are read as Java reads them (Flink: ``CsvToRowDataConverters``): surrounding blanks do not count,
+``1_000`` and ``inf`` are errors, ``Infinity``, ``1.5f`` and hexadecimal floats are not.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from math import isfinite
+from typing import Any, Final
+
+from firesteel.common.errors import ConfigurationError
+from firesteel.common.typeinfo import (
+    BasicArrayTypeInfo,
+    BasicType,
+    BasicTypeInfo,
+    DateTypeInfo,
+    ListTypeInfo,
+    ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+    TypeInformation,
+)
+
+ColumnConverter = Callable[[Sequence[str]], list[Any]]
+
+_FLOAT: Final = re.compile(r"[+-]?(NaN|Infinity|((\d+\.?\d*|\.\d+)([eE][+-]?\d+)?)[fFdD]?)")
+_HEX_FLOAT: Final = re.compile(r"([+-]?0[xX][0-9a-fA-F.]+[pP][+-]?\d+)[fFdD]?")
+_WIDE: Final = Context(prec=100)
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column and its type. ``separator`` parts the elements of an array (empty: one element);
+    ``scale`` rounds decimals half up."""
+
+    name: str
+    type: TypeInformation
+    separator: str = ";"
+    scale: int | None = None
+
+
+def _string(texts: Sequence[str]) -> list[Any]:
+    return list(texts)
+
+
+def _integer(low: int | None, high: int | None) -> ColumnConverter:
+    def convert(texts: Sequence[str]) -> list[Any]:  # hot
+        values = list(map(int, texts))
+        if low is not None and values and (min(values) < low or max(values) > high):  # type: ignore[operator]
+            raise ValueError("out of range")
+        if "_" in "".join(texts):
+            raise ValueError("not a number")
+        return values
+
+    return convert
+
+
+def _bits(count: int) -> ColumnConverter:
+    return _integer(-(1 << count - 1), (1 << count - 1) - 1)
+
+
+def _java_float(text: str) -> float:
+    text = text.strip()
+    if match := _HEX_FLOAT.fullmatch(text):
+        return float.fromhex(match[1])
+    if not _FLOAT.fullmatch(text):
+        raise ValueError("not a number")
+    return float(text.rstrip("fFdD") if text[-1] in "fFdD" else text)
+
+
+def _double(texts: Sequence[str]) -> list[Any]:  # hot
+    try:
+        values = list(map(float, texts))
+    except ValueError:
+        return list(map(_java_float, texts))
+    if not isfinite(sum(values)) or "_" in "".join(texts):  # inf, nan: Python takes more spellings than Java
+        return list(map(_java_float, texts))
+    return values
+
+
+def _float(texts: Sequence[str]) -> list[Any]:
+    return array("f", _double(texts)).tolist()
+
+
+def _boolean(texts: Sequence[str]) -> list[Any]:
+    return [text == "true" or text.strip().lower() == "true" for text in texts]
+
+
+def _decimal(scale: int | None) -> ColumnConverter:
+    quantum = None if scale is None else Decimal(1).scaleb(-scale)
+
+    def one(text: str) -> Decimal:
+        try:
+            value = Decimal(text.strip())
+        except InvalidOperation as error:
+            raise ValueError("not a number") from error
+        if not value.is_finite() or "_" in text:
+            raise ValueError("not a number")
+        return value if quantum is None else value.quantize(quantum, ROUND_HALF_UP, _WIDE)
+
+    return lambda texts: [one(text) for text in texts]
+
+
+def _each(function: Callable[[str], Any]) -> ColumnConverter:
+    return lambda texts: [function(text.strip()) for text in texts]
+
+
+def _character(text: str) -> str:
+    if len(text) != 1:
+        raise ValueError("not one character")
+    return text
+
+
+_BASIC: Final[dict[BasicType, ColumnConverter]] = {
+    BasicType.STRING: _string,
+    BasicType.CHAR: lambda texts: [_character(text) for text in texts],
+    BasicType.BOOLEAN: _boolean,
+    BasicType.BYTE: _bits(8),
+    BasicType.SHORT: _bits(16),
+    BasicType.INT: _bits(32),
+    BasicType.LONG: _bits(64),
+    BasicType.FLOAT: _float,
+    BasicType.DOUBLE: _double,
+    BasicType.BIG_INT: _integer(None, None),
+}
+_TIMES: Final[dict[type[TypeInformation], ColumnConverter]] = {
+    DateTypeInfo: _each(datetime.date.fromisoformat),
+    TimeTypeInfo: _each(datetime.time.fromisoformat),
+    TimestampTypeInfo: _each(datetime.datetime.fromisoformat),
+}
+
+
+def _plain_converter(column: Column) -> ColumnConverter:
+    type_ = column.type
+    if isinstance(type_, BasicTypeInfo):
+        if type_._basic_type is BasicType.BIG_DEC:
+            return _decimal(column.scale)
+        if type_._basic_type in _BASIC:
+            return _BASIC[type_._basic_type]
+    elif type(type_) in _TIMES:
+        return _TIMES[type(type_)]
+    element = element_type(type_)
+    if element is None:
+        raise ConfigurationError(
+            f"CSV column {column.name!r} cannot have the type {type_}",
+            hint="declare a single value, or an array of them",
+        )
+    elements = _plain_converter(Column(column.name, element, column.separator, column.scale))
+    separator = column.separator
+
+    def convert(texts: Sequence[str]) -> list[Any]:
+        if not separator:
+            return [elements([text]) for text in texts]
+        return [elements(text.split(separator)) if text else [] for text in texts]
+
+    return convert
+
+
+def element_type(type_: TypeInformation) -> TypeInformation | None:
+    """The type of the elements of a list or array type; None for any other type."""
+    if isinstance(type_, ListTypeInfo):
+        return type_.elem_type
+    if isinstance(type_, (BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)):
+        return type_._element_type
+    return None
+
+
+def column_converter(column: Column, null_literal: str | None = None) -> ColumnConverter:
+    """The function that reads a column. It raises ValueError when a text does not fit; it never raises
+    for ``null_literal``, which becomes None."""
+    plain = _plain_converter(column)
+    if null_literal is None:
+        return plain
+
+    def convert(texts: Sequence[str]) -> list[Any]:
+        if null_literal not in texts:
+            return plain(texts)
+        values = iter(plain([text for text in texts if text != null_literal]))
+        return [None if text == null_literal else next(values) for text in texts]
+
+    if element_type(column.type) is None:
+        return convert
+
+    # Jackson knows no null array: the literal is a null element.
+    element = column_converter(
+        Column(column.name, element_type(column.type) or column.type, "", column.scale), null_literal
+    )
+    separator = column.separator
+    return lambda texts: [
+        (element(text.split(separator)) if separator else element([text])) if text else [] for text in texts
+    ]

@@ -1,0 +1,285 @@
+"""What ``env.execute()`` ends in: translate the program, deploy it on Spark, run it."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import queue
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+from firesteel.common.clock import SystemClock
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError
+from firesteel.common.job_client import JobClient
+from firesteel.common.job_execution_result import JobExecutionResult
+from firesteel.common.job_id import JobID
+from firesteel.connectors.collect import CollectSink
+from firesteel.datastream._checks import check_picklable
+from firesteel.datastream._transformations import SinkTransformation, Transformation
+from firesteel.graph import create_job_graph, execution_plan_json, generate, plan_levels
+from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.stream_graph import GraphConfig, StreamGraph
+from firesteel.jobmanager.handle import LocalJobHandle
+from firesteel.jobmanager.job_master import EpochEngine, JobMaster
+from firesteel.jobmanager.options import LOCAL_DIR, STATE_DIR, job_options
+from firesteel.jobmanager.shipping import script_dir, ship
+from firesteel.jobmanager.translate import to_program
+from firesteel.jobmanager.validation import notices, validate
+from firesteel.state.files import StateFiles
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+log = logging.getLogger(__name__)
+
+_RESULTS_AHEAD: Final = 64  # batches of a collecting job that wait for their reader before the job waits
+
+
+class Platform(Protocol):
+    """Where epochs run: Spark, or its in-process twin in tests."""
+
+    @property
+    def shares_files(self) -> bool: ...
+
+    def prepare(self, configuration: Configuration, handed_in: Any = None) -> Any: ...
+
+    def engine(self, job_id: str, job_name: str, script_dir: str) -> EpochEngine: ...
+
+
+def _spark() -> Platform:
+    from firesteel.spark.platform import SparkPlatform
+
+    return SparkPlatform()
+
+
+class Executor:
+    """Runs programs in this process: the driver of the Spark application."""
+
+    def __init__(self, make_platform: Callable[[], Platform] = _spark) -> None:
+        self._make_platform = make_platform
+        self._running: dict[str, LocalJobHandle] = {}
+        self._bootstrap: list[bytes] = []
+
+    # ---- translation, without Spark
+
+    def stream_graph(self, env: Any) -> StreamGraph:
+        return generate(env.transformations, graph_config(env, None))
+
+    def execution_plan(self, env: Any) -> str:
+        return execution_plan_json(self.stream_graph(env))
+
+    # ---- running
+
+    def execute(self, env: Any, transformations: Sequence[Transformation], job_name: str | None) -> JobExecutionResult:
+        handle = self._submit(env, transformations, job_name)
+        try:
+            return handle.result()
+        except KeyboardInterrupt:
+            handle.master.cancel()
+            handle.master.wait(30)
+            raise
+
+    def execute_async(self, env: Any, transformations: Sequence[Transformation], job_name: str | None) -> JobClient:
+        return JobClient(self._submit(env, transformations, job_name))
+
+    def collect(
+        self, env: Any, transformations: Sequence[Transformation], job_name: str | None, sink: SinkTransformation
+    ) -> Iterator[Any]:
+        results = _Results()
+        collecting = sink.sink
+        assert isinstance(collecting, CollectSink)
+        collecting.attach(results.put)
+
+        def end() -> None:
+            collecting.detach()
+            results.end()
+
+        results.handle = self._submit(env, transformations, job_name, end)
+        return results
+
+    def from_spark(self, env: Any, frame: DataFrame) -> Any:
+        """A source that reads ``frame``; its rows are written to the state directory once, by Spark."""
+        from firesteel.spark.tables import stage_table
+
+        self.platform.adopt(frame)
+        return stage_table(frame, self._state_root(env.configuration)), None
+
+    def to_spark(self, env: Any, transformation: Transformation) -> DataFrame:
+        from firesteel.spark.tables import read_staged, staging_sink
+
+        session = self.platform.prepare(env.configuration, env.spark)
+        directory = f"{self._state_root(env.configuration)}/table-{JobID()}"
+        sink = staging_sink(transformation, directory)
+        env._add(sink)
+        self.execute(env, env._take_program(), None)
+        return read_staged(session, sink, directory)
+
+    def add_bootstrap(self, pickled: bytes) -> None:
+        """A pickled callable that each worker process calls before it unpacks the code of a job."""
+        if pickled not in self._bootstrap:
+            self._bootstrap.append(pickled)
+
+    def running_masters(self) -> list[JobMaster]:
+        return [handle.master for handle in list(self._running.values())]
+
+    @cached_property
+    def platform(self) -> Any:
+        return self._make_platform()
+
+    def _submit(
+        self,
+        env: Any,
+        transformations: Sequence[Transformation],
+        job_name: str | None,
+        on_end: Callable[[], None] | None = None,
+    ) -> LocalJobHandle:
+        graph = create_job_graph(generate(transformations, graph_config(env, job_name)))
+        plan = plan_levels(graph)
+        configuration: Configuration = env.configuration
+        validate(graph)
+        options = job_options(configuration, bounded=_is_bounded(graph), batch=graph.batch)
+        for vertex in graph.vertices:
+            for operator in vertex.operators:
+                check_picklable(operator.node.operator, operator.node.name)
+        for notice in notices(configuration, graph):
+            log.warning("%s", notice)
+        self.platform.prepare(configuration, env.spark)
+        job_id = JobID()
+        root = f"{self._state_root(configuration)}/{job_id}"
+        temporary = not configuration.contains_key(STATE_DIR)
+        local = configuration.get_string(LOCAL_DIR, "") or os.path.join(tempfile.gettempdir(), "firesteel-local")
+        files = StateFiles(root)
+        program = to_program(str(job_id), graph, plan, configuration.to_dict())
+        master = JobMaster(
+            job_id=job_id,
+            graph=graph,
+            plan=plan,
+            program=ship(program, files, self._bootstrap),
+            engine=self.platform.engine(str(job_id), graph.name, script_dir()),
+            files=files,
+            clock=env.clock or SystemClock(),
+            options=replace(options, local_dir=local),
+            live_jobs=lambda: tuple(self._running),
+        )
+        return self._start(master, root if temporary else None, local, on_end)
+
+    def _start(self, master: JobMaster, own_root: str | None, local: str, on_end: Callable[[], None] | None) -> LocalJobHandle:
+        def body() -> None:
+            try:
+                master.run()
+            finally:
+                self._running.pop(str(master.job_id), None)
+                handle.job_ended()
+                if on_end is not None:
+                    on_end()
+                if own_root is not None:
+                    shutil.rmtree(own_root, ignore_errors=True)
+                shutil.rmtree(os.path.join(local, str(master.job_id)), ignore_errors=True)
+
+        thread = threading.Thread(target=body, name=f"firesteel-job-{master.job_id}", daemon=True)
+        handle = LocalJobHandle(master, thread)
+        self._running[str(master.job_id)] = handle
+        thread.start()
+        return handle
+
+    def _state_root(self, configuration: Configuration) -> str:
+        configured = configuration.get_string(STATE_DIR, "")
+        if configured:
+            return configured.rstrip("/")
+        if not self.platform.shares_files:
+            raise ConfigurationError(
+                "A job on a cluster needs a directory that the driver and all workers reach",
+                hint=f"set {STATE_DIR} to a shared path or a URI (s3://, gs://, hdfs://)",
+            )
+        return _temporary_root()
+
+    def cancel_all(self) -> None:
+        for handle in list(self._running.values()):
+            handle.master.cancel()
+            handle.master.wait(10)
+
+
+class _Results(Iterator[Any]):
+    """The records of a collecting job, as its epochs commit; closing it cancels the job."""
+
+    def __init__(self) -> None:
+        self.handle: LocalJobHandle | None = None
+        self._queue: queue.Queue[list[Any] | None] = queue.Queue(_RESULTS_AHEAD)
+        self._batch: Iterator[Any] = iter(())
+        self._closed = False
+
+    def put(self, batch: list[Any]) -> None:
+        while not self._closed:
+            try:
+                return self._queue.put(batch, timeout=0.2)
+            except queue.Full:
+                continue
+
+    def end(self) -> None:
+        while not self._closed:
+            try:
+                return self._queue.put(None, timeout=0.2)
+            except queue.Full:
+                continue
+
+    def __next__(self) -> Any:
+        while True:
+            for record in self._batch:
+                return record
+            if self._closed:
+                raise StopIteration
+            batch = self._queue.get()
+            if batch is None:
+                self._closed = True
+                assert self.handle is not None
+                self.handle.result()  # raises when the job failed
+                raise StopIteration
+            self._batch = iter(batch)
+
+    def close(self) -> None:
+        self._closed = True
+        if self.handle is not None:
+            self.handle.master.cancel()
+            self.handle.master.wait(30)
+
+
+_root: str | None = None
+_root_lock = threading.Lock()
+
+
+def _temporary_root() -> str:
+    global _root
+    with _root_lock:
+        if _root is None:
+            _root = tempfile.mkdtemp(prefix="firesteel-")
+            atexit.register(shutil.rmtree, _root, True)
+        return _root
+
+
+def graph_config(env: Any, job_name: str | None) -> GraphConfig:
+    """What translation needs to know of an environment."""
+    max_parallelism = env.get_max_parallelism()
+    return GraphConfig(
+        parallelism=env.get_parallelism(),
+        max_parallelism=None if max_parallelism < 1 else max_parallelism,
+        chaining=env.is_chaining_enabled(),
+        chain_different_max_parallelism=env.is_chaining_of_operators_with_different_max_parallelism_enabled(),
+        runtime_mode=env.get_runtime_mode(),
+        job_name=job_name,
+        buffer_timeout_ms=env.get_buffer_timeout(),
+    )
+
+
+def _is_bounded(graph: JobGraph) -> bool:
+    return all(o.node.bounded for v in graph.vertices for o in v.operators)
+
+
+executor = Executor()
+atexit.register(executor.cancel_all)

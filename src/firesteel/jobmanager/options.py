@@ -1,0 +1,67 @@
+"""The configuration keys that the engine reads: Flink's where Flink has one, ``firesteel.*`` for our own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError
+from firesteel.jobmanager.job_master import JobOptions
+from firesteel.jobmanager.pacing import PacingOptions
+
+STATE_DIR: Final = "firesteel.state.dir"  # where jobs keep their files; reachable from driver and workers
+LOCAL_DIR: Final = "firesteel.local-dir"  # on each host: the local state stores
+HOST_ID: Final = "firesteel.host-id"  # separates the local stores of executors that share a machine
+EPOCH_TARGET: Final = "firesteel.epoch.target"  # length aimed at while there is a backlog
+EPOCH_INTERVAL: Final = "firesteel.epoch.interval"  # between the starts of epochs without a backlog
+EPOCH_MAX_RECORDS: Final = "firesteel.epoch.max-records"  # of one split in one epoch
+EPOCH_MAX_BYTES: Final = "firesteel.epoch.max-bytes"  # of one split in one epoch
+EPOCH_ATTEMPTS: Final = "firesteel.epoch.attempts"  # how often an epoch is tried that Spark cannot run
+
+KEYS: Final = frozenset(
+    (
+        STATE_DIR,
+        LOCAL_DIR,
+        HOST_ID,
+        EPOCH_TARGET,
+        EPOCH_INTERVAL,
+        EPOCH_MAX_RECORDS,
+        EPOCH_MAX_BYTES,
+        EPOCH_ATTEMPTS,
+    )
+)
+
+_TARGET_UNBOUNDED_MS: Final = 500
+_TARGET_BOUNDED_MS: Final = 2000  # nobody waits for the single record of a job that will end
+_BATCH_RECORDS: Final = 1 << 62
+
+
+def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> JobOptions:
+    """Read and check; a key of ours that does not exist is an error that lists those that do."""
+    for key in configuration.key_set():
+        if key.startswith("firesteel.") and key not in KEYS:
+            raise ConfigurationError(
+                f"There is no option {key}", hint="the options are: " + ", ".join(sorted(KEYS))
+            )
+    target = configuration.get_duration_ms(EPOCH_TARGET, _TARGET_BOUNDED_MS if bounded else _TARGET_UNBOUNDED_MS)
+    records: int | None = _positive(configuration, EPOCH_MAX_RECORDS)
+    if batch:  # one epoch (design, section 3)
+        pacing = PacingOptions(target, _BATCH_RECORDS, _BATCH_RECORDS)
+    else:
+        pacing = PacingOptions(
+            target, records, configuration.get_memory_bytes(EPOCH_MAX_BYTES, PacingOptions(0).max_bytes)
+        )
+    return JobOptions(
+        pacing=pacing,
+        min_interval_ms=configuration.get_duration_ms(EPOCH_INTERVAL, JobOptions(pacing).min_interval_ms),
+        epoch_attempts=_positive(configuration, EPOCH_ATTEMPTS) or JobOptions(pacing).epoch_attempts,
+    )
+
+
+def _positive(configuration: Configuration, key: str) -> int | None:
+    if not configuration.contains_key(key):
+        return None
+    value = configuration.get_integer(key, 0)
+    if value < 1:
+        raise ConfigurationError(f"{key} must be at least 1", detail=f"got {value}")
+    return value

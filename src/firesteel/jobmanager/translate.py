@@ -1,0 +1,69 @@
+"""From the job graph to the programs that workers run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firesteel.connectors.base import Source
+from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
+from firesteel.graph.levels import LevelPlan, RouteKind
+from firesteel.runtime.program import InEdge, JobProgram, OperatorProgram, OutEdge, VertexProgram
+
+
+def to_program(job_id: str, graph: JobGraph, plan: LevelPlan, settings: dict[str, Any]) -> JobProgram:
+    """The programs of all vertices, by level."""
+    vertices = tuple(_vertex(vertex, graph, plan) for vertex in plan.vertices)
+    return JobProgram(job_id, graph.name, graph.batch, vertices, settings)
+
+
+def _vertex(vertex: JobVertex, graph: JobGraph, plan: LevelPlan) -> VertexProgram:
+    return VertexProgram(
+        id=vertex.id,
+        name=vertex.name,
+        level=plan.level_of(vertex.id),
+        parallelism=vertex.parallelism,
+        max_parallelism=vertex.max_parallelism,
+        operators=tuple(map(_operator, vertex.operators)),
+        inputs=tuple(_in_edge(e, graph, plan) for e in vertex.inputs),
+        outputs=tuple(_out_edge(e, graph, plan) for e in vertex.outputs),
+    )
+
+
+def _operator(chained: ChainedOperator) -> OperatorProgram:
+    node, link = chained.node, chained.input
+    return OperatorProgram(
+        uid=chained.operator_id,
+        name=node.name,
+        spec=node.operator,
+        inputs=() if link is None else ((link.source_operator, link.tag),),
+        key_type=node.key_type,
+        keyed=node.keyed,
+        output_type=node.output_type,
+        watermark_strategy=node.watermark_strategy if isinstance(node.operator, Source) else None,
+        max_parallelism=node.max_parallelism,
+    )
+
+
+def _in_edge(edge: JobEdge, graph: JobGraph, plan: LevelPlan) -> InEdge:
+    return InEdge(
+        edge=edge.id,
+        operator=edge.target_operator,
+        input=edge.input_index,
+        producers=graph.vertex(edge.source_vertex).parallelism,
+        partitioning=edge.partitioning,
+        local=plan.routes[edge.id].kind is RouteKind.LOCAL,
+    )
+
+
+def _out_edge(edge: JobEdge, graph: JobGraph, plan: LevelPlan) -> OutEdge:
+    consumer = graph.vertex(edge.target_vertex)
+    return OutEdge(
+        edge=edge.id,
+        operator=edge.source_operator,
+        tag=edge.tag,
+        partitioning=edge.partitioning,
+        consumers=consumer.parallelism,
+        consumer_max_parallelism=consumer.max_parallelism,
+        consumer=consumer.id,
+        local=plan.routes[edge.id].kind is RouteKind.LOCAL,
+    )

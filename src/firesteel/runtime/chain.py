@@ -1,0 +1,253 @@
+"""One subtask of one vertex: its operators wired to each other, to its gates and to its routers."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+from firesteel.common.accumulators import take
+from firesteel.connectors.base import Sink, Source
+from firesteel.datastream import _operators as specs
+from firesteel.datastream._transformations import PartitionKind
+from firesteel.datastream.output_tag import OutputTag
+from firesteel.runtime.batch import Batch
+from firesteel.runtime.gate import Gate
+from firesteel.runtime.key_sorter import KeySorter
+from firesteel.runtime.operators.base import BaseOperator, Output, SubtaskContext, UserCodeError
+from firesteel.runtime.operators.keyed import (
+    KeyedMapOperator,
+    KeyedOperator,
+    KeyedProcessOperator,
+    KeyedReduceOperator,
+)
+from firesteel.runtime.operators.sink import SinkOperator
+from firesteel.runtime.operators.source import SourceOperator, TimestampsAndWatermarksOperator
+from firesteel.runtime.operators.stateless import (
+    FilterOperator,
+    FlatMapOperator,
+    MapOperator,
+    ProcessOperator,
+    ProjectOperator,
+)
+from firesteel.runtime.operators.two_input import CoOperator, KeyedCoOperator
+from firesteel.runtime.program import Ack, OperatorProgram, SubtaskDescriptor, VertexProgram
+from firesteel.runtime.routers import Router, RowSink, channels_of
+from firesteel.runtime.wire import channel_id
+from firesteel.state.backend import SubtaskState
+
+_OPERATORS: dict[type, Callable[[OperatorProgram, Any], Any]] = {
+    specs.Map: MapOperator,
+    specs.FlatMap: FlatMapOperator,
+    specs.Filter: FilterOperator,
+    specs.Project: ProjectOperator,
+    specs.Process: ProcessOperator,
+    specs.KeyedProcess: KeyedProcessOperator,
+    specs.KeyedReduce: KeyedReduceOperator,
+    specs.KeyedMap: KeyedMapOperator,
+    specs.TimestampsAndWatermarks: TimestampsAndWatermarksOperator,
+    specs.CoMap: CoOperator,
+    specs.CoFlatMap: CoOperator,
+    specs.CoProcess: CoOperator,
+    specs.KeyedCoProcess: KeyedCoOperator,
+    specs.KeyedCoMap: KeyedCoOperator,
+}
+
+
+def build_operator(program: OperatorProgram) -> BaseOperator:
+    spec = program.spec
+    if isinstance(spec, Source):
+        return SourceOperator(program, spec)
+    if isinstance(spec, Sink):
+        return SinkOperator(program, spec)
+    if isinstance(spec, specs.WrapFunction):
+        return spec.factory()  # type: ignore[no-any-return]
+    return _OPERATORS[type(spec)](program, spec)  # type: ignore[no-any-return]
+
+
+class Chain:
+    """Built once for each (job, attempt, subtask, process) and kept between epochs: user functions stay
+    open. Everything else is set from the descriptor at the start of each epoch."""
+
+    def __init__(self, vertex: VertexProgram, context: SubtaskContext, state: SubtaskState | None) -> None:
+        self.vertex = vertex
+        self.context = context
+        self.state = state
+        self.operators: dict[str, BaseOperator] = {}
+        self.routers: list[Router] = []
+        self.gates: dict[int, Gate] = {}  # by edge
+        self.local_edges: dict[int, Callable[[Batch], None]] = {}  # filled by the task: same-level consumers
+        self._heads: list[Gate] = []
+        self._sorters: dict[str, KeySorter] = {}  # BATCH mode: keyed operators see their input key by key
+        self._opened = False
+        self._build()
+
+    def _build(self) -> None:
+        for program in self.vertex.operators:
+            self.operators[program.uid] = build_operator(program)
+        for program in self.vertex.operators:
+            target = self.operators[program.uid]
+            for source_uid, tag in program.inputs:
+                self._output(source_uid, tag).consumers.append(_consumer(target, 0))
+        for edge in self.vertex.outputs:
+            output = self._output(edge.operator, edge.tag)
+            if edge.local:
+                output.consumers.append(lambda batch, e=edge.edge: self.local_edges[e](batch))
+            else:
+                operator = self.operators[edge.operator]
+                router = Router(edge, self.context.subtask, self.vertex.parallelism, operator.failure)
+                self.routers.append(router)
+                output.consumers.append(router.consume)
+        self._build_gates()
+
+    def _build_gates(self) -> None:
+        heads: dict[tuple[str, int], list[int]] = {}
+        for edge in self.vertex.inputs:
+            producers = channels_of(
+                edge.partitioning.kind if not edge.local else PartitionKind.FORWARD,
+                edge.producers,
+                self.vertex.parallelism,
+                self.context.subtask,
+            )
+            heads.setdefault((edge.operator, edge.input), []).extend(
+                channel_id(edge.edge, p) for p in producers
+            )
+        gates: dict[tuple[str, int], Gate] = {}
+        for (uid, index), channels in heads.items():
+            gates[uid, index] = Gate(channels, self._head_consumer(uid, index, len(heads)))
+        for edge in self.vertex.inputs:
+            self.gates[edge.edge] = gates[edge.operator, edge.input]
+        self._heads = list(gates.values())
+
+    def _head_consumer(self, uid: str, index: int, inputs: int) -> Callable[[Batch], None]:
+        operator = self.operators[uid]
+        if not (self.context.batch_mode and isinstance(operator, KeyedOperator)):
+            return _consumer(operator, index)
+        assert self.state is not None
+        sorter = self._sorters.setdefault(uid, KeySorter(operator, inputs, self.state))
+        return lambda batch: sorter.add(batch, index)
+
+    def _output(self, uid: str, tag: OutputTag | None) -> Output:
+        operator = self.operators[uid]
+        if tag is None:
+            return operator.outputs.main
+        side = operator.outputs.side.get(tag.tag_id)
+        return side if side is not None else operator.add_side_output(tag)
+
+    def open(self) -> None:
+        """Open all operators, the last of the chain first, as Flink does; once."""
+        if self._opened:
+            return
+        for program in reversed(self.vertex.operators):
+            operator = self.operators[program.uid]
+            operator.open(self.context, self.state.operator(program.uid) if self.state else None)
+        self._opened = True
+
+    def begin(self, descriptor: SubtaskDescriptor, epoch: int, now_ms: int, send: RowSink) -> None:
+        self.context.epoch = epoch
+        self.context.now_ms = now_ms
+        if self.state is not None:
+            self.state.begin(descriptor.line, now_ms)
+        self.open()
+        carry = pickle.loads(descriptor.carry) if descriptor.carry else {}
+        for accumulator in self.context.accumulators.values():
+            accumulator.reset_local()  # what an abandoned attempt counted
+        for uid, operator in self.operators.items():
+            for output in operator.outputs.all:
+                output.collector.take()  # what an attempt left that did not come to its end
+            operator.restore(carry.get(uid))
+            operator.begin_epoch()
+        for router in self.routers:
+            router.restore(carry.get(("router", router.edge.edge)))
+            router.begin_epoch(epoch, send)
+        for sorter in self._sorters.values():
+            sorter.reset()
+        for i, gate in enumerate(self._heads):
+            gate.restore(carry.get(("gate", i)))
+        for operator in self.operators.values():
+            operator.on_processing_time()
+
+    def read_sources(self, descriptor: SubtaskDescriptor) -> Any:
+        """Run the sources of this chain; yields between chunks."""
+        for uid, assignment in descriptor.sources.items():
+            operator = self.operators[uid]
+            assert isinstance(operator, SourceOperator)
+            if not operator.ended:
+                yield from operator.run(assignment)
+
+    def finish(self) -> Ack:
+        """The end of the epoch: flush everything, and the ack."""
+        for program in self.vertex.operators:
+            operator = self.operators[program.uid]
+            operator.end_epoch()
+            operator.outputs.flush()
+        for router in self.routers:
+            router.end_epoch()
+        return self._ack()
+
+    def _ack(self) -> Ack:
+        ack = Ack(self.vertex.id, self.context.subtask)
+        carry: dict[Any, Any] = {}
+        ended = True
+        due: list[int] = []
+        for uid, operator in self.operators.items():
+            snapshot = operator.snapshot()
+            if snapshot is not None:
+                carry[uid] = snapshot
+            ack.operators[uid] = (operator.records_in, operator.outputs.main.count)
+            timer = operator.next_timer_ms()
+            if timer is not None:
+                due.append(timer)
+            if isinstance(operator, SourceOperator):
+                ack.positions[uid] = operator.positions
+                ack.ended_splits[uid] = tuple(operator.ended_splits)
+                ended = ended and operator.ended
+            elif isinstance(operator, SinkOperator) and operator.committables:
+                ack.committables[uid] = operator.committables
+        for router in self.routers:
+            carry["router", router.edge.edge] = router.snapshot()
+        for i, gate in enumerate(self._heads):
+            carry["gate", i] = gate.snapshot()
+            ended = ended and gate.is_ended
+        ack.ended = ended
+        ack.carry = pickle.dumps(carry, 5)
+        ack.next_timer_ms = min(due, default=None)
+        watermarks = [w for op in self.operators.values() if (w := getattr(op, "watermark", None)) is not None]
+        ack.watermark = min(watermarks, default=None)
+        first, last = self.vertex.operators[0].uid, self.vertex.operators[-1].uid
+        ack.records_in, ack.records_out = ack.operators[first][0], ack.operators[last][1]
+        if self.state is not None:
+            ack.delta = self.state.finish()
+        ack.accumulators = {name: take(a) for name, a in self.context.accumulators.items()}
+        ack.warnings = tuple(self.context.warnings)
+        self.context.warnings.clear()
+        return ack
+
+    def abandon(self) -> None:
+        """The attempt will not come to its end: nothing of it may be used."""
+        for operator in self.operators.values():
+            if isinstance(operator, SinkOperator):
+                operator.abandon()
+        if self.state is not None:
+            self.state.abandon()
+
+    def close(self) -> None:
+        """Close the user functions; every one of them, also when one fails."""
+        if not self._opened:
+            return
+        self._opened = False
+        failed: UserCodeError | None = None
+        for program in self.vertex.operators:
+            try:
+                self.operators[program.uid].close()
+            except UserCodeError as e:
+                failed = failed or e
+        if failed is not None:
+            raise failed
+
+
+def _consumer(operator: BaseOperator, index: int) -> Callable[[Batch], None]:
+    process = operator.process  # type: ignore[attr-defined]
+    if index == 0:
+        return process  # type: ignore[no-any-return]
+    return lambda batch: process(batch, index)

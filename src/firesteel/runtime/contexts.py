@@ -1,0 +1,192 @@
+"""The context objects that user functions receive."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.datastream.functions import (
+    CoProcessFunction,
+    KeyedCoProcessFunction,
+    KeyedProcessFunction,
+    ProcessFunction,
+    RuntimeContext,
+)
+from firesteel.datastream.time_domain import TimeDomain
+from firesteel.datastream.timerservice import TimerService
+from firesteel.runtime.batch import NO_TIMESTAMP
+from firesteel.state.backend import OperatorState
+
+if TYPE_CHECKING:
+    from firesteel.runtime.operators.base import SubtaskContext
+    from firesteel.runtime.program import OperatorProgram
+
+
+class TaskRuntimeContext(RuntimeContext):
+    """Where a function runs, and the way to its state (Flink: ``RuntimeContext``)."""
+
+    def __init__(self, context: SubtaskContext, program: OperatorProgram, state: OperatorState | None) -> None:
+        self._context = context
+        self._program = program
+        self._state = state
+
+    def get_task_name(self) -> str:
+        return self._context.vertex_name
+
+    def get_number_of_parallel_subtasks(self) -> int:
+        return self._context.parallelism
+
+    def get_max_number_of_parallel_subtasks(self) -> int:
+        return self._context.max_parallelism
+
+    def get_index_of_this_subtask(self) -> int:
+        return self._context.subtask
+
+    def get_attempt_number(self) -> int:
+        return self._context.attempt
+
+    def get_task_name_with_subtasks(self) -> str:
+        c = self._context
+        return f"{c.vertex_name} ({c.subtask + 1}/{c.parallelism})#{c.attempt}"
+
+    def get_job_parameter(self, key: str, default_value: str) -> str:
+        return str(self._context.settings.get(key, default_value))
+
+    def get_metrics_group(self) -> Any:
+        from firesteel.runtime.metrics import TaskMetricGroup
+
+        return TaskMetricGroup(self._context.accumulators, (self._program.name,))
+
+    def add_accumulator(self, name: str, accumulator: Any) -> None:
+        """Register an accumulator (``add(value)``, ``get_local_value()``, ``merge(other)``)."""
+        self._context.accumulators[name] = accumulator
+
+    def get_accumulator(self, name: str) -> Any:
+        return self._context.accumulators.get(name)
+
+    def _keyed(self) -> OperatorState:
+        if self._state is None or not self._program.keyed:
+            raise UnsupportedFeatureError(
+                "Keyed state can only be used on a keyed stream",
+                operator=self._program.name,
+                hint="call key_by(...) before this operator",
+            )
+        return self._state
+
+    def get_state(self, state_descriptor: Any) -> Any:
+        return self._keyed().get_state(state_descriptor)
+
+    def get_list_state(self, state_descriptor: Any) -> Any:
+        return self._keyed().get_list_state(state_descriptor)
+
+    def get_map_state(self, state_descriptor: Any) -> Any:
+        return self._keyed().get_map_state(state_descriptor)
+
+    def get_reducing_state(self, state_descriptor: Any) -> Any:
+        return self._keyed().get_reducing_state(state_descriptor)
+
+    def get_aggregating_state(self, state_descriptor: Any) -> Any:
+        return self._keyed().get_aggregating_state(state_descriptor)
+
+
+class _NoTimers(TimerService):
+    """The timer service of a stream that is not keyed: it tells the time and refuses timers."""
+
+    def __init__(self, context: SubtaskContext, operator: Any) -> None:
+        self._context = context
+        self._operator = operator
+
+    def current_processing_time(self) -> int:
+        return self._context.now_ms
+
+    def current_watermark(self) -> int:
+        return int(self._operator.watermark)
+
+    def _refuse(self) -> UnsupportedFeatureError:
+        return UnsupportedFeatureError(
+            "Setting timers is only supported on a keyed stream",
+            operator=self._operator.program.name,
+            hint="call key_by(...) and use a KeyedProcessFunction",
+        )
+
+    def register_processing_time_timer(self, timestamp: int) -> None:
+        raise self._refuse()
+
+    def register_event_time_timer(self, timestamp: int) -> None:
+        raise self._refuse()
+
+    def delete_processing_time_timer(self, timestamp: int) -> None:
+        raise self._refuse()
+
+    def delete_event_time_timer(self, timestamp: int) -> None:
+        raise self._refuse()
+
+
+class KeyedTimerService(TimerService):
+    """Timers of the current key (Flink: ``TimerService`` over ``InternalTimerService``)."""
+
+    def __init__(self, context: SubtaskContext, operator: Any, state: OperatorState) -> None:
+        self._context = context
+        self._operator = operator
+        self.register_processing_time_timer = state.processing_timers.register  # type: ignore[method-assign]
+        self.register_event_time_timer = state.event_timers.register  # type: ignore[method-assign]
+        self.delete_processing_time_timer = state.processing_timers.delete  # type: ignore[method-assign]
+        self.delete_event_time_timer = state.event_timers.delete  # type: ignore[method-assign]
+
+    def current_processing_time(self) -> int:
+        return self._context.now_ms
+
+    def current_watermark(self) -> int:
+        return int(self._operator.watermark)
+
+    # Shadowed in __init__ by the bound methods of the timer queues: one call less for each timer.
+    def register_processing_time_timer(self, timestamp: int) -> None: ...
+
+    def register_event_time_timer(self, timestamp: int) -> None: ...
+
+    def delete_processing_time_timer(self, timestamp: int) -> None: ...
+
+    def delete_event_time_timer(self, timestamp: int) -> None: ...
+
+
+class ProcessContext(ProcessFunction.Context, CoProcessFunction.Context):
+    """Context of ProcessFunction and CoProcessFunction."""
+
+    def __init__(self, context: SubtaskContext, operator: Any) -> None:
+        self._timers = _NoTimers(context, operator)
+        self._timestamp = NO_TIMESTAMP
+
+    def set_timestamp(self, timestamp: int) -> None:
+        self._timestamp = timestamp
+
+    def timer_service(self) -> TimerService:
+        return self._timers
+
+    def timestamp(self) -> int:
+        return self._timestamp
+
+
+class KeyedContext(
+    KeyedProcessFunction.OnTimerContext,
+    KeyedCoProcessFunction.OnTimerContext,
+):
+    """Context of the keyed process functions, for elements and timers. ``stamp`` and ``domain`` are set by
+    the operator before each call."""
+
+    def __init__(self, timers: TimerService, state: OperatorState) -> None:
+        self._timers = timers
+        self._state = state
+        self.stamp = NO_TIMESTAMP
+        self.domain: TimeDomain | None = None
+
+    def get_current_key(self) -> Any:
+        return self._state.raw_key
+
+    def timer_service(self) -> TimerService:
+        return self._timers
+
+    def timestamp(self) -> int:
+        return self.stamp
+
+    def time_domain(self) -> TimeDomain:
+        return self.domain  # type: ignore[return-value]

@@ -1,0 +1,42 @@
+"""A gate: the channels that feed one input of the head of a chain, merged into one stream of batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from firesteel.runtime.batch import Batch, Mark
+from firesteel.runtime.valve import WatermarkValve
+
+
+class Gate:
+    """Buffers of a channel come in order (I4); their marks go through the watermark valve."""
+
+    __slots__ = ("_channels", "_consume", "_valve")
+
+    def __init__(self, channels: Sequence[int], consume: Callable[[Batch], None]) -> None:
+        self._channels = tuple(channels)
+        self._valve = WatermarkValve(self._channels)
+        self._consume = consume
+
+    def receive(self, channel: int, batch: Batch) -> None:
+        marks = batch.marks
+        if marks:
+            feed = self._valve.feed
+            merged: list[tuple[int, Mark]] = [(at, m) for at, mark in marks for m in feed(channel, mark)]
+            if not batch.values and not merged:
+                return
+            batch = Batch(batch.values, batch.timestamps, merged, batch.keys)
+        self._consume(batch)
+
+    @property
+    def is_ended(self) -> bool:
+        return self._valve.is_ended
+
+    def snapshot(self) -> Any:
+        return self._valve.snapshot()
+
+    def restore(self, carry: Any) -> None:
+        self._valve = WatermarkValve(self._channels)
+        if carry is not None:
+            self._valve.restore(carry)

@@ -1,0 +1,207 @@
+"""The operator protocol, and what every operator needs to hand its output on."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import Any, Final, Protocol
+
+from firesteel.common._coercion import compile_coercion
+from firesteel.common.errors import FiresteelError
+from firesteel.datastream.output_tag import OutputTag
+from firesteel.runtime.batch import Batch, Collector, Mark
+from firesteel.runtime.program import OperatorProgram
+from firesteel.state.backend import OperatorState
+
+BatchConsumer = Callable[[Batch], None]
+
+_IMMUTABLE: Final = frozenset(
+    (int, float, str, bytes, bool, type(None), date, datetime, time, timedelta, Decimal, complex)
+)
+
+
+class UserCodeError(Exception):
+    """An exception of the user's code (its ``__cause__``), with the operator that ran it."""
+
+    def __init__(self, operator: str, uid: str) -> None:
+        super().__init__(operator, uid)
+        self.operator = operator
+        self.uid = uid
+
+
+@dataclass(slots=True)
+class SubtaskContext:
+    """What an operator may know of where it runs. ``now_ms`` is fixed for the epoch (design, section 4)."""
+
+    job_id: str
+    job_name: str
+    vertex_name: str
+    subtask: int
+    parallelism: int
+    max_parallelism: int
+    attempt: int
+    batch_mode: bool
+    state_dir: str
+    settings: dict[str, Any]
+    now_ms: int = 0
+    epoch: int = 0
+    accumulators: dict[str, Any] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+class Operator(Protocol):
+    """One operator of a chain. The epoch is: ``restore``, ``begin_epoch``, batches and timers,
+    ``end_epoch``, ``snapshot``."""
+
+    program: OperatorProgram
+    outputs: Outputs
+    ended: bool
+
+    def open(self, context: SubtaskContext, state: OperatorState | None) -> None: ...
+
+    def process(self, batch: Batch, input_index: int = 0) -> None: ...
+
+    def begin_epoch(self) -> None: ...
+
+    def on_processing_time(self) -> None:
+        """Fire what is due at the epoch's processing time."""
+
+    def end_epoch(self) -> None: ...
+
+    def next_timer_ms(self) -> int | None: ...
+
+    def snapshot(self) -> Any:
+        """Plain picklable data that the operator needs in the next epoch and that is not state."""
+
+    def restore(self, carry: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class Output:
+    """One output of an operator: the main one or a side output, with everything that consumes it."""
+
+    __slots__ = ("coerce", "collector", "consumers", "count", "fail")
+
+    def __init__(self, coerce: Callable[[list[Any]], list[Any]] | None, fail: Callable[[Exception], Exception]) -> None:
+        self.consumers: list[BatchConsumer] = []
+        self.coerce = coerce
+        self.collector = Collector()
+        self.count = 0
+        self.fail = fail
+
+    def emit(self, batch: Batch) -> None:
+        """Hand a batch on; declared types are applied here."""
+        values = batch.values
+        self.count += len(values)
+        if self.coerce is not None and values:
+            try:
+                batch = Batch(self.coerce(values), batch.timestamps, batch.marks)
+            except FiresteelError as e:
+                raise self.fail(e) from e
+        consumers = self.consumers
+        if len(consumers) == 1:
+            consumers[0](batch)
+        elif consumers:
+            for consume in consumers[1:]:
+                consume(_isolated(batch))
+            consumers[0](batch)
+
+    def flush(self) -> None:
+        batch = self.collector.take()
+        if batch is not None:
+            self.emit(batch)
+
+
+class Outputs:
+    """All outputs of an operator. ``main`` is always there, side outputs only where they are consumed."""
+
+    __slots__ = ("all", "main", "side")
+
+    def __init__(self, main: Output) -> None:
+        self.main = main
+        self.side: dict[str, Output] = {}
+        self.all: list[Output] = [main]
+
+    def add_side(self, tag: str, output: Output) -> Output:
+        self.side[tag] = output
+        self.all.append(output)
+        return output
+
+    def mark(self, mark: Mark) -> None:
+        for output in self.all:
+            output.collector.mark(mark)
+
+    def flush(self) -> None:
+        for output in self.all:
+            output.flush()
+
+    def collect_side(self, tag: OutputTag, value: Any, timestamp: int) -> None:
+        output = self.side.get(tag.tag_id)
+        if output is not None:  # a side output that nobody reads is dropped, as in Flink
+            output.collector.add(value, timestamp)
+
+
+def _isolated(batch: Batch) -> Batch:
+    """A batch whose records a consumer may change without another consumer seeing it (S-GRAPH-14)."""
+    for value in batch.values:
+        kind = type(value)
+        if kind in _IMMUTABLE or (kind is tuple and all(type(v) in _IMMUTABLE for v in value)):
+            continue
+        try:
+            values = pickle.loads(pickle.dumps(batch.values, 5))
+        except Exception:
+            import copy
+
+            values = copy.deepcopy(batch.values)
+        return Batch(values, batch.timestamps, batch.marks, batch.keys)
+    return batch
+
+
+class BaseOperator:
+    """What all operators share: their place, their outputs, their failure."""
+
+    def __init__(self, program: OperatorProgram) -> None:
+        self.program = program
+        self.outputs = Outputs(Output(compile_coercion(program.output_type), self.failure))
+        self.context: SubtaskContext
+        self.records_in = 0
+        self.ended = False
+
+    def failure(self, error: BaseException) -> UserCodeError:
+        return UserCodeError(self.program.name, self.program.uid)
+
+    def add_side_output(self, tag: OutputTag) -> Output:
+        output = Output(compile_coercion(tag.type_info), self.failure)
+        return self.outputs.add_side(tag.tag_id, output)
+
+    def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
+        self.context = context
+
+    def begin_epoch(self) -> None:
+        self.records_in = 0
+        for output in self.outputs.all:
+            output.count = 0
+
+    def on_processing_time(self) -> None: ...
+
+    def end_epoch(self) -> None: ...
+
+    def next_timer_ms(self) -> int | None:
+        return None
+
+    def snapshot(self) -> Any:
+        return None
+
+    def restore(self, carry: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def method_of(function: Any, name: str) -> Callable[..., Any]:
+    """The method ``name`` of a function object, or the function itself when it is a plain callable."""
+    method = getattr(function, name, None)
+    return method if callable(method) else function  # type: ignore[no-any-return]

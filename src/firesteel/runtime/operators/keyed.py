@@ -1,0 +1,257 @@
+"""Operators with keyed state on one input: process, reduce, map/flat_map/filter on a keyed stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from firesteel.common.typeinfo import Types
+from firesteel.datastream._operators import KeyedMap, KeyedProcess, KeyedReduce
+from firesteel.datastream.output_tag import OutputTag
+from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.datastream.time_domain import TimeDomain
+from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
+from firesteel.runtime.contexts import KeyedContext, KeyedTimerService
+from firesteel.runtime.operators.base import SubtaskContext, method_of
+from firesteel.runtime.operators.stateless import FunctionOperator
+from firesteel.runtime.program import OperatorProgram
+from firesteel.state.backend import OperatorState
+from firesteel.state.keys import canonical
+
+_SELF_CANONICAL: Final = frozenset((str, int))
+
+
+def canonical_keys(keys: list[Any]) -> list[Any]:
+    """The identities of ``keys``: the same list where each key is its own identity."""
+    return keys if _SELF_CANONICAL.issuperset(map(type, keys)) else [canonical(k) for k in keys]
+
+
+class KeyedOperator(FunctionOperator):
+    """Keyed state, timers and the watermark of one keyed operator; subclasses say what a record does.
+
+    All timers due at a watermark fire in timestamp order before the watermark goes on, and those that
+    ``on_timer`` registers at or below it fire in the same run (T12).
+    """
+
+    state: OperatorState
+
+    def __init__(self, program: OperatorProgram, function: Any) -> None:
+        super().__init__(program, function)
+        self.watermark = MIN_WATERMARK
+
+    def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
+        assert state is not None
+        self.state = state
+        self.keyed_context = KeyedContext(KeyedTimerService(context, self, state), state)
+        super().open(context, state)
+        self.on_open()
+
+    def on_open(self) -> None:
+        """Keyed state is there."""
+
+    def process(self, batch: Batch, input_index: int = 0) -> None:
+        self.records_in += len(batch.values)
+        canon = canonical_keys(batch.keys or [])
+        for start, stop, mark in batch.segments():
+            if stop > start:
+                try:
+                    self.run(batch, canon, start, stop, input_index)
+                except Exception as e:
+                    raise self.failure(e) from e
+            if mark is not None:
+                self.on_mark(mark, input_index)
+        if not self.ended:
+            self._fire_processing_time()
+        self.outputs.flush()
+
+    def run(self, batch: Batch, canon: list[Any], start: int, stop: int, input_index: int) -> None:
+        raise AssertionError("each keyed operator says what a record does")
+
+    def on_mark(self, mark: Mark, input_index: int) -> None:
+        if type(mark) is int:
+            self.advance(mark)
+        elif mark == END:
+            self.advance(MAX_WATERMARK)
+            self._fire_processing_time()  # what is due by now; what is not is dropped (T13)
+            self.ended = True
+        self.outputs.mark(mark)
+
+    def advance(self, watermark: int) -> None:
+        """Set the operator's watermark, then fire what is due."""
+        if watermark <= self.watermark:
+            return
+        self.watermark = watermark
+        timers = self.state.event_timers
+        due = timers.next_ms()
+        if due is not None and due <= watermark:
+            self._fire(timers, watermark, TimeDomain.EVENT_TIME)
+
+    def on_processing_time(self) -> None:
+        if not self.ended:
+            self._fire_processing_time()
+            self.outputs.flush()
+
+    def _fire_processing_time(self) -> None:
+        timers = self.state.processing_timers
+        due = timers.next_ms()
+        if due is not None and due <= self.context.now_ms:
+            self._fire(timers, self.context.now_ms, TimeDomain.PROCESSING_TIME)
+
+    def _fire(self, timers: Any, until: int, domain: TimeDomain) -> None:
+        state, context = self.state, self.keyed_context
+        context.domain = domain
+        pop = timers.pop
+        try:
+            while (timer := pop(until)) is not None:
+                stamp, raw_key, key, _ = timer
+                state.key = key
+                state.raw_key = raw_key
+                context.stamp = stamp
+                self.collect(self.on_timer(stamp, context), stamp)
+        except Exception as e:
+            raise self.failure(e) from e
+
+    def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[Any] | None:
+        return None
+
+    def collect(self, results: Iterable[Any] | None, stamp: int) -> None:
+        if results is None:
+            return
+        add = self.outputs.main.collector.add
+        for r in results:
+            if type(r) is tuple and r and isinstance(r[0], OutputTag):
+                self.outputs.collect_side(r[0], r[1], stamp)
+            else:
+                add(r, stamp)
+
+    def end_key(self) -> None:
+        """BATCH mode: the input of the current key has ended. Its timers fire, event time first (T13)."""
+        key, raw_key = self.state.key, self.state.raw_key
+        self.watermark = MAX_WATERMARK
+        self._fire(self.state.event_timers, MAX_WATERMARK, TimeDomain.EVENT_TIME)
+        self._fire(self.state.processing_timers, MAX_WATERMARK, TimeDomain.PROCESSING_TIME)
+        self.state.key, self.state.raw_key = key, raw_key
+        self.watermark = MIN_WATERMARK
+
+    def next_timer_ms(self) -> int | None:
+        return None if self.ended else self.state.processing_timers.next_ms()
+
+    def snapshot(self) -> Any:
+        return self.watermark, self.ended
+
+    def restore(self, carry: Any) -> None:
+        self.watermark, self.ended = (MIN_WATERMARK, False) if carry is None else carry
+
+
+class KeyedProcessOperator(KeyedOperator):
+    def __init__(self, program: OperatorProgram, spec: KeyedProcess) -> None:
+        super().__init__(program, spec.function)
+        self._process = spec.function.process_element
+        self._on_timer = spec.function.on_timer
+
+    def run(self, batch: Batch, canon: list[Any], start: int, stop: int, input_index: int) -> None:  # hot
+        state, context, process = self.state, self.keyed_context, self._process
+        collector = self.outputs.main.collector
+        values, raw_keys, stamps = batch.values, batch.keys, batch.timestamps
+        assert raw_keys is not None
+        if stop - start != len(values):
+            values, raw_keys, canon = values[start:stop], raw_keys[start:stop], canon[start:stop]
+            stamps = stamps and stamps[start:stop]
+        out = collector.values
+        append = out.append
+        if stamps is None:
+            context.stamp = NO_TIMESTAMP
+            for state.key, state.raw_key, value in zip(canon, raw_keys, values, strict=True):
+                results = process(value, context)
+                if results is not None:
+                    for r in results:
+                        if type(r) is tuple and r and isinstance(r[0], OutputTag):
+                            self.outputs.collect_side(r[0], r[1], NO_TIMESTAMP)
+                        else:
+                            append(r)
+            collector.timestamps.extend([NO_TIMESTAMP] * (len(out) - len(collector.timestamps)))
+            return
+        stamp_append = collector.timestamps.append
+        collector.has_timestamps = True
+        for state.key, state.raw_key, value, stamp in zip(canon, raw_keys, values, stamps, strict=True):
+            context.stamp = stamp
+            results = process(value, context)
+            if results is not None:
+                for r in results:
+                    if type(r) is tuple and r and isinstance(r[0], OutputTag):
+                        self.outputs.collect_side(r[0], r[1], stamp)
+                    else:
+                        append(r)
+                        stamp_append(stamp)
+
+    def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[Any] | None:
+        return self._on_timer(timestamp, context)  # type: ignore[no-any-return]
+
+
+class KeyedReduceOperator(KeyedOperator):
+    """Rolling reduce: one result for each record; in BATCH mode one for each key, at its end (T14)."""
+
+    def __init__(self, program: OperatorProgram, spec: KeyedReduce) -> None:
+        super().__init__(program, spec.function)
+        self._reduce = method_of(spec.function, "reduce")
+
+    def on_open(self) -> None:
+        self._value = self.state.get_state(ValueStateDescriptor("_reduce_state", Types.PICKLED_BYTE_ARRAY()))
+
+    def run(self, batch: Batch, canon: list[Any], start: int, stop: int, input_index: int) -> None:  # hot
+        state, reduce = self.state, self._reduce
+        read, update = self._value.value, self._value.update
+        add = self.outputs.main.collector.add
+        stamps = batch.timestamps
+        quiet = self.context.batch_mode
+        raw_keys = batch.keys
+        assert raw_keys is not None
+        for i in range(start, stop):
+            state.key = canon[i]
+            state.raw_key = raw_keys[i]
+            value = batch.values[i]
+            old = read()
+            if old is not None:
+                value = reduce(old, value)
+            update(value)
+            if not quiet:
+                add(value, NO_TIMESTAMP if stamps is None else stamps[i])
+
+    def end_key(self) -> None:
+        value = self._value.value()
+        if value is not None:
+            self.outputs.main.collector.add(value, MAX_WATERMARK)
+        super().end_key()
+
+
+class KeyedMapOperator(KeyedOperator):
+    """map, flat_map or filter of a rich function that may use keyed state."""
+
+    def __init__(self, program: OperatorProgram, spec: KeyedMap) -> None:
+        super().__init__(program, spec.function)
+        self._flat, self._filter = spec.flat, spec.filter
+        name = "flat_map" if spec.flat else "filter" if spec.filter else "map"
+        self._call = method_of(spec.function, name)
+
+    def run(self, batch: Batch, canon: list[Any], start: int, stop: int, input_index: int) -> None:
+        state, call = self.state, self._call
+        add = self.outputs.main.collector.add
+        raw_keys = batch.keys
+        assert raw_keys is not None
+        for i in range(start, stop):
+            state.key = canon[i]
+            state.raw_key = raw_keys[i]
+            value = batch.values[i]
+            stamp = stamp_at(batch.timestamps, i)
+            result = call(value)
+            if self._flat:
+                for r in result or ():
+                    add(r, stamp)
+            elif not self._filter:
+                add(result, stamp)
+            elif result:
+                add(value, stamp)
+
+
+def stamp_at(stamps: Sequence[int] | None, index: int) -> int:
+    return NO_TIMESTAMP if stamps is None else stamps[index]

@@ -1,0 +1,151 @@
+"""What the driver ships to the workers: programs once for each job, descriptors once for each epoch.
+
+A *program* is the code of one vertex; all programs of a job travel in one blob that a worker process loads
+once. A *descriptor* is plain data: what one level has to do in one epoch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors.base import ReadRange, Sink, Source
+from firesteel.datastream._operators import OperatorSpec
+from firesteel.datastream._transformations import Partitioning
+from firesteel.datastream.output_tag import OutputTag
+from firesteel.state.line import StateLine
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorProgram:
+    """One operator of a chain. ``inputs`` names the operators of the chain that feed it, with the tag of the
+    side output or None; empty for the head."""
+
+    uid: str
+    name: str
+    spec: OperatorSpec | Source | Sink
+    inputs: tuple[tuple[str, OutputTag | None], ...] = ()
+    key_type: TypeInformation | None = None
+    keyed: bool = False
+    output_type: TypeInformation | None = None
+    watermark_strategy: Any = None  # sources
+    max_parallelism: int = 128
+
+
+@dataclass(frozen=True, slots=True)
+class OutEdge:
+    """An edge that leaves the chain. ``local``: the consumer runs in the same task (forward, same level)."""
+
+    edge: int
+    operator: str  # uid of the operator in this chain that feeds it
+    tag: OutputTag | None
+    partitioning: Partitioning
+    consumers: int  # parallelism of the consuming vertex
+    consumer_max_parallelism: int
+    consumer: str  # vertex id
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class InEdge:
+    edge: int
+    operator: str
+    input: int
+    producers: int  # parallelism of the producing vertex
+    partitioning: Partitioning
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class VertexProgram:
+    id: str
+    name: str
+    level: int
+    parallelism: int
+    max_parallelism: int
+    operators: tuple[OperatorProgram, ...]  # topological order
+    inputs: tuple[InEdge, ...]
+    outputs: tuple[OutEdge, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgram:
+    """Everything that does not change while a job runs. ``main_classes``: classes of the user's script, which
+    pickled records look for in ``__main__``."""
+
+    job_id: str
+    job_name: str
+    batch: bool
+    vertices: tuple[VertexProgram, ...]  # by level, then topological
+    settings: dict[str, Any] = field(default_factory=dict)
+    main_classes: dict[str, Any] = field(default_factory=dict)
+
+    def at_level(self, level: int) -> tuple[VertexProgram, ...]:
+        return tuple(v for v in self.vertices if v.level == level)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceAssignment:
+    """What the source operator of one subtask reads in this epoch. ``last``: no split will be added, so the
+    input ends with its splits. ``finished`` splits ended in earlier epochs."""
+
+    ranges: tuple[ReadRange, ...] = ()
+    new_splits: tuple[str, ...] = ()
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskDescriptor:
+    line: StateLine
+    carry: bytes | None = None  # what operators remember between epochs that is not state (watermarks ...)
+    sources: dict[str, SourceAssignment] = field(default_factory=dict)  # operator uid -> assignment
+
+
+@dataclass(frozen=True, slots=True)
+class LevelDescriptor:
+    """What one level does in one epoch. ``subtasks``: (vertex id, subtask) -> descriptor."""
+
+    job_id: str
+    attempt: int
+    epoch: int
+    now_ms: int
+    level: int
+    program: str  # name of the blob in the state directory: its content hash
+    state_dir: str
+    local_dir: str | None
+    live_jobs: tuple[str, ...]
+    subtasks: dict[tuple[str, int], SubtaskDescriptor]
+
+
+@dataclass(slots=True)
+class Ack:
+    """The answer of one subtask of one vertex for one epoch. Small: it passes through the deeper levels."""
+
+    vertex: str
+    subtask: int
+    delta: Any = None  # firesteel.state.line.EpochDelta
+    carry: bytes | None = None
+    positions: dict[str, dict[str, Any]] = field(default_factory=dict)  # source uid -> split -> position
+    ended_splits: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ended: bool = False  # end of input was seen by every operator of the subtask
+    watermark: int | None = None
+    next_timer_ms: int | None = None  # processing time at which something is due without input
+    records_in: int = 0
+    records_out: int = 0
+    operators: dict[str, tuple[int, int]] = field(default_factory=dict)  # uid -> records in, records out
+    committables: dict[str, list[Any]] = field(default_factory=dict)  # sink uid -> payloads
+    accumulators: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class UserError:
+    """An exception of the user's code on its way to the driver."""
+
+    operator: str
+    uid: str
+    subtask: int
+    error: bytes | None  # the pickled exception, when it can be pickled
+    summary: str  # "ZeroDivisionError: division by zero"
+    traceback: str

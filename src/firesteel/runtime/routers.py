@@ -1,0 +1,293 @@
+"""Routers: from the records of an edge to the buffers of its target subtasks.
+
+A router keeps one pending buffer for each target. Watermarks are broadcast to all targets, lazily: a
+buffer takes the newest watermark just before its next record, or at the end of the epoch.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import Any, Final
+
+from firesteel.common.distribution import pointwise_consumers, pointwise_producers
+from firesteel.common.errors import ProgramError
+from firesteel.common.key_groups import subtask_of
+from firesteel.datastream._transformations import PartitionKind
+from firesteel.runtime.batch import MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
+from firesteel.runtime.program import OutEdge
+from firesteel.runtime.wire import (
+    FIRST_BUFFER_RECORDS,
+    MAX_BUFFER_RECORDS,
+    TARGET_BUFFER_BYTES,
+    RowKind,
+    WireRow,
+    channel_id,
+    encode_batch,
+)
+from firesteel.state.keys import canonical, key_group
+
+RowSink = Callable[[WireRow], None]
+
+_SELF_CANONICAL: Final = frozenset((str, int))
+_MEMO_KEYS: Final = 1_000_000  # keys whose subtask is remembered; beyond it the memo starts again
+
+
+def channels_of(partitioning: PartitionKind, producers: int, consumers: int, consumer: int) -> list[int]:
+    """The producers whose channels reach ``consumer``: the watermark valve waits for these."""
+    match partitioning:
+        case PartitionKind.FORWARD:
+            return [consumer]
+        case PartitionKind.RESCALE:
+            return list(pointwise_producers(consumer, producers, consumers))
+        case _:
+            return list(range(producers))
+
+
+class _Pending:
+    """The records on their way to one target."""
+
+    __slots__ = ("has_stamps", "keys", "marks", "ord", "stamps", "target", "values", "watermark")
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+        self.ord = 0
+        self.watermark = MIN_WATERMARK
+        self.clear()
+
+    def clear(self) -> None:
+        self.values: list[Any] = []
+        self.stamps: list[int] = []
+        self.keys: list[Any] = []
+        self.marks: list[tuple[int, Mark]] = []
+        self.has_stamps = False
+
+
+class Router:
+    """One outgoing edge of one subtask; how targets are chosen is a table of functions."""
+
+    def __init__(
+        self, edge: OutEdge, subtask: int, parallelism: int, fail: Callable[[BaseException], Exception]
+    ) -> None:
+        self.edge = edge
+        self._fail = fail
+        self._subtask = subtask
+        self._channel = channel_id(edge.edge, subtask)
+        self._n = edge.consumers
+        self._reached: Sequence[int]
+        kind = edge.partitioning.kind
+        self._select = edge.partitioning.key_selector
+        self._keyed = kind is PartitionKind.HASH
+        match kind:
+            case PartitionKind.FORWARD:
+                self._reached = (subtask,)
+            case PartitionKind.RESCALE:
+                self._reached = pointwise_consumers(subtask, parallelism, self._n)
+            case _:
+                self._reached = range(self._n)
+        self._targets = _TARGETS[kind]
+        self._next = 0  # round robin position, carried from epoch to epoch
+        self._memo = _GroupMemo(edge.consumer_max_parallelism, self._n) if self._keyed else None
+        self._random = random.Random()
+        self._send: RowSink
+        self._limit = FIRST_BUFFER_RECORDS
+        self._watermark = MIN_WATERMARK
+        self._pending: dict[int, _Pending] = {}
+
+    def begin_epoch(self, epoch: int, send: RowSink) -> None:
+        # Everything that decides about bytes starts anew in each epoch: what a worker process happens to
+        # remember must not change what crosses the exchange.
+        self._send = send
+        self._limit = FIRST_BUFFER_RECORDS
+        self._pending = {t: _Pending(t) for t in self._reached}
+        for pending in self._pending.values():
+            pending.watermark = self._watermark
+        self._random.seed((epoch << 32) ^ self._channel)
+
+    def consume(self, batch: Batch) -> None:
+        marks = batch.marks
+        if not marks:
+            self._records(batch, 0, len(batch.values))
+            return
+        for start, stop, mark in batch.segments():
+            if stop > start:
+                self._records(batch, start, stop)
+            if type(mark) is int:
+                self._watermark = mark
+            elif mark is not None:
+                self._status(mark)
+
+    def _status(self, mark: Mark) -> None:
+        for pending in self._pending.values():
+            self._catch_up(pending)
+            pending.marks.append((len(pending.values), mark))
+
+    def _catch_up(self, pending: _Pending) -> None:
+        if pending.watermark != self._watermark:
+            pending.watermark = self._watermark
+            pending.marks.append((len(pending.values), self._watermark))
+
+    def _records(self, batch: Batch, start: int, stop: int) -> None:  # hot
+        values, stamps = batch.values, batch.timestamps
+        if stop - start != len(values):
+            values = values[start:stop]
+            stamps = None if stamps is None else stamps[start:stop]
+        step = MAX_BUFFER_RECORDS  # a long batch is cut, so that buffers keep their size
+        for at in range(0, len(values), step):
+            if len(values) > step:
+                self._route(values[at : at + step], stamps and stamps[at : at + step])
+            else:
+                self._route(values, stamps)
+
+    def _route(self, values: list[Any], stamps: Sequence[int] | None) -> None:  # hot
+        keys = None
+        try:
+            if self._select is not None:
+                keys = list(map(self._select, values))
+            targets = self._targets(self, values, keys)
+        except Exception as e:  # of the key selector, of the partitioner, or a key without a stable hash
+            raise self._fail(e) from e
+        shipped = keys if self._keyed else None
+        if type(targets) is int:
+            self._append(self._pending[targets], values, stamps, shipped)
+        elif targets is None:  # broadcast
+            for pending in self._pending.values():
+                self._append(pending, values, stamps, shipped)
+        else:
+            for target in sorted(set(targets)):
+                chosen = [t == target for t in targets]
+                self._append(
+                    self._pending[target],
+                    list(compress(values, chosen)),
+                    stamps and list(compress(stamps, chosen)),
+                    shipped and list(compress(shipped, chosen)),
+                )
+
+    def _append(
+        self,
+        pending: _Pending,
+        values: list[Any],
+        stamps: Sequence[int] | None,
+        keys: list[Any] | None,
+    ) -> None:
+        self._catch_up(pending)
+        if stamps:
+            if not pending.has_stamps:
+                pending.has_stamps = True
+                pending.stamps.extend([NO_TIMESTAMP] * len(pending.values))
+            pending.stamps.extend(stamps)
+        elif pending.has_stamps:
+            pending.stamps.extend([NO_TIMESTAMP] * len(values))
+        pending.values.extend(values)
+        if keys is not None:
+            pending.keys.extend(keys)
+        if len(pending.values) >= self._limit:
+            self._flush(pending)
+
+    def _flush(self, pending: _Pending) -> None:
+        values = pending.values
+        count = len(values)
+        if not count and not pending.marks:
+            return
+        body = encode_batch(
+            values,
+            pending.stamps if pending.has_stamps else None,
+            pending.marks,
+            pending.keys if self._keyed else None,
+        )
+        self._send(WireRow(pending.target, self._channel, pending.ord, RowKind.DATA, body))
+        pending.ord += 1
+        if count:  # aim the next buffers at the wanted size
+            wanted = TARGET_BUFFER_BYTES * count // max(1, len(body))
+            self._limit = max(1, min(MAX_BUFFER_RECORDS, wanted, self._limit * 2))
+        pending.clear()
+
+    def end_epoch(self) -> None:
+        for pending in self._pending.values():
+            self._catch_up(pending)
+            self._flush(pending)
+
+    def snapshot(self) -> Any:
+        return self._next, self._watermark
+
+    def restore(self, carry: Any) -> None:
+        self._next, self._watermark = (self._subtask, MIN_WATERMARK) if carry is None else carry
+
+    # How targets are chosen: one int for all records, None for all targets, or one int for each record.
+
+    def _to_self(self, values: list[Any], keys: Any) -> int:
+        return self._subtask
+
+    def _to_first(self, values: list[Any], keys: Any) -> int:
+        return 0
+
+    def _to_all(self, values: list[Any], keys: Any) -> None:
+        return None
+
+    def _round_robin(self, values: list[Any], keys: Any) -> list[int] | int:
+        reached = self._reached
+        n = len(reached)
+        first = self._next
+        self._next = (first + len(values)) % n
+        return [reached[(first + i) % n] for i in range(len(values))]
+
+    def _shuffled(self, values: list[Any], keys: Any) -> list[int]:
+        return self._random.choices(self._reached, k=len(values))
+
+    def _by_key(self, values: list[Any], keys: list[Any]) -> list[int] | int:
+        memo = self._memo
+        assert memo is not None
+        if not _SELF_CANONICAL.issuperset(map(type, keys)):
+            return [memo.of(key) for key in keys]
+        if self._n == 1:
+            return 0
+        return list(map(memo.__getitem__, keys))
+
+    def _custom(self, values: list[Any], keys: list[Any]) -> list[int]:
+        partition, n = self.edge.partitioning.partition, self._n
+        assert partition is not None
+        targets = [partition(k, n) for k in keys]
+        for target, key in zip(targets, keys, strict=True):
+            if type(target) is not int or not 0 <= target < n:
+                raise ProgramError(
+                    f"The custom partitioner returned {target!r} for key {key!r}",
+                    detail=f"there are {n} subtasks: an int from 0 to {n - 1} is needed",
+                )
+        return targets
+
+
+_TARGETS: Final[dict[PartitionKind, Callable[..., list[int] | int | None]]] = {
+    PartitionKind.FORWARD: Router._to_self,
+    PartitionKind.GLOBAL: Router._to_first,
+    PartitionKind.BROADCAST: Router._to_all,
+    PartitionKind.REBALANCE: Router._round_robin,
+    PartitionKind.RESCALE: Router._round_robin,
+    PartitionKind.SHUFFLE: Router._shuffled,
+    PartitionKind.HASH: Router._by_key,
+    PartitionKind.CUSTOM: Router._custom,
+}
+
+
+class _GroupMemo(dict[Any, int]):
+    """Canonical key -> subtask, computed once for each key."""
+
+    def __init__(self, max_parallelism: int, parallelism: int) -> None:
+        super().__init__()
+        self._max_parallelism = max_parallelism
+        self._parallelism = parallelism
+
+    def __missing__(self, key: Any) -> int:  # a str or an int: its own identity
+        return self._add(key, key)
+
+    def of(self, key: Any) -> int:
+        identity = canonical(key)
+        target = self.get(identity)
+        return self._add(identity, key) if target is None else target
+
+    def _add(self, identity: Any, key: Any) -> int:
+        if len(self) >= _MEMO_KEYS:
+            self.clear()
+        group = key_group(key, self._max_parallelism)
+        target = self[identity] = subtask_of(group, self._max_parallelism, self._parallelism)
+        return target

@@ -1,0 +1,133 @@
+"""What a worker process keeps between tasks: loaded programs and open chains.
+
+Any idle process of an executor may get the next epoch of a subtask. A chain is built and opened at most once
+for each (attempt, subtask, process) and then kept, as are the caches of its state.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from dataclasses import dataclass
+
+from firesteel.runtime.chain import Chain
+from firesteel.runtime.gate import Gate
+from firesteel.runtime.operators.base import SubtaskContext, UserCodeError
+from firesteel.runtime.program import JobProgram, LevelDescriptor, VertexProgram
+from firesteel.state.backend import StateLimits, SubtaskState
+from firesteel.state.files import StateFiles
+
+_programs: dict[str, JobProgram] = {}
+_levels: dict[tuple[str, int, int, int], OpenLevel] = {}
+
+
+@dataclass(slots=True)
+class OpenLevel:
+    """The chains of one subtask of one level, and the gates by edge."""
+
+    chains: list[Chain]
+    gates: dict[int, Gate]
+
+
+def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
+    """The open chains of (job, attempt, level, subtask) in this process; made when they are not there."""
+    _forget_ended_jobs(descriptor)
+    key = (descriptor.job_id, descriptor.attempt, descriptor.level, subtask)
+    level = _levels.get(key)
+    if level is None:
+        level = _levels[key] = _open_level(_load_program(descriptor), descriptor, subtask)
+    return level
+
+
+def _forget_ended_jobs(descriptor: LevelDescriptor) -> None:
+    live = set(descriptor.live_jobs) | {descriptor.job_id}
+    for key in [k for k in _levels if k[0] not in live or (k[0] == descriptor.job_id and k[1] != descriptor.attempt)]:
+        level = _levels.pop(key)
+        for chain in level.chains:
+            try:
+                chain.close()
+            except UserCodeError:
+                continue  # best effort: the job is over, and nobody is there to hear it
+
+
+def _load_program(descriptor: LevelDescriptor) -> JobProgram:
+    program = _programs.get(descriptor.program)
+    if program is None:
+        blob = StateFiles(descriptor.state_dir).read(descriptor.program)
+        _programs.clear()  # code of one job at a time; reading it again is cheap
+        program = _programs[descriptor.program] = load_program(blob)
+    return program
+
+
+def load_program(blob: bytes) -> JobProgram:
+    """Unpack what the driver shipped. The user's paths come first, so that modules beside the script are
+    found; classes of the script's ``__main__`` are put where pickled records look for them."""
+    paths, bootstrap, body = pickle.loads(blob)
+    for path in paths:
+        if path not in sys.path and os.path.isdir(path):
+            sys.path.append(path)
+    for setup in bootstrap:
+        pickle.loads(setup)()
+    program: JobProgram = pickle.loads(body)
+    main = sys.modules["__main__"]
+    for name, cls in program.main_classes.items():
+        if getattr(main, name, None) is not cls:
+            setattr(main, name, cls)
+    return program
+
+
+def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
+    chains = [
+        _build_chain(program, vertex, descriptor, subtask)
+        for vertex in program.at_level(descriptor.level)
+        if subtask < vertex.parallelism
+    ]
+    level = OpenLevel(chains, {e: gate for chain in chains for e, gate in chain.gates.items()})
+    for chain in chains:  # forward edges between vertices of this level: handed over in memory
+        for edge in chain.vertex.outputs:
+            if edge.local:
+                gate = level.gates[edge.edge]
+                channel = edge.edge << 16 | subtask
+                chain.local_edges[edge.edge] = lambda batch, g=gate, c=channel: g.receive(c, batch)  # type: ignore[misc]
+    return level
+
+
+def _build_chain(
+    program: JobProgram, vertex: VertexProgram, descriptor: LevelDescriptor, subtask: int
+) -> Chain:
+    context = SubtaskContext(
+        job_id=descriptor.job_id,
+        job_name=program.job_name,
+        vertex_name=vertex.name,
+        subtask=subtask,
+        parallelism=vertex.parallelism,
+        max_parallelism=vertex.max_parallelism,
+        attempt=descriptor.attempt,
+        batch_mode=program.batch,
+        state_dir=descriptor.state_dir,
+        settings=program.settings,
+        now_ms=descriptor.now_ms,
+    )
+    state = None
+    if any(op.keyed for op in vertex.operators):
+        from firesteel.common.key_groups import key_group_range
+
+        state = SubtaskState(
+            job_id=descriptor.job_id,
+            attempt=descriptor.attempt,
+            vertex_id=vertex.id,
+            subtask=subtask,
+            max_parallelism=vertex.max_parallelism,
+            key_groups=key_group_range(vertex.max_parallelism, vertex.parallelism, subtask),
+            files=StateFiles(descriptor.state_dir),
+            local_dir=descriptor.local_dir,
+            limits=StateLimits(batch=program.batch),
+        )
+    return Chain(vertex, context, state)
+
+
+def forget_everything() -> None:
+    """Be as a new process: for tests that move subtasks between processes."""
+    _programs.clear()
+    _levels.clear()

@@ -1,0 +1,77 @@
+"""The Spark session that jobs run on: one of ours with the settings that matter, or one handed in."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from firesteel.common.errors import EngineError
+from firesteel.common.java import find_java
+
+DEFAULT_MASTER: Final = "local[*,4]"  # in plain local[n] a killed Python worker fails the job
+
+# Static settings that only a new session can take, each with what is lost without it.
+_STATIC: Final = {
+    "spark.python.unix.domain.socket.enabled": (
+        "true",
+        "each Python task waits about 40 ms for a TCP acknowledgement",
+    ),
+}
+_OWN: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.python.worker.reuse": "true",
+    "spark.log.level": "ERROR",
+}
+# Set in the child session in which epochs run; the user's own session keeps its values.
+_EPOCH: Final = {
+    "spark.sql.adaptive.enabled": "false",  # it would coalesce and split the subtasks
+    "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # rows are buffers of about 64 kB
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+}
+
+
+def create_session(master: str | None, app_name: str, conf: dict[str, str]) -> SparkSession:
+    """A session with everything that section 1 of the design measured. ``conf`` wins over our defaults."""
+    java_home = find_java()
+    if java_home is not None:
+        os.environ["JAVA_HOME"] = java_home
+    # Without it the workers may start another Python than the one that runs the program.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    builder = SparkSession.builder.appName(app_name).master(master or DEFAULT_MASTER)
+    settings = {**{k: v for k, (v, _) in _STATIC.items()}, **_OWN, **conf}
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except Exception as e:
+        raise EngineError(
+            f"Spark could not start on master {master or DEFAULT_MASTER!r}",
+            detail=str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__,
+            hint="check the master's address, and that Java 17 or newer is found (JAVA_HOME)",
+        ) from e
+
+
+def epoch_session(session: SparkSession) -> SparkSession:
+    """A child of ``session`` with the settings that epochs need."""
+    child = session.newSession()
+    for key, value in _EPOCH.items():
+        child.conf.set(key, value)
+    return child
+
+
+def losses(session: SparkSession) -> list[str]:
+    """What a session that was handed in gives away, one sentence for each setting."""
+    found = []
+    for key, (wanted, loss) in _STATIC.items():
+        if (session.conf.get(key, None) or "false").lower() != wanted:
+            found.append(f"{key} is not {wanted}: {loss} (set it when the session is created)")
+    return found

@@ -1,0 +1,133 @@
+"""What the kinds of keyed state have in common: one column of the state table of a subtask.
+
+The key of an entry is ``group (2) | length | typed key | column id (6) | rest``: all state of a key lies
+together. A length of 0 marks what lies beside the keys: timers and, in the operator group, operator state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Final
+
+from firesteel.common.errors import StateError
+from firesteel.state._key_codec import encode_key, length_prefix
+from firesteel.state.keys import group_of_canonical
+
+if TYPE_CHECKING:
+    from firesteel.state._core import StateCore
+
+COLUMN_ID_BYTES: Final = 6
+
+CanonicalKey = str | int | bytes
+
+
+def column_id(uid: str, name: str) -> bytes:
+    """The short name of a state in entries, made of operator uid and state name alone (Flink finds state by
+    these two)."""
+    text = f"{uid}\0{name}".encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(text, digest_size=COLUMN_ID_BYTES).digest()
+
+
+class GroupKeys(dict[CanonicalKey, bytes]):
+    """Canonical key -> the beginning of its entries' keys, made at the first use of a key."""
+
+    __slots__ = ("_max_parallelism",)
+
+    def __init__(self, max_parallelism: int) -> None:
+        self._max_parallelism = max_parallelism
+
+    def __missing__(self, key: CanonicalKey) -> bytes:
+        data = key if type(key) is bytes else encode_key(key)
+        group = group_of_canonical(key, self._max_parallelism)
+        value = self[key] = group.to_bytes(2, "big") + length_prefix(len(data)) + data
+        return value
+
+
+def key_end(key: bytes) -> int:
+    """Where the typed key of an entry ends."""
+    length = key[2]
+    return 3 + length if length != 0xFF else 7 + int.from_bytes(key[3:7], "big")
+
+
+def key_data(key: bytes, end: int) -> bytes:
+    return key[3:end] if key[2] != 0xFF else key[7:end]
+
+
+def canonical_of(data: bytes) -> CanonicalKey:  # hot
+    """The canonical key for typed bytes."""
+    tag = data[0]
+    if tag == 0x73:
+        return data[1:].decode("utf-8", "surrogatepass")
+    if tag == 0x69:
+        return int.from_bytes(data[1:], "big", signed=True)
+    return data
+
+
+class Column(ABC):
+    """One state of one operator: its cache, its changes and how its entries are read and written."""
+
+    #: Name of the kind of state, as the catalog of a subtask keeps it.
+    kind: str
+
+    def __init__(self, core: StateCore, uid: str, name: str, ttl_ms: int = 0) -> None:
+        self._core = core
+        self.uid = uid
+        self.name = name
+        self.ttl_ms = ttl_ms
+        self.id = column_id(uid, name)
+
+    @abstractmethod
+    def load(self, key: bytes, end: int, value: bytes) -> None:
+        """Take an entry of a committed run into the cache; ``end``: where its typed key ends."""
+
+    @abstractmethod
+    def collect(self, keys: list[bytes], values: list[bytes]) -> None:
+        """Append the entries that changed in this epoch, and regard them as written."""
+
+    @abstractmethod
+    def drop(self) -> None:
+        """Forget the cache and the changes."""
+
+    @abstractmethod
+    def drop_key(self, key: CanonicalKey) -> None:
+        """Forget all about a key, without a trace in the changes."""
+
+    @abstractmethod
+    def changed(self) -> int:
+        """About how many entries have changed in this epoch."""
+
+    @abstractmethod
+    def cached(self) -> int:
+        """About how many entries the cache holds."""
+
+    @abstractmethod
+    def evict(self, share: float) -> None:
+        """Forget about this share of the cache; nothing of it is changed."""
+
+    @abstractmethod
+    def cached_keys(self) -> set[CanonicalKey]:
+        """The keys that have this state, as far as the cache knows."""
+
+
+def check_kind(column: Column, kind: str, ttl: bool, uid: str) -> None:
+    if column.kind != kind:
+        raise StateError(
+            f"State {column.name!r} is a {column.kind} state, it cannot be used as a {kind} state.",
+            hint="give each state of an operator a name of its own",
+            uid=uid,
+        )
+    if bool(column.ttl_ms) != ttl:
+        raise ttl_mismatch(column.name, uid)
+
+
+def ttl_mismatch(name: str, uid: str) -> StateError:
+    return StateError(
+        f"State {name!r} was stored with another time-to-live setting (one of them has none).",
+        hint="keep the time to live of a stored state switched on or off, or give the state a new name",
+        uid=uid,
+    )
+
+
+def type_name(value: Any) -> str:
+    return f"{type(value).__module__}.{type(value).__qualname__}"

@@ -1,0 +1,177 @@
+"""Compaction: deltas are folded into segments, a bounded piece of key groups in each epoch.
+
+Levelled, as in LSM trees: the deltas go into level 1 in *sweeps* over all key groups; a level that has
+outgrown its size gives key groups to the next one, which may be ``LEVEL_RATIO`` times as large. So an entry is
+rewritten O(log(state)) times, and no epoch pays for more than its budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from firesteel.state._overlay import Overlay
+from firesteel.state._value_codec import TOMBSTONE
+from firesteel.state.files import StateFiles
+from firesteel.state.line import (
+    OPERATOR_GROUP,
+    RETAINED_DELTAS,
+    Compaction,
+    CompactionPiece,
+    RunRef,
+    StateLine,
+)
+from firesteel.state.runs import encode_run, group_of
+
+LEVEL_RATIO: Final = 8
+#: A level has at most about so many files, whatever its size.
+PIECES_PER_LEVEL: Final = 64
+
+Expired = Callable[[bytes, bytes], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Compactor:
+    """Does the piece of compaction that is due on a line.
+
+    :param prefix: directory of the files it writes.
+    :param budget: about how many entries a piece may read.
+    :param expired: tells of a key and a value whether its time to live is over; None: no state has one.
+    """
+
+    overlay: Overlay
+    files: StateFiles
+    prefix: str
+    key_groups: range
+    budget: int
+    expired: Expired | None = None
+
+    def step(self) -> Compaction | None:
+        """None when nothing is due."""
+        line = self.overlay.line
+        sweep = self._sweep(line) if self._sweep_is_due(line) else None
+        push = self._push(line, sweep)
+        pieces = tuple(piece for piece in (sweep, push) if piece is not None)
+        return Compaction(pieces, self.key_groups.stop - 1) if pieces else None
+
+    # ---- the deltas into level 1
+
+    def _sweep_is_due(self, line: StateLine) -> bool:
+        if line.sweep_group >= 0:
+            return True
+        unfolded = line.deltas[line.folded :]
+        return len(unfolded) >= RETAINED_DELTAS and any(d.run is not None for d in unfolded)
+
+    def _sweep(self, line: StateLine) -> CompactionPiece:
+        deltas = [d.run for d in line.deltas[line.folded :] if d.run is not None]
+        first = line.sweep_group if line.sweep_group >= 0 else self.key_groups.start
+        sources = [ref for ref in line.segments if ref.level == 1] + deltas
+        last = self._last_within(sources, first, self.key_groups.stop - 1, self._piece_size(line, 1))
+        end = last >= self.key_groups.stop - 1
+        if end:
+            last = OPERATOR_GROUP
+        run = self._merge(line, sources, 1, first, last)
+        return CompactionPiece(0, 1, first, last, run, end)
+
+    # ---- a level into the next one
+
+    def _push(self, line: StateLine, sweep: CompactionPiece | None) -> CompactionPiece | None:
+        size = max(4 * self.budget, 1)
+        level = 1
+        top = max((ref.level for ref in line.segments), default=0)
+        while level <= top:
+            refs = [ref for ref in line.segments if ref.level == level]
+            if sum(ref.entries for ref in refs) > size:
+                return self._push_from(line, refs, level, sweep)
+            size *= LEVEL_RATIO
+            level += 1
+        return None
+
+    def _push_from(
+        self, line: StateLine, refs: list[RunRef], level: int, sweep: CompactionPiece | None
+    ) -> CompactionPiece | None:
+        end = self.key_groups.stop - 1
+        if level == 1 and sweep is not None:  # one piece must not read what the other replaces
+            low, high = sweep.first_group, sweep.last_group
+            refs = [ref for ref in refs if ref.last_group < low or ref.first_group > high]
+        refs = [ref for ref in refs if ref.first_group <= end]
+        if not refs:
+            return None
+        densest = max(
+            refs, key=lambda ref: ref.entries / (min(ref.last_group, end) - ref.first_group + 1)
+        )
+        sources = [ref for ref in line.segments if ref.level in (level, level + 1)]
+        first, bound = densest.first_group, min(densest.last_group, end)
+        last = self._last_within(sources, first, bound, self._piece_size(line, level + 1))
+        if last >= end and densest.last_group == OPERATOR_GROUP:
+            last = OPERATOR_GROUP
+        run = self._merge(line, sources, level + 1, first, last)
+        return CompactionPiece(level, level + 1, first, last, run)
+
+    # ---- how
+
+    def _piece_size(self, line: StateLine, level: int) -> int:
+        held = sum(ref.entries for ref in line.segments if ref.level == level)
+        return max(self.budget, held // PIECES_PER_LEVEL)
+
+    def _last_within(self, refs: list[RunRef], first: int, bound: int, entries: int) -> int:
+        """The last group up to ``bound`` so that the groups from ``first`` on hold about ``entries``; at
+        least ``first``."""
+        low, high = first, bound
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self._count(refs, first, middle) <= entries:
+                low = middle
+            else:
+                high = middle - 1
+        return low
+
+    def _count(self, refs: list[RunRef], first: int, last: int) -> int:
+        total = 0
+        for ref in refs:
+            low, high = max(first, ref.first_group), min(last, ref.last_group)
+            if low <= high:
+                total += self.overlay.run(ref).count_groups(low, high)
+        return total
+
+    def _merge(
+        self, line: StateLine, refs: list[RunRef], level: int, first: int, last: int
+    ) -> RunRef | None:
+        """Merge the views (oldest first) and write the segment. Deletions are dropped when nothing older
+        lies below them."""
+        merged: dict[bytes, bytes] = {}
+        for ref in refs:
+            if ref.first_group <= last and ref.last_group >= first:
+                for keys, values in self.overlay.slices(ref.view(first, last)):
+                    merged.update(zip(keys, values, strict=True))
+        bottom = not any(
+            ref.level > level and ref.first_group <= last and ref.last_group >= first for ref in line.segments
+        )
+        self._expire(merged)
+        if bottom:
+            keys = sorted([key for key, value in merged.items() if value != TOMBSTONE])
+        else:
+            keys = sorted(merged)
+        if not keys:
+            return None
+        data, digest = encode_run(keys, list(map(merged.__getitem__, keys)))
+        path = self.files.write_once(f"{self.prefix}/{digest}.run", data)
+        return RunRef(
+            path=path,
+            offset=0,
+            length=len(data),
+            digest=digest,
+            entries=len(keys),
+            first_group=first,
+            last_group=max(last, group_of(keys[-1])),
+            level=level,
+        )
+
+    def _expire(self, merged: dict[bytes, bytes]) -> None:
+        expired = self.expired
+        if expired is None:
+            return
+        for key, value in merged.items():
+            if value != TOMBSTONE and expired(key, value):
+                merged[key] = TOMBSTONE

@@ -1,0 +1,250 @@
+"""The typed bytes of a key: one tag byte, then what makes the value up.
+
+Only what cannot change and compares by value is accepted. Text, numbers, dates, tuples, frozen sets, enums,
+named tuples, frozen dataclasses and rows have an encoding of their own, so equal keys give equal bytes in
+every process; pickle gives no such promise.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import importlib
+import struct
+import uuid
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+from firesteel.common.errors import StateError, UnstableKeyError
+from firesteel.common.types import Row, RowKind
+
+_classes: dict[tuple[str, str], type] = {}
+_pack_double = struct.Struct(">d").pack
+_unpack_double = struct.Struct(">d").unpack
+_NAN = _pack_double(float("nan"))
+
+
+def encode_key(obj: Any) -> bytes:
+    """The typed, stable bytes of a key: 1, 1.0, True and "1" all differ.
+
+    Raises UnstableKeyError for a value that may change or that has no stable identity.
+    """
+    encoder = _ENCODERS.get(type(obj))
+    if encoder is not None:
+        return encoder(obj)
+    return _encode_other(obj)
+
+
+def decode_key(data: bytes) -> Any:
+    """The inverse of ``encode_key``. Raises StateError when the key's class cannot be found."""
+    return _DECODERS[data[0]](data[1:])
+
+
+def length_prefix(length: int) -> bytes:
+    """One byte up to 254, else 0xFF and four bytes."""
+    return bytes((length,)) if length < 0xFF else b"\xff" + length.to_bytes(4, "big")
+
+
+def join_bytes(first: bytes, second: bytes) -> bytes:
+    return length_prefix(len(first)) + first + second
+
+
+def split_namespace(data: bytes) -> tuple[bytes, bytes]:
+    """Key bytes and namespace of a namespaced key (tag ``w``, then ``join_bytes``)."""
+    length, at = (data[1], 2) if data[1] != 0xFF else (int.from_bytes(data[2:6], "big"), 6)
+    return data[at : at + length], data[at + length :]
+
+
+def _join(parts: Iterable[Any]) -> bytes:
+    out = bytearray()
+    for part in parts:
+        data = encode_key(part)
+        out += length_prefix(len(data))
+        out += data
+    return bytes(out)
+
+
+def _split(data: bytes) -> list[Any]:
+    parts = []
+    at = 0
+    while at < len(data):
+        length = data[at]
+        at += 1
+        if length == 0xFF:
+            length = int.from_bytes(data[at : at + 4], "big")
+            at += 4
+        parts.append(decode_key(data[at : at + length]))
+        at += length
+    return parts
+
+
+def _encode_int(value: int) -> bytes:
+    return b"i" + value.to_bytes((value.bit_length() + 8) >> 3, "big", signed=True)
+
+
+def _encode_float(value: float) -> bytes:
+    return b"f" + (_pack_double(value) if value == value else _NAN)
+
+
+def _encode_timedelta(value: dt.timedelta) -> bytes:
+    return b"l" + f"{value.days},{value.seconds},{value.microseconds}".encode()
+
+
+def _decode_timedelta(data: bytes) -> dt.timedelta:
+    days, seconds, micros = data.decode().split(",")
+    return dt.timedelta(int(days), int(seconds), int(micros))
+
+
+def _encode_instant(value: dt.datetime | dt.time) -> bytes:
+    tag = b"D" if isinstance(value, dt.datetime) else b"H"
+    return tag + (b"1" if value.fold else b"0") + value.isoformat().encode()
+
+
+def _decode_datetime(data: bytes) -> dt.datetime:
+    return dt.datetime.fromisoformat(data[1:].decode()).replace(fold=data[0] - 48)
+
+
+def _decode_time(data: bytes) -> dt.time:
+    return dt.time.fromisoformat(data[1:].decode()).replace(fold=data[0] - 48)
+
+
+def _encode_row(row: Row) -> bytes:
+    names = getattr(row, "_fields", None)
+    return b"R" + _join((row.get_row_kind().value, tuple(names) if names else None, *row))
+
+
+def _decode_row(data: bytes) -> Row:
+    kind, names, *values = _split(data)
+    row = Row(*values)
+    if names:
+        row.set_field_names(list(names))
+    row.set_row_kind(RowKind(kind))
+    return row
+
+
+def _encode_other(obj: Any) -> bytes:
+    cls = type(obj)
+    if isinstance(obj, Enum):
+        return b"e" + _join((*_reference(cls), obj.name))
+    if isinstance(obj, tuple) and hasattr(cls, "_fields"):
+        return b"N" + _join((*_reference(cls), *obj))
+    if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
+        return b"C" + _join((*_reference(cls), *(getattr(obj, f.name) for f in dataclasses.fields(obj))))
+    raise UnstableKeyError(
+        f"A value of type {cls.__module__}.{cls.__qualname__} cannot be a key: it has no stable hash.",
+        detail=f"got {obj!r:.200}",
+        hint=_advice(obj),
+    )
+
+
+def _advice(obj: Any) -> str:
+    if isinstance(obj, (list, dict, set, bytearray)):
+        return "use an immutable key, for example a tuple of its parts"
+    if type(obj).__module__.partition(".")[0] == "numpy":
+        return "turn it into a Python value with .item()"
+    return (
+        "use a str, int, float, bool, bytes, date, datetime, Decimal, UUID, Enum, Row, a tuple of these, a "
+        "NamedTuple or a dataclass with frozen=True"
+    )
+
+
+def _reference(cls: type) -> tuple[str, str]:
+    reference = (cls.__module__, cls.__qualname__)
+    _classes[reference] = cls
+    return reference
+
+
+def _resolve(module: str, qualname: str) -> type:
+    cls = _classes.get((module, qualname))
+    if cls is None:
+        cls = _classes[(module, qualname)] = _import(module, qualname) or _loaded_class(module, qualname)
+    return cls
+
+
+def _import(module: str, qualname: str) -> type | None:
+    try:
+        found: Any = importlib.import_module(module)
+        for part in qualname.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError):
+        return None
+    return found if isinstance(found, type) else None
+
+
+def _loaded_class(module: str, qualname: str) -> type:
+    """A class of the user's script travels by value: it is in the process, yet in no importable module."""
+    todo: list[type] = [object]
+    seen: set[type] = set()
+    while todo:
+        for sub in type.__subclasses__(todo.pop()):
+            if sub.__module__ == module and sub.__qualname__ == qualname:
+                return sub
+            if sub not in seen:
+                seen.add(sub)
+                todo.append(sub)
+    raise StateError(
+        f"The class {module}.{qualname} of a stored key cannot be found.",
+        hint="keep the class where it was when the key was stored, in a module that the workers can import",
+    )
+
+
+def _decode_enum(data: bytes) -> Any:
+    module, qualname, name = _split(data)
+    return _resolve(module, qualname)[name]  # type: ignore[index]
+
+
+def _decode_named_tuple(data: bytes) -> Any:
+    module, qualname, *values = _split(data)
+    return tuple.__new__(_resolve(module, qualname), values)
+
+
+def _decode_dataclass(data: bytes) -> Any:
+    module, qualname, *values = _split(data)
+    cls = _resolve(module, qualname)
+    obj = object.__new__(cls)
+    for item, value in zip(dataclasses.fields(cls), values, strict=True):  # type: ignore[arg-type]
+        object.__setattr__(obj, item.name, value)
+    return obj
+
+
+_ENCODERS: dict[type, Callable[[Any], bytes]] = {
+    str: lambda v: b"s" + v.encode("utf-8", "surrogatepass"),
+    int: _encode_int,
+    float: _encode_float,
+    bool: lambda v: b"T" if v else b"F",
+    type(None): lambda v: b"0",
+    bytes: lambda v: b"b" + v,
+    tuple: lambda v: b"t" + _join(v),
+    frozenset: lambda v: b"z" + _join(sorted(v, key=encode_key)),
+    dt.date: lambda v: b"d" + v.isoformat().encode(),
+    dt.datetime: _encode_instant,
+    dt.time: _encode_instant,
+    dt.timedelta: _encode_timedelta,
+    Decimal: lambda v: b"n" + str(v).encode(),
+    uuid.UUID: lambda v: b"u" + v.bytes,
+    Row: _encode_row,
+}
+
+_DECODERS: dict[int, Callable[[bytes], Any]] = {
+    ord("s"): lambda d: d.decode("utf-8", "surrogatepass"),
+    ord("i"): lambda d: int.from_bytes(d, "big", signed=True),
+    ord("f"): lambda d: _unpack_double(d)[0],
+    ord("T"): lambda d: True,
+    ord("F"): lambda d: False,
+    ord("0"): lambda d: None,
+    ord("b"): lambda d: d,
+    ord("t"): lambda d: tuple(_split(d)),
+    ord("z"): lambda d: frozenset(_split(d)),
+    ord("d"): lambda d: dt.date.fromisoformat(d.decode()),
+    ord("D"): _decode_datetime,
+    ord("H"): _decode_time,
+    ord("l"): _decode_timedelta,
+    ord("n"): lambda d: Decimal(d.decode()),
+    ord("u"): lambda d: uuid.UUID(bytes=d),
+    ord("R"): _decode_row,
+    ord("e"): _decode_enum,
+    ord("N"): _decode_named_tuple,
+    ord("C"): _decode_dataclass,
+}

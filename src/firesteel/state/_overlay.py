@@ -1,0 +1,169 @@
+"""Reads through the runs of a line: for what the cache does not know.
+
+Layers from new to old: the deltas (in one dictionary while they are few, else one run after the other), then
+the segments of the key's group. With a local store, that store stands in for the deltas.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+from firesteel.state.files import StateFiles
+from firesteel.state.line import EMPTY, DeltaRef, RunRef, StateLine
+from firesteel.state.lmdb_store import LocalStore
+from firesteel.state.runs import TOMBSTONE, Run, prefix_end
+
+#: Up to so many delta entries are held in one dictionary.
+RECENT_ENTRIES: Final = 100_000
+
+
+class Overlay:
+    """The committed state at one line. It never changes anything but the local store."""
+
+    def __init__(self, files: StateFiles, store: LocalStore | None = None) -> None:
+        self._files = files
+        self._store = store
+        self._store_ready = False
+        self._line = EMPTY
+        self._runs: dict[tuple[str, int], Run] = {}
+        self._by_group: dict[int, list[Run]] = {}
+        self._recent: dict[bytes, bytes] | None = None
+        self._recent_at: str | None = None
+        self._recent_sorted: list[bytes] = []
+        self._layers_ready = False
+
+    @property
+    def line(self) -> StateLine:
+        return self._line
+
+    def move_to(self, line: StateLine) -> None:
+        """Make this the state at ``line``; costs nothing before the first read."""
+        if line is self._line:
+            return
+        self._line = line
+        self._layers_ready = False
+        self._store_ready = False
+        self._by_group.clear()
+        if self._runs:
+            kept = {(ref.path, ref.offset) for ref in line.runs}
+            for key in [key for key in self._runs if key not in kept]:
+                del self._runs[key]
+
+    def run(self, ref: RunRef) -> Run:
+        key = (ref.path, ref.offset)
+        found = self._runs.get(key)
+        if found is None:
+            found = self._runs[key] = self._files.open_run(ref)
+        return found
+
+    # ---- layers
+
+    def _prepare(self) -> None:
+        """Bring the local store, or the dictionary of the deltas, up to the line."""
+        self._layers_ready = True
+        line = self._line
+        if self._store is not None:
+            self._store_ready = self._store.catch_up(line, self._delta_slices)
+            if self._store_ready:
+                self._recent = self._recent_at = None
+                return
+        if sum(d.run.entries for d in line.deltas[line.folded :] if d.run is not None) > RECENT_ENTRIES:
+            self._recent = self._recent_at = None
+            return
+        start = line.position(self._recent_at) if self._recent_at is not None else None
+        recent = self._recent
+        if start is None or recent is None or len(recent) > 2 * RECENT_ENTRIES:
+            start, recent = line.folded, {}
+        for delta in line.deltas[start:]:
+            for keys, values in self._delta_slices(delta):
+                recent.update(zip(keys, values, strict=True))
+        self._recent = recent
+        self._recent_at = line.manifest_id
+        self._recent_sorted = []
+
+    def _delta_slices(self, delta: DeltaRef) -> Iterator[tuple[list[bytes], list[bytes]]]:
+        return self.slices(delta.run) if delta.run is not None else iter(())
+
+    def slices(self, ref: RunRef) -> Iterator[tuple[list[bytes], list[bytes]]]:
+        """Keys and values of a view, a block at a time."""
+        return self.run(ref).scan_groups(ref.first_group, ref.last_group)
+
+    def _layers(self, group: int) -> list[Run]:
+        """The runs to ask for a key of ``group``, newest first."""
+        layers = self._by_group.get(group)
+        if layers is None:
+            line = self._line
+            above: Iterator[RunRef] = iter(())
+            if self._recent is None and not self._store_ready:
+                above = (d.run for d in reversed(line.deltas[line.folded :]) if d.run is not None)
+            refs = chain(above, reversed(line.segments))
+            layers = [self.run(ref) for ref in refs if ref.first_group <= group <= ref.last_group]
+            self._by_group[group] = layers
+        return layers
+
+    # ---- reads
+
+    def get(self, key: bytes) -> bytes | None:  # hot
+        """The value of ``key``, None when there is none."""
+        if not self._layers_ready:
+            self._prepare()
+        value: bytes | None = None
+        if self._recent is not None:
+            value = self._recent.get(key)
+        elif self._store_ready and self._store is not None:
+            value = self._store.get(key)
+            if value is None and self._store.complete:
+                return None
+        if value is None:
+            for run in self._layers(key[0] << 8 | key[1]):
+                value = run.get(key)
+                if value is not None:
+                    break
+        return None if value == TOMBSTONE else value
+
+    def scan(self, prefix: bytes) -> dict[bytes, bytes]:
+        """All entries whose key begins with ``prefix`` (at least its key group), in no order."""
+        if not self._layers_ready:
+            self._prepare()
+        found: dict[bytes, bytes] = {}
+        if not (self._store_ready and self._store is not None and self._store.complete):
+            for run in reversed(self._layers(prefix[0] << 8 | prefix[1])):
+                found.update(run.scan(prefix))
+        if self._recent is not None:
+            found.update(self._scan_recent(prefix))
+        elif self._store_ready and self._store is not None:
+            found.update(self._store.scan(prefix))
+        return {key: value for key, value in found.items() if value != TOMBSTONE}
+
+    def _scan_recent(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        recent = self._recent
+        assert recent is not None
+        if len(self._recent_sorted) != len(recent):
+            self._recent_sorted = sorted(recent)
+        order = self._recent_sorted
+        stop = prefix_end(prefix)
+        high = len(order) if stop is None else bisect_left(order, stop)
+        for key in order[bisect_left(order, prefix) : high]:
+            yield key, recent[key]
+
+    def scan_all(self, first: int, last: int) -> dict[bytes, bytes]:
+        """All entries of the key groups ``first``..``last``."""
+        found: dict[bytes, bytes] = {}
+        for ref in self._line.live_runs:
+            if ref.first_group <= last and ref.last_group >= first:
+                view = ref.view(first, last)
+                for keys, values in self.slices(view):
+                    found.update(zip(keys, values, strict=True))
+        return {key: value for key, value in found.items() if value != TOMBSTONE}
+
+    def close(self) -> None:
+        if self._store is not None:
+            self._store.close()
+        self._store_ready = False
+        self._layers_ready = False
+        self._runs.clear()
+        self._by_group.clear()
+        self._recent = self._recent_at = None

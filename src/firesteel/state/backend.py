@@ -1,0 +1,317 @@
+"""The state of one subtask of a vertex: what a worker process keeps of it between epochs.
+
+The truth is the line that the driver sends with each epoch (invariant I3). What is here is a cache of it: the
+states' dictionaries, and below them reads through the runs of the line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from firesteel.common.errors import StateError
+from firesteel.state._column import COLUMN_ID_BYTES, CanonicalKey, Column, key_end, ttl_mismatch
+from firesteel.state._compaction import Compactor, Expired
+from firesteel.state._core import StateCore, StateLimits
+from firesteel.state._operator import OperatorState
+from firesteel.state._overlay import Overlay
+from firesteel.state._ttl import is_expired, stamp
+from firesteel.state._value_codec import TOMBSTONE
+from firesteel.state.files import StateFiles
+from firesteel.state.keys import NO_KEY
+from firesteel.state.line import EMPTY, OPERATOR_GROUP, EpochDelta, RunRef, StateLine
+from firesteel.state.lmdb_store import LocalStore, LocalStoreKey
+from firesteel.state.operator_state import OPERATOR_PREFIX
+from firesteel.state.runs import encode_run, group_of
+from firesteel.state.timers import TimerQueue
+
+__all__ = ["NO_KEY", "OperatorState", "StateLimits", "SubtaskState", "TimerQueue"]
+
+_GROUP_KEYS_PER_CACHE = 2
+_CATALOG_PREFIX = OPERATOR_GROUP.to_bytes(2, "big") + b"\0C"
+
+
+class CatalogEntry(msgspec.Struct, frozen=True, array_like=True):
+    """What is stored about a state: whose it is and of which kind."""
+
+    uid: str
+    name: str
+    kind: str
+    ttl: bool
+
+
+class _Pending(NamedTuple):
+    """The delta that the last ``finish`` made: the cache is at ``base`` plus this."""
+
+    base: str
+    digest: str
+
+
+class SubtaskState:
+    """Keyed and operator state of one subtask; one for each (job, attempt, vertex, subtask) and process.
+
+    :param key_groups: the key groups that the subtask owns.
+    :param files: the job's state directory.
+    :param local_dir: directory of this host for the local store, None: none is kept.
+    """
+
+    def __init__(
+        self,
+        *,
+        job_id: str,
+        attempt: int | str,
+        vertex_id: str,
+        subtask: int,
+        max_parallelism: int,
+        key_groups: range,
+        files: StateFiles,
+        local_dir: str | None = None,
+        limits: StateLimits | None = None,
+    ) -> None:
+        self.limits = limits or StateLimits()
+        self.key_groups = key_groups
+        self._files = files
+        self._prefix = f"{job_id}/state/{vertex_id}/{subtask}"
+        store = None
+        if local_dir is not None and not self.limits.batch:
+            name = LocalStoreKey(local_dir, job_id, str(attempt), vertex_id, subtask)
+            store = LocalStore(name, key_groups)
+        self._core = StateCore(self.limits, max_parallelism, Overlay(files, store))
+        self._operators: dict[str, OperatorState] = {}
+        self._columns: dict[bytes, Column] = {}
+        self._catalog: dict[bytes, CatalogEntry] = {}
+        self._new_in_catalog: set[bytes] = set()
+        self._unclaimed: dict[bytes, list[tuple[bytes, bytes]]] = {}
+        self._at = ""  # the manifest that the cache is at, but for what is pending
+        self._pending: _Pending | None = None
+        self._open = False  # between begin and finish: the cache may hold what no manifest has
+
+    # ---- epochs
+
+    def begin(self, line: StateLine, now_ms: int) -> None:
+        """Make the content equal to ``line``; ``now_ms`` is the processing time of the epoch."""
+        core = self._core
+        core.now_ms = now_ms
+        core.ttl_stamp = stamp(now_ms)
+        core.sequence = line.sequence
+        position = self._position_on(line)
+        core.overlay.move_to(line)
+        if position is None:
+            self._start_over(line)
+        else:
+            for delta in line.deltas[position:]:
+                if delta.run is not None:
+                    for keys, values in core.overlay.slices(delta.run):
+                        self._load(keys, values)
+        self._at = line.manifest_id
+        self._pending = None
+        self._open = True
+
+    def _position_on(self, line: StateLine) -> int | None:
+        """How many deltas of the line the cache has; None when it is not a state of this line."""
+        if self._open:
+            return None  # the last epoch was left in the middle
+        pending = self._pending
+        if pending is None:
+            return line.position(self._at)
+        base = line.position(pending.base)
+        if base is None or base == len(line.deltas):
+            return None
+        run = line.deltas[base].run
+        return base + 1 if (run.digest if run is not None else "") == pending.digest else None
+
+    def _start_over(self, line: StateLine) -> None:
+        core = self._core
+        for column in self._columns.values():
+            column.drop()
+        self._catalog.clear()
+        self._new_in_catalog.clear()
+        self._unclaimed.clear()
+        core.complete = True
+        last = self.key_groups.stop - 1
+        if line.entries <= self.limits.warm_entries:
+            for first, end in ((self.key_groups.start, last), (OPERATOR_GROUP, OPERATOR_GROUP)):
+                entries = core.overlay.scan_all(first, end)
+                self._load(list(entries), list(entries.values()))
+            return
+        core.complete = False
+        timers = [core.overlay.scan(group.to_bytes(2, "big") + b"\0") for group in self.key_groups]
+        for entries in (*timers, core.overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP)):
+            self._load(list(entries), list(entries.values()))
+
+    def _load(self, keys: Iterable[bytes], values: Iterable[bytes]) -> None:  # hot
+        """Take committed entries into the caches."""
+        columns = self._columns
+        for key, value in zip(keys, values, strict=True):
+            length = key[2]
+            if 0 < length < 0xFF:
+                end = 3 + length
+                column = columns.get(key[end : end + COLUMN_ID_BYTES])
+                if column is not None:
+                    column.load(key, end, value)
+                    continue
+            self._load_other(key, value)
+
+    def _load_other(self, key: bytes, value: bytes) -> None:
+        if key[2]:
+            end = key_end(key)
+            name = key[end : end + COLUMN_ID_BYTES]
+        elif key.startswith(_CATALOG_PREFIX):
+            self._catalog[key[4:]] = msgspec.msgpack.decode(value, type=CatalogEntry)
+            return
+        else:
+            end = 4 if key.startswith(OPERATOR_PREFIX) else 3
+            name = key[end : end + COLUMN_ID_BYTES]
+        column = self._columns.get(name)
+        if column is not None:
+            column.load(key, end, value)
+        elif self._core.complete or not key[2]:
+            self._unclaimed.setdefault(name, []).append((key, value))
+
+    def finish(self) -> EpochDelta:
+        """The changes of the epoch. Writes them to a file when they are large, and does a piece of
+        compaction."""
+        keys: list[bytes] = []
+        values: list[bytes] = []
+        for column in self._columns.values():
+            column.collect(keys, values)
+        if keys and self._new_in_catalog:
+            self._collect_catalog(keys, values)
+        delta = self._delta(keys, values)
+        self._pending = _Pending(self._at, delta.digest)
+        self._open = False
+        compaction = self._compactor(len(keys)).step()
+        self._shrink()
+        return msgspec.structs.replace(delta, compaction=compaction)
+
+    def _collect_catalog(self, keys: list[bytes], values: list[bytes]) -> None:
+        for name in self._new_in_catalog:
+            column = self._columns[name]
+            entry = CatalogEntry(column.uid, column.name, column.kind, bool(column.ttl_ms))
+            self._catalog[name] = entry
+            keys.append(_CATALOG_PREFIX + name)
+            values.append(msgspec.msgpack.encode(entry))
+        self._new_in_catalog.clear()
+
+    def _delta(self, keys: list[bytes], values: list[bytes]) -> EpochDelta:
+        if not keys:
+            return EpochDelta()
+        order = sorted(keys)
+        by_key = dict(zip(keys, values, strict=True))
+        data, digest = encode_run(order, list(map(by_key.__getitem__, order)))
+        first, last = group_of(order[0]), group_of(order[-1])
+        if len(data) <= self.limits.inline_bytes:
+            return EpochDelta(digest, data, None, len(order), None, first, last)
+        path = self._files.write_once(f"{self._prefix}/{digest}.run", data)
+        run = RunRef(path, 0, len(data), digest, len(order), first, last)
+        return EpochDelta(digest, None, run, len(order), None, first, last)
+
+    def _compactor(self, changed: int) -> Compactor:
+        budget = max(self.limits.compaction_entries, 2 * changed)
+        overlay = self._core.overlay
+        return Compactor(overlay, self._files, self._prefix, self.key_groups, budget, self._expired())
+
+    def _expired(self) -> Expired | None:
+        now_ms = self._core.now_ms
+        ttls = {name: column.ttl_ms for name, column in self._columns.items() if column.ttl_ms}
+        if not ttls:
+            return None
+
+        def expired(key: bytes, value: bytes) -> bool:
+            if not key[2]:
+                return False
+            end = key_end(key)
+            ttl_ms = ttls.get(key[end : end + COLUMN_ID_BYTES])
+            return ttl_ms is not None and is_expired(value, ttl_ms, now_ms)
+
+        return expired
+
+    def _shrink(self) -> None:
+        """Keep the caches within their limit. All changes are collected, so anything may go."""
+        limit = self.limits.cache_entries
+        total = sum(column.cached() for column in self._columns.values())
+        if total > limit:
+            self._core.complete = False
+            share = min(1.0, 1 - 0.75 * limit / total)
+            for column in self._columns.values():
+                column.evict(share)
+            self._unclaimed = {n: e for n, e in self._unclaimed.items() if not e[0][0][2]}
+        if len(self._core.group_keys) > _GROUP_KEYS_PER_CACHE * limit:
+            self._core.group_keys.clear()
+
+    def abandon(self) -> None:
+        """The epoch failed: what the cache holds belongs to no manifest. The next ``begin`` starts over."""
+        self._open = True
+        self._pending = None
+
+    def drop_key(self, key: CanonicalKey) -> None:
+        """BATCH mode: forget everything about a key that is done."""
+        for column in self._columns.values():
+            column.drop_key(key)
+        self._core.group_keys.pop(key, None)
+
+    @property
+    def changed_entries(self) -> int:
+        """About how many entries the running epoch has changed."""
+        return sum(column.changed() for column in self._columns.values())
+
+    @property
+    def complete(self) -> bool:
+        """Whether the cache holds the whole state."""
+        return self._core.complete
+
+    def close(self) -> None:
+        """Give up the local store and open files; the object is not used any more."""
+        self._core.overlay.close()
+
+    # ---- operators
+
+    def operator(self, uid: str) -> OperatorState:
+        """The state of the operator ``uid`` of the chain; always the same object."""
+        found = self._operators.get(uid)
+        if found is None:
+            found = self._operators[uid] = OperatorState(self, self._core, uid)
+        return found
+
+    def add_column(self, column: Column) -> None:
+        """Called by OperatorState for a state that is used for the first time here."""
+        name = column.id
+        stored = self._catalog.get(name)
+        if stored is not None:
+            self._check(column, stored)
+        else:
+            self._new_in_catalog.add(name)
+        self._columns[name] = column
+        for key, value in self._unclaimed.pop(name, ()):
+            column.load(key, key_end(key) if key[2] else 4, value)
+
+    def _check(self, column: Column, stored: CatalogEntry) -> None:
+        if (stored.uid, stored.name) != (column.uid, column.name):
+            raise StateError(
+                f"State {column.name!r} cannot be told apart from state {stored.name!r} of {stored.uid}.",
+                hint="give the state another name",
+                uid=column.uid,
+            )
+        if stored.kind != column.kind:
+            raise StateError(
+                f"State {column.name!r} was stored as a {stored.kind} state and is now asked for as a "
+                f"{column.kind} state.",
+                hint="use the kind it was stored as, or give the new state a name of its own",
+                uid=column.uid,
+            )
+        if stored.ttl != bool(column.ttl_ms):
+            raise ttl_mismatch(column.name, column.uid)
+
+    def keys_of(self, column: Column) -> set[CanonicalKey]:
+        """All keys that have state in a column, this epoch's changes included."""
+        core = self._core
+        keys = column.cached_keys()
+        if core.complete:
+            return keys
+        changed_keys: list[bytes] = []
+        return keys | self._stored_keys(column, changed_keys)
+
+    def _stored_keys(self, column: Column, _: list[bytes]) -> set[CanonicalKey]:
+        raise AssertionError(TOMBSTONE)

@@ -1,0 +1,220 @@
+"""The files that state is made of: written once, named by their content, read in ranges.
+
+A name is relative to the root; an absolute path or a URI names a file elsewhere (a savepoint, say). Local
+directories are used directly, without importing pyarrow; any other file system through ``pyarrow.fs``.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from firesteel.common.errors import StateCorruptionError
+from firesteel.state.line import RunRef
+from firesteel.state.runs import Run
+
+__all__ = ["MemoryStateFiles", "StateFiles"]
+
+#: Their PUT is atomic and their rename is a copy, so files are written under their own name at once.
+_OBJECT_STORES: Final = frozenset(("s3", "gcs", "abfs"))
+
+
+class StateFiles:
+    """The state directory of a job.
+
+    :param root: a local directory, or a URI that ``pyarrow.fs`` knows (``s3://``, ``gs://``, ``hdfs://``).
+    :param cache_dir: local directory for copies of remote runs; several processes may share it.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], cache_dir: str | None = None) -> None:
+        self.root = os.fspath(root).removeprefix("file://").rstrip("/") or "/"
+        self._cache_dir = cache_dir
+        self._remote = "://" in self.root
+        self._file_systems: dict[str, Any] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:  # open handles stay behind
+        return type(self), (self.root, self._cache_dir)
+
+    # ---- names
+
+    def path_of(self, name: str) -> str:
+        if name.startswith("/") or "://" in name:
+            return name.removeprefix("file://")
+        return f"{self.root}/{name}"
+
+    def _file_system(self, path: str) -> tuple[Any, str]:
+        """The pyarrow file system of a URI, and the path in it."""
+        from pyarrow.fs import FileSystem  # costs 100 ms: only for what is not local
+
+        scheme, _, rest = path.partition("://")
+        host = rest.partition("/")[0]
+        key = f"{scheme}://{host}"
+        found = self._file_systems.get(key)
+        if found is None:
+            found = self._file_systems[key] = FileSystem.from_uri(path)[0]
+        return found, rest if scheme != "hdfs" else rest[len(host) :]
+
+    # ---- writing
+
+    def write_once(self, name: str, data: bytes) -> str:
+        """Write a file unless it is there: a content name means the same content. Returns ``name``."""
+        path = self.path_of(name)
+        if "://" in path:
+            self._write_remote(path, data)
+        elif not os.path.exists(path):
+            _write_local(path, data)
+        return name
+
+    def _write_remote(self, path: str, data: bytes) -> None:
+        fs, inner = self._file_system(path)
+        if fs.get_file_info(inner).is_file:
+            return
+        in_place = fs.type_name in _OBJECT_STORES
+        target = inner if in_place else f"{inner}.{uuid4().hex}.tmp"
+        if not in_place:
+            fs.create_dir(inner.rpartition("/")[0], recursive=True)
+        with fs.open_output_stream(target) as out:
+            out.write(data)
+        if not in_place:
+            fs.move(target, inner)
+
+    def delete(self, name: str) -> None:
+        """Delete a file; nothing happens when it is not there."""
+        path = self.path_of(name)
+        if "://" in path:
+            fs, inner = self._file_system(path)
+            if fs.get_file_info(inner).is_file:
+                fs.delete_file(inner)
+        else:
+            Path(path).unlink(missing_ok=True)
+
+    # ---- reading
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        """``length`` bytes from ``offset`` on; to the end when None. Raises StateCorruptionError when the
+        file is missing."""
+        path = self.path_of(name)
+        try:
+            if "://" in path:
+                fs, inner = self._file_system(path)
+                with fs.open_input_file(inner) as file:
+                    wanted = file.size() - offset if length is None else length
+                    return bytes(file.read_at(wanted, offset))
+            with open(path, "rb") as file:
+                file.seek(offset)
+                return file.read(-1 if length is None else length)
+        except FileNotFoundError as error:
+            raise _missing(path) from error
+
+    def open_mmap(self, name: str) -> memoryview:
+        """The file as memory. A remote file is copied to the cache directory first."""
+        path = self.path_of(name)
+        if "://" in path:
+            path = self._local_copy(name, path)
+        try:
+            with open(path, "rb") as file:
+                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except FileNotFoundError as error:
+            raise _missing(path) from error
+        except ValueError as error:  # an empty file cannot be mapped
+            raise StateCorruptionError(f"The state file {path} is empty.") from error
+
+    def _local_copy(self, name: str, path: str) -> str:
+        assert self._cache_dir is not None
+        copy = os.path.join(self._cache_dir, name.replace("://", "/").replace("/", "_"))
+        if not os.path.exists(copy):
+            _write_local(copy, self.read(name))
+        return copy
+
+    def open_run(self, ref: RunRef) -> Run:
+        """Open a run. Nothing is read before it is needed; remote runs are then read whole."""
+        name = ref.path if ref.offset == 0 else f"{ref.path} at {ref.offset}"
+        held: list[memoryview] = []
+
+        def read(offset: int, length: int) -> bytes:
+            if not held:
+                held.append(self._view(ref))
+            return bytes(held[0][offset : offset + length])
+
+        return Run(name, ref.length, read)
+
+    def _view(self, ref: RunRef) -> memoryview:
+        if "://" in self.path_of(ref.path) and (self._cache_dir is None or ref.offset):
+            return memoryview(self.read(ref.path, ref.offset, ref.length))
+        return self.open_mmap(ref.path)[ref.offset : ref.offset + ref.length]
+
+    def list(self, prefix: str = "") -> list[str]:
+        """The names of all files below the root that begin with ``prefix``, sorted."""
+        if self._remote:
+            from pyarrow.fs import FileSelector
+
+            fs, inner = self._file_system(self.root)
+            found = fs.get_file_info(FileSelector(inner, recursive=True, allow_not_found=True))
+            names = [info.path[len(inner) :].lstrip("/") for info in found if info.is_file]
+        else:
+            base = Path(self.root)
+            names = [str(path.relative_to(base)) for path in base.rglob("*") if path.is_file()]
+        return sorted(name for name in names if name.startswith(prefix) and not name.endswith(".tmp"))
+
+
+def _missing(path: str) -> StateCorruptionError:
+    return StateCorruptionError(
+        f"The state file {path} is missing.", hint="restore the job from another checkpoint or savepoint"
+    )
+
+
+def _write_local(path: str, data: bytes) -> None:
+    """Whole or absent: readers never see a part of a file."""
+    temporary = f"{path}.{uuid4().hex}.tmp"
+    try:
+        file = open(temporary, "wb")
+    except FileNotFoundError:
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        file = open(temporary, "wb")
+    try:
+        with file:
+            file.write(data)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+class MemoryStateFiles(StateFiles):
+    """The twin for tests: the same contract, nothing on disk."""
+
+    def __init__(self) -> None:
+        super().__init__("/memory")
+        self.content: dict[str, bytes] = {}
+        self.bytes_read = 0
+        self._lock = threading.Lock()
+
+    def write_once(self, name: str, data: bytes) -> str:
+        with self._lock:
+            self.content.setdefault(name, data)
+        return name
+
+    def delete(self, name: str) -> None:
+        self.content.pop(name, None)
+
+    def read(self, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        try:
+            data = self.content[name]
+        except KeyError:
+            raise _missing(name) from None
+        part = data[offset : None if length is None else offset + length]
+        self.bytes_read += len(part)
+        return part
+
+    def open_mmap(self, name: str) -> memoryview:
+        return memoryview(self.read(name))
+
+    def _view(self, ref: RunRef) -> memoryview:
+        return memoryview(self.read(ref.path, ref.offset, ref.length))
+
+    def list(self, prefix: str = "") -> list[str]:
+        return sorted(name for name in self.content if name.startswith(prefix))

@@ -1,0 +1,72 @@
+"""The engine without Spark: the same tasks and rows, in this process.
+
+For tests of operators, state and the job manager. Rows go from level to level as they would through Spark:
+to the partition of their target, sorted by (ord, channel).
+"""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from firesteel.runtime import worker
+from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.task import run_level
+from firesteel.runtime.wire import RowKind, WireRow
+
+
+class LocalEngine:
+    """Implements the engine protocol of the job manager.
+
+    :param seed: None: tasks run in order; else in an order drawn from it.
+    :param fresh_process: called before each task; True: the task finds nothing kept, as in a new process.
+    """
+
+    def __init__(self, seed: int | None = None, fresh_process: Callable[[], bool] | None = None) -> None:
+        self._random = None if seed is None else random.Random(seed)
+        self._fresh_process = fresh_process
+        self.epochs = 0
+
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+        self.epochs += 1
+        rows: list[WireRow] = []
+        for descriptor, width in zip(levels, parallelism, strict=True):
+            rows = self._run_level(descriptor, width, rows)
+        return [pickle.loads(row.body) for row in rows if row.kind != RowKind.DATA]
+
+    def _run_level(self, descriptor: LevelDescriptor, width: int, rows: list[WireRow]) -> list[WireRow]:
+        partitions: list[list[WireRow]] = [[] for _ in range(width)]
+        for row in rows:
+            partitions[row.target % width].append(row)
+        order = list(range(width))
+        if self._random is not None:
+            self._random.shuffle(order)
+        out: list[WireRow] = []
+        payload = pickle.dumps(descriptor, 5)
+        for i in order:
+            if self._fresh_process is not None and self._fresh_process():
+                worker.forget_everything()
+            ordered = sorted(partitions[i], key=lambda row: (row.ord, row.channel))
+            out.extend(run_level(pickle.loads(payload), i, ordered))
+        return out
+
+    def cancel(self) -> None: ...
+
+
+class LocalPlatform:
+    """Deploys jobs on ``LocalEngine``."""
+
+    shares_files = True
+
+    def __init__(self, make_engine: Callable[[], LocalEngine] = LocalEngine) -> None:
+        self._make_engine = make_engine
+        self.engines: list[LocalEngine] = []
+
+    def prepare(self, configuration: Any, handed_in: Any = None) -> None:
+        return None
+
+    def engine(self, job_id: str, job_name: str, script_dir: str) -> LocalEngine:
+        self.engines.append(self._make_engine())
+        return self.engines[-1]
