@@ -101,11 +101,11 @@ def _boolean(type_info: TypeInformation, source: bool) -> Converter:
     to_byte = _integer(type_info, source, None)
 
     def convert(value: Any) -> bool:
-        if type(value) is bool:
-            return value
+        if value is True or value is False:
+            return bool(value)
         if source:
             raise Mismatch(value, type_info, _expected("bool", value))
-        number = to_byte(value)
+        number: int = to_byte(value)
         if not 0 <= number <= 255:
             raise Mismatch(value, type_info, "a number is taken for a boolean only between 0 and 255")
         return number != 0
@@ -130,13 +130,13 @@ def _float(type_info: TypeInformation, single: bool) -> Converter:
 
 
 def _text(type_info: TypeInformation, source: bool, single: bool) -> Converter:
-    def convert(value: Any) -> str:
+    def convert(value: Any) -> Any:
         if type(value) is not str:
             if source and isinstance(value, (bool, int, float, decimal.Decimal)):
                 value = _java_text(value)
             elif not isinstance(value, str):
                 raise Mismatch(value, type_info, _expected("str", value))
-            value = str.__str__(value)
+            value = str.__str__(value)  # a subclass becomes plain text
         if single and len(value) != 1:
             raise Mismatch(value, type_info, f"expected one character, got {len(value)}")
         return value
@@ -151,7 +151,7 @@ def _java_text(value: Any) -> str:
 
 
 def _decimal(type_info: TypeInformation) -> Converter:
-    def convert(value: Any) -> decimal.Decimal:
+    def convert(value: Any) -> Any:
         if not isinstance(value, decimal.Decimal):
             if isinstance(value, bool):
                 raise Mismatch(value, type_info, _expected("decimal.Decimal", value))
@@ -219,7 +219,7 @@ def _time(type_info: TypeInformation, source: bool, micros: int = 1000, nullable
 def _timestamp(
     type_info: TypeInformation, source: bool, micros: int = 1000, nullable: bool = False
 ) -> Converter:
-    def convert(value: Any) -> datetime.datetime | None:
+    def convert(value: Any) -> Any:
         if value is None and nullable:
             return None
         if not isinstance(value, datetime.datetime):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import datetime
 import decimal
 import struct
+from array import array
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -59,8 +60,10 @@ def compile_coercion(
         return _generate_fields(type_info, convert, "tuple")
     if isinstance(type_info, RowTypeInfo):
         return _generate_fields(type_info, convert, "row")
+    if _is_float32(type_info):
+        return _floats(convert, type_info)
     check = _inline_check(type_info)
-    if check is None or _is_float32(type_info):
+    if check is None:
         return _one_by_one(convert, type_info)
     source = _LOOP_UNCHANGED.format(test=check.format(x="v"))
     return _compile(source, type_info, convert, {})
@@ -76,6 +79,17 @@ def _one_by_one(convert: Converter, type_info: TypeInformation) -> BatchCoercion
         except Mismatch as mismatch:
             raise _error(values[len(out)], len(out), type_info, mismatch) from None
         return out
+
+    return coerce
+
+
+def _floats(convert: Converter, type_info: TypeInformation) -> BatchCoercion:
+    one_by_one = _one_by_one(convert, type_info)
+
+    def coerce(values: list[Any]) -> list[Any]:  # hot
+        if set(map(type, values)) == {float}:
+            return array("f", values).tolist()
+        return one_by_one(values)
 
     return coerce
 

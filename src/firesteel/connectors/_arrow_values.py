@@ -7,7 +7,9 @@ import zoneinfo
 from collections.abc import Callable
 from typing import Any
 
+from firesteel.common.typeinfo import MapTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation
 from firesteel.common.types import _make_row
+from firesteel.formats._csv_columns import element_type
 
 _Convert = Callable[[Any], Any]
 
@@ -63,3 +65,28 @@ def _apply(convert: _Convert | None, value: Any) -> Any:
 
 def _local(value: datetime.datetime, zone: zoneinfo.ZoneInfo) -> datetime.datetime:
     return value.astimezone(zone).replace(tzinfo=None)
+
+
+def to_arrow_converter(type_info: TypeInformation) -> _Convert | None:
+    """What has to be done to a value before Arrow takes it; None: nothing."""
+    if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
+        types_ = type_info.get_field_types()
+        names = (
+            type_info.get_field_names()
+            if isinstance(type_info, RowTypeInfo)
+            else [f"f{i}" for i in range(len(types_))]
+        )
+        converters = [to_arrow_converter(type_) for type_ in types_]
+        return lambda record: {
+            name: _apply(convert, value)
+            for name, convert, value in zip(names, converters, record, strict=True)
+        }
+    if isinstance(type_info, MapTypeInfo):
+        key = to_arrow_converter(type_info._key_type_info)
+        item = to_arrow_converter(type_info._value_type_info)
+        return lambda mapping: [(_apply(key, k), _apply(item, v)) for k, v in mapping.items()]
+    inner = element_type(type_info)
+    if inner is None:
+        return None
+    element = to_arrow_converter(inner)
+    return None if element is None else lambda items: [_apply(element, value) for value in items]

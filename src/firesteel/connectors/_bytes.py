@@ -13,7 +13,7 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Final, Protocol, cast
+from typing import BinaryIO, Final, Protocol, cast
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.connectors._storage import resolve
@@ -64,15 +64,17 @@ class _Seekable:
 class _Sequential:
     """A stream that can only go forward; it starts again when asked for something behind it."""
 
-    def __init__(self, start: Callable[[], Iterator[bytes]]) -> None:
+    def __init__(self, start: Callable[[], tuple[BinaryIO, Iterator[bytes]]]) -> None:
         self._start = start
-        self._blocks = start()
+        self._file, self._blocks = start()
         self._held = b""
         self._held_at = 0
 
     def read(self, offset: int, size: int) -> bytes:
         if offset < self._held_at:
-            self._blocks, self._held, self._held_at = self._start(), b"", 0
+            self.close()
+            self._file, self._blocks = self._start()
+            self._held, self._held_at = b"", 0
         end = offset + size
         blocks = [self._held]
         at = self._held_at + len(self._held)
@@ -93,6 +95,7 @@ class _Sequential:
 
     def close(self) -> None:
         self._blocks = iter(())
+        self._file.close()
 
 
 def _inflate(file: BinaryIO) -> Iterator[bytes]:
@@ -170,10 +173,10 @@ def open_bytes(path: str, size: int, encoding: str) -> tuple[ByteSource, str]:
         return _Seekable(path, size), encoding
     transcode = not has_plain_line_ends(encoding)
 
-    def start() -> Iterator[bytes]:
+    def start() -> tuple[BinaryIO, Iterator[bytes]]:
         storage, inner = resolve(path)
-        file: Any = storage.open_input(inner)
+        file = storage.open_input(inner)
         blocks = _blocks(file) if extension is None else _DECOMPRESSORS[extension](file)
-        return _transcoded(blocks, encoding) if transcode else blocks
+        return file, _transcoded(blocks, encoding) if transcode else blocks
 
     return _Sequential(start), "utf-8" if transcode else encoding

@@ -41,7 +41,7 @@ class RollingAggregate(ReduceFunction):
         self._pick = _PICK[kind]
 
     def reduce(self, value1: Any, value2: Any) -> Any:  # hot
-        position = self.position
+        position: Any = self.position
         if not isinstance(value2, (tuple, list, Row)):
             if position != 0 and not self._whole_record:
                 raise _plain_value_error(position)
@@ -55,19 +55,16 @@ class RollingAggregate(ReduceFunction):
 
 def _with_field(record: Any, position: Any, value: Any) -> Any:
     """A copy of ``record``: the one that was emitted before must not change with it."""
-    if isinstance(record, tuple):
-        fields = list(record)
-        fields[position] = value
-        return tuple(fields)
-    if isinstance(record, list):
-        changed = list(record)
-    else:
-        changed = Row(*record)
+    if isinstance(record, Row):
+        row = Row(*record)
         if record._fields is not None:
-            changed.set_field_names(list(record._fields))
-        changed.set_row_kind(record.get_row_kind())
-    changed[position] = value
-    return changed
+            row.set_field_names(list(record._fields))
+        row.set_row_kind(record.get_row_kind())
+        row[position] = value
+        return row
+    fields = list(record)
+    fields[position] = value
+    return fields if isinstance(record, list) else tuple(fields)
 
 
 def _smaller(one: Any, two: Any) -> Any:
@@ -92,7 +89,9 @@ _PICK = {
 }
 
 
-def check_position(position: Any, kind: AccumulateType, type_info: TypeInformation | None, operator: str) -> None:
+def check_position(
+    position: Any, kind: AccumulateType, type_info: TypeInformation | None, operator: str
+) -> None:
     """The field that is aggregated exists, as far as the declared type can tell."""
     if not isinstance(position, (int, str)):
         raise WrongArgumentError(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
 from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from firesteel.common.errors import ProgramError, UnpicklableFunctionError
+from firesteel.common.errors import ProgramError, UnpicklableFunctionError, UnsupportedFeatureError
 from firesteel.common.typeinfo import RowTypeInfo, TypeInformation
+from firesteel.datastream._operators import OperatorSpec
 
 _MAX_DEPTH = 5  # how far into a function's variables the one at fault is looked for
 
@@ -61,7 +63,9 @@ def require_callable(function: Any, function_class: type, operator: str) -> None
         )
 
 
-def require_function(function: Any, function_class: type | tuple[type, ...], operator: str, hint: str) -> None:
+def require_function(
+    function: Any, function_class: type | tuple[type, ...], operator: str, hint: str
+) -> None:
     """``function`` is an instance of ``function_class``; there is no short form with a callable."""
     if isinstance(function, function_class):
         return
@@ -74,7 +78,9 @@ def require_function(function: Any, function_class: type | tuple[type, ...], ope
     )
 
 
-def require_int(value: Any, what: str, minimum: int, maximum: int | None = None, operator: str | None = None) -> int:
+def require_int(
+    value: Any, what: str, minimum: int, maximum: int | None = None, operator: str | None = None
+) -> int:
     """``value`` is an int (and no bool) within the bounds."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise WrongArgumentError(f"The {what} must be an int.", operator=operator, detail=f"got {value!r}")
@@ -125,11 +131,16 @@ class _Discard:
 def check_picklable(function: Any, operator_name: str) -> None:
     """Raise ``UnpicklableFunctionError`` when ``function`` cannot be sent to the workers; the error names
     the variable, attribute or global at fault."""
+    function = getattr(function, "function", function) if isinstance(function, OperatorSpec) else function
     error = _pickling_error(function)
     if error is None:
         return
     path, culprit = _find_culprit(function, "", 0, set())
-    what = f"{path} (a {type(culprit).__name__})" if path else f"the function itself (a {type(culprit).__name__})"
+    what = (
+        f"{path} (a {type(culprit).__name__})"
+        if path
+        else f"the function itself (a {type(culprit).__name__})"
+    )
     raise UnpicklableFunctionError(
         "The function cannot be sent to the workers.",
         operator=operator_name,
@@ -178,6 +189,8 @@ def _parts(value: Any) -> Iterator[tuple[str, Any]]:
         yield from ((f"the entry {k!r}", v) for k, v in value.items())
     elif isinstance(value, (list, tuple, set, frozenset)):
         yield from ((f"element {i}", v) for i, v in enumerate(value))
+    elif is_dataclass(value):  # connectors and operators, which have slots
+        yield from ((f"attribute {f.name!r}", getattr(value, f.name)) for f in fields(value))
     elif not isinstance(value, ModuleType):
         yield from ((f"attribute {k!r}", v) for k, v in getattr(value, "__dict__", {}).items())
         yield f"class {type(value).__name__}", type(value)
@@ -215,8 +228,6 @@ def as_callable(
         return function  # type: ignore[no-any-return]
     for hook in ("open", "close"):
         if getattr(type(function), hook) is not getattr(function_class, hook):
-            from firesteel.common.errors import UnsupportedFeatureError
-
             raise UnsupportedFeatureError(
                 f"{type(function).__name__}.{hook}() would never be called.",
                 operator=operator,

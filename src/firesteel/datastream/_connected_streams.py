@@ -31,7 +31,9 @@ class ConnectedStreams:
         key_type: TypeInformation | None = None,
     ) -> ConnectedStreams:
         """Both streams keyed, with keys of the same type."""
-        one, two = (s._origin_stream if isinstance(s, KeyedStream) else s for s in (self.stream1, self.stream2))
+        one, two = (
+            s._origin_stream if isinstance(s, KeyedStream) else s for s in (self.stream1, self.stream2)
+        )
         return ConnectedStreams(one.key_by(key_selector1, key_type), two.key_by(key_selector2, key_type))
 
     def map(self, func: CoMapFunction, output_type: OutputType = None) -> DataStream:
@@ -67,7 +69,7 @@ class ConnectedStreams:
         return isinstance(self.stream1, KeyedStream) and isinstance(self.stream2, KeyedStream)
 
     def _transform(self, name: str, operator: ops.OperatorSpec, output_type: OutputType) -> DataStream:
-        check_picklable(getattr(operator, "function", operator), name)
+        check_picklable(operator, name)
         one, two = self.stream1, self.stream2
         transformation = TwoInputTransformation(
             name=name,

@@ -32,6 +32,7 @@ from firesteel.datastream._legacy_connectors import SinkFunction
 from firesteel.datastream._process_functions import ProcessFunction
 from firesteel.datastream._settings import StreamSettings
 from firesteel.datastream._sink_stream import DataStreamSink, add_sink, print_sink, sink_to
+from firesteel.datastream._sink_wrappers import SupportsPreprocessing
 from firesteel.datastream._state_descriptors import MapStateDescriptor
 from firesteel.datastream._transformations import (
     OneInputTransformation,
@@ -79,11 +80,12 @@ class DataStream(StreamSettings):
         # a map stands behind each of them: put it there when the first setting asks for it.
         virtual = self._transformation
         is_custom = (
-            isinstance(virtual, PartitionTransformation)
-            and virtual.partitioning.kind is PartitionKind.CUSTOM
+            isinstance(virtual, PartitionTransformation) and virtual.partitioning.kind is PartitionKind.CUSTOM
         )
         if is_custom or isinstance(virtual, SideOutputTransformation):
-            self._transformation = self._transform("Map", ops.Map(identity), virtual.output_type)._transformation
+            self._transformation = self._transform(
+                "Map", ops.Map(identity), virtual.output_type
+            )._transformation
         return super()._operator(setting)
 
     # ---- facts ----
@@ -298,7 +300,9 @@ class DataStream(StreamSettings):
 
     def sink_to(self, sink: Any) -> DataStreamSink:
         """Write the records with a sink of ``firesteel.datastream.connectors`` or one of your own."""
-        return sink_to(self._env, self._transformation, sink)
+        transformer = sink.get_transformer() if isinstance(sink, SupportsPreprocessing) else None
+        stream = self if transformer is None else transformer.apply(self)
+        return sink_to(stream._env, stream._transformation, sink)
 
     def add_sink(self, sink_func: SinkFunction) -> DataStreamSink:
         """Hand every record to a SinkFunction, at least once; new programs use ``sink_to``."""
@@ -353,7 +357,7 @@ class DataStream(StreamSettings):
         return DataStream(self._env, transformation)
 
     def _transform(self, name: str, operator: ops.OperatorSpec, output_type: OutputType) -> DataStream:
-        check_picklable(getattr(operator, "function", operator), name)
+        check_picklable(operator, name)
         return self._add(
             OneInputTransformation(
                 name=name,

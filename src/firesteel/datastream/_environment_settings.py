@@ -23,7 +23,10 @@ from firesteel.datastream.state_backend import EmbeddedRocksDBStateBackend, Hash
 
 _LOCAL_MASTER = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[(\d+),(\d+),\d+\]")
-_BACKENDS = {"hashmap": HashMapStateBackend, "rocksdb": EmbeddedRocksDBStateBackend}
+_BACKENDS: dict[str, type[StateBackend]] = {
+    "hashmap": HashMapStateBackend,
+    "rocksdb": EmbeddedRocksDBStateBackend,
+}
 
 
 class EnvironmentSettings:

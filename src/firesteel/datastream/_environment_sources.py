@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
+from firesteel.common._coercion import compile_coercion
 from firesteel.common._executor_registry import get_executor
-from firesteel.common.errors import FiresteelError, ProgramError, UnsupportedFeatureError
+from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.base import Source
@@ -99,9 +100,7 @@ class EnvironmentSources:
                 detail=f"got {source_func!r}",
                 hint="pass the source itself to from_source()",
             )
-        return self.from_source(
-            source_func.source, WatermarkStrategy.no_watermarks(), source_name, type_info
-        )
+        return self.from_source(source_func.source, WatermarkStrategy.no_watermarks(), source_name, type_info)
 
     def from_sequence(self, start: int, end: int) -> DataStream:
         """The integers from ``start`` to ``end``, both included, read in parallel."""
@@ -112,7 +111,9 @@ class EnvironmentSources:
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
         """The lines of a text file, of all files of a directory, or of all that match a glob pattern."""
         path = require_text(file_path, "path", "Text File Source")
-        return self._add_source(TextFileSource((path,), charset_name), None, "Text File Source", Types.STRING())
+        return self._add_source(
+            TextFileSource((path,), charset_name), None, "Text File Source", Types.STRING()
+        )
 
     def socket_text_stream(
         self, hostname: str, port: int, delimiter: str = "\n", max_retry: int = 0
@@ -132,7 +133,7 @@ class EnvironmentSources:
     def from_spark(self, data_frame: Any) -> DataStream:
         """The rows of a batch Spark DataFrame as Rows with the names of its columns."""
         source, type_info = get_executor().from_spark(cast("StreamExecutionEnvironment", self), data_frame)
-        return self._add_source(source, None, "Spark DataFrame", type_info)
+        return self._add_source(source, None, "Spark DataFrame", type_info or produced_type(source))
 
     def create_input(self, input_format: Any, type_info: TypeInformation | None = None) -> NoReturn:
         raise UnsupportedFeatureError(
@@ -166,9 +167,7 @@ class EnvironmentSources:
 
 def _coerced(records: list[Any], type_info: TypeInformation, operator: str) -> list[Any]:
     """The records as their declared type has them: widths applied, rows and tuples made."""
-    from firesteel.common._coercion import compile_coercion
-
-    coerce = compile_coercion(type_info)
+    coerce = compile_coercion(type_info, origin="collection")
     if coerce is None:
         return records
     try:
@@ -176,9 +175,3 @@ def _coerced(records: list[Any], type_info: TypeInformation, operator: str) -> l
     except FiresteelError as error:
         error.operator = error.operator or operator
         raise
-    except (TypeError, ValueError) as error:
-        raise ProgramError(
-            "An element of the collection does not fit its declared type.",
-            operator=operator,
-            detail=f"{type_info}: {error}",
-        ) from error

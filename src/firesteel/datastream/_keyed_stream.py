@@ -8,7 +8,8 @@ from typing import Any, NoReturn
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.datastream import _operators as ops
-from firesteel.datastream._aggregates import AccumulateType, RollingAggregate, check_position
+from firesteel.datastream._aggregates import AccumulateType as Aggregate
+from firesteel.datastream._aggregates import RollingAggregate, check_position
 from firesteel.datastream._call_site import call_site
 from firesteel.datastream._checks import (
     check_picklable,
@@ -43,7 +44,7 @@ class KeyedStream(DataStream):
     belong to the operators before and after the partitioning.
     """
 
-    AccumulateType = AccumulateType
+    AccumulateType = Aggregate
 
     def __init__(self, origin_stream: DataStream, partitioning: Partitioning) -> None:
         env = origin_stream._env
@@ -101,23 +102,23 @@ class KeyedStream(DataStream):
 
         A position is the index or the name of a field; 0 stands for the whole of a plain value.
         """
-        return self._accumulate(position_to_sum, AccumulateType.SUM)
+        return self._accumulate(position_to_sum, Aggregate.SUM)
 
     def min(self, position_to_min: int | str = 0) -> DataStream:
         """The smallest value of one field; the other fields are those of the first record of the key."""
-        return self._accumulate(position_to_min, AccumulateType.MIN)
+        return self._accumulate(position_to_min, Aggregate.MIN)
 
     def max(self, position_to_max: int | str = 0) -> DataStream:
         """The largest value of one field; the other fields are those of the first record of the key."""
-        return self._accumulate(position_to_max, AccumulateType.MAX)
+        return self._accumulate(position_to_max, Aggregate.MAX)
 
     def min_by(self, position_to_min_by: int | str = 0) -> DataStream:
         """The whole record with the smallest value of one field, the first of several."""
-        return self._accumulate(position_to_min_by, AccumulateType.MIN_BY)
+        return self._accumulate(position_to_min_by, Aggregate.MIN_BY)
 
     def max_by(self, position_to_max_by: int | str = 0) -> DataStream:
         """The whole record with the largest value of one field, the first of several."""
-        return self._accumulate(position_to_max_by, AccumulateType.MAX_BY)
+        return self._accumulate(position_to_max_by, Aggregate.MAX_BY)
 
     def key_by(
         self, key_selector: Callable[[Any], Any] | KeySelector, key_type: TypeInformation | None = None
@@ -159,26 +160,26 @@ class KeyedStream(DataStream):
     # Spelled out because PyFlink's keyed stream has them too.
 
     def shuffle(self) -> NoReturn:
-        return self._partition(Partitioning(PartitionKind.SHUFFLE))
+        self._partition(Partitioning(PartitionKind.SHUFFLE))
 
     def rebalance(self) -> NoReturn:
-        return self._partition(Partitioning(PartitionKind.REBALANCE))
+        self._partition(Partitioning(PartitionKind.REBALANCE))
 
     def rescale(self) -> NoReturn:
-        return self._partition(Partitioning(PartitionKind.RESCALE))
+        self._partition(Partitioning(PartitionKind.RESCALE))
 
     def forward(self) -> NoReturn:
-        return self._partition(Partitioning(PartitionKind.FORWARD))
+        self._partition(Partitioning(PartitionKind.FORWARD))
 
     def broadcast(self, *args: Any) -> NoReturn:
-        return self._partition(Partitioning(PartitionKind.BROADCAST))
+        self._partition(Partitioning(PartitionKind.BROADCAST))
 
     def partition_custom(
         self,
         partitioner: Callable[[Any, int], int] | Partitioner,
         key_selector: Callable[[Any], Any] | KeySelector,
     ) -> NoReturn:
-        return self._partition(Partitioning(PartitionKind.CUSTOM))
+        self._partition(Partitioning(PartitionKind.CUSTOM))
 
     # ---- inside ----
 
@@ -190,13 +191,13 @@ class KeyedStream(DataStream):
             hint="call get_side_output() on what process() returned",
         )
 
-    def _accumulate(self, position: int | str, kind: AccumulateType) -> DataStream:
+    def _accumulate(self, position: int | str, kind: Aggregate) -> DataStream:
         operator = kind.name.lower()
         check_position(position, kind, self._transformation.output_type, operator)
         return self.reduce(RollingAggregate(position, kind))
 
     def _keyed(self, name: str, operator: ops.OperatorSpec, output_type: OutputType) -> DataStream:
-        check_picklable(getattr(operator, "function", operator), name)
+        check_picklable(operator, name)
         return self._add(
             OneInputTransformation(
                 name=name,

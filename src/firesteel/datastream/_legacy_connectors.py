@@ -9,7 +9,7 @@ from typing import Any
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.base import Sink, SinkWriter, Source, WriterContext
-from firesteel.datastream._checks import WrongArgumentError, check_picklable
+from firesteel.datastream._checks import WrongArgumentError
 
 
 class SourceFunction:
@@ -43,7 +43,7 @@ class SinkFunction:
     def __init__(self, sink_func: Any = None) -> None:
         if isinstance(sink_func, str):
             raise _java_refused("sink", sink_func)
-        self._sink = None if sink_func is None else unwrap_sink(sink_func)
+        self._wrapped = sink_func
 
     def open(self) -> None:
         """Prepare: open a connection."""
@@ -65,9 +65,9 @@ class SinkFunction:
 
         timestamp: int | None = None
 
-    def to_sink(self) -> Sink:
-        """The sink that is put into the program."""
-        wrapped = getattr(self, "_sink", None)
+    def to_sink(self, type_info: TypeInformation | None) -> Sink:
+        """The sink that is put behind a stream of this type."""
+        wrapped = unwrap_sink(getattr(self, "_wrapped", None), type_info)
         if isinstance(wrapped, Sink):
             return wrapped
         if wrapped is not None or type(self).invoke is SinkFunction.invoke:
@@ -77,7 +77,6 @@ class SinkFunction:
                 detail=f"it wraps {wrapped!r}",
                 hint="define invoke(self, value, context), or pass the sink to sink_to()",
             )
-        check_picklable(self, type(self).__name__)
         return FunctionSink(self)
 
 
@@ -121,9 +120,11 @@ def unwrap_source(source: Any) -> Any:
     return getattr(source, "wrapped_source", source)
 
 
-def unwrap_sink(sink: Any) -> Any:
-    """The sink behind the builders of ``firesteel.datastream.connectors``, or ``sink`` itself."""
-    return getattr(sink, "wrapped_sink", sink)
+def unwrap_sink(sink: Any, type_info: TypeInformation | None) -> Any:
+    """The sink that the builders of ``firesteel.datastream.connectors`` make for a stream of this type, or
+    ``sink`` itself."""
+    make = getattr(sink, "sink_for", None)
+    return sink if make is None else make(type_info)
 
 
 def produced_type(source: Any) -> TypeInformation | None:

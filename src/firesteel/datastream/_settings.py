@@ -127,7 +127,9 @@ class OperatorSettings:
             self._env.register_slot_sharing_group(slot_sharing_group)
             operator.slot_sharing_group = slot_sharing_group.get_name()
         else:
-            operator.slot_sharing_group = require_text(slot_sharing_group, "slot sharing group", operator.name)
+            operator.slot_sharing_group = require_text(
+                slot_sharing_group, "slot sharing group", operator.name
+            )
         return self
 
 

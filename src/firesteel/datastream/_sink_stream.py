@@ -28,7 +28,7 @@ class DataStreamSink(OperatorSettings):
 
 def sink_to(env: StreamExecutionEnvironment, stream: Transformation, sink: Any) -> DataStreamSink:
     """Add ``sink`` to ``stream``."""
-    found = unwrap_sink(sink)
+    found = unwrap_sink(sink, stream.output_type)
     if not isinstance(found, Sink):
         raise WrongArgumentError(
             "sink_to() takes a sink.",
@@ -46,7 +46,7 @@ def print_sink(
     """Print ``stream`` to standard output."""
     if identifier is not None:
         require_text(identifier, "sink identifier", "print")
-    sink = PrintSink(stream.output_type, identifier, False)
+    sink = PrintSink(stream.output_type, identifier or "")
     return _add(env, stream, sink, "Print to Std. Out")
 
 
@@ -59,7 +59,7 @@ def add_sink(env: StreamExecutionEnvironment, stream: Transformation, function: 
             detail=f"got {function!r}",
             hint="derive a class from SinkFunction and define invoke(self, value, context)",
         )
-    return _add(env, stream, function.to_sink(), "Unnamed")
+    return _add(env, stream, function.to_sink(stream.output_type), "Unnamed")
 
 
 def _add(env: StreamExecutionEnvironment, stream: Transformation, sink: Sink, name: str) -> DataStreamSink:

@@ -57,9 +57,7 @@ class _CleanupStrategies:
 
     EMPTY_STRATEGY = EmptyCleanupStrategy()
 
-    def __init__(
-        self, strategies: dict[Strategies, CleanupStrategy], is_cleanup_in_background: bool
-    ) -> None:
+    def __init__(self, strategies: dict[Strategies, CleanupStrategy], is_cleanup_in_background: bool) -> None:
         self._strategies = dict(strategies)
         self._is_cleanup_in_background = is_cleanup_in_background
 

@@ -106,7 +106,9 @@ class CheckpointConfig:
     ) -> CheckpointConfig:
         """What becomes of the last checkpoint when the job is cancelled."""
         if not isinstance(retention_mode, ExternalizedCheckpointRetention):
-            raise WrongArgumentError("Not an ExternalizedCheckpointRetention.", detail=f"got {retention_mode!r}")
+            raise WrongArgumentError(
+                "Not an ExternalizedCheckpointRetention.", detail=f"got {retention_mode!r}"
+            )
         return self._set(RETENTION, retention_mode.name)
 
     def is_externalized_checkpoints_enabled(self) -> bool:

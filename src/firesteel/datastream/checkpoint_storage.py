@@ -65,7 +65,9 @@ class FileSystemCheckpointStorage(CheckpointStorage):
                 detail=f"got {path!r}",
                 hint=f"write file://{path} for a local directory" if path.startswith("/") else None,
             )
-        threshold = self._DEFAULT_THRESHOLD if file_state_size_threshold in (None, -1) else file_state_size_threshold
+        threshold = (
+            self._DEFAULT_THRESHOLD if file_state_size_threshold in (None, -1) else file_state_size_threshold
+        )
         self._path = path
         self._threshold = require_int(threshold, "file size threshold", 0, self.MAX_FILE_STATE_THRESHOLD)
         buffer = require_int(write_buffer_size, "write buffer size", -1)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from firesteel.common._executor_registry import get_executor
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import FiresteelError, PathNotFoundError, ProgramError, UnsupportedFeatureError
+from firesteel.common.errors import PathNotFoundError, ProgramError, UnsupportedFeatureError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.datastream import _options as options
@@ -16,7 +17,7 @@ from firesteel.datastream._checks import WrongArgumentError, require_text
 from firesteel.datastream._environment_settings import EnvironmentSettings
 from firesteel.datastream._environment_sources import EnvironmentSources
 from firesteel.datastream._session_defaults import session_defaults
-from firesteel.datastream._transformations import SinkTransformation, SourceTransformation, Transformation
+from firesteel.datastream._transformations import Transformation
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
 
@@ -71,7 +72,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         return StreamExecutionEnvironment(settings, spark=spark, clock=clock)
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("an environment belongs to the program that is being built and cannot go to the workers")
+        raise TypeError(
+            "an environment belongs to the program that is being built and cannot go to the workers"
+        )
 
     @property
     def spark(self) -> Any:
@@ -112,11 +115,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
 
     def get_execution_plan(self) -> str:
         """The program as a JSON text, in the form of Flink's execution plan. Starts nothing."""
-        return str(get_executor().execution_plan(self))
+        return str(get_executor().execution_plan(self, self.transformations))
 
     def get_stream_graph(self) -> Any:
         """The program as a ``firesteel.graph`` stream graph. Starts nothing."""
-        return get_executor().stream_graph(self)
+        return get_executor().stream_graph(self, self.transformations, self._job_name(None))
 
     def close(self) -> None:
         """Forget the program. Jobs that were started go on."""
@@ -127,23 +130,29 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     # ---- what goes to the workers with the program ----
 
     def add_python_file(self, file_path: str) -> None:
-        """Make a module, a package directory or a zip importable in the workers."""
-        self._append(options.PYTHON_FILES, ",", _existing(file_path, "add_python_file"))
+        """Make a module, a directory of modules or a zip importable, here and in the workers."""
+        path = _existing(file_path, "add_python_file")
+        before = self._configuration.get_string(options.PYTHON_FILES, "")
+        self._configuration.set_string(options.PYTHON_FILES, f"{path},{before}" if before else path)
+        importable = os.path.dirname(path) if path.endswith(".py") else path
+        if importable not in sys.path:
+            sys.path.append(importable)  # the search path goes to the workers with the program
 
-    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
-        """Unpack an archive in the working directory of the workers, under ``target_dir`` or its own name."""
-        path = _existing(archive_path, "add_python_archive")
-        if target_dir is not None:
-            path = f"{path}#{require_text(target_dir, 'target directory')}"
-        self._append(options.PYTHON_ARCHIVES, ",", path)
+    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> NoReturn:
+        raise UnsupportedFeatureError(
+            "Archives are not unpacked for the workers by the program.",
+            operator="add_python_archive",
+            detail=f"archive {archive_path}",
+            hint="set spark.archives when Spark is started, or put the files where all hosts reach them",
+        )
 
-    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
-        """Copy a file to all workers under a name."""
-        path = _existing(file_path, "register_cached_file")
-        entry = f"name:{require_text(name, 'name of a cached file')},path:{path},executable:{str(executable).lower()}"
-        if f"name:{name}," in self._configuration.get_string(options.CACHED_FILES, ""):
-            raise ProgramError("Two cached files have the same name.", detail=f"name {name!r}, file {path}")
-        self._append(options.CACHED_FILES, ";", entry)
+    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> NoReturn:
+        raise UnsupportedFeatureError(
+            "Files are not copied to the workers by the program.",
+            operator="register_cached_file",
+            detail=f"file {file_path}, name {name!r}",
+            hint="set spark.files when Spark is started, or put the file where all hosts reach it",
+        )
 
     def set_python_requirements(
         self, requirements_file_path: str, requirements_cache_dir: str | None = None
@@ -210,34 +219,26 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     def _take_program(self) -> list[Transformation]:
         """The program to run; the environment starts anew, as in Flink."""
         program = list(self._transformations)
-        _validate_connectors(program)
         self._transformations.clear()
         self._uids.clear()
         return program
 
-    def _append(self, key: str, separator: str, value: str) -> None:
-        before = self._configuration.get_string(key, "")
-        self._configuration.set_string(key, f"{before}{separator}{value}" if before else value)
-
-
-def _validate_connectors(program: list[Transformation]) -> None:
-    """Ask all sources and sinks of the program whether they can work: does the path exist ..."""
-    seen: set[int] = set()
-    stack = [t for t in program if not isinstance(t, SourceTransformation)]  # an unused source is no part of it
-    while stack:
-        transformation = stack.pop()
-        if transformation.id in seen:
-            continue
-        seen.add(transformation.id)
-        stack.extend(transformation.inputs)
-        try:
-            if isinstance(transformation, SourceTransformation):
-                transformation.source.validate()
-            elif isinstance(transformation, SinkTransformation):
-                transformation.sink.validate()
-        except FiresteelError as error:
-            error.operator = error.operator or transformation.name
-            raise
+    def _graph_config(self, job_name: str | None) -> Any:
+        """What the translation into graphs needs to know, as ``firesteel.graph.GraphConfig``."""
+        # By name: the graph package is built on this one, as the executor is that get_executor() finds.
+        graph = importlib.import_module("firesteel.graph.stream_graph")
+        max_parallelism = self.get_max_parallelism()
+        return graph.GraphConfig(
+            parallelism=self.get_parallelism(),
+            max_parallelism=None if max_parallelism < 0 else max_parallelism,
+            chaining=self.is_chaining_enabled(),
+            chain_different_max_parallelism=(
+                self.is_chaining_of_operators_with_different_max_parallelism_enabled()
+            ),
+            runtime_mode=self.get_runtime_mode(),
+            job_name=job_name,
+            buffer_timeout_ms=self.get_buffer_timeout(),
+        )
 
 
 def _existing(path: str, operator: str) -> str:

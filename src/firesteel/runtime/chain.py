@@ -26,6 +26,7 @@ from firesteel.runtime.operators.source import SourceOperator, TimestampsAndWate
 from firesteel.runtime.operators.stateless import (
     FilterOperator,
     FlatMapOperator,
+    FunctionOperator,
     MapOperator,
     ProcessOperator,
     ProjectOperator,
@@ -136,19 +137,28 @@ class Chain:
 
     def open(self) -> None:
         """Open all operators, the last of the chain first, as Flink does; once."""
-        if self._opened:
-            return
         for program in reversed(self.vertex.operators):
             operator = self.operators[program.uid]
             operator.open(self.context, self.state.operator(program.uid) if self.state else None)
         self._opened = True
 
+    def _initialize_state(self) -> None:
+        for operator in self.operators.values():
+            if isinstance(operator, FunctionOperator):
+                try:
+                    operator.initialize_state()
+                except Exception as e:
+                    raise operator.failure(e) from e
+
     def begin(self, descriptor: SubtaskDescriptor, epoch: int, now_ms: int, send: RowSink) -> None:
         self.context.epoch = epoch
         self.context.now_ms = now_ms
-        if self.state is not None:
-            self.state.begin(descriptor.line, now_ms)
-        self.open()
+        self.context.restored = bool(descriptor.line.manifest_id)
+        current = self.state is None or self.state.begin(descriptor.line, now_ms)
+        if not self._opened:
+            self.open()
+        elif not current:
+            self._initialize_state()
         carry = pickle.loads(descriptor.carry) if descriptor.carry else {}
         for accumulator in self.context.accumulators.values():
             accumulator.reset_local()  # what an abandoned attempt counted

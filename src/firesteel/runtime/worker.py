@@ -9,16 +9,19 @@ from __future__ import annotations
 import os
 import pickle
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from firesteel.common.key_groups import key_group_range
 from firesteel.runtime.chain import Chain
+from firesteel.runtime.functions import keeps_operator_state
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.operators.base import SubtaskContext, UserCodeError
 from firesteel.runtime.program import JobProgram, LevelDescriptor, VertexProgram
 from firesteel.state.backend import StateLimits, SubtaskState
 from firesteel.state.files import StateFiles
 
-_programs: dict[str, JobProgram] = {}
+_programs: dict[str, bytes] = {}
 _levels: dict[tuple[str, int, int, int], OpenLevel] = {}
 
 
@@ -52,29 +55,27 @@ def _forget_ended_jobs(descriptor: LevelDescriptor) -> None:
 
 
 def _load_program(descriptor: LevelDescriptor) -> JobProgram:
-    program = _programs.get(descriptor.program)
-    if program is None:
-        blob = StateFiles(descriptor.state_dir).read(descriptor.program)
-        _programs.clear()  # code of one job at a time; reading it again is cheap
-        program = _programs[descriptor.program] = load_program(blob)
-    return program
-
-
-def load_program(blob: bytes) -> JobProgram:
-    """Unpack what the driver shipped. The user's paths come first, so that modules beside the script are
-    found; classes of the script's ``__main__`` are put where pickled records look for them."""
-    paths, bootstrap, body = pickle.loads(blob)
-    for path in paths:
-        if path not in sys.path and os.path.isdir(path):
-            sys.path.append(path)
-    for setup in bootstrap:
-        pickle.loads(setup)()
+    """A copy of its own for each level and subtask: function objects must not be shared between subtasks."""
+    body = _programs.get(descriptor.program)
+    if body is None:
+        paths, bootstrap, body = pickle.loads(StateFiles(descriptor.state_dir).read(descriptor.program))
+        _prepare_process(paths, bootstrap)
+        _programs.clear()  # the code of one job; reading another again is cheap
+        _programs[descriptor.program] = body
     program: JobProgram = pickle.loads(body)
     main = sys.modules["__main__"]
     for name, cls in program.main_classes.items():
+        # Records of classes of the user's script are pickled by reference: they look for them here.
         if getattr(main, name, None) is not cls:
             setattr(main, name, cls)
     return program
+
+
+def _prepare_process(paths: Sequence[str], bootstrap: Sequence[bytes]) -> None:
+    """Modules beside the script can be imported, and what must come before the user's code has run."""
+    sys.path += [path for path in paths if path not in sys.path and os.path.isdir(path)]
+    for setup in bootstrap:
+        pickle.loads(setup)()
 
 
 def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
@@ -110,9 +111,7 @@ def _build_chain(
         now_ms=descriptor.now_ms,
     )
     state = None
-    if any(op.keyed for op in vertex.operators):
-        from firesteel.common.key_groups import key_group_range
-
+    if any(op.keyed or keeps_operator_state(getattr(op.spec, "function", None)) for op in vertex.operators):
         state = SubtaskState(
             job_id=descriptor.job_id,
             attempt=descriptor.attempt,

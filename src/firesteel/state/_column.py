@@ -32,14 +32,21 @@ def column_id(uid: str, name: str) -> bytes:
 class GroupKeys(dict[CanonicalKey, bytes]):
     """Canonical key -> the beginning of its entries' keys, made at the first use of a key."""
 
-    __slots__ = ("_max_parallelism",)
+    __slots__ = ("_key_groups", "_max_parallelism")
 
-    def __init__(self, max_parallelism: int) -> None:
+    def __init__(self, max_parallelism: int, key_groups: range) -> None:
         self._max_parallelism = max_parallelism
+        self._key_groups = key_groups
 
     def __missing__(self, key: CanonicalKey) -> bytes:
         data = key if type(key) is bytes else encode_key(key)
         group = group_of_canonical(key, self._max_parallelism)
+        if group not in self._key_groups:
+            raise StateError(
+                f"Key {key!r:.200} belongs to key group {group}, which is not one of this subtask.",
+                detail=f"it owns the key groups {self._key_groups.start} to {self._key_groups.stop - 1}",
+                hint="a key selector must give the same key whenever it is called for the same record",
+            )
         value = self[key] = group.to_bytes(2, "big") + length_prefix(len(data)) + data
         return value
 
@@ -80,6 +87,11 @@ class Column(ABC):
     @abstractmethod
     def load(self, key: bytes, end: int, value: bytes) -> None:
         """Take an entry of a committed run into the cache; ``end``: where its typed key ends."""
+
+    @abstractmethod
+    def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
+        """Take all committed entries of this state; what the cache knows already is newer. From here on the
+        cache is complete."""
 
     @abstractmethod
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:

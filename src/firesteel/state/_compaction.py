@@ -1,8 +1,8 @@
 """Compaction: deltas are folded into segments, a bounded piece of key groups in each epoch.
 
 Levelled, as in LSM trees: the deltas go into level 1 in *sweeps* over all key groups; a level that has
-outgrown its size gives key groups to the next one, which may be ``LEVEL_RATIO`` times as large. So an entry is
-rewritten O(log(state)) times, and no epoch pays for more than its budget.
+outgrown its size gives key groups to the next one, which may be ``LEVEL_RATIO`` times as large. So an entry
+is rewritten O(log(state)) times, and no epoch pays for more than its budget.
 """
 
 from __future__ import annotations
@@ -98,9 +98,7 @@ class Compactor:
         refs = [ref for ref in refs if ref.first_group <= end]
         if not refs:
             return None
-        densest = max(
-            refs, key=lambda ref: ref.entries / (min(ref.last_group, end) - ref.first_group + 1)
-        )
+        densest = max(refs, key=lambda ref: ref.entries / (min(ref.last_group, end) - ref.first_group + 1))
         sources = [ref for ref in line.segments if ref.level in (level, level + 1)]
         first, bound = densest.first_group, min(densest.last_group, end)
         last = self._last_within(sources, first, bound, self._piece_size(line, level + 1))
@@ -135,9 +133,7 @@ class Compactor:
                 total += self.overlay.run(ref).count_groups(low, high)
         return total
 
-    def _merge(
-        self, line: StateLine, refs: list[RunRef], level: int, first: int, last: int
-    ) -> RunRef | None:
+    def _merge(self, line: StateLine, refs: list[RunRef], level: int, first: int, last: int) -> RunRef | None:
         """Merge the views (oldest first) and write the segment. Deletions are dropped when nothing older
         lies below them."""
         merged: dict[bytes, bytes] = {}

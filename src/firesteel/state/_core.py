@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from firesteel.state._column import CanonicalKey, GroupKeys
@@ -32,23 +33,47 @@ class StateCore:
     ``complete``: the caches hold all there is, so what is not in them does not exist.
     """
 
-    __slots__ = ("complete", "group_keys", "limits", "now_ms", "overlay", "sequence", "ttl_stamp")
+    __slots__ = (
+        "complete",
+        "complete_cache",
+        "group_keys",
+        "limits",
+        "miss_limit",
+        "misses",
+        "now_ms",
+        "overlay",
+        "sequence",
+        "ttl_stamp",
+    )
 
-    def __init__(self, limits: StateLimits, max_parallelism: int, overlay: Overlay) -> None:
+    def __init__(
+        self, limits: StateLimits, max_parallelism: int, key_groups: range, overlay: Overlay
+    ) -> None:
         self.limits = limits
         self.overlay = overlay
-        self.group_keys = GroupKeys(max_parallelism)
+        self.group_keys = GroupKeys(max_parallelism, key_groups)
         self.complete = True
+        self.complete_cache: Callable[[], None] = lambda: None
+        self.misses = 0
+        self.miss_limit = 0
         self.now_ms = 0
         self.ttl_stamp = bytes(8)
         self.sequence = 0
 
-    def fetch(self, key: CanonicalKey, column: bytes) -> bytes | None:
-        """The committed value of a key in a column, None when there is none."""
-        return self.overlay.get(self.group_keys[key] + column)
+    def fetch(self, key: CanonicalKey, rest: bytes) -> bytes | None:
+        """The committed value of the entry of a key whose key goes on with ``rest``; None when there is
+        none."""
+        self._count_miss()
+        return self.overlay.get(self.group_keys[key] + rest)
 
     def fetch_all(self, key: CanonicalKey, column: bytes) -> dict[bytes, bytes]:
         """The committed entries of a key in a column: rest of the entry's key -> value."""
+        self._count_miss()
         prefix = self.group_keys[key] + column
         cut = len(prefix)
         return {name[cut:]: value for name, value in self.overlay.scan(prefix).items()}
+
+    def _count_miss(self) -> None:
+        self.misses += 1
+        if self.misses > self.miss_limit and not self.complete:
+            self.complete_cache()

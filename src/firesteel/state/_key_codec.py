@@ -178,7 +178,8 @@ def _loaded_class(module: str, qualname: str) -> type:
     todo: list[type] = [object]
     seen: set[type] = set()
     while todo:
-        for sub in type.__subclasses__(todo.pop()):
+        subclasses: list[type] = type.__subclasses__(todo.pop())
+        for sub in subclasses:
             if sub.__module__ == module and sub.__qualname__ == qualname:
                 return sub
             if sub not in seen:
@@ -203,8 +204,8 @@ def _decode_named_tuple(data: bytes) -> Any:
 def _decode_dataclass(data: bytes) -> Any:
     module, qualname, *values = _split(data)
     cls = _resolve(module, qualname)
-    obj = object.__new__(cls)
-    for item, value in zip(dataclasses.fields(cls), values, strict=True):  # type: ignore[arg-type]
+    obj: Any = object.__new__(cls)
+    for item, value in zip(dataclasses.fields(cls), values, strict=True):
         object.__setattr__(obj, item.name, value)
     return obj
 

@@ -170,6 +170,21 @@ class ListColumn(Column, ListState[Any]):
             self._size += number not in cell.chunks
             cell.chunks[number] = value
 
+    def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
+        known = {key for key, cell in self._cells.items() if cell.chunks is not None}
+        for key, cell in self._cells.items():
+            if key not in known:
+                cell.chunks = {}
+        cut = len(self.id)
+        for key, end, value in entries:
+            current = canonical_of(key_data(key, end))
+            if current in known:
+                continue
+            cell = self._cells.get(current) or self._cells.setdefault(current, _Cell({}))
+            assert cell.chunks is not None
+            cell.chunks[key[end + cut :]] = value
+            self._size += 1
+
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         core = self._core
         stamp = core.ttl_stamp if self._ttl is not None else b""

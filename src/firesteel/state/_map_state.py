@@ -44,13 +44,17 @@ def _entry_bytes(key: CanonicalKey) -> bytes:
     return key if type(key) is bytes else encode_key(key)
 
 
+def _present(data: dict[CanonicalKey, Any]) -> dict[CanonicalKey, Any]:
+    return {name: v for name, v in data.items() if not (type(v) is bytes and v == TOMBSTONE)}
+
+
 def in_order(keys: Iterable[CanonicalKey]) -> list[CanonicalKey]:
     """An order that depends on the keys alone, not on their history (invariant I1)."""
     found = list(keys)
     if len({type(key) for key in found}) > 1:
         found.sort(key=_entry_bytes)
     else:
-        found.sort()  # type: ignore[type-var]
+        found.sort()
     return found
 
 
@@ -146,8 +150,7 @@ class MapColumn(Column, MapState[Any, Any]):
         if cached is None:
             if cell.complete:
                 return None
-            head = self._core.group_keys[current] + self.id
-            stored = self._core.overlay.get(head + _entry_bytes(name))
+            stored = self._core.fetch(current, self.id + _entry_bytes(name))
             cell.data[name] = cached = TOMBSTONE if stored is None else stored
             cell.ordered = False
             self._count(cell)
@@ -216,7 +219,7 @@ class MapColumn(Column, MapState[Any, Any]):
         if not cell.complete:
             data = {canonical_of(n): v for n, v in self._core.fetch_all(current, self.id).items()}
             data.update(cell.data)
-            cell.data = {name: v for name, v in data.items() if not (type(v) is bytes and v == TOMBSTONE)}
+            cell.data = _present(data)
             cell.complete = True
             cell.ordered = False
             self._count(cell)
@@ -249,14 +252,30 @@ class MapColumn(Column, MapState[Any, Any]):
                 del self._cells[current]
         self._count(cell)
 
+    def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
+        known = {key for key, cell in self._cells.items() if cell.complete}
+        cut = len(self.id)
+        for key, end, value in entries:
+            current = canonical_of(key_data(key, end))
+            if current not in known:
+                cell = self._cells.get(current) or self._cells.setdefault(current, _Cell(False))
+                cell.data.setdefault(canonical_of(key[end + cut :]), value)
+        for current, cell in self._cells.items():
+            if current not in known:
+                data = cell.data
+                cell.data = _present(data)
+                cell.complete = True
+                cell.ordered = False
+                self._count(cell)
+
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         core = self._core
         for key, cell in self._dirty.items():
             head = core.group_keys[key] + self.id
             data = cell.data
-            for name in cell.dirty:
-                keys.append(head + (name if type(name) is bytes else encode_key(name)))
-                values.append(encode_cached(data.get(name)))
+            for entry in cell.dirty:
+                keys.append(head + _entry_bytes(entry))
+                values.append(encode_cached(data.get(entry)))
             cell.dirty.clear()
             self._count(cell)
             if core.complete and not data:

@@ -13,7 +13,7 @@ from firesteel.datastream.state import (
     ReducingState,
     ValueState,
 )
-from firesteel.state._column import CanonicalKey, Column, check_kind, column_id
+from firesteel.state._column import CanonicalKey, Column, check_kind
 from firesteel.state._list_state import ListColumn
 from firesteel.state._map_state import MapColumn
 from firesteel.state._ttl import Ttl
@@ -77,7 +77,25 @@ class OperatorState:
 
     def canonical_keys(self, name: str) -> list[CanonicalKey]:
         column = self._columns.get(name)
-        return [] if column is None else self._subtask.keys_of(column)
+        if column is None:
+            return []
+        current = self.key
+
+        def is_there(key: CanonicalKey) -> bool:
+            self.key = key
+            match column:
+                case ValueColumn():
+                    return column.value() is not None
+                case ListColumn():
+                    return bool(column.get())
+                case MapColumn():
+                    return not column.is_empty()
+            return False
+
+        try:
+            return self._subtask.keys_of(column, is_there)
+        finally:
+            self.key = current
 
     def _value_column(self, descriptor: Any, kind: str) -> ValueColumn:
         ttl = Ttl.of(descriptor)
@@ -124,6 +142,3 @@ class OperatorState:
             return new
         check_kind(column, kind, ttl is not None, self.uid)
         return column  # type: ignore[return-value]
-
-
-__all__ = ["OperatorState", "column_id"]

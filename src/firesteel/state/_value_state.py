@@ -90,6 +90,11 @@ class ValueColumn(Column, ValueState[Any]):
         else:
             self._cache[canonical] = value
 
+    def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
+        known = self._cache
+        for key, end, value in entries:
+            known.setdefault(canonical_of(key_data(key, end)), value)
+
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:  # hot
         dirty = self._dirty
         if not dirty:

@@ -6,22 +6,32 @@ states' dictionaries, and below them reads through the runs of the line.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+import sys
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple
 
 import msgspec
 
 from firesteel.common.errors import StateError
-from firesteel.state._column import COLUMN_ID_BYTES, CanonicalKey, Column, key_end, ttl_mismatch
+from firesteel.state._column import (
+    COLUMN_ID_BYTES,
+    CanonicalKey,
+    Column,
+    canonical_of,
+    key_data,
+    key_end,
+    ttl_mismatch,
+)
 from firesteel.state._compaction import Compactor, Expired
 from firesteel.state._core import StateCore, StateLimits
+from firesteel.state._map_state import in_order
 from firesteel.state._operator import OperatorState
 from firesteel.state._overlay import Overlay
 from firesteel.state._ttl import is_expired, stamp
 from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state.files import StateFiles
-from firesteel.state.keys import NO_KEY
-from firesteel.state.line import EMPTY, OPERATOR_GROUP, EpochDelta, RunRef, StateLine
+from firesteel.state.keys import NO_KEY, split_canonical
+from firesteel.state.line import OPERATOR_GROUP, EpochDelta, RunRef, StateLine
 from firesteel.state.lmdb_store import LocalStore, LocalStoreKey
 from firesteel.state.operator_state import OPERATOR_PREFIX
 from firesteel.state.runs import encode_run, group_of
@@ -29,8 +39,10 @@ from firesteel.state.timers import TimerQueue
 
 __all__ = ["NO_KEY", "OperatorState", "StateLimits", "SubtaskState", "TimerQueue"]
 
-_GROUP_KEYS_PER_CACHE = 2
-_CATALOG_PREFIX = OPERATOR_GROUP.to_bytes(2, "big") + b"\0C"
+_GROUP_KEYS_PER_CACHE: Final = 2
+#: A missed key costs about as much as loading so many entries of a whole state.
+_MISS_SHARE: Final = 32
+_CATALOG_PREFIX: Final = OPERATOR_GROUP.to_bytes(2, "big") + b"\0C"
 
 
 class CatalogEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -78,27 +90,30 @@ class SubtaskState:
         if local_dir is not None and not self.limits.batch:
             name = LocalStoreKey(local_dir, job_id, str(attempt), vertex_id, subtask)
             store = LocalStore(name, key_groups)
-        self._core = StateCore(self.limits, max_parallelism, Overlay(files, store))
+        self._core = StateCore(self.limits, max_parallelism, key_groups, Overlay(files, store))
+        self._core.complete_cache = self._complete_cache
         self._operators: dict[str, OperatorState] = {}
         self._columns: dict[bytes, Column] = {}
         self._catalog: dict[bytes, CatalogEntry] = {}
-        self._new_in_catalog: set[bytes] = set()
-        self._unclaimed: dict[bytes, list[tuple[bytes, bytes]]] = {}
+        self._unclaimed: dict[bytes, dict[bytes, bytes]] = {}  # of states nobody has asked for yet
         self._at = ""  # the manifest that the cache is at, but for what is pending
         self._pending: _Pending | None = None
         self._open = False  # between begin and finish: the cache may hold what no manifest has
 
     # ---- epochs
 
-    def begin(self, line: StateLine, now_ms: int) -> None:
-        """Make the content equal to ``line``; ``now_ms`` is the processing time of the epoch."""
+    def begin(self, line: StateLine, now_ms: int) -> bool:
+        """Make the content equal to ``line``; ``now_ms`` is the processing time of the epoch.
+
+        :returns: whether this process had the newest content already: it ran the last epoch itself.
+        """
         core = self._core
         core.now_ms = now_ms
         core.ttl_stamp = stamp(now_ms)
         core.sequence = line.sequence
         position = self._position_on(line)
         core.overlay.move_to(line)
-        if position is None:
+        if position is None or self._too_far(line, position):
             self._start_over(line)
         else:
             for delta in line.deltas[position:]:
@@ -108,6 +123,7 @@ class SubtaskState:
         self._at = line.manifest_id
         self._pending = None
         self._open = True
+        return position == len(line.deltas)
 
     def _position_on(self, line: StateLine) -> int | None:
         """How many deltas of the line the cache has; None when it is not a state of this line."""
@@ -122,24 +138,54 @@ class SubtaskState:
         run = line.deltas[base].run
         return base + 1 if (run.digest if run is not None else "") == pending.digest else None
 
+    def _too_far(self, line: StateLine, position: int) -> bool:
+        """Whether patching costs more than it saves, as in a process that has next to nothing."""
+        missing = sum(d.run.entries for d in line.deltas[position:] if d.run is not None)
+        return missing > self.limits.warm_entries and missing > 2 * self._cached()
+
+    def _cached(self) -> int:
+        return sum(column.cached() for column in self._columns.values())
+
     def _start_over(self, line: StateLine) -> None:
         core = self._core
         for column in self._columns.values():
             column.drop()
         self._catalog.clear()
-        self._new_in_catalog.clear()
         self._unclaimed.clear()
+        core.misses = 0
+        core.complete = line.entries <= self.limits.warm_entries
+        if core.complete:
+            self._load_entries(core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1))
+        else:
+            for group in self.key_groups:
+                self._load_entries(core.overlay.scan(group.to_bytes(2, "big") + b"\0"))
+            fits = line.entries <= 0.75 * self.limits.cache_entries
+            core.miss_limit = max(1000, line.entries // _MISS_SHARE) if fits else sys.maxsize
+        self._load_entries(core.overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP))
+        for name, stored in self._catalog.items():
+            if name in self._columns:
+                self._check(self._columns[name], stored)
+
+    def _load_entries(self, entries: dict[bytes, bytes]) -> None:
+        self._load(entries, entries.values())
+
+    def _complete_cache(self) -> None:
+        """So many keys were missed that reading the whole state is cheaper than reading on one by one."""
+        core = self._core
+        core.miss_limit = sys.maxsize
+        of_column: dict[bytes, list[tuple[bytes, int, bytes]]] = {name: [] for name in self._columns}
+        entries = core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1)
+        for key, value in entries.items():
+            if key[2]:
+                end = key_end(key)
+                name = key[end : end + COLUMN_ID_BYTES]
+                if name in of_column:
+                    of_column[name].append((key, end, value))
+                else:
+                    self._unclaimed.setdefault(name, {})[key] = value
+        for name, found in of_column.items():
+            self._columns[name].absorb(found)
         core.complete = True
-        last = self.key_groups.stop - 1
-        if line.entries <= self.limits.warm_entries:
-            for first, end in ((self.key_groups.start, last), (OPERATOR_GROUP, OPERATOR_GROUP)):
-                entries = core.overlay.scan_all(first, end)
-                self._load(list(entries), list(entries.values()))
-            return
-        core.complete = False
-        timers = [core.overlay.scan(group.to_bytes(2, "big") + b"\0") for group in self.key_groups]
-        for entries in (*timers, core.overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP)):
-            self._load(list(entries), list(entries.values()))
 
     def _load(self, keys: Iterable[bytes], values: Iterable[bytes]) -> None:  # hot
         """Take committed entries into the caches."""
@@ -168,32 +214,31 @@ class SubtaskState:
         if column is not None:
             column.load(key, end, value)
         elif self._core.complete or not key[2]:
-            self._unclaimed.setdefault(name, []).append((key, value))
+            unclaimed = self._unclaimed.setdefault(name, {})
+            if value == TOMBSTONE:
+                unclaimed.pop(key, None)
+            else:
+                unclaimed[key] = value
 
     def finish(self) -> EpochDelta:
         """The changes of the epoch. Writes them to a file when they are large, and does a piece of
         compaction."""
         keys: list[bytes] = []
         values: list[bytes] = []
-        for column in self._columns.values():
+        for name, column in self._columns.items():
+            before = len(keys)
             column.collect(keys, values)
-        if keys and self._new_in_catalog:
-            self._collect_catalog(keys, values)
+            if len(keys) > before and name not in self._catalog:
+                entry = CatalogEntry(column.uid, column.name, column.kind, bool(column.ttl_ms))
+                self._catalog[name] = entry
+                keys.append(_CATALOG_PREFIX + name)
+                values.append(msgspec.msgpack.encode(entry))
         delta = self._delta(keys, values)
         self._pending = _Pending(self._at, delta.digest)
         self._open = False
         compaction = self._compactor(len(keys)).step()
         self._shrink()
         return msgspec.structs.replace(delta, compaction=compaction)
-
-    def _collect_catalog(self, keys: list[bytes], values: list[bytes]) -> None:
-        for name in self._new_in_catalog:
-            column = self._columns[name]
-            entry = CatalogEntry(column.uid, column.name, column.kind, bool(column.ttl_ms))
-            self._catalog[name] = entry
-            keys.append(_CATALOG_PREFIX + name)
-            values.append(msgspec.msgpack.encode(entry))
-        self._new_in_catalog.clear()
 
     def _delta(self, keys: list[bytes], values: list[bytes]) -> EpochDelta:
         if not keys:
@@ -231,13 +276,13 @@ class SubtaskState:
     def _shrink(self) -> None:
         """Keep the caches within their limit. All changes are collected, so anything may go."""
         limit = self.limits.cache_entries
-        total = sum(column.cached() for column in self._columns.values())
+        total = self._cached()
         if total > limit:
             self._core.complete = False
             share = min(1.0, 1 - 0.75 * limit / total)
             for column in self._columns.values():
                 column.evict(share)
-            self._unclaimed = {n: e for n, e in self._unclaimed.items() if not e[0][0][2]}
+            self._unclaimed = {n: e for n, e in self._unclaimed.items() if _beside_keys(e)}
         if len(self._core.group_keys) > _GROUP_KEYS_PER_CACHE * limit:
             self._core.group_keys.clear()
 
@@ -281,11 +326,9 @@ class SubtaskState:
         stored = self._catalog.get(name)
         if stored is not None:
             self._check(column, stored)
-        else:
-            self._new_in_catalog.add(name)
         self._columns[name] = column
-        for key, value in self._unclaimed.pop(name, ()):
-            column.load(key, key_end(key) if key[2] else 4, value)
+        for key, value in self._unclaimed.pop(name, {}).items():
+            column.load(key, key_end(key) if key[2] else 3, value)
 
     def _check(self, column: Column, stored: CatalogEntry) -> None:
         if (stored.uid, stored.name) != (column.uid, column.name):
@@ -304,14 +347,17 @@ class SubtaskState:
         if stored.ttl != bool(column.ttl_ms):
             raise ttl_mismatch(column.name, column.uid)
 
-    def keys_of(self, column: Column) -> set[CanonicalKey]:
-        """All keys that have state in a column, this epoch's changes included."""
+    def keys_of(self, column: Column, is_there: Callable[[CanonicalKey], bool]) -> list[CanonicalKey]:
+        """All keys that have state in a column, this epoch's changes included, in a fixed order."""
         core = self._core
         keys = column.cached_keys()
-        if core.complete:
-            return keys
-        changed_keys: list[bytes] = []
-        return keys | self._stored_keys(column, changed_keys)
+        if not core.complete:
+            for key in core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1):
+                if key[2] and key.startswith(column.id, key_end(key)):
+                    keys.add(canonical_of(key_data(key, key_end(key))))
+            keys = set(filter(is_there, keys))
+        return in_order(key for key in keys if split_canonical(key)[1] is None)
 
-    def _stored_keys(self, column: Column, _: list[bytes]) -> set[CanonicalKey]:
-        raise AssertionError(TOMBSTONE)
+
+def _beside_keys(entries: dict[bytes, bytes]) -> bool:
+    return not next(iter(entries))[2]

@@ -170,13 +170,9 @@ def _missing(path: str) -> StateCorruptionError:
 def _write_local(path: str, data: bytes) -> None:
     """Whole or absent: readers never see a part of a file."""
     temporary = f"{path}.{uuid4().hex}.tmp"
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     try:
-        file = open(temporary, "wb")
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        file = open(temporary, "wb")
-    try:
-        with file:
+        with open(temporary, "wb") as file:
             file.write(data)
         os.replace(temporary, path)
     except BaseException:

@@ -110,7 +110,7 @@ def key_hash(obj: Any) -> int:
     if kind is str:
         return _string_hash(obj)
     if kind is int and _INT64_MIN <= obj <= _INT64_MAX:
-        bits = obj & 0xFFFFFFFFFFFFFFFF
+        bits: int = obj & 0xFFFFFFFFFFFFFFFF
         return (bits ^ (bits >> 32)) & _MASK
     return _bytes_hash(encode_key(obj))
 

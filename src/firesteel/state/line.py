@@ -169,8 +169,9 @@ def advance(
         deltas=(*line.deltas, DeltaRef(manifest_id, run)),
         sequence=line.sequence + 1,
     )
-    for piece in compaction.pieces if compaction is not None else ():
-        new = _compacted(new, piece, line.manifest_id, compaction.key_group_end)
+    if compaction is not None:
+        for piece in compaction.pieces:
+            new = _compacted(new, piece, line.manifest_id, compaction.key_group_end)
     new = _without_old_deltas(new)
     kept = {ref.path for ref in new.runs}
     gone = {ref.path for ref in line.runs} - kept

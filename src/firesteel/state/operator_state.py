@@ -81,6 +81,9 @@ class _OperatorColumn(Column):
         else:
             self._data[name] = value
 
+    def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
+        return  # always complete
+
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         head = OPERATOR_PREFIX + self.id
         for name in self._changes:

@@ -27,7 +27,7 @@ import msgspec
 from firesteel.common.errors import StateCorruptionError
 from firesteel.state._value_codec import TOMBSTONE
 
-__all__ = ["TOMBSTONE", "Run", "group_bytes", "encode_run", "group_of"]
+__all__ = ["TOMBSTONE", "Run", "encode_run", "group_bytes", "group_of"]
 
 BLOCK_ENTRIES: Final = 128
 BLOCK_BYTES: Final = 128 * 1024

@@ -37,7 +37,9 @@ class TimerQueue(Column):
         self._operator = operator
         self._buckets: dict[int, dict[_Entry, None]] = {}
         self._heap: list[int] = []  # the distinct instants
-        self._orders: dict[int, list[_Entry]] = {}  # of instants that are being popped: what is left, reversed
+        self._orders: dict[
+            int, list[_Entry]
+        ] = {}  # what is left of instants being popped, reversed
         self._added: set[tuple[int, _Entry]] = set()
         self._removed: set[tuple[int, _Entry]] = set()
         self._size = 0
@@ -102,7 +104,8 @@ class TimerQueue(Column):
         self._forget(first, entry)
         if type(entry) is tuple:
             return first, raw_key(entry[0]), entry[0], entry[1]
-        return first, raw_key(entry), entry, None  # type: ignore[arg-type]
+        key: Any = entry
+        return first, raw_key(key), key, None
 
     def _next_of(self, instant: int, bucket: dict[_Entry, None]) -> _Entry:
         if len(bucket) == 1 and instant not in self._orders:
@@ -148,6 +151,9 @@ class TimerQueue(Column):
         if entry not in bucket:
             bucket[entry] = None
             self._size += 1
+
+    def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
+        return  # always complete
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         for changes, value in ((self._added, _SET), (self._removed, TOMBSTONE)):

@@ -47,6 +47,7 @@ class SubtaskContext:
     state_dir: str
     settings: dict[str, Any]
     now_ms: int = 0
+    restored: bool = False  # an epoch of this subtask was committed before
     epoch: int = 0
     accumulators: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)

@@ -14,26 +14,54 @@ from firesteel.datastream._operators import Filter, FlatMap, Map, Process, Proje
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark, Marks
 from firesteel.runtime.contexts import ProcessContext, TaskRuntimeContext
+from firesteel.runtime.functions import SelfWatch, StateContext, keeps_operator_state, self_change_warning
 from firesteel.runtime.operators.base import BaseOperator, SubtaskContext, method_of
 from firesteel.runtime.program import OperatorProgram
 from firesteel.state.backend import OperatorState
 
 
 class FunctionOperator(BaseOperator):
-    """An operator around one user function: opens and closes it."""
+    """An operator around one user function: opens, snapshots, watches and closes it."""
 
     def __init__(self, program: OperatorProgram, function: Any) -> None:
         super().__init__(program)
         self.function = function
+        self._operator_state: OperatorState | None = None
+        self._watch: SelfWatch | None = None
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
+        self._operator_state = state
         opening = getattr(self.function, "open", None)
-        if callable(opening):
-            try:
+        try:
+            self.initialize_state()
+            if callable(opening):
                 opening(TaskRuntimeContext(context, self.program, state))
+        except Exception as e:
+            raise self.failure(e) from e
+        self._watch = SelfWatch(self.function)
+
+    def initialize_state(self) -> None:
+        """Let the function take over its operator state: before it is opened, and again whenever another
+        process has run its last epoch, so that this copy is not the newest."""
+        if keeps_operator_state(self.function):
+            self.function.initialize_state(self._state_context())
+
+    def _state_context(self) -> StateContext:
+        assert self._operator_state is not None
+        context = self.context
+        return StateContext(self._operator_state, context.restored, context.epoch, context.now_ms)
+
+    def end_epoch(self) -> None:
+        if keeps_operator_state(self.function):
+            try:
+                self.function.snapshot_state(self._state_context())
             except Exception as e:
                 raise self.failure(e) from e
+        if self.records_in and self._watch is not None:
+            changed = self._watch.changed()
+            if changed:
+                self.context.warnings.append(self_change_warning(self.program.name, changed))
 
     def close(self) -> None:
         closing = getattr(self.function, "close", None)

@@ -1,0 +1,138 @@
+"""The builder of file sources."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
+from firesteel.common.time import Duration, as_millis
+from firesteel.common.typeinfo import TypeInformation, Types
+from firesteel.connectors import base
+from firesteel.connectors.files import TextFileSource
+from firesteel.datastream._checks import WrongArgumentError, require_text
+from firesteel.datastream.connectors.base import Source
+
+SPLIT_BYTES = 64 << 20
+
+# paths, interval of discovery in milliseconds (None: once), bytes of a split (None: a file is one) -> source
+SourceFactory = Callable[[tuple[str, ...], int | None, int | None], base.Source]
+
+
+class FileEnumeratorProvider:
+    """How files become splits."""
+
+    def __init__(self, split_bytes: int | None) -> None:
+        self.split_bytes = split_bytes
+
+    @staticmethod
+    def default_splittable_file_enumerator() -> FileEnumeratorProvider:
+        """Large files are read in pieces, in parallel, in no order between them."""
+        return FileEnumeratorProvider(SPLIT_BYTES)
+
+    @staticmethod
+    def default_non_splittable_file_enumerator() -> FileEnumeratorProvider:
+        """A file is read by one subtask, in order: the default."""
+        return FileEnumeratorProvider(None)
+
+
+class FileSplitAssignerProvider:
+    """Which subtask reads which split."""
+
+    @staticmethod
+    def locality_aware_split_assigner() -> FileSplitAssignerProvider:
+        """Left to Spark, which places the subtasks: the default."""
+        return FileSplitAssignerProvider()
+
+
+class StreamFormat:
+    """How the bytes of a file become records, one after the other.
+
+    :param factory: makes the source; ``produced_type`` is the type of its records.
+    """
+
+    def __init__(self, factory: SourceFactory, produced_type: TypeInformation | None = None) -> None:
+        self._factory = factory
+        self._produced_type = produced_type
+
+    @staticmethod
+    def text_line_format(charset_name: str = "UTF-8") -> StreamFormat:
+        """Lines of text."""
+        require_text(charset_name, "charset")
+
+        def make(paths: tuple[str, ...], interval_ms: int | None, split_bytes: int | None) -> base.Source:
+            return TextFileSource(paths, charset_name, interval_ms, split_bytes)
+
+        return StreamFormat(make, Types.STRING())
+
+
+class BulkFormat:
+    """How a file is read in batches. There is no format of this kind."""
+
+
+class FileSourceBuilder:
+    """Puts a FileSource together; without more, the files that are there are read once."""
+
+    def __init__(self, stream_format: StreamFormat, paths: tuple[str, ...]) -> None:
+        self._format = stream_format
+        self._paths = paths
+        self._interval_ms: int | None = None
+        self._split_bytes: int | None = None
+
+    def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
+        """Look for new files again and again; the source never ends."""
+        millis = as_millis(discovery_interval, "discovery interval")
+        if millis <= 0:
+            raise ConfigurationError("The discovery interval must be positive.", detail=f"got {millis} ms")
+        self._interval_ms = millis
+        return self
+
+    def process_static_file_set(self) -> FileSourceBuilder:
+        """Read the files that are there when the job starts, then end."""
+        self._interval_ms = None
+        return self
+
+    def set_file_enumerator(self, file_enumerator: FileEnumeratorProvider) -> FileSourceBuilder:
+        if not isinstance(file_enumerator, FileEnumeratorProvider):
+            raise WrongArgumentError("Not a FileEnumeratorProvider.", detail=f"got {file_enumerator!r}")
+        self._split_bytes = file_enumerator.split_bytes
+        return self
+
+    def set_split_assigner(self, split_assigner: FileSplitAssignerProvider) -> FileSourceBuilder:
+        if not isinstance(split_assigner, FileSplitAssignerProvider):
+            raise WrongArgumentError("Not a FileSplitAssignerProvider.", detail=f"got {split_assigner!r}")
+        return self
+
+    def build(self) -> FileSource:
+        source = self._format._factory(self._paths, self._interval_ms, self._split_bytes)
+        return FileSource(source, self._format._produced_type)
+
+
+class FileSource(Source):
+    """Reads files of one or more paths: files, directories, glob patterns, URIs (Flink: ``FileSource``)."""
+
+    def __init__(self, source: base.Source, produced_type: TypeInformation | None = None) -> None:
+        super().__init__(source)
+        self.produced_type = produced_type
+
+    @staticmethod
+    def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
+        """Read records one after the other, as ``stream_format`` says."""
+        if not isinstance(stream_format, StreamFormat):
+            raise WrongArgumentError(
+                "Not a StreamFormat.",
+                operator="FileSource",
+                detail=f"got {stream_format!r}",
+                hint="for example StreamFormat.text_line_format()",
+            )
+        if not paths:
+            raise WrongArgumentError("A FileSource needs at least one path.", operator="FileSource")
+        return FileSourceBuilder(stream_format, tuple(require_text(p, "path", "FileSource") for p in paths))
+
+    @staticmethod
+    def for_bulk_file_format(bulk_format: BulkFormat, *paths: str) -> FileSourceBuilder:
+        raise UnsupportedFeatureError(
+            "Bulk formats cannot be read by a FileSource.",
+            operator="FileSource",
+            detail=f"got {bulk_format!r}",
+            hint="use env.from_spark(spark.read.parquet(...)), or any other reader of Spark",
+        )

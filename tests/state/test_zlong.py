@@ -1,0 +1,228 @@
+"""The state of a subtask against plain dictionaries, over random epochs in random processes."""
+
+from __future__ import annotations
+
+import copy
+import shutil
+import tempfile
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule  # noqa: F401
+
+from firesteel.common.typeinfo import Types
+from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from firesteel.state.backend import StateLimits, SubtaskState
+from firesteel.state.files import MemoryStateFiles
+from firesteel.state.keys import encode_key, with_namespace
+from .support import Driver, use
+
+ANY = Types.PICKLED_BYTE_ARRAY()
+VALUE = ValueStateDescriptor("value", ANY)
+LIST = ListStateDescriptor("list", ANY)
+MAP = MapStateDescriptor("map", ANY, ANY)
+
+KEYS = st.sampled_from(["a", "b", "ü", 1, 2, -7, 1.0, True, None, ("a", 1), b"a", "x" * 600, 10**30])
+ATOMS = st.one_of(
+    st.integers(-(2**70), 2**70), st.text(max_size=3), st.booleans(), st.floats(allow_nan=False), st.binary()
+)
+VALUES = st.one_of(ATOMS, st.lists(ATOMS, max_size=3), st.tuples(ATOMS, ATOMS), st.tuples(st.lists(ATOMS)))
+MAP_KEYS = st.sampled_from(["k", "l", 0, 1, 2.5, (1, "z"), None])
+
+SMALL = StateLimits(cache_entries=6, warm_entries=8, inline_bytes=400, compaction_entries=20)
+LARGE = StateLimits()
+COLD = StateLimits(cache_entries=10**6, warm_entries=0, inline_bytes=10**6, compaction_entries=10)
+
+
+class StateMachine(RuleBasedStateMachine):
+    @initialize(limits=st.sampled_from([SMALL, LARGE, COLD]), local=st.booleans())
+    def start(self, limits: StateLimits, local: bool) -> None:
+        self.local = tempfile.mkdtemp() if local else None
+        self.driver = Driver(MemoryStateFiles(), limits, self.local)
+        self.processes = [self.driver.process() for _ in range(3)]
+        self.committed: dict[str, Any] = {"value": {}, "list": {}, "map": {}, "timers": set()}
+        self.begin(0)
+
+    def teardown(self) -> None:
+        if getattr(self, "local", None):
+            for process in self.processes:
+                process.close()
+            shutil.rmtree(self.local, ignore_errors=True)
+
+    def begin(self, number: int) -> None:
+        self.state: SubtaskState = self.processes[number]
+        self.state.begin(self.driver.line, 0)
+        self.model = copy.deepcopy(self.committed)
+        self.op = self.state.operator("op")
+        self.value = self.op.get_state(VALUE)
+        self.list = self.op.get_list_state(LIST)
+        self.map = self.op.get_map_state(MAP)
+
+    # ---- epochs
+
+    @rule(number=st.integers(0, 2))
+    def commit(self, number: int) -> None:
+        self.driver.commit(self.state.finish())
+        self.committed = self.model
+        self.begin(number)
+
+    @rule(number=st.integers(0, 2), how=st.sampled_from(["left", "finished", "abandoned"]))
+    def lose_epoch(self, number: int, how: str) -> None:
+        if how == "finished":
+            self.state.finish()
+        elif how == "abandoned":
+            self.state.abandon()
+        self.begin(number)
+
+    @rule(number=st.integers(0, 2))
+    def replace_process(self, number: int) -> None:
+        self.driver.commit(self.state.finish())
+        self.committed = self.model
+        self.processes[number].close()
+        self.processes[number] = self.driver.process()
+        self.begin(number)
+
+    @rule(number=st.integers(0, 2))
+    def lose_local_store(self, number: int) -> None:
+        if self.local:
+            shutil.rmtree(self.local, ignore_errors=True)
+
+    @rule(count=st.integers(1, 30), number=st.integers(0, 2))
+    def many_epochs(self, count: int, number: int) -> None:
+        for n in range(count):
+            use(self.op, n % 5)
+            self.value.update(n)
+            self.model["value"][encode_key(n % 5)] = n
+            self.commit(number)
+
+    # ---- state
+
+    @rule(key=KEYS, value=VALUES)
+    def update(self, key: Any, value: Any) -> None:
+        use(self.op, key)
+        self.value.update(value)
+        self.model["value"][encode_key(key)] = copy.deepcopy(value)
+        if type(value) is list:
+            value.append("changed behind our back")
+
+    @rule(key=KEYS)
+    def clear_value(self, key: Any) -> None:
+        use(self.op, key)
+        self.value.clear()
+        self.model["value"].pop(encode_key(key), None)
+
+    @rule(key=KEYS)
+    def read_value(self, key: Any) -> None:
+        use(self.op, key)
+        assert_same(self.value.value(), self.model["value"].get(encode_key(key)))
+
+    @rule(key=KEYS, values=st.lists(VALUES, max_size=4))
+    def add(self, key: Any, values: list[Any]) -> None:
+        use(self.op, key)
+        for value in values:
+            self.list.add(value)
+        self.model["list"].setdefault(encode_key(key), []).extend(copy.deepcopy(values))
+
+    @rule(key=KEYS, values=st.lists(VALUES, max_size=3))
+    def replace_list(self, key: Any, values: list[Any]) -> None:
+        use(self.op, key)
+        self.list.update(values)
+        self.model["list"][encode_key(key)] = values
+
+    @rule(key=KEYS)
+    def read_list(self, key: Any) -> None:
+        use(self.op, key)
+        assert_same(list(self.list.get()), self.model["list"].get(encode_key(key), []))
+
+    @rule(key=KEYS, name=MAP_KEYS, value=st.one_of(st.none(), VALUES))
+    def put(self, key: Any, name: Any, value: Any) -> None:
+        use(self.op, key)
+        self.map.put(name, value)
+        self.model["map"].setdefault(encode_key(key), {})[encode_key(name)] = (name, value)
+
+    @rule(key=KEYS, name=MAP_KEYS)
+    def remove(self, key: Any, name: Any) -> None:
+        use(self.op, key)
+        self.map.remove(name)
+        self.model["map"].get(encode_key(key), {}).pop(encode_key(name), None)
+
+    @rule(key=KEYS)
+    def clear_map(self, key: Any) -> None:
+        use(self.op, key)
+        self.map.clear()
+        self.model["map"].pop(encode_key(key), None)
+
+    @rule(key=KEYS, name=MAP_KEYS)
+    def read_entry(self, key: Any, name: Any) -> None:
+        use(self.op, key)
+        expected = self.model["map"].get(encode_key(key), {}).get(encode_key(name))
+        assert self.map.contains(name) == (expected is not None)
+        assert_same(self.map.get(name), None if expected is None else expected[1])
+
+    @rule(key=KEYS)
+    def read_map(self, key: Any) -> None:
+        use(self.op, key)
+        expected = self.model["map"].get(encode_key(key), {})
+        found = list(self.map.items())
+        assert_same({encode_key(k): (k, v) for k, v in found}, expected)
+        assert len(found) == len(expected)
+        assert self.map.is_empty() == (not expected)
+
+    @rule(key=KEYS, instant=st.integers(-3, 30), namespace=st.sampled_from([None, b"", b"n"]))
+    def register(self, key: Any, instant: int, namespace: bytes | None) -> None:
+        use(self.op, key)
+        self.op.event_timers.register(instant, namespace)
+        self.model["timers"].add((instant, encode_key(key), namespace))
+
+    @rule(key=KEYS, instant=st.integers(-3, 30))
+    def delete(self, key: Any, instant: int) -> None:
+        use(self.op, key)
+        self.op.event_timers.delete(instant)
+        self.model["timers"].discard((instant, encode_key(key), None))
+
+    @rule(until=st.integers(-5, 20))
+    def pop(self, until: int) -> None:
+        due = sorted(
+            (t for t in self.model["timers"] if t[0] <= until), key=lambda t: (t[0], t[1], t[2] or b"")
+        )
+        popped = []
+        while (timer := self.op.event_timers.pop(until)) is not None:
+            popped.append((timer[0], encode_key(timer[1]), timer[3]))
+        self.model["timers"] -= set(due)
+        assert [t[:2] for t in popped] == [t[:2] for t in due]
+        assert set(popped) == set(due)
+        left = self.model["timers"]
+        assert self.op.event_timers.next_ms() == (min(left)[0] if left else None)
+
+    @rule()
+    def read_keys(self) -> None:
+        found = self.op.get_keys("value")
+        assert sorted(map(encode_key, found)) == sorted(self.model["value"])
+
+    @rule(key=KEYS, value=ATOMS)
+    def namespaced(self, key: Any, value: Any) -> None:
+        use(self.op, key)
+        self.op.key = with_namespace(self.op.key, b"window")
+        self.value.update(value)
+        assert_same(self.value.value(), value)
+        self.value.clear()
+
+    @rule()
+    def line_is_bounded(self) -> None:
+        assert len(self.driver.line.deltas) <= 60
+        assert len(self.driver.line.segments) <= 200
+
+
+def assert_same(found: Any, expected: Any) -> None:
+    assert found == expected
+    assert repr(found) == repr(expected)  # 1, 1.0 and True differ, tuples and lists too
+
+
+TestState = StateMachine.TestCase
+TestState.settings = settings(
+    max_examples=1500,
+    stateful_step_count=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
