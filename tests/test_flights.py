@@ -41,7 +41,7 @@ def expected() -> Expected:
     cancelled = flights[flights.dep_delay.isna()]
     departed = flights[flights.dep_delay.notna()].copy()
     departed["slot"] = departed.scheduled.dt.floor("h")
-    # A flight is late when one that left before it is scheduled two hours after the end of its hour, or later.
+    # Late: one that left before it is scheduled two hours after the end of its hour, or later.
     before = departed.scheduled.cummax().shift(fill_value=pd.Timestamp.min + TOLERANCE)
     is_late = before >= departed.slot + pd.Timedelta(hours=1) + TOLERANCE
     groups = departed[~is_late].groupby(["origin", "slot"]).dep_delay

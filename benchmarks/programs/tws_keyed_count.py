@@ -53,7 +53,11 @@ class CountPandas(CountRows):
 def run(spark, records, keys, options):
     with tempfile.TemporaryDirectory() as root:
         numbers = spark.range(0, records, 1, options.batches)
-        rows = numbers.select((sf.col("id") % keys).alias("key"), sf.col("id").alias("number"), sf.lit(1).cast("bigint").alias("one"))
+        rows = numbers.select(
+            (sf.col("id") % keys).alias("key"),
+            sf.col("id").alias("number"),
+            sf.lit(1).cast("bigint").alias("one"),
+        )
         rows.write.parquet(f"{root}/in")
         files = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(f"{root}/in")
         grouped = files.groupBy("key")
@@ -86,6 +90,7 @@ def main():
         SparkSession.builder.master(f"local[{options.parallelism}]")
         .appName("transformWithState")
         .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", options.parallelism)
         .config("spark.sql.streaming.stateStore.providerClass", ROCKSDB)
         .config("spark.python.unix.domain.socket.enabled", "true")

@@ -61,14 +61,20 @@ def _lines(text: str) -> list[_Line]:
 
 
 def _without_comment(raw: str) -> str:
-    quote = ""
-    for i, char in enumerate(raw):
+    quote, i = "", 0
+    while i < len(raw):
+        char = raw[i]
         if quote:
-            quote = "" if char == quote else quote
+            # '' inside single quotes and a backslash inside double ones stand for a character of the text
+            if raw.startswith("''" if quote == "'" else "\\", i):
+                i += 1
+            elif char == quote:
+                quote = ""
         elif char in "'\"" and (i == 0 or raw[i - 1] in " \t:[{,"):
             quote = char
         elif char == "#" and (i == 0 or raw[i - 1] in " \t"):
             return raw[:i]
+        i += 1
     return raw
 
 

@@ -7,7 +7,13 @@ import zoneinfo
 from collections.abc import Callable
 from typing import Any
 
-from firesteel.common.typeinfo import MapTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation
+from firesteel.common.typeinfo import (
+    InstantTypeInfo,
+    MapTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+)
 from firesteel.common.types import _make_row
 from firesteel.formats._csv_columns import element_type
 
@@ -85,6 +91,8 @@ def to_arrow_converter(type_info: TypeInformation) -> _Convert | None:
         key = to_arrow_converter(type_info._key_type_info)
         item = to_arrow_converter(type_info._value_type_info)
         return lambda mapping: [(_apply(key, k), _apply(item, v)) for k, v in mapping.items()]
+    if isinstance(type_info, InstantTypeInfo):
+        return lambda instant: instant.seconds * 1_000_000 + instant.nanos // 1000
     inner = element_type(type_info)
     if inner is None:
         return None

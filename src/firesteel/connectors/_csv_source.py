@@ -144,6 +144,8 @@ class _CsvReader(SourceReader):
                     yield Chunk([], None, position, True)
                 return
             if room <= 0:
+                if start == first:  # only a header or comments, but we came further
+                    yield Chunk([], None, position)
                 return
 
     def _parse(self, block: _Block) -> Records:

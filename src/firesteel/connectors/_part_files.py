@@ -10,18 +10,21 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
+import tempfile
 import uuid
 from dataclasses import asdict, dataclass, field, replace
-from typing import Final
+from typing import BinaryIO, Final, cast
 
 from firesteel.common.errors import FiresteelError
 from firesteel.connectors._rolling import DateTimeBuckets, RollingPolicy
 from firesteel.connectors._storage import Storage, join, resolve
 from firesteel.connectors.base import Committable, SinkCommitter
 
-_JOURNAL: Final = "journal.json"
+_JOURNAL: Final = re.compile(r"journal-\d{10}\.json")
 _COPY_BYTES: Final = 1 << 20
+_SPOOL_BYTES: Final = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class PartFileCommitter(SinkCommitter):
         ledger = self._ledgers.get(staging)
         if ledger is None:
             storage, _ = resolve(staging)
-            kind = LocalParts if storage.can_rename else ObjectParts
+            kind = LocalParts if storage.is_local else ObjectParts
             # Parts of an earlier run keep that run's names: counters of two runs must not meet.
             naming = replace(self._naming, sink_id=staging.rpartition("-")[2])
             ledger = self._ledgers[staging] = _Ledger(kind(storage, self._base, staging), naming)
@@ -226,19 +229,32 @@ class PartStore:
         self._storage = storage
         self._base = base
         self._staging = staging
+        self._version = 0
 
     def exists(self) -> bool:
         return self._storage.info(self._staging) is not None
 
     def load(self) -> _State:
-        path = join(self._staging, _JOURNAL)
-        if self._storage.info(path) is None:
-            return _State()
-        with self._storage.open_input(path) as file:
-            return _State.from_json(file.read())
+        # A crash may leave two journals, and where writing is not atomic the newer may be broken.
+        names = [info.name for info in self._storage.list_dir(self._staging)]
+        for name in sorted((n for n in names if _JOURNAL.fullmatch(n)), reverse=True):
+            with self._storage.open_input(join(self._staging, name)) as file:
+                data = file.read()
+            try:
+                state = _State.from_json(data)
+            except ValueError:
+                continue
+            self._version = int(name[len("journal-") : -len(".json")])
+            return state
+        return _State()
 
     def store(self, state: _State) -> None:
-        self._storage.write(join(self._staging, _JOURNAL), state.to_json())
+        self._version += 1
+        self._storage.write(self._journal(self._version), state.to_json())
+        self._storage.delete(self._journal(self._version - 1))
+
+    def _journal(self, version: int) -> str:
+        return join(self._staging, f"journal-{version:010d}.json")
 
     def has_chunk(self, name: str) -> bool:
         return self._storage.info(join(self._staging, name)) is not None
@@ -327,10 +343,12 @@ class ObjectParts(PartStore):
     def publish(self, part: _Part) -> None:
         final = self.final(part)
         if self._storage.info(final) is None:
-            with self._storage.open_output(final) as target:
+            with tempfile.SpooledTemporaryFile(_SPOOL_BYTES) as whole:
                 for name in part.chunks:
                     with self._storage.open_input(join(self._staging, name)) as source:
-                        shutil.copyfileobj(source, target, _COPY_BYTES)
+                        shutil.copyfileobj(source, whole, _COPY_BYTES)
+                whole.seek(0)
+                self._storage.write_whole(final, cast(BinaryIO, whole))
         self._drop(part)
 
     def publish_again(self, part: _Part) -> None:

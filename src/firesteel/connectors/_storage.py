@@ -1,11 +1,12 @@
 """File systems behind one small protocol: the local one, and any other through ``pyarrow.fs``.
 
 A path is a plain local path, a ``file:`` URI or a URI that ``pyarrow.fs`` knows (``s3://``, ``gs://``,
-``hdfs://`` ...). ``write`` is whole or absent in both.
+``hdfs://`` ...).
 """
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import shutil
@@ -14,13 +15,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, BinaryIO, Protocol, cast
+from typing import Any, BinaryIO, Final, Protocol, cast
 from urllib.parse import unquote, urlparse
 
 from firesteel.common.errors import ConfigurationError
 
 _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _GLOB = re.compile(r"[*?\[]")
+_RENAMING: Final = frozenset({"hdfs", "viewfs"})
+_COPY_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,9 @@ class FileInfo:
 
 
 class Storage(Protocol):
-    """What sources and sinks need of a file system. ``can_rename``: a rename within it is atomic."""
+    """What sources and sinks need of a file system. ``is_local``: files have paths of the operating system."""
 
-    can_rename: bool
+    is_local: bool
 
     def info(self, path: str) -> FileInfo | None: ...
 
@@ -53,7 +56,12 @@ class Storage(Protocol):
     def open_output(self, path: str) -> BinaryIO:
         """A new file; its directory is made when it is not there."""
 
-    def write(self, path: str, data: bytes) -> None: ...
+    def write_whole(self, path: str, source: BinaryIO) -> None:
+        """A new file with what ``source`` holds; no reader ever sees a part of it. ``source`` must be local:
+        an upload that cannot read on would end as an object that is too short."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """The same from memory."""
 
     def delete(self, path: str) -> None:
         """Remove a file; nothing happens when it is not there."""
@@ -61,8 +69,13 @@ class Storage(Protocol):
     def delete_tree(self, path: str) -> None: ...
 
 
+def _temporary(path: str) -> str:
+    directory, _, name = path.rpartition("/")
+    return f"{directory}/.{name}.{uuid.uuid4().hex}"
+
+
 class LocalStorage:
-    can_rename = True
+    is_local = True
 
     def info(self, path: str) -> FileInfo | None:
         try:
@@ -87,12 +100,14 @@ class LocalStorage:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         return open(path, "wb")
 
-    def write(self, path: str, data: bytes) -> None:
-        directory, name = os.path.split(path)
-        temporary = os.path.join(directory, f".{name}.{uuid.uuid4().hex}")
+    def write_whole(self, path: str, source: BinaryIO) -> None:
+        temporary = _temporary(path)
         with self.open_output(temporary) as out:
-            out.write(data)
+            shutil.copyfileobj(source, out, _COPY_BYTES)
         os.replace(temporary, path)
+
+    def write(self, path: str, data: bytes) -> None:
+        self.write_whole(path, io.BytesIO(data))
 
     def delete(self, path: str) -> None:
         try:
@@ -105,9 +120,9 @@ class LocalStorage:
 
 
 class ArrowStorage:
-    """An object store or HDFS. What is written appears whole, when the stream is closed."""
+    """An object store or HDFS. In an object store a file is there when its stream is closed."""
 
-    can_rename = False
+    is_local = False
 
     def info(self, path: str) -> FileInfo | None:
         filesystem, inner = _arrow(path)
@@ -141,9 +156,18 @@ class ArrowStorage:
             filesystem.create_dir(parent, recursive=True)
         return cast(BinaryIO, filesystem.open_output_stream(inner))
 
+    def write_whole(self, path: str, source: BinaryIO) -> None:
+        renames = path.partition("://")[0] in _RENAMING  # there a file can be seen while it is written
+        target = _temporary(path) if renames else path
+        with self.open_output(target) as out:
+            shutil.copyfileobj(source, out, _COPY_BYTES)
+        if renames:
+            filesystem, inner = _arrow(path)
+            self.delete(path)
+            filesystem.move(_arrow(target)[1], inner)
+
     def write(self, path: str, data: bytes) -> None:
-        with self.open_output(path) as out:
-            out.write(data)
+        self.write_whole(path, io.BytesIO(data))
 
     def delete(self, path: str) -> None:
         filesystem, inner = _arrow(path)

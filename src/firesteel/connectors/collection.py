@@ -72,7 +72,7 @@ def _store(records: Sequence[Any], work_dir: str) -> _Blocks:
     size = BLOCK_RECORDS
     first = dumps_block(list(records[:size]))
     if len(first) > BLOCK_BYTES:
-        size = max(1, size * BLOCK_BYTES // len(first))
+        size = max(1, min(size, count) * BLOCK_BYTES // len(first))
         first = dumps_block(list(records[:size]))
     blocks = [first]
     blocks += (dumps_block(list(records[start : start + size])) for start in range(size, count, size))

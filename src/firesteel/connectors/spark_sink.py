@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
-from firesteel.common._types_to_arrow import to_arrow_type
+from firesteel.common._types_to_arrow import to_arrow_schema
 from firesteel.common.errors import ProgramError, TypeMismatchError
-from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformation
+from firesteel.common.typeinfo import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation
 from firesteel.connectors._arrow_values import to_arrow_converter
 from firesteel.connectors._storage import join, resolve
 from firesteel.connectors.base import (
@@ -28,8 +28,9 @@ _consumers: dict[str, Consumer] = {}  # of this process, by the id of their sink
 
 @dataclass(frozen=True, slots=True)
 class ParquetStagingSink(Sink):
-    """Writes records of a declared type to Parquet files under ``directory``; a consumer on the driver is told
-    the paths of those whose epoch was committed. Files of other attempts are never named to it.
+    """Writes records of a declared type to Parquet files under ``directory``.
+
+    A consumer on the driver is told the paths of those files whose epoch was committed, never any other.
 
     A Row gives the columns of its field names, a tuple ``f0``, ``f1`` ..., any other type ``value``.
     """
@@ -44,8 +45,7 @@ class ParquetStagingSink(Sink):
                 "a stream without a declared type cannot become a DataFrame",
                 hint="give the last operation an output_type",
             )
-        for _, type_ in columns_of(self.type_info):
-            to_arrow_type(type_)  # refuses what Arrow cannot hold
+        to_arrow_schema(self.type_info)  # refuses what Arrow cannot hold
 
     @property
     def description(self) -> str:
@@ -71,20 +71,10 @@ class ParquetStagingSink(Sink):
         return _ParquetCommitter(consumer)
 
 
-def columns_of(type_info: TypeInformation) -> list[tuple[str, TypeInformation]]:
-    """The columns that records of a type have in a table."""
-    if isinstance(type_info, RowTypeInfo):
-        return list(zip(type_info.get_field_names(), type_info.get_field_types(), strict=True))
-    if isinstance(type_info, TupleTypeInfo):
-        return [(f"f{i}", type_) for i, type_ in enumerate(type_info.get_field_types())]
-    return [("value", type_info)]
-
-
-def arrow_schema(type_info: TypeInformation) -> Any:
-    """The Arrow schema of ``columns_of``."""
-    import pyarrow as pa
-
-    return pa.schema([(name, to_arrow_type(type_)) for name, type_ in columns_of(type_info)])
+def _column_types(type_info: TypeInformation) -> list[TypeInformation]:
+    if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
+        return type_info.get_field_types()
+    return [type_info]
 
 
 class _ParquetWriter(SinkWriter):
@@ -92,10 +82,13 @@ class _ParquetWriter(SinkWriter):
         name = f"{context.attempt_token.replace('/', '_')}-{uuid.uuid4().hex[:12]}.parquet"
         self._storage, base = resolve(sink.directory)
         self._path = join(base, name)
-        self._schema = arrow_schema(sink.type_info)
-        self._is_record = isinstance(sink.type_info, (RowTypeInfo, TupleTypeInfo))
-        self._columns = columns_of(sink.type_info)
-        self._converters = [to_arrow_converter(type_) for _, type_ in self._columns]
+        type_info = sink.type_info
+        while isinstance(type_info, ExternalTypeInfo):
+            type_info = type_info._type_info
+        self._schema = to_arrow_schema(type_info)
+        self._is_record = isinstance(type_info, (RowTypeInfo, TupleTypeInfo))
+        self._types = _column_types(type_info)
+        self._converters = [to_arrow_converter(type_) for type_ in self._types]
         self._rows: list[Any] = []
         self._stream: BinaryIO | None = None
         self._writer: Any = None
@@ -116,15 +109,16 @@ class _ParquetWriter(SinkWriter):
             self._writer = pq.ParquetWriter(self._stream, self._schema, compression="zstd")
         columns = zip(*self._rows, strict=True) if self._is_record else iter((self._rows,))
         arrays = []
-        for (name, type_), convert, values, arrow in zip(
-            self._columns, self._converters, columns, self._schema, strict=True
+        for type_, convert, values, column in zip(
+            self._types, self._converters, columns, self._schema, strict=True
         ):
             items = values if convert is None else [None if v is None else convert(v) for v in values]
             try:
-                arrays.append(pa.array(items, arrow.type))
+                arrays.append(pa.array(items, column.type))
             except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError) as error:
                 raise TypeMismatchError(
-                    f"a value of column {name!r} does not fit its declared type {type_}", detail=str(error)
+                    f"a value of column {column.name!r} does not fit its declared type {type_}",
+                    detail=str(error),
                 ) from error
         self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
         self._rows = []

@@ -230,7 +230,8 @@ class EnvironmentSettings:
 
 
 def _local_cores(master: str) -> int:
-    """Task slots of a local Spark master; of any other master the cores of this machine are as good a guess."""
+    """Task slots of a local Spark master. Of any other nothing is known before Spark runs: this machine's
+    cores are taken."""
     if found := _LOCAL_CLUSTER.fullmatch(master):
         return int(found[1]) * int(found[2])
     found = _LOCAL_MASTER.fullmatch(master)

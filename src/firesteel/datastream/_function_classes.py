@@ -1,4 +1,4 @@
-"""The functions that users write: one abstract class for each kind of operator, and what ``open`` gives them."""
+"""The functions that users write, one abstract class for each kind of operator, and what they are given."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class RuntimeContext(KeyedStateStore):
         """The metrics of the operator."""
 
 
-class Function(ABC):
+class Function(ABC):  # noqa: B024  # abstract are the methods of its subclasses
     """Base of all functions. ``open`` is called before the first element, ``close`` when the worker is done.
 
     A function object lives in a worker process and may be built anew between two epochs, so what it keeps in

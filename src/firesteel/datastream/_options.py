@@ -30,6 +30,6 @@ _E = TypeVar("_E", bound=Enum)
 
 def get_member(configuration: Configuration, key: str, default: _E) -> _E:
     """The member of an enum that an option names."""
-    words = {name: member for name, member in type(default).__members__.items()}
+    words = dict(type(default).__members__)
     words |= {name.replace("_", "-"): member for name, member in words.items()}
     return words[configuration.get_enum(key, default.name, words)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from collections.abc import Callable
 from typing import Any
 
@@ -22,7 +21,7 @@ def _checked_type(type_info: TypeInformation, what: str, state: str) -> TypeInfo
     return type_info
 
 
-class StateDescriptor(ABC):
+class StateDescriptor:
     """Base of all descriptors (Flink: ``StateDescriptor``).
 
     :param name: names the state within its operator; a savepoint finds it again by this name.

@@ -63,5 +63,5 @@ def _refuse(method: str) -> NoReturn:
     raise UnsupportedFeatureError(
         "Async functions are not available.",
         operator=f"AsyncDataStream.{method}",
-        hint="send the request in a MapFunction with a higher set_parallelism(), and open the client in open()",
+        hint="send the request in a MapFunction, make the client in open(), and set a higher parallelism",
     )

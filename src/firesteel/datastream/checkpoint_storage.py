@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from typing import NoReturn
 
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
@@ -16,7 +15,7 @@ __all__ = [
 ]
 
 
-class CheckpointStorage(ABC):
+class CheckpointStorage:
     """Base of all checkpoint storages (Flink: ``CheckpointStorage``)."""
 
 

@@ -1,4 +1,4 @@
-"""The functions that users write (PyFlink: ``pyflink.datastream.functions``), and Flink's checkpointed ones."""
+"""The functions that users write (PyFlink: ``pyflink.datastream.functions``)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC
 from enum import Enum
 
 from firesteel.common.errors import UnsupportedFeatureError
@@ -17,7 +16,7 @@ __all__ = [
 ]
 
 
-class StateBackend(ABC):
+class StateBackend:
     """Base of all state backends (Flink: ``StateBackend``).
 
     Flink's two names stand for one backend here: state lies on the local disk of the workers, what an epoch

@@ -59,7 +59,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         Its settings are those of the file that ``FIRESTEEL_CONF`` names, over them those of the command line,
         over them ``configuration``.
 
-        :param spark: a SparkSession to run in; None: one is made, or the active one is used, at the first job.
+        :param spark: a SparkSession to run in; None: the first job uses the active one or makes one.
         :param clock: the clock of the jobs; tests pass a manual one.
         """
         settings = session_defaults()

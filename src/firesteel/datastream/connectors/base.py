@@ -43,7 +43,8 @@ class Sink:
 
     def sink_for(self, type_info: TypeInformation | None) -> base.Sink:
         """The sink for a stream of this type."""
-        return self._sink
+        sink: base.Sink = self._sink
+        return sink
 
 
 def _checked(connector: Any, kind: type, what: str) -> Any:

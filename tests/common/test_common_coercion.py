@@ -7,6 +7,7 @@ from decimal import Decimal
 from enum import IntEnum
 
 import pytest
+
 from firesteel.common import Instant, Row, RowKind, Types
 from firesteel.common._coercion import compile_coercion
 from firesteel.common.errors import TypeMismatchError

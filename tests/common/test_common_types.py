@@ -2,6 +2,7 @@ import copy
 import pickle
 
 import pytest
+
 from firesteel.common import Row, RowKind
 
 

@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+import copy
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pytest
+from contract import SinkRun, check_sink
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firesteel.common.errors import ConfigurationError, FiresteelError
+from firesteel.common.serialization import BulkWriter, BulkWriterFactory, Encoder
+from firesteel.common.typeinfo import Types
+from firesteel.connectors import _storage
+from firesteel.connectors.file_sink import (
+    BasePathBuckets,
+    CustomBuckets,
+    DateTimeBuckets,
+    OutputFileConfig,
+    RollingPolicy,
+    RowFileSink,
+)
+
+NEVER = RollingPolicy(1 << 40, 1 << 40, 1 << 40)
+ALWAYS = RollingPolicy(on_every_commit=True)
+HOUR_MS = 3_600_000
+
+
+def sink_to(base: Path | str, **options: Any) -> RowFileSink:
+    options.setdefault("bucket_assigner", BasePathBuckets())
+    options.setdefault("rolling_policy", NEVER)
+    return RowFileSink(str(base), Encoder.simple_string_encoder(), Types.STRING(), **options)
+
+
+def visible_files(base: Path) -> dict[str, str]:
+    found = {}
+    for directory, names, files in os.walk(base):
+        names[:] = [name for name in names if not name.startswith(".")]
+        for name in files:
+            if not name.startswith("."):
+                path = Path(directory, name)
+                found[str(path.relative_to(base))] = path.read_text()
+    return found
+
+
+def records_in(base: Path) -> list[str]:
+    return sorted(line for text in visible_files(base).values() for line in text.splitlines())
+
+
+def hidden(base: Path) -> list[str]:
+    return [name for name in os.listdir(base) if name.startswith(".")]
+
+
+@pytest.fixture(params=["local", "s3", "hdfs"])
+def base(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Path]:
+    """The base path as a sink gets it, and where its files are."""
+    root = tmp_path / "out"
+    if request.param == "local":
+        return str(root), root
+    from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+    root.mkdir()
+    remote = SubTreeFileSystem(str(root), LocalFileSystem())
+    monkeypatch.setattr(_storage, "_arrow_root", lambda root: (remote, ""))
+    return f"{request.param}://bucket", root
+
+
+@pytest.mark.parametrize("policy", [NEVER, ALWAYS, RollingPolicy(part_size=3)])
+def test_contract(base: tuple[str, Path], tmp_path: Path, policy: RollingPolicy) -> None:
+    path, root = base
+    check_sink(
+        SinkRun(sink_to(path, rolling_policy=policy), tmp_path), lambda: records_in(root), list("abcdef")
+    )
+    assert hidden(root) == [], "nothing is left of aborted attempts"
+
+
+def test_names_as_flink(tmp_path: Path) -> None:
+    base = tmp_path / "out"
+    config = OutputFileConfig("pre", ".ext")
+    run = SinkRun(sink_to(base, file_config=config, rolling_policy=ALWAYS), tmp_path, 2)
+    for epoch in range(2):
+        run.commit([*run.stage(epoch, ["a"], 0), *run.stage(epoch, ["b"], 1)])
+    run.finish()
+    names = [re.fullmatch(r"pre-([0-9a-f-]{36})-(\d+)\.ext", name) for name in visible_files(base)]
+    assert all(names)
+    assert len({match[1] for match in names if match}) == 2
+    assert sorted(match[2] for match in names if match) == ["0", "0", "1", "1"]
+
+
+def test_a_single_chunk_is_moved_not_copied(tmp_path: Path) -> None:
+    base = tmp_path / "out"
+    run = SinkRun(sink_to(base), tmp_path)
+    staged = run.stage(1, ["a", "b"])
+    chunk = staged[0].payload
+    inode = os.stat(os.path.join(chunk.staging, chunk.chunks[0].name)).st_ino
+    run.commit(staged)
+    run.finish()
+    (name,) = visible_files(base)
+    assert os.stat(base / name).st_ino == inode
+
+
+def test_rolling_by_size_age_and_inactivity(tmp_path: Path) -> None:
+    base = tmp_path / "out"
+    run = SinkRun(sink_to(base, rolling_policy=RollingPolicy(8, 100, 30)), tmp_path)
+    run.commit(run.stage(1, ["a"]), 1000)
+    run.commit(run.stage(2, ["b"]), 1010)
+    assert visible_files(base) == {}
+    run.commit(run.stage(3, ["cccc"]), 1015)  # nine bytes
+    assert list(visible_files(base).values()) == ["a\nb\ncccc\n"]
+    run.commit(run.stage(4, ["d"]), 1020)
+    run.commit(run.stage(5, []), 1049)
+    assert len(visible_files(base)) == 1
+    run.commit(run.stage(6, []), 1050)
+    assert len(visible_files(base)) == 2
+    for epoch, now in enumerate(range(2000, 2101, 20), start=7):
+        assert len(visible_files(base)) == 2
+        run.commit(run.stage(epoch, [""]), now)
+    assert len(visible_files(base)) == 3
+
+
+def test_buckets(tmp_path: Path) -> None:
+    base = tmp_path / "out"
+    offset = 3
+    buckets = CustomBuckets(lambda value, timestamp: f"k={value[:1]}/t={(timestamp or 0) + offset}")
+    run = SinkRun(sink_to(base, bucket_assigner=buckets), tmp_path)
+    run.commit(run.stage(1, ["a1", "b1", "a2", "b2"]))
+    run.finish()
+    found = {os.path.dirname(name): text for name, text in visible_files(base).items()}
+    assert found == {"k=a/t=3": "a1\n", "k=b/t=3": "b1\n", "k=a/t=8": "a2\n", "k=b/t=8": "b2\n"}
+
+
+@pytest.mark.parametrize("bucket", ["/etc", "a/../../b", 3])
+def test_bad_buckets(tmp_path: Path, bucket: Any) -> None:
+    run = SinkRun(sink_to(tmp_path / "out", bucket_assigner=CustomBuckets(lambda v, t: bucket)), tmp_path)
+    with pytest.raises(ConfigurationError, match="not a bucket"):
+        run.stage(1, ["a", "b"])
+
+
+def test_date_time_buckets(tmp_path: Path) -> None:
+    base = tmp_path / "out"
+    run = SinkRun(sink_to(base, bucket_assigner=DateTimeBuckets(zone="UTC")), tmp_path)
+    run.commit(run.stage(1, ["a"]), 0)
+    staged = run.stage(2, ["b"])
+    run.commit(staged, HOUR_MS)
+    run.commit(staged, 2 * HOUR_MS)
+    run.finish(3 * HOUR_MS)
+    found = {os.path.dirname(name): text for name, text in visible_files(base).items()}
+    assert found == {"1970-01-01--00": "a\n", "1970-01-01--01": "b\n"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "zone", "expected"),
+    [
+        ("yyyy-MM-dd--HH", "GMT+02:00", "1970-01-01--02"),
+        ("'day='yyyyMMdd/'h='HH", "America/New_York", "day=19691231/h=19"),
+        ("yy.DDD''%mm", "UTC", "70.001'%00"),
+    ],
+)
+def test_date_patterns(pattern: str, zone: str, expected: str) -> None:
+    assert DateTimeBuckets(pattern, zone).bucket_at(0) == expected
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: DateTimeBuckets("yyyy-QQ"),
+        lambda: DateTimeBuckets("yyyy'"),
+        lambda: DateTimeBuckets(zone="Mars/Base"),
+        lambda: RollingPolicy(part_size=0),
+        lambda: OutputFileConfig("_x"),
+        lambda: OutputFileConfig("a/b"),
+        lambda: RowFileSink("", Encoder.simple_string_encoder()),
+        lambda: RowFileSink("x", Lengths()),
+    ],
+)
+def test_bad_options(make: Callable[[], Any]) -> None:
+    with pytest.raises(ConfigurationError):
+        make()
+
+
+def test_base_path_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("")
+    with pytest.raises(ConfigurationError, match="is a file"):
+        sink_to(tmp_path / "out").validate()
+
+
+class Lengths(BulkWriterFactory):
+    """A format with a footer: it cannot be appended to."""
+
+    class Writer(BulkWriter):
+        def __init__(self, stream: BinaryIO) -> None:
+            self._stream, self._count = stream, 0
+
+        def add_element(self, element: Any) -> None:
+            self._count += 1
+            self._stream.write(f"{element}\n".encode())
+
+        def flush(self) -> None:
+            pass
+
+        def finish(self) -> None:
+            self._stream.write(f"total {self._count}\n".encode())
+
+    def create(self, stream: BinaryIO) -> BulkWriter:
+        return self.Writer(stream)
+
+
+def test_bulk_formats(tmp_path: Path) -> None:
+    base = tmp_path / "out"
+    sink = RowFileSink(str(base), Lengths(), rolling_policy=ALWAYS, bucket_assigner=BasePathBuckets())
+    run = SinkRun(sink, tmp_path)
+    run.commit(run.stage(1, ["a", "b"]))
+    run.commit(run.stage(2, ["c"]))
+    assert sorted(visible_files(base).values()) == ["a\nb\ntotal 2\n", "c\ntotal 1\n"]
+
+
+class Crash(Exception):
+    pass
+
+
+def crash_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """The n-th thing that the committer does to the file system does not happen, and nothing after it."""
+    count = 0
+
+    def guard(function: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            nonlocal count
+            count += 1
+            if count >= step:
+                raise Crash
+            return function(*args, **kwargs)
+
+        return guarded
+
+    for kind in (_storage.LocalStorage, _storage.ArrowStorage):
+        for name in ("write_whole", "delete", "delete_tree"):
+            monkeypatch.setattr(kind, name, guard(getattr(kind, name)))
+    monkeypatch.setattr(os, "replace", guard(os.replace))
+
+
+@pytest.mark.parametrize("policy", [NEVER, ALWAYS, RollingPolicy(part_size=5)])
+@pytest.mark.parametrize("new_program", [False, True])
+def test_a_crash_anywhere_loses_and_doubles_nothing(
+    base: tuple[str, Path], tmp_path: Path, policy: RollingPolicy, new_program: bool
+) -> None:
+    path, root = base
+    wanted = ["a", "b", "c", "d", "e", "f"]
+    for step in range(1, 40):
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir()
+        sink = sink_to(path, rolling_policy=policy)
+        run = SinkRun(sink, tmp_path)
+        run.commit(run.stage(1, ["a", "b"]))
+        run.stage(2, ["x"])  # of an attempt that was lost
+        second, third = run.stage(2, ["c", "d"]), run.stage(3, ["e", "f"])
+        crashed = False
+        with pytest.MonkeyPatch.context() as patch:
+            crash_at(patch, step)
+            try:
+                run.commit(second)
+                run.commit(third)
+                run.finish()
+            except Crash:
+                crashed = True
+            seen = records_in(root)
+            assert set(seen) <= set(wanted)
+            assert len(set(seen)) == len(seen)
+        again = SinkRun(sink_to(path, rolling_policy=policy) if new_program else sink, tmp_path)
+        again.commit(second)  # whatever was committed before is committed again
+        again.commit(third)
+        again.finish()
+        assert records_in(root) == wanted, f"crash at step {step}"
+        if not crashed:
+            assert step > 3
+            return
+    raise AssertionError("the commit never ended")
+
+
+def test_what_a_crash_appended_is_cut_off(tmp_path: Path) -> None:
+    base = tmp_path / "out"
+    sink = sink_to(base)
+    run = SinkRun(sink, tmp_path)
+    run.commit(run.stage(1, ["a"]))
+    (part,) = [name for name in hidden(base) if name.endswith(".inprogress")]
+    with open(base / part, "ab") as file:
+        file.write(b"half a li")
+    run = SinkRun(sink, tmp_path)
+    run.commit(run.stage(2, ["b"]))
+    run.finish()
+    assert list(visible_files(base).values()) == ["a\nb\n"]
+
+
+def test_a_part_file_that_was_taken_away_is_not_missed(base: tuple[str, Path], tmp_path: Path) -> None:
+    path, root = base
+    sink = sink_to(path, rolling_policy=ALWAYS)
+    run = SinkRun(sink, tmp_path)
+    staged = run.stage(1, ["a"])
+    run.commit(staged)
+    (name,) = visible_files(root)
+    os.remove(root / name)
+    again = SinkRun(sink, tmp_path)
+    again.commit(staged)
+    again.finish()
+    assert visible_files(root) == {}
+
+
+def test_staged_data_that_is_gone_is_an_error(tmp_path: Path) -> None:
+    run = SinkRun(sink_to(tmp_path / "out"), tmp_path)
+    run.commit(run.stage(1, ["a"]))
+    staged = run.stage(2, ["b"])
+    payload = staged[0].payload
+    os.remove(os.path.join(payload.staging, payload.chunks[0].name))
+    with pytest.raises(FiresteelError, match="gone"):
+        run.commit(staged)
+
+
+def test_two_sinks_under_one_path(tmp_path: Path) -> None:
+    base = tmp_path / "out"
+    one, two = SinkRun(sink_to(base), tmp_path), SinkRun(sink_to(base), tmp_path)
+    one.commit(one.stage(1, ["a"]))
+    two.commit(two.stage(1, ["b"]))
+    one.finish()
+    assert records_in(base) == ["a"]
+    two.commit(two.stage(2, ["c"]))
+    two.finish()
+    assert records_in(base) == ["a", "b", "c"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=6),
+    st.sampled_from([NEVER, ALWAYS, RollingPolicy(part_size=4)]),
+    st.sets(st.integers(0, 6)),
+)
+def test_any_run(tmp_path_factory, epochs: Sequence[Sequence[int]], policy, restarts) -> None:  # type: ignore[no-untyped-def]
+    tmp_path = tmp_path_factory.mktemp("s")
+    base = tmp_path / "out"
+    run = SinkRun(
+        sink_to(base, rolling_policy=policy, bucket_assigner=CustomBuckets(lambda v, t: v)), tmp_path, 2
+    )
+    for epoch, values in enumerate(epochs):
+        staged = [*run.stage(epoch, [str(v) for v in values], 0), *run.stage(epoch, ["9"], 1)]
+        run.commit(staged)
+        if epoch in restarts:
+            run.restart()
+            run.commit(copy.deepcopy(staged))
+    run.finish()
+    expected = [str(v) for values in epochs for v in values] + ["9"] * len(epochs)
+    assert records_in(base) == sorted(expected)
+    for name, text in visible_files(base).items():
+        assert set(text.split()) <= {os.path.dirname(name)}
+
+
+def test_journal_stays_small(tmp_path: Path) -> None:
+    base = tmp_path / "out"
+    sink = sink_to(base)
+    run = SinkRun(sink, tmp_path)
+    sizes = []
+    for epoch in range(30):
+        run.commit(run.stage(epoch, ["a"]))
+        (journal,) = (base / f".firesteel-{sink.id}").iterdir()
+        sizes.append(len(journal.read_bytes()))
+        assert json.loads(journal.read_text())["epoch"] == epoch
+    assert max(sizes) < 1.1 * min(sizes)
