@@ -21,7 +21,6 @@ def both_halves(value):
 
 def run(records, options):
     configuration = Configuration()
-    configuration.set_string("python.execution-mode", options.mode)
     for pair in options.config:
         key, _, value = pair.partition("=")
         configuration.set_string(key, value)
@@ -45,7 +44,6 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, nargs="+", default=[100_000])
     parser.add_argument("--parallelism", type=int, default=2)
-    parser.add_argument("--mode", choices=["process", "thread"], default="process")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     for records in options.records:

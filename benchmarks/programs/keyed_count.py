@@ -29,7 +29,6 @@ class Count(KeyedProcessFunction):
 
 def run(records, keys, options):
     configuration = Configuration()
-    configuration.set_string("python.execution-mode", options.mode)
     for pair in options.config:
         key, _, value = pair.partition("=")
         configuration.set_string(key, value)
@@ -53,7 +52,6 @@ def main():
     parser.add_argument("--records", type=int, nargs="+", default=[100_000])
     parser.add_argument("--keys", type=int, default=1_000)
     parser.add_argument("--parallelism", type=int, default=2)
-    parser.add_argument("--mode", choices=["process", "thread"], default="process")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     for records in options.records:

@@ -367,4 +367,4 @@ def test_journal_stays_small(tmp_path: Path) -> None:
         (journal,) = (base / f".firesteel-{sink.id}").iterdir()
         sizes.append(len(journal.read_bytes()))
         assert json.loads(journal.read_text())["epoch"] == epoch
-    assert max(sizes) < 1.1 * min(sizes)
+    assert max(sizes[1:]) < 1.1 * min(sizes)

@@ -6,14 +6,6 @@ import pytest
 from contract import BYTES, check_source, chunks_of, context, discovered, shipped
 
 from firesteel.common.errors import ConfigurationError
-from firesteel.connectors._fields import (
-    RandomBooleanField,
-    RandomFloatField,
-    RandomIntField,
-    RandomStringField,
-    RowGenerator,
-    SequenceField,
-)
 from firesteel.connectors.base import Boundedness, ReadRange
 from firesteel.connectors.datagen import DataGeneratorSource
 from firesteel.connectors.sequence import NumberSequenceSource
@@ -116,27 +108,3 @@ def test_rate_does_not_make_up_for_down_time(tmp_path: Path) -> None:
 def test_generator_refuses(bad: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError):
         DataGeneratorSource(**{"function": str, **bad})  # type: ignore[arg-type]
-
-
-def test_fields_depend_on_seed_and_index_alone() -> None:
-    ints, others = RandomIntField(3, 5, seed=1), RandomIntField(3, 5, seed=2)
-    values = [ints(i) for i in range(300)]
-    assert values == [shipped(ints)(i) for i in range(300)]
-    assert set(values) == {3, 4, 5}
-    assert values != [others(i) for i in range(300)]
-    floats = [RandomFloatField(-1.0, 1.0)(i) for i in range(1000)]
-    assert -1 <= min(floats) < -0.9
-    assert 0.9 < max(floats) < 1
-    assert {RandomBooleanField()(i) for i in range(20)} == {True, False}
-    assert len({RandomStringField(40)(i) for i in range(50)}) == 50
-    assert len(RandomStringField(40)(7)) == 40
-
-
-def test_rows_of_fields() -> None:
-    rows = RowGenerator([SequenceField(10, 12), RandomIntField(1, 1)])
-    assert [rows(i) for i in range(3)] == [(10, 1), (11, 1), (12, 1)]
-    assert SequenceField(10, 12).length == 3
-    with pytest.raises(ConfigurationError):
-        SequenceField(2, 1)
-    with pytest.raises(ConfigurationError):
-        RandomIntField(2, 1)

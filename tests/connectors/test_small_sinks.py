@@ -130,22 +130,19 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
     full = Row(1, "é", 0.5, True, when.date(), when, [1, 2], {"k": 3}, inner, b"\0z", 10**25, Decimal("1.5"))
     full._values.append(Instant.of_epoch_milli(1500))
     empty = Row(*[None] * len(names))
-    told: list[str] = []
-    sink = ParquetStagingSink(str(tmp_path / "out"), type_)
-    sink.attach(told.extend)
-    run = SinkRun(sink, tmp_path)
+    run = SinkRun(ParquetStagingSink(str(tmp_path / "out"), type_), tmp_path)
     staged = run.stage(1, [full, empty])
     unwanted = run.stage(1, [full, empty])
     half = run.writer(1)
     half.write([full] * 20_000, None)
     half.abort()
     assert len(os.listdir(tmp_path / "out")) == 2, "an aborted attempt leaves nothing behind"
-    assert told == []
+    assert [name for name in os.listdir(tmp_path / "out") if not name.startswith(".")] == []
     run.commit(staged)
     run.commit(staged)
-    assert told == [c.payload for c in staged] != [c.payload for c in unwanted]
+    assert staged[0].payload != unwanted[0].payload
 
-    rows = check_source(SparkTableSource(tuple(told)), tmp_path)[0]
+    (rows,) = check_source(SparkTableSource((str(tmp_path / "out"),)), tmp_path)
     assert rows[0].as_dict() | {"dec": None} == dict(zip(names, full, strict=True)) | {
         "at": datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000),
         "big": Decimal(10**25),
@@ -153,7 +150,9 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
     }
     assert rows[0]["dec"] == Decimal("1.5")
     assert list(rows[1]) == [None] * len(names)
-    sink.detach()
+    os.remove(tmp_path / "out" / staged[0].payload)
+    with pytest.raises(FiresteelError, match="gone"):
+        run.commit(staged)
 
 
 @pytest.mark.parametrize(
@@ -164,16 +163,16 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
     ],
 )
 def test_parquet_columns(tmp_path: Path, type_: Any, records: list[Any], columns: dict[str, Any]) -> None:
-    told: list[str] = []
-    sink = ParquetStagingSink(str(tmp_path / "out"), type_)
-    sink.attach(told.extend)
-    run = SinkRun(sink, tmp_path)
+    run = SinkRun(ParquetStagingSink(str(tmp_path / "out"), type_), tmp_path)
     run.commit(run.stage(1, records))
-    assert pq.read_table(told[0]).to_pydict() == columns
+    assert pq.read_table(tmp_path / "out").to_pydict() == columns
     assert run.stage(2, []) == []
+    writer = run.writer(3)
+    writer.write(["x", "y"] if type_ == Types.LONG() else [("x", 1)], None)
     with pytest.raises(TypeMismatchError, match="does not fit"):
-        run.stage(3, ["x", "y"] if type_ == Types.LONG() else [("x", 1)])
-    sink.detach()
+        writer.prepare_commit()
+    writer.abort()
+    assert len(os.listdir(tmp_path / "out")) == 1
 
 
 def test_parquet_refuses() -> None:
@@ -181,8 +180,7 @@ def test_parquet_refuses() -> None:
         ParquetStagingSink("x", None)  # type: ignore[arg-type]
     with pytest.raises(FiresteelError, match="column type"):
         ParquetStagingSink("x", Types.ROW([Types.PICKLED_BYTE_ARRAY()]))
-    with pytest.raises(ProgramError, match="nobody"):
-        ParquetStagingSink("x", Types.INT()).create_committer()
+    assert ParquetStagingSink("x", Types.INT()).schema().names == ["value"]
 
 
 def test_spark_table_positions_time_zone_and_files(tmp_path: Path) -> None:
@@ -203,3 +201,22 @@ def test_spark_table_positions_time_zone_and_files(tmp_path: Path) -> None:
     assert second == []
     with pytest.raises(ConfigurationError):
         SparkTableSource((), "Nowhere/No")
+
+
+@pytest.mark.parametrize("scheme", ["s3", "hdfs"])
+def test_parquet_in_other_file_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+    from firesteel.connectors import _storage
+
+    (tmp_path / "out").mkdir()
+    remote = SubTreeFileSystem(str(tmp_path / "out"), LocalFileSystem())
+    monkeypatch.setattr(_storage, "_arrow_root", lambda root: (remote, ""))
+    run = SinkRun(ParquetStagingSink(f"{scheme}://bucket/t", Types.LONG()), tmp_path)
+    staged = run.stage(1, [1, 2, 3])
+    assert [name for name in os.listdir(tmp_path / "out/t") if not name.startswith(".")] == []
+    run.commit(staged)
+    run.commit(staged)
+    assert os.listdir(tmp_path / "out/t") == [staged[0].payload]
+    rows = check_source(SparkTableSource((f"{scheme}://bucket/t",)), tmp_path)[0]
+    assert [row["value"] for row in rows] == [1, 2, 3]

@@ -10,7 +10,7 @@ from firesteel.state.files import MemoryStateFiles, StateFiles
 from firesteel.state.keys import canonical
 from firesteel.state.line import EMPTY, EpochDelta, RunRef, StateLine, advance
 
-GROUPS = range(0, 128)
+GROUPS = range(128)
 
 
 class Driver:

@@ -9,13 +9,14 @@ from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, invariant, rule  # noqa: F401
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.state.backend import StateLimits, SubtaskState
 from firesteel.state.files import MemoryStateFiles
 from firesteel.state.keys import encode_key, with_namespace
+
 from .support import Driver, use
 
 ANY = Types.PICKLED_BYTE_ARRAY()
@@ -30,13 +31,14 @@ ATOMS = st.one_of(
 VALUES = st.one_of(ATOMS, st.lists(ATOMS, max_size=3), st.tuples(ATOMS, ATOMS), st.tuples(st.lists(ATOMS)))
 MAP_KEYS = st.sampled_from(["k", "l", 0, 1, 2.5, (1, "z"), None])
 
+TINY = StateLimits(cache_entries=4, warm_entries=0, inline_bytes=400, compaction_entries=500)
 SMALL = StateLimits(cache_entries=6, warm_entries=8, inline_bytes=400, compaction_entries=20)
 LARGE = StateLimits()
 COLD = StateLimits(cache_entries=10**6, warm_entries=0, inline_bytes=10**6, compaction_entries=10)
 
 
 class StateMachine(RuleBasedStateMachine):
-    @initialize(limits=st.sampled_from([SMALL, LARGE, COLD]), local=st.booleans())
+    @initialize(limits=st.sampled_from([TINY, SMALL, LARGE, COLD]), local=st.booleans())
     def start(self, limits: StateLimits, local: bool) -> None:
         self.local = tempfile.mkdtemp() if local else None
         self.driver = Driver(MemoryStateFiles(), limits, self.local)
@@ -210,8 +212,8 @@ class StateMachine(RuleBasedStateMachine):
 
     @rule()
     def line_is_bounded(self) -> None:
-        assert len(self.driver.line.deltas) <= 60
-        assert len(self.driver.line.segments) <= 200
+        assert len(self.driver.line.deltas) <= 300  # a sweep may take an epoch for each key group
+        assert len(self.driver.line.segments) <= 300
 
 
 def assert_same(found: Any, expected: Any) -> None:

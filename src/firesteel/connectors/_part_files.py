@@ -145,11 +145,14 @@ class _Ledger:
         self._files = files
         self._naming = naming
         self._state = files.load()
-        self._taken = set(self._state.taken)  # all that this driver took
+        parts = [*self._state.open, *self._state.closing]
+        self._taken = set(self._state.taken).union(*(part.chunks for part in parts))
         self._new: list[str] = []
         self._dirty = False
-        for part in (*self._state.open, *self._state.closing):
+        for part in parts:
             files.settle(part)
+        for name in self._state.taken:
+            files.forget(name)
         for part in self._state.closing:
             files.publish_again(part)
         self._state.closing = []

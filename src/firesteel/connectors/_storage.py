@@ -41,7 +41,7 @@ class FileInfo:
 
 
 class Storage(Protocol):
-    """What sources and sinks need of a file system. ``is_local``: files have paths of the operating system."""
+    """What sources and sinks need of a file system. ``is_local``: ``os`` takes its paths."""
 
     is_local: bool
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import tempfile
 import uuid
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Final, cast
 
 from firesteel.common._types_to_arrow import to_arrow_schema
-from firesteel.common.errors import ProgramError, TypeMismatchError
+from firesteel.common.errors import FiresteelError, ProgramError, TypeMismatchError
 from firesteel.common.typeinfo import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation
 from firesteel.connectors._arrow_values import to_arrow_converter
 from firesteel.connectors._storage import join, resolve
@@ -20,24 +23,21 @@ from firesteel.connectors.base import (
     WriterContext,
 )
 
-Consumer = Callable[[list[str]], None]
-
 _BATCH_ROWS: Final = 16_384
-_consumers: dict[str, Consumer] = {}  # of this process, by the id of their sink
+_COPY_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class ParquetStagingSink(Sink):
-    """Writes records of a declared type to Parquet files under ``directory``.
+    """Writes records of a declared type to Parquet files in ``directory``.
 
-    A consumer on the driver is told the paths of those files whose epoch was committed, never any other.
+    Until its epoch is committed the name of a file begins with a dot, which Spark does not read.
 
     A Row gives the columns of its field names, a tuple ``f0``, ``f1`` ..., any other type ``value``.
     """
 
     directory: str
     type_info: TypeInformation
-    id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __post_init__(self) -> None:
         if not isinstance(self.type_info, TypeInformation):
@@ -51,24 +51,15 @@ class ParquetStagingSink(Sink):
     def description(self) -> str:
         return "To Spark"
 
-    def attach(self, consumer: Consumer) -> None:
-        """``consumer`` is called with paths, once for each epoch that has some."""
-        _consumers[self.id] = consumer
-
-    def detach(self) -> None:
-        _consumers.pop(self.id, None)
+    def schema(self) -> Any:
+        """The ``pyarrow.Schema`` of the files."""
+        return to_arrow_schema(self.type_info)
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
         return _ParquetWriter(self, context)
 
     def create_committer(self) -> SinkCommitter:
-        consumer = _consumers.get(self.id)
-        if consumer is None:
-            raise ProgramError(
-                "a Parquet staging sink has nobody to tell its files to",
-                hint="call attach() on it in the process that runs the job",
-            )
-        return _ParquetCommitter(consumer)
+        return _ParquetCommitter(self.directory)
 
 
 def _column_types(type_info: TypeInformation) -> list[TypeInformation]:
@@ -81,7 +72,8 @@ class _ParquetWriter(SinkWriter):
     def __init__(self, sink: ParquetStagingSink, context: WriterContext) -> None:
         name = f"{context.attempt_token.replace('/', '_')}-{uuid.uuid4().hex[:12]}.parquet"
         self._storage, base = resolve(sink.directory)
-        self._path = join(base, name)
+        self._name = name
+        self._path = join(base, f".{name}")
         type_info = sink.type_info
         while isinstance(type_info, ExternalTypeInfo):
             type_info = type_info._type_info
@@ -128,7 +120,7 @@ class _ParquetWriter(SinkWriter):
         if self._writer is None:
             return []
         self._close()
-        return [self._path]
+        return [self._name]
 
     def _close(self) -> None:
         if self._writer is not None and self._stream is not None:
@@ -143,12 +135,26 @@ class _ParquetWriter(SinkWriter):
 
 
 class _ParquetCommitter(SinkCommitter):
-    def __init__(self, consumer: Consumer) -> None:
-        self._consumer = consumer
-        self._told: set[str] = set()
+    """A committable is the name that a file is to have."""
+
+    def __init__(self, directory: str) -> None:
+        self._storage, self._base = resolve(directory)
 
     def commit(self, committables: list[Committable], now_ms: int) -> None:
-        paths = [c.payload for c in committables if c.payload not in self._told]
-        if paths:
-            self._consumer(paths)
-            self._told.update(paths)
+        for committable in committables:
+            hidden = join(self._base, f".{committable.payload}")
+            if self._storage.info(hidden) is not None:
+                self._show(hidden, join(self._base, committable.payload))
+            elif self._storage.info(join(self._base, committable.payload)) is None:
+                raise FiresteelError(f"a staged Parquet file is gone: {hidden}")
+
+    def _show(self, hidden: str, final: str) -> None:
+        if self._storage.is_local:
+            os.replace(hidden, final)
+            return
+        if self._storage.info(final) is None:
+            with tempfile.TemporaryFile() as copy, self._storage.open_input(hidden) as source:
+                shutil.copyfileobj(source, copy, _COPY_BYTES)
+                copy.seek(0)
+                self._storage.write_whole(final, cast(BinaryIO, copy))
+        self._storage.delete(hidden)

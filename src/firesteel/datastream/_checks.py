@@ -21,7 +21,7 @@ class WrongArgumentError(ProgramError, TypeError):
 
 
 def to_type_information(
-    type_info: TypeInformation | list[TypeInformation] | None, what: str
+    type_info: TypeInformation | list[TypeInformation] | None, what: str, operator: str | None = None
 ) -> TypeInformation | None:
     """The type as it is kept: a list of types means a Row of them, None any Python object."""
     if type_info is None or isinstance(type_info, TypeInformation):
@@ -30,6 +30,7 @@ def to_type_information(
         return RowTypeInfo(type_info)
     raise WrongArgumentError(
         f"The {what} is not a type.",
+        operator=operator,
         detail=f"got {type_info!r}",
         hint="pass a type such as Types.INT(), a list of types for a Row, or None for any Python object",
     )

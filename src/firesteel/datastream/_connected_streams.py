@@ -76,7 +76,7 @@ class ConnectedStreams:
             input1=one._transformation,
             input2=two._transformation,
             operator=operator,
-            output_type=to_type_information(output_type, f"output_type of {name}"),
+            output_type=to_type_information(output_type, "output_type", name),
             created_at=call_site(),
         )
         if isinstance(one, KeyedStream) and isinstance(two, KeyedStream):

@@ -169,7 +169,7 @@ class DataStream(StreamSettings):
 
         selector = as_callable(key_selector, KeySelector, "get_key", "key selector", "key_by")
         check_picklable(key_selector, "key_by")
-        checked_type = to_type_information(key_type, "key type")
+        checked_type = to_type_information(key_type, "key type", "key_by")
         return KeyedStream(self, Partitioning(PartitionKind.HASH, selector, checked_type))
 
     def union(self, *streams: DataStream) -> DataStream:
@@ -363,7 +363,7 @@ class DataStream(StreamSettings):
                 name=name,
                 input=self._transformation,
                 operator=operator,
-                output_type=to_type_information(output_type, f"output_type of {name}"),
+                output_type=to_type_information(output_type, "output_type", name),
                 created_at=call_site(),
             )
         )

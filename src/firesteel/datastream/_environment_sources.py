@@ -47,7 +47,7 @@ class EnvironmentSources:
                 "from_collection() takes a collection.", operator=name, detail=f"got {collection!r}"
             )
         records = list(collection)
-        checked_type = to_type_information(type_info, "type_info of from_collection()")
+        checked_type = to_type_information(type_info, "type_info", name)
         if checked_type is not None:
             records = _coerced(records, checked_type, name)
         check_picklable(records[:_SAMPLE], name)
@@ -83,7 +83,7 @@ class EnvironmentSources:
             )
         check_picklable(found, name)
         check_picklable(watermark_strategy, name)
-        declared = to_type_information(type_info, "type_info of from_source()")
+        declared = to_type_information(type_info, "type_info", name)
         return self._add_source(found, watermark_strategy, name, declared or produced_type(source))
 
     def add_source(

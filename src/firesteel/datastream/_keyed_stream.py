@@ -205,7 +205,7 @@ class KeyedStream(DataStream):
                 operator=operator,
                 key_selector=self._partitioning.key_selector,
                 key_type=self._partitioning.key_type,
-                output_type=to_type_information(output_type, f"output_type of {name}"),
+                output_type=to_type_information(output_type, "output_type", name),
                 created_at=call_site(),
             )
         )

@@ -46,7 +46,8 @@ class OperatorSettings:
 
     def name(self, name: str) -> Self:
         """Set the name that plans, logs and the dashboard show."""
-        self._operator("name").name = require_text(name, "name")
+        operator = self._operator("name")
+        operator.name = require_text(name, "name", operator.name)
         return self
 
     def uid(self, uid: str) -> Self:
@@ -112,7 +113,8 @@ class OperatorSettings:
 
     def set_description(self, description: str) -> Self:
         """Set the long text that plans and the dashboard show."""
-        self._operator("description").description = require_text(description, "description")
+        operator = self._operator("description")
+        operator.description = require_text(description, "description", operator.name)
         return self
 
     def disable_chaining(self) -> Self:

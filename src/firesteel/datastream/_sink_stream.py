@@ -37,7 +37,7 @@ def sink_to(env: StreamExecutionEnvironment, stream: Transformation, sink: Any) 
             hint="build one of firesteel.datastream.connectors, such as FileSink, with its build() method, "
             "or derive your own from firesteel.connectors.base.Sink",
         )
-    return _add(env, stream, found, "Sink")
+    return _add(env, stream, found, "Writer")
 
 
 def print_sink(

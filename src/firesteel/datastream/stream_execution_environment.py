@@ -132,27 +132,34 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     def add_python_file(self, file_path: str) -> None:
         """Make a module, a directory of modules or a zip importable, here and in the workers."""
         path = _existing(file_path, "add_python_file")
-        before = self._configuration.get_string(options.PYTHON_FILES, "")
-        self._configuration.set_string(options.PYTHON_FILES, f"{path},{before}" if before else path)
+        self._append(options.PYTHON_FILES, ",", path)
         importable = os.path.dirname(path) if path.endswith(".py") else path
         if importable not in sys.path:
             sys.path.append(importable)  # the search path goes to the workers with the program
 
-    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> NoReturn:
-        raise UnsupportedFeatureError(
-            "Archives are not unpacked for the workers by the program.",
-            operator="add_python_archive",
-            detail=f"archive {archive_path}",
-            hint="set spark.archives when Spark is started, or put the files where all hosts reach them",
-        )
+    def add_python_archive(self, archive_path: str, target_dir: str | None = None) -> None:
+        """Unpack an archive in the working directory of the workers, under ``target_dir`` or its own name."""
+        path = _existing(archive_path, "add_python_archive")
+        if target_dir is not None:
+            path = f"{path}#{require_text(target_dir, 'target directory', 'add_python_archive')}"
+        self._append(options.PYTHON_ARCHIVES, ",", path)
 
-    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> NoReturn:
-        raise UnsupportedFeatureError(
-            "Files are not copied to the workers by the program.",
-            operator="register_cached_file",
-            detail=f"file {file_path}, name {name!r}",
-            hint="set spark.files when Spark is started, or put the file where all hosts reach it",
-        )
+    def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
+        """Copy a file to all workers, where ``pyspark.SparkFiles.get(name)`` gives its path."""
+        path = _existing(file_path, "register_cached_file")
+        require_text(name, "name of a cached file", "register_cached_file")
+        if any(mark in path + name for mark in ",;"):
+            raise ProgramError(
+                "The path and the name of a cached file must not have a comma or semicolon.",
+                operator="register_cached_file",
+                detail=f"{name!r}, {path}",
+            )
+        if f"name:{name}," in self._configuration.get_string(options.CACHED_FILES, ""):
+            raise ProgramError(
+                f"There is a cached file {name!r} already.", operator="register_cached_file", detail=path
+            )
+        entry = f"name:{name},path:{path},executable:{str(bool(executable)).lower()}"
+        self._append(options.CACHED_FILES, ";", entry)
 
     def set_python_requirements(
         self, requirements_file_path: str, requirements_cache_dir: str | None = None
@@ -222,6 +229,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         self._transformations.clear()
         self._uids.clear()
         return program
+
+    def _append(self, key: str, separator: str, value: str) -> None:
+        before = self._configuration.get_string(key, "")
+        self._configuration.set_string(key, f"{before}{separator}{value}" if before else value)
 
     def _graph_config(self, job_name: str | None) -> Any:
         """What the translation into graphs needs to know, as ``firesteel.graph.GraphConfig``."""

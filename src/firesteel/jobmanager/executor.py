@@ -50,6 +50,8 @@ class Platform(Protocol):
 
     def prepare(self, configuration: Configuration, handed_in: Any = None) -> Any: ...
 
+    def distribute(self, configuration: Configuration) -> None: ...
+
     def engine(self, job_id: str, job_name: str, script_dir: str) -> EpochEngine: ...
 
 
@@ -151,6 +153,7 @@ class Executor:
         for notice in notices(configuration, graph):
             log.warning("%s", notice)
         self.platform.prepare(configuration, env.spark)
+        self.platform.distribute(configuration)
         job_id = JobID()
         root = f"{self._state_root(configuration)}/{job_id}"
         temporary = not configuration.contains_key(STATE_DIR)

@@ -1,10 +1,11 @@
-"""Modules beside the user's script, for workers on other machines."""
+"""Files that workers need: modules beside the user's script, and what the program names itself."""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import os
+import shutil
 import sys
 import tempfile
 import zipfile
@@ -12,6 +13,8 @@ from pathlib import Path
 from types import ModuleType
 
 from pyspark.sql import SparkSession
+
+from firesteel.common.configuration import Configuration
 
 
 def distribute_modules(session: SparkSession, script_dir: str) -> None:
@@ -34,6 +37,31 @@ def distribute_modules(session: SparkSession, script_dir: str) -> None:
     name = Path(tempfile.mkdtemp(prefix="firesteel-")) / f"modules-{hashlib.md5(packed.getvalue()).hexdigest()}.zip"
     name.write_bytes(packed.getvalue())
     session.sparkContext.addPyFile(str(name))
+
+
+def distribute_files(session: SparkSession, configuration: Configuration) -> None:
+    """``python.files`` become importable, ``python.archives`` are unpacked in the working directory, cached
+    files are found there (``pyspark.SparkFiles.get(name)``). Spark copies each file to each worker once."""
+    context = session.sparkContext
+    for path in filter(None, configuration.get_string("python.files", "").split(",")):
+        context.addPyFile(_packed(path))
+    for path in filter(None, configuration.get_string("python.archives", "").split(",")):
+        context.addArchive(path)
+    for entry in filter(None, configuration.get_string("pipeline.cached-files", "").split(";")):
+        fields = dict(field.split(":", 1) for field in entry.split(","))
+        target = Path(tempfile.mkdtemp(prefix="firesteel-")) / fields["name"]
+        shutil.copyfile(fields["path"], target)
+        if fields["executable"] == "true":
+            target.chmod(0o755)
+        context.addFile(str(target))
+
+
+def _packed(path: str) -> str:
+    """A package directory as a zip file; anything else as it is."""
+    if not os.path.isdir(path):
+        return path
+    target = Path(tempfile.mkdtemp(prefix="firesteel-")) / Path(path).name
+    return shutil.make_archive(str(target), "zip", root_dir=os.path.dirname(path), base_dir=Path(path).name)
 
 
 def _source_file(module: ModuleType) -> Path | None:

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.configuration import Configuration
 from firesteel.spark.engine import SparkEngine
-from firesteel.spark.modules import distribute_modules
+from firesteel.spark.modules import distribute_files, distribute_modules
 from firesteel.spark.session import create_session, losses
 
 log = logging.getLogger(__name__)
@@ -47,6 +47,10 @@ class SparkPlatform:
     def engine(self, job_id: str, job_name: str, script_dir: str) -> SparkEngine:
         distribute_modules(self.session, script_dir)
         return SparkEngine(self.session, job_id, job_name)
+
+    def distribute(self, configuration: Configuration) -> None:
+        """Give the workers what the program names: modules, archives, cached files."""
+        distribute_files(self.session, configuration)
 
     def adopt(self, frame: DataFrame) -> None:
         """A DataFrame of the user's brings its session with it."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+from pathlib import Path
 from typing import Final
 
 from pyspark.sql import SparkSession
@@ -25,8 +27,8 @@ _OWN: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",
     "spark.python.worker.reuse": "true",
-    "spark.log.level": "ERROR",
 }
+_LOG4J: Final = "-Dlog4j2.configurationFile=file:{}"
 # Set in the child session in which epochs run; the user's own session keeps its values.
 _EPOCH: Final = {
     "spark.sql.adaptive.enabled": "false",  # it would coalesce and split the subtasks
@@ -41,13 +43,19 @@ _EPOCH: Final = {
 def create_session(master: str | None, app_name: str, conf: dict[str, str]) -> SparkSession:
     """A session with everything that section 1 of the design measured. ``conf`` wins over our defaults."""
     java_home = find_java()
-    if java_home is not None:
-        os.environ["JAVA_HOME"] = java_home
+    os.environ["JAVA_HOME"] = java_home
     # Without it the workers may start another Python than the one that runs the program.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    quiet = _LOG4J.format(Path(__file__).with_name("log4j2.properties"))
+    py4j = logging.getLogger("py4j")
+    if py4j.level == logging.NOTSET:  # it logs each closed connection as news
+        py4j.setLevel(logging.WARNING)
     builder = SparkSession.builder.appName(app_name).master(master or DEFAULT_MASTER)
     settings = {**{k: v for k, (v, _) in _STATIC.items()}, **_OWN, **conf}
+    java_options = settings.get("spark.driver.extraJavaOptions", "")
+    if "log4j" not in java_options:
+        settings["spark.driver.extraJavaOptions"] = f"{java_options} {quiet}".strip()
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:

@@ -39,7 +39,10 @@ class GroupKeys(dict[CanonicalKey, bytes]):
         self._key_groups = key_groups
 
     def __missing__(self, key: CanonicalKey) -> bytes:
-        data = key if type(key) is bytes else encode_key(key)
+        if type(key) is str:
+            data = b"s" + key.encode("utf-8", "surrogatepass")
+        else:
+            data = key if type(key) is bytes else encode_key(key)
         group = group_of_canonical(key, self._max_parallelism)
         if group not in self._key_groups:
             raise StateError(

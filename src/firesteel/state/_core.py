@@ -23,7 +23,7 @@ class StateLimits:
     cache_entries: int = 1_000_000
     warm_entries: int = 20_000
     inline_bytes: int = 64 * 1024
-    compaction_entries: int = 20_000
+    compaction_entries: int = 10_000
     batch: bool = False
 
 

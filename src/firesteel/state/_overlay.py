@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
+import lmdb
+
 from firesteel.state.files import StateFiles
 from firesteel.state.line import EMPTY, DeltaRef, RunRef, StateLine
 from firesteel.state.lmdb_store import LocalStore
@@ -27,6 +29,7 @@ class Overlay:
         self._files = files
         self._store = store
         self._store_ready = False
+        self.use_store = False  # set when the state outgrows the cache: only then the store pays
         self._line = EMPTY
         self._runs: dict[tuple[str, int], Run] = {}
         self._by_group: dict[int, list[Run]] = {}
@@ -65,7 +68,7 @@ class Overlay:
         """Bring the local store, or the dictionary of the deltas, up to the line."""
         self._layers_ready = True
         line = self._line
-        if self._store is not None:
+        if self._store is not None and self.use_store:
             self._store_ready = self._store.catch_up(line, self._delta_slices)
             if self._store_ready:
                 self._recent = self._recent_at = None
@@ -113,9 +116,13 @@ class Overlay:
         value: bytes | None = None
         if self._recent is not None:
             value = self._recent.get(key)
-        elif self._store_ready and self._store is not None:
-            value = self._store.get(key)
-            if value is None and self._store.complete:
+        elif self._store_ready:
+            try:
+                value = self._store.get(key)  # type: ignore[union-attr]
+            except lmdb.Error:
+                self._give_store_up()
+                return self.get(key)
+            if value is None and self._store.complete:  # type: ignore[union-attr]
                 return None
         if value is None:
             for run in self._layers(key[0] << 8 | key[1]):
@@ -129,14 +136,30 @@ class Overlay:
         if not self._layers_ready:
             self._prepare()
         found: dict[bytes, bytes] = {}
-        if not (self._store_ready and self._store is not None and self._store.complete):
-            for run in reversed(self._layers(prefix[0] << 8 | prefix[1])):
-                found.update(run.scan(prefix))
+        for run in reversed(self._layers(prefix[0] << 8 | prefix[1])):
+            found.update(run.scan(prefix))
         if self._recent is not None:
             found.update(self._scan_recent(prefix))
-        elif self._store_ready and self._store is not None:
-            found.update(self._store.scan(prefix))
+        elif self._store_ready:
+            try:
+                found.update(self._store.scan(prefix))  # type: ignore[union-attr]
+            except lmdb.Error:
+                self._give_store_up()
+                return self.scan(prefix)
         return {key: value for key, value in found.items() if value != TOMBSTONE}
+
+    def _give_store_up(self) -> None:
+        """The local store is damaged. It is only a cache: go on without it."""
+        self._store_ready = self.use_store = False
+        self._by_group.clear()
+        self._prepare()
+
+    def rest(self) -> None:
+        """The epoch is over: hold nothing that others wait for."""
+        if self._store is not None and self._store_ready:
+            self._store.rest()
+            self._store_ready = self._layers_ready = False
+            self._by_group.clear()
 
     def _scan_recent(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         recent = self._recent

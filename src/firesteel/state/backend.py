@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -29,6 +29,7 @@ from firesteel.state._operator import OperatorState
 from firesteel.state._overlay import Overlay
 from firesteel.state._ttl import is_expired, stamp
 from firesteel.state._value_codec import TOMBSTONE
+from firesteel.state._value_state import ValueColumn
 from firesteel.state.files import StateFiles
 from firesteel.state.keys import NO_KEY, split_canonical
 from firesteel.state.line import OPERATOR_GROUP, EpochDelta, RunRef, StateLine
@@ -89,11 +90,12 @@ class SubtaskState:
         store = None
         if local_dir is not None and not self.limits.batch:
             name = LocalStoreKey(local_dir, job_id, str(attempt), vertex_id, subtask)
-            store = LocalStore(name, key_groups)
+            store = LocalStore(name)
         self._core = StateCore(self.limits, max_parallelism, key_groups, Overlay(files, store))
         self._core.complete_cache = self._complete_cache
         self._operators: dict[str, OperatorState] = {}
         self._columns: dict[bytes, Column] = {}
+        self._value_caches: dict[bytes, dict[CanonicalKey, Any]] = {}  # of the value columns
         self._catalog: dict[bytes, CatalogEntry] = {}
         self._unclaimed: dict[bytes, dict[bytes, bytes]] = {}  # of states nobody has asked for yet
         self._at = ""  # the manifest that the cache is at, but for what is pending
@@ -154,14 +156,16 @@ class SubtaskState:
         self._unclaimed.clear()
         core.misses = 0
         core.complete = line.entries <= self.limits.warm_entries
+        self._load_entries(core.overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP))
         if core.complete:
             self._load_entries(core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1))
         else:
-            for group in self.key_groups:
+            has_timers = any(stored.kind == TimerQueue.kind for stored in self._catalog.values())
+            for group in self.key_groups if has_timers else ():
                 self._load_entries(core.overlay.scan(group.to_bytes(2, "big") + b"\0"))
             fits = line.entries <= 0.75 * self.limits.cache_entries
+            core.overlay.use_store = not fits
             core.miss_limit = max(1000, line.entries // _MISS_SHARE) if fits else sys.maxsize
-        self._load_entries(core.overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP))
         for name, stored in self._catalog.items():
             if name in self._columns:
                 self._check(self._columns[name], stored)
@@ -188,17 +192,36 @@ class SubtaskState:
         core.complete = True
 
     def _load(self, keys: Iterable[bytes], values: Iterable[bytes]) -> None:  # hot
-        """Take committed entries into the caches."""
+        """Take committed entries into the caches. What ``ValueColumn.load`` does is done in place here."""
         columns = self._columns
+        value_caches = self._value_caches
+        complete = self._core.complete
         for key, value in zip(keys, values, strict=True):
             length = key[2]
-            if 0 < length < 0xFF:
-                end = 3 + length
+            if not 0 < length < 0xFF:
+                self._load_other(key, value)
+                continue
+            end = 3 + length
+            cache = value_caches.get(key[end:])
+            if cache is None:
                 column = columns.get(key[end : end + COLUMN_ID_BYTES])
                 if column is not None:
                     column.load(key, end, value)
-                    continue
-            self._load_other(key, value)
+                else:
+                    self._load_other(key, value)
+                continue
+            tag = key[3]
+            name: CanonicalKey
+            if tag == 0x73:
+                name = key[4:end].decode("utf-8", "surrogatepass")
+            elif tag == 0x69:
+                name = int.from_bytes(key[4:end], "big", signed=True)
+            else:
+                name = canonical_of(key[3:end])
+            if complete and value == TOMBSTONE:
+                cache.pop(name, None)
+            else:
+                cache[name] = value
 
     def _load_other(self, key: bytes, value: bytes) -> None:
         if key[2]:
@@ -238,6 +261,7 @@ class SubtaskState:
         self._open = False
         compaction = self._compactor(len(keys)).step()
         self._shrink()
+        self._core.overlay.rest()
         return msgspec.structs.replace(delta, compaction=compaction)
 
     def _delta(self, keys: list[bytes], values: list[bytes]) -> EpochDelta:
@@ -279,6 +303,8 @@ class SubtaskState:
         total = self._cached()
         if total > limit:
             self._core.complete = False
+            self._core.overlay.use_store = True
+            self._core.miss_limit = sys.maxsize
             share = min(1.0, 1 - 0.75 * limit / total)
             for column in self._columns.values():
                 column.evict(share)
@@ -327,6 +353,8 @@ class SubtaskState:
         if stored is not None:
             self._check(column, stored)
         self._columns[name] = column
+        if isinstance(column, ValueColumn):
+            self._value_caches[name] = column.cache
         for key, value in self._unclaimed.pop(name, {}).items():
             column.load(key, key_end(key) if key[2] else 3, value)
 

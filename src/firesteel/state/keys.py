@@ -88,6 +88,8 @@ def split_canonical(key: str | int | bytes) -> tuple[str | int | bytes, bytes | 
 
 def group_of_canonical(key: str | int | bytes, max_parallelism: int) -> int:
     """The key group of a canonical key."""
+    if type(key) is str:
+        return _murmur(_string_hash(key)) % max_parallelism
     if type(key) is bytes:
         if key[0] == 0x77:
             return group_of_canonical(split_canonical(key)[0], max_parallelism)

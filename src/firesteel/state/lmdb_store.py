@@ -1,13 +1,38 @@
-"""The local store of a subtask on one host (written next)."""
+"""The local store of a subtask on one host: LMDB, open to every worker process of the host.
+
+It stands in for the deltas of a line: it holds the changes of all epochs since it was made, deletions too,
+and lies over the line's segments. It is a cache (invariant I3). It may lag behind the line and then catches
+up from the deltas; when it cannot - its manifest is not on the line, the host was rebooted, it is damaged -
+it is left alone and a new directory is begun. Nothing is deleted in place: another process may use it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
 
+import lmdb
+import msgspec
+
+from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state.line import DeltaRef, StateLine
+from firesteel.state.runs import prefix_end
+
+__all__ = ["LocalStore", "LocalStoreKey"]
 
 Slices = Callable[[DeltaRef], Iterator[tuple[list[bytes], list[bytes]]]]
+
+FIRST_MAP_BYTES: Final = 16 << 20
+_META: Final = b"m"  # shorter than any key of an entry
+_PREFIX_BYTES: Final = 495
+_HASH_BYTES: Final = 16
+LONGEST_KEY: Final = _PREFIX_BYTES + _HASH_BYTES - 1  # LMDB takes 511 bytes; a hashed key has exactly these
+
+_environments: dict[str, Any] = {}  # LMDB must not be opened twice in a process
 
 
 class LocalStoreKey(NamedTuple):
@@ -17,19 +42,211 @@ class LocalStoreKey(NamedTuple):
     vertex_id: str
     subtask: int
 
+    @property
+    def path(self) -> Path:
+        return Path(self.local_dir, self.job_id, self.attempt, self.vertex_id, str(self.subtask))
+
+
+class _Meta(msgspec.Struct, frozen=True, array_like=True):
+    boot_id: str
+    manifest_id: str
+    complete: bool
+
 
 class LocalStore:
-    complete: bool = False
+    """One store directory, chosen or made when it is first needed."""
 
-    def __init__(self, key: LocalStoreKey, key_groups: range) -> None: ...
+    def __init__(self, key: LocalStoreKey, boot_id: str | None = None) -> None:
+        self._root = key.path
+        self._boot_id = boot_id or _boot_id()
+        self._path: str | None = None
+        self._txn: Any = None
+        self._broken = False
+        self.complete = False
 
     def catch_up(self, line: StateLine, slices: Slices) -> bool:
-        return False
+        """Bring the store to ``line`` and open it for reading. False: it cannot be used in this epoch."""
+        self.rest()
+        if self._broken:
+            return False
+        if self._path is not None and not self._usable(self._path, line, slices):
+            self._path = None
+        try:
+            if self._path is None:
+                self._path = self._find(line, slices) or self._make(line, slices)
+            self._txn = _environment(self._path).begin()
+        except (lmdb.Error, OSError, MemoryError):
+            self._broken = True  # no room, for instance: the process goes on without a store
+            return False
+        return True
 
-    def get(self, key: bytes) -> bytes | None:
+    def _usable(self, path: str, line: StateLine, slices: Slices) -> bool:
+        try:
+            return self._move(path, line, slices)
+        except (lmdb.Error, OSError, MemoryError):
+            return False  # damaged: left alone
+
+    def _find(self, line: StateLine, slices: Slices) -> str | None:
+        if not self._root.is_dir():
+            return None
+        for path in sorted(str(p) for p in self._root.iterdir()):
+            if self._usable(path, line, slices):
+                return path
         return None
 
-    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        return iter(())
+    def _make(self, line: StateLine, slices: Slices) -> str:
+        path = str(self._root / uuid4().hex)
+        os.makedirs(path, exist_ok=True)
+        complete = line.base_id == "" and not line.segments
+        start = 0 if complete else line.folded
+        base_id = line.deltas[start - 1].manifest_id if start else line.base_id
+        meta = _Meta(self._boot_id, base_id, complete)
+        _write(path, lambda txn: txn.put(_META, msgspec.msgpack.encode(meta)))
+        if not self._move(path, line, slices):
+            raise lmdb.Error("a new store does not take its line")
+        return path
 
-    def close(self) -> None: ...
+    def _move(self, path: str, line: StateLine, slices: Slices) -> bool:
+        """Apply what is missing, in one transaction. False when the store is not on the line."""
+        if not os.path.exists(os.path.join(path, "data.mdb")):
+            _environments.pop(path, None)
+            return False
+        meta = self._meta(path)
+        if meta is None or line.position(meta.manifest_id) is None:
+            return False
+        self.complete = meta.complete
+        if meta.manifest_id == line.manifest_id:
+            return True
+        return bool(_write(path, lambda txn: self._apply(txn, line, slices)))
+
+    def _meta(self, path: str) -> _Meta | None:
+        with _environment(path).begin() as txn:
+            data = txn.get(_META)
+        if data is None:
+            return None
+        try:
+            meta = msgspec.msgpack.decode(data, type=_Meta)
+        except msgspec.MsgspecError:
+            return None
+        return meta if meta.boot_id == self._boot_id else None
+
+    def _apply(self, txn: Any, line: StateLine, slices: Slices) -> bool:
+        data = txn.get(_META)  # again, now that no other process can write
+        meta = msgspec.msgpack.decode(data, type=_Meta)
+        position = line.position(meta.manifest_id)
+        if position is None:
+            return False
+        for delta in line.deltas[position:]:
+            for keys, values in slices(delta):
+                _put_all(txn, keys, values, meta.complete)
+        txn.put(_META, msgspec.msgpack.encode(_Meta(self._boot_id, line.manifest_id, meta.complete)))
+        return True
+
+    # ---- reads, after catch_up
+
+    def get(self, key: bytes) -> bytes | None:  # hot
+        """The value of ``key`` (``TOMBSTONE``: deleted), None when the store does not know it."""
+        if len(key) <= LONGEST_KEY:
+            return self._txn.get(key)  # type: ignore[no-any-return]
+        return _unpack_long(key, self._txn.get(_short(key)))
+
+    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """All entries whose key begins with ``prefix``, deletions too, in no particular order."""
+        start = prefix[:_PREFIX_BYTES]
+        stop = prefix_end(start)
+        with self._txn.cursor() as cursor:
+            if not cursor.set_range(start):
+                return
+            for key, value in cursor:
+                if stop is not None and key >= stop:
+                    return
+                if len(key) > LONGEST_KEY:
+                    key, value = _split_long(value)
+                if key.startswith(prefix):
+                    yield key, value
+
+    def rest(self) -> None:
+        """Let go of the snapshot: while it is held LMDB cannot use freed pages again."""
+        if self._txn is not None:
+            self._txn.abort()
+            self._txn = None
+
+    def close(self) -> None:
+        self.rest()
+        if self._path is not None:
+            environment = _environments.pop(self._path, None)
+            if environment is not None:
+                environment.close()
+            self._path = None
+
+
+def _environment(path: str) -> Any:
+    found = _environments.get(path)
+    if found is None:
+        found = lmdb.open(
+            path,
+            map_size=FIRST_MAP_BYTES,
+            sync=False,  # a cache: after a power failure it is not trusted
+            metasync=False,
+            writemap=False,  # a full tmpfs under writemap is a SIGBUS
+            readahead=False,
+            max_readers=1024,
+        )
+        _environments[path] = found
+    return found
+
+
+def _write(path: str, work: Callable[[Any], Any]) -> Any:
+    """Run ``work`` in a write transaction, again whenever the map turns out too small."""
+    environment = _environment(path)
+    while True:
+        try:
+            with environment.begin(write=True) as txn:
+                return work(txn)
+        except lmdb.MapFullError:
+            environment.set_mapsize(environment.info()["map_size"] * 2)
+        except lmdb.MapResizedError:  # another process has grown it
+            environment.set_mapsize(0)
+
+
+def _put_all(txn: Any, keys: list[bytes], values: list[bytes], complete: bool) -> None:
+    pairs = zip(keys, values, strict=True)
+    if complete:  # nothing lies below: a deletion needs no trace
+        kept = []
+        for key, value in pairs:
+            if value == TOMBSTONE:
+                txn.delete(key if len(key) <= LONGEST_KEY else _short(key))
+            else:
+                kept.append((key, value))
+        pairs = iter(kept)  # type: ignore[assignment]
+    with txn.cursor() as cursor:
+        cursor.putmulti(
+            [(k, v) if len(k) <= LONGEST_KEY else (_short(k), _pack_long(k, v)) for k, v in pairs]
+        )
+
+
+def _short(key: bytes) -> bytes:
+    return key[:_PREFIX_BYTES] + hashlib.blake2b(key, digest_size=_HASH_BYTES).digest()
+
+
+def _pack_long(key: bytes, value: bytes) -> bytes:
+    return len(key).to_bytes(4, "big") + key + value
+
+
+def _split_long(stored: bytes) -> tuple[bytes, bytes]:
+    stop = 4 + int.from_bytes(stored[:4], "big")
+    return stored[4:stop], stored[stop:]
+
+
+def _unpack_long(key: bytes, stored: bytes | None) -> bytes | None:
+    if stored is None:
+        return None
+    found, value = _split_long(stored)
+    return value if found == key else None
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    except OSError:
+        return "unknown"

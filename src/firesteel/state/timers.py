@@ -37,9 +37,7 @@ class TimerQueue(Column):
         self._operator = operator
         self._buckets: dict[int, dict[_Entry, None]] = {}
         self._heap: list[int] = []  # the distinct instants
-        self._orders: dict[
-            int, list[_Entry]
-        ] = {}  # what is left of instants being popped, reversed
+        self._orders: dict[int, list[_Entry]] = {}  # what is left of instants being popped, reversed
         self._added: set[tuple[int, _Entry]] = set()
         self._removed: set[tuple[int, _Entry]] = set()
         self._size = 0

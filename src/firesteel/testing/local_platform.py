@@ -67,6 +67,9 @@ class LocalPlatform:
     def prepare(self, configuration: Any, handed_in: Any = None) -> None:
         return None
 
+    def distribute(self, configuration: Any) -> None:
+        return None
+
     def engine(self, job_id: str, job_name: str, script_dir: str) -> LocalEngine:
         self.engines.append(self._make_engine())
         return self.engines[-1]

@@ -1,0 +1,1 @@
+"""Firesteel against its peers, on one machine, in one run: ``make bench``."""

@@ -1,0 +1,188 @@
+"""What is compared with what, and which ratio is wanted."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from benchmarks.environments import OURS, Environments
+from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate
+
+KEYED = System("firesteel", OURS, "keyed_count.py", 3_000_000, pyflink_text=True)
+CHAIN = System("firesteel", OURS, "chain.py", 3_000_000, pyflink_text=True)
+PACED = System("firesteel", OURS, "paced.py")
+THREAD = ("--config", "python.execution-mode=thread")
+# As shipped, with bundles of 1,000 records, PyFlink's process mode writes every key of a bundle back to the
+# JVM at the bundle's end. Larger bundles and a cache for all keys are much faster; that figure counts too.
+LARGE_BUNDLES = ("--config", "python.fn-execution.bundle.size=100000")
+
+
+def tuned(keys: int) -> tuple[str, ...]:
+    return (*LARGE_BUNDLES, "--config", f"python.state.cache-size={max(1_000, keys)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    system: System
+    target: float
+
+
+def progress(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    name: str
+    measure: Callable[[], float]
+
+
+def compare(
+    case: str, unit: str, at_least: bool, ours: Measured, peers: list[tuple[Measured, float]], rounds: int
+) -> list[Comparison]:
+    """Measure ours, a peer, ours, the next peer, ... ``rounds`` times. A pair of which one fails is left out
+    from then on; the reason stands in its result."""
+    results = [
+        Comparison(case, ours.name, peer.name, unit, [], [], target, at_least) for peer, target in peers
+    ]
+    for turn in range(1, rounds + 1):
+        for result, (peer, _) in zip(results, peers, strict=True):
+            if result.error is not None:
+                continue
+            try:
+                pair = ours.measure(), peer.measure()
+            except ProgramFailed as failure:
+                result.error = str(failure)
+                progress(f"  {case}: {peer.name} failed: {failure}")
+                continue
+            result.ours_values.append(pair[0])
+            result.peer_values.append(pair[1])
+            progress(f"  round {turn}, {case}: {pair[0]:,.4g} {unit}, {peer.name} {pair[1]:,.4g} {unit}")
+    return results
+
+
+def by_rate(system: System, environments: Environments) -> Measured:
+    return Measured(system.name, lambda: rate(system, environments).steady)
+
+
+def by_value(system: System, environments: Environments, key: str) -> Measured:
+    def measure() -> float:
+        value: Any = execute(system, environments, []).lines[-1][key]
+        return float(value)
+
+    return Measured(system.name, measure)
+
+
+def keyed_peers(keys: int) -> list[Peer]:
+    many = keys > 1_000
+    flink_target = 10.0 if many else 20.0
+
+    def peer(target: float, name: str, environment: str, engine: str, records: int, *more: str) -> Peer:
+        arguments = ("--keys", str(keys), *more)
+        return Peer(System(name, environment, f"{engine}keyed_count.py", records, arguments), target)
+
+    few = 10_000 if many else 25_000  # as many as take PyFlink's process mode some 10 s
+    peers = [
+        peer(flink_target, "PyFlink process, as shipped", "pyflink", "", few),
+        peer(flink_target, "PyFlink process, tuned", "pyflink", "", few if many else 4 * few, *tuned(keys)),
+        peer(flink_target, "PyFlink thread", "pyflink", "", 200_000, *THREAD),
+        peer(1.0, "Bytewax, 1 process", "bytewax", "bytewax_", 2_000_000),
+        peer(1.0, "Bytewax, 2 processes", "bytewax", "bytewax_", 2_000_000, "--processes", "2"),
+        peer(0.5, "floor, inline", OURS, "floor_", 8_000_000),
+        peer(0.5, "floor, functions", OURS, "floor_", 8_000_000, "--style", "functions"),
+    ]
+    if not many:
+        peers += [
+            peer(40.0, "transformWithState, rows", "pyspark", "tws_", 60_000),
+            peer(40.0, "transformWithState, pandas", "pyspark", "tws_", 60_000, "--variant", "pandas"),
+        ]
+    return peers
+
+
+def keyed_count(environments: Environments, rounds: int) -> list[Comparison]:
+    results = []
+    for keys in (1_000, 500_000):
+        ours = by_rate(replace(KEYED, arguments=("--keys", str(keys))), environments)
+        peers = [(by_rate(peer.system, environments), peer.target) for peer in keyed_peers(keys)]
+        results += compare(f"a: keyed count, {keys:,} keys", "rec/s", True, ours, peers, rounds)
+    return results
+
+
+def chain(environments: Environments, rounds: int) -> list[Comparison]:
+    peers = [
+        System("PyFlink process, as shipped", "pyflink", "chain.py", 300_000),
+        System("PyFlink process, tuned", "pyflink", "chain.py", 300_000, LARGE_BUNDLES),
+    ]
+    measured = [(by_rate(peer, environments), 10.0) for peer in peers]
+    return compare("b: chain of five", "rec/s", True, by_rate(CHAIN, environments), measured, rounds)
+
+
+def small_epoch(environments: Environments, rounds: int) -> list[Comparison]:
+    arguments = ("--epochs", "100", "--records-per-epoch", "100", "--warm-up", "20")
+    ours = replace(PACED, arguments=("--keys", "100", *arguments))
+    bare = System("bare Spark job", OURS, "bare_epochs.py", arguments=arguments)
+    key = "median_seconds"
+    return compare(
+        "c: epoch of 100 records",
+        "s",
+        False,
+        by_value(ours, environments, key),
+        [(by_value(bare, environments, key), 1.5)],
+        rounds,
+    )
+
+
+def memory(environments: Environments, rounds: int) -> list[Comparison]:
+    """The larger job is `ours`, the smaller one the peer."""
+
+    def peak(records: int) -> Measured:
+        system = replace(KEYED, arguments=("--keys", "10000"))
+        name = f"firesteel, {records:,} records"
+        return Measured(name, lambda: execute(system, environments, [records]).peak_worker_mb)
+
+    return compare(
+        "d: worker memory, 10,000 keys", "MB", False, peak(10_000_000), [(peak(1_000_000), 1.2)], rounds
+    )
+
+
+def state_size(environments: Environments, rounds: int) -> list[Comparison]:
+    """2 M keys is `ours`, 10 k keys the peer. `new host`: each epoch finds no local store."""
+    results = []
+    for where, more in (("warm host", ()), ("new host", ("--config", "firesteel.host-id=new-each-epoch"))):
+
+        def epoch(keys: int, more: tuple[str, ...] = more) -> Measured:
+            arguments = ("--keys", str(keys), "--epochs", "60", "--warm-up", "15", *more)
+            system = replace(PACED, name=f"firesteel, {keys:,} keys", arguments=arguments)
+            return by_value(system, environments, "mean_seconds")
+
+        case = f"e: epoch touching 1,000 keys, {where}"
+        results += compare(case, "s", False, epoch(2_000_000), [(epoch(10_000), 1.5)], rounds)
+    return results
+
+
+def leftovers(environments: Environments, rounds: int) -> list[Comparison]:
+    """200 epochs are `ours`, 20 the peer; each number of each run is compared."""
+    limits = {"shuffle_files": 1.0, "state_files": 1.0, "largest_worker_mb": 1.1}
+    results = []
+    for key, limit in limits.items():
+
+        def left(epochs: int, key: str = key) -> Measured:
+            arguments = ("--keys", "10000", "--epochs", str(epochs))
+            system = replace(PACED, name=f"firesteel, {epochs} epochs", arguments=arguments)
+            return by_value(system, environments, key)
+
+        unit = "MB" if key.endswith("mb") else "files"
+        results += compare(f"f: left behind, {key}", unit, False, left(200), [(left(20), limit)], rounds)
+    return results
+
+
+CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
+    "a": keyed_count,
+    "b": chain,
+    "c": small_epoch,
+    "d": memory,
+    "e": state_size,
+    "f": leftovers,
+}

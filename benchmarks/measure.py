@@ -1,0 +1,166 @@
+"""Running a program and reading what it measured."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+
+from benchmarks.environments import OURS, Environments
+
+PROGRAMS = Path(__file__).parent / "programs"
+TIMEOUT_S = 900
+
+
+class ProgramFailed(Exception):
+    """The program ended with an error, or measured nothing; the text is its last lines."""
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One way to run one program. ``records``: the smaller of two sizes, chosen to take some 5-15 s."""
+
+    name: str
+    environment: str
+    program: str
+    records: int = 0
+    arguments: tuple[str, ...] = ()
+    pyflink_text: bool = False  # the program is written for PyFlink: firesteel runs it with --pyflink
+
+    def command(self, environments: Environments, sizes: list[int]) -> list[str]:
+        python = environments.python(self.environment)
+        sized = ["--records", *map(str, sizes)] if sizes else []
+        if self.pyflink_text and self.environment == OURS:
+            head = [str(python.parent / "firesteel"), "run", "--quiet", "--pyflink", self.program]
+        else:
+            head = [str(python), self.program]
+        return [*head, *self.arguments, *sized]
+
+
+@dataclass(slots=True)
+class Output:
+    """``lines``: the JSON objects that the program printed; ``peak_worker_mb``: the resident memory of its
+    largest Python worker of Spark."""
+
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    peak_worker_mb: float = 0.0
+
+
+def execute(system: System, environments: Environments, sizes: list[int]) -> Output:
+    command = system.command(environments, sizes)
+    process = subprocess.Popen(
+        command,
+        cwd=PROGRAMS,
+        env=environments.variables(system.environment),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    output = Output()
+    watcher = threading.Thread(target=_watch_workers, args=(process, output), daemon=True)
+    watcher.start()
+    try:
+        stdout, stderr = process.communicate(timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        _end(process)
+        raise ProgramFailed(f"not done after {TIMEOUT_S} s: {' '.join(command)}") from None
+    except BaseException:
+        _end(process)
+        raise
+    watcher.join()
+    # Progress bars and prefixes of print sinks may stand before an object, on its line.
+    found = re.findall(r'\{"(?:records|epochs)".*\}', stdout)
+    output.lines = [json.loads(line) for line in found]
+    if process.returncode or not output.lines:
+        tail = "\n".join((stdout + stderr).strip().splitlines()[-12:])
+        raise ProgramFailed(f"{' '.join(command)} ended with {process.returncode}:\n{tail}")
+    return output
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    """End a program and what it started (a JVM, workers), and nothing else."""
+    family = [*psutil.Process(process.pid).children(recursive=True), process]
+    for member in family:
+        try:
+            member.kill()
+        except (psutil.Error, ProcessLookupError):
+            continue
+    process.wait()
+
+
+def _watch_workers(process: subprocess.Popen[str], output: Output) -> None:
+    while process.poll() is None:
+        for child in worker_processes(process.pid):
+            try:
+                output.peak_worker_mb = max(output.peak_worker_mb, child.memory_info().rss / 2**20)
+            except psutil.Error:
+                continue
+        time.sleep(0.1)
+
+
+def worker_processes(root: int) -> list[psutil.Process]:
+    """The Python workers below ``root``: children of Spark's ``pyspark.daemon``."""
+    try:
+        children = psutil.Process(root).children(recursive=True)
+        daemons = {c.pid for c in children if any("pyspark" in a and "daemon" in a for a in c.cmdline())}
+        return [c for c in children if c.ppid() in daemons]
+    except psutil.Error:
+        return []
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """``steady``: records a second between the two sizes, so start-up, warm-up and the first touch of most
+    keys cancel out. ``whole``: of the larger size alone, with the start of its job but not of the process."""
+
+    steady: float
+    whole: float
+
+
+def rate(system: System, environments: Environments) -> Rate:
+    """Run a small job to warm up, then n and 2n records in one process."""
+    n = system.records
+    output = execute(system, environments, [max(1, n // 50), n, 2 * n])
+    seconds = {line["records"]: line["seconds"] for line in output.lines}
+    whole = 2 * n / seconds[2 * n]
+    difference = seconds[2 * n] - seconds[n]
+    if difference < 0.1 * seconds[2 * n]:  # the fixed part drowned the rest: the larger job alone is surer
+        return Rate(whole, whole)
+    return Rate(n / difference, whole)
+
+
+@dataclass(slots=True)
+class Comparison:
+    """``ours`` against ``peer``, measured alternately. ``ratio`` is the median of the rounds' ratios, larger
+    or smaller than ``target`` as ``at_least`` says."""
+
+    case: str
+    ours: str
+    peer: str
+    unit: str
+    ours_values: list[float]
+    peer_values: list[float]
+    target: float
+    at_least: bool
+    error: str | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        pairs = zip(self.ours_values, self.peer_values, strict=True)
+        ratios = [ours / peer for ours, peer in pairs if peer]
+        return median(ratios) if ratios else None
+
+    @property
+    def met(self) -> bool:
+        ratio = self.ratio
+        if ratio is None or self.error is not None:
+            return False
+        return ratio >= self.target if self.at_least else ratio <= self.target

@@ -1,0 +1,187 @@
+"""A keyed count whose epochs are cut by its own source: what one epoch costs, and what many leave behind.
+
+The source first loads ``--keys`` keys, a record each, in epochs as large as the engine likes. Then it gives
+``--records-per-epoch`` records to each of ``--epochs`` epochs, spread evenly over the keys. As its enumerator
+is asked once for each epoch, on the driver, the time between two askings is the time of an epoch.
+
+    python paced.py --keys 10000 --epochs 50 --records-per-epoch 1000
+
+Prints one line of JSON: the epochs' mean and median seconds (the first ``--warm-up`` left out), and what was
+there when the last epoch began: shuffle files, files of the state directory, memory of the Python workers.
+"""
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from statistics import mean, median
+
+import psutil
+
+from firesteel.common import Configuration, Types, WatermarkStrategy
+from firesteel.connectors.base import (
+    Boundedness,
+    Chunk,
+    ReadRange,
+    Source,
+    SourceReader,
+    Split,
+    SplitEnumerator,
+)
+from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
+from firesteel.datastream.state import ValueStateDescriptor
+
+SPREAD = 2_654_435_761  # odd and larger than any number of keys used here: neighbours get far apart keys
+CHUNK = 1_000
+
+
+@dataclass(frozen=True)
+class Paced(Source):
+    """``loaded`` numbers at once, then ``epochs`` times ``per_epoch``, all shared out to the splits."""
+
+    splits: int
+    loaded: int
+    epochs: int
+    per_epoch: int
+    log: str  # a file that gets a line for each epoch of the second kind
+
+    @property
+    def boundedness(self):
+        return Boundedness.BOUNDED
+
+    def share(self, total, index):
+        return (index + 1) * total // self.splits - index * total // self.splits
+
+    def create_enumerator(self, context):
+        return PacedEnumerator(self)
+
+    def create_reader(self):
+        return PacedReader(self)
+
+
+class PacedEnumerator(SplitEnumerator):
+    def __init__(self, source):
+        self.source = source
+        self.found = False
+        self.begun = 0
+
+    def discover(self, now_ms):
+        if self.found:
+            return []
+        self.found = True
+        return [Split(str(i), i) for i in range(self.source.splits)]
+
+    @property
+    def finished(self):
+        return self.found
+
+    def plan(self, split, position, max_records, max_bytes, now_ms):
+        source, at = self.source, position or 0
+        loaded = source.share(source.loaded, split.payload)
+        if at < loaded:
+            return ReadRange(split, at, min(max_records, loaded - at), max_bytes)
+        if split.payload == 0:
+            self.note()
+        return ReadRange(
+            split, at, min(max_records, source.share(source.per_epoch, split.payload)), max_bytes
+        )
+
+    def note(self):
+        self.begun += 1
+        line = {"at": time.perf_counter()}
+        if self.begun == self.source.epochs:
+            line["left"] = leftovers()
+        with open(self.source.log, "a") as log:
+            log.write(json.dumps(line) + "\n")
+
+
+class PacedReader(SourceReader):
+    def __init__(self, source):
+        self.source = source
+
+    def read(self, range_):
+        source, index = self.source, range_.split.payload
+        loaded = source.share(source.loaded, index)
+        total = loaded + source.epochs * source.share(source.per_epoch, index)
+        start = range_.position or 0
+        stop = min(total, start + range_.max_records)
+        for at in range(start, stop, CHUNK):
+            end = min(at + CHUNK, stop)
+            yield Chunk([i * source.splits + index for i in range(at, end)], None, end, end == total)
+
+
+class Count(KeyedProcessFunction):
+    def open(self, runtime_context):
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value, ctx):
+        count = (self.count.value() or 0) + value[2]
+        self.count.update(count)
+        yield value[0], value[1], count
+
+
+def files_below(directory, pattern):
+    return sum(1 for path in Path(directory).rglob(pattern) if path.is_file())
+
+
+def leftovers():
+    me = psutil.Process()
+    below = me.children(recursive=True)
+    daemons = {p.pid for p in below if any("pyspark" in part and "daemon" in part for part in p.cmdline())}
+    memory = [p.memory_info().rss for p in below if p.ppid() in daemons]
+    return {
+        "shuffle_files": files_below(os.environ["SPARK_LOCAL_DIRS"], "shuffle_*"),
+        "state_files": files_below(os.environ["PACED_STATE_DIR"], "*"),
+        "largest_worker_mb": max(memory, default=0) / 2**20,
+    }
+
+
+def run(options, log, state_dir):
+    configuration = Configuration()
+    configuration.set_string("firesteel.state.dir", state_dir)
+    for pair in options.config:
+        key, _, value = pair.partition("=")
+        configuration.set_string(key, value)
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(options.parallelism)
+    keys = options.keys
+    source = Paced(options.parallelism, keys, options.epochs, options.records_per_epoch, log)
+    (
+        env.from_source(source, WatermarkStrategy.no_watermarks(), "paced", Types.LONG())
+        .map(lambda i: (i if i < keys else i * SPREAD % keys, i, 1))
+        .key_by(lambda value: value[0], key_type=Types.LONG())
+        .process(Count())
+        .filter(lambda value: value[2] < 0)
+        .print()
+    )
+    env.execute("paced")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--keys", type=int, default=10_000)
+    parser.add_argument("--epochs", type=int, default=50)
+    parser.add_argument("--records-per-epoch", type=int, default=1_000)
+    parser.add_argument("--warm-up", type=int, default=5, help="epochs that do not count")
+    parser.add_argument("--parallelism", type=int, default=2)
+    parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as root:
+        os.environ["SPARK_LOCAL_DIRS"] = f"{root}/spark"
+        os.environ["PACED_STATE_DIR"] = f"{root}/state"
+        log = Path(root, "epochs")
+        run(options, str(log), f"{root}/state")
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        assert len(lines) == options.epochs, f"{len(lines)} epochs, not {options.epochs}"
+    times = [line["at"] for line in lines]
+    gaps = [later - at for at, later in pairwise(times)][options.warm_up :]
+    measured = {"epochs": len(lines), "mean_seconds": mean(gaps), "median_seconds": median(gaps)}
+    print(json.dumps(measured | lines[-1]["left"]), flush=True)
+
+
+if __name__ == "__main__":
+    main()

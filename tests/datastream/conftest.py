@@ -1,0 +1,76 @@
+"""An environment with an executor that only remembers what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from firesteel.common._executor_registry import set_executor
+from firesteel.common.configuration import Configuration
+from firesteel.common.job_execution_result import JobExecutionResult
+from firesteel.common.job_id import JobID
+from firesteel.common.typeinfo import Types
+from firesteel.connectors.sequence import NumberSequenceSource
+from firesteel.datastream import StreamExecutionEnvironment, _session_defaults
+
+
+class RememberingExecutor:
+    """Stands in for the executor of the job manager: nothing runs."""
+
+    def __init__(self) -> None:
+        self.jobs: list[tuple[str | None, list[Any]]] = []
+        self.results: list[Any] = []
+        self.closed = False
+
+    def execute(self, env: Any, transformations: list[Any], job_name: str | None) -> JobExecutionResult:
+        self.jobs.append((job_name, list(transformations)))
+        return JobExecutionResult(JobID(), 7)
+
+    def execute_async(self, env: Any, transformations: list[Any], job_name: str | None) -> str:
+        self.jobs.append((job_name, list(transformations)))
+        return "a job client"
+
+    def collect(self, env: Any, transformations: list[Any], job_name: str | None, sink: Any) -> Iterator[Any]:
+        assert transformations[-1] is sink
+        self.jobs.append((job_name, list(transformations)))
+        try:
+            yield from self.results
+        finally:
+            self.closed = True
+
+    def stream_graph(self, env: Any, transformations: list[Any], job_name: str | None) -> Any:
+        from firesteel.graph import generate
+
+        return generate(transformations, env._graph_config(job_name))
+
+    def execution_plan(self, env: Any, transformations: list[Any]) -> str:
+        return f'{{"nodes": {len(transformations)}}}'
+
+    def from_spark(self, env: Any, frame: Any) -> Any:
+        return NumberSequenceSource(0, frame), Types.ROW_NAMED(["id"], [Types.LONG()])
+
+    def to_spark(self, env: Any, transformation: Any) -> Any:
+        return ("a frame of", transformation)
+
+
+@pytest.fixture
+def executor() -> Iterator[RememberingExecutor]:
+    executor = RememberingExecutor()
+    previous = set_executor(executor)
+    yield executor
+    set_executor(previous)
+
+
+@pytest.fixture(autouse=True)
+def no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.delenv(_session_defaults.CONF_VARIABLE, raising=False)
+    _session_defaults.set_session_defaults({})
+    yield
+    _session_defaults.set_session_defaults({})
+
+
+@pytest.fixture
+def env(executor: RememberingExecutor) -> StreamExecutionEnvironment:
+    return StreamExecutionEnvironment.get_execution_environment(Configuration())

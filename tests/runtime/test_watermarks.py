@@ -1,0 +1,219 @@
+"""Watermarks: how they arise, travel and end (T02, X8, S-TIME)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from firesteel.common.time import Duration
+from firesteel.common.watermark_strategy import WatermarkOutput, WatermarkStrategy
+from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext
+from firesteel.datastream.output_tag import OutputTag
+from firesteel.datastream.state import ListStateDescriptor
+from firesteel.common.typeinfo import Types
+
+from .support import MAX, NO_TIMESTAMP, AfterEach, At, Probe, SplitsSource, collect, environment, punctuated, take_ts
+
+LATE = OutputTag("late")
+
+
+class Tumbling(KeyedProcessFunction):
+    """A tumbling event-time window over ``At`` records by state and timers: (start, sorted values) at its
+    end; what comes after the watermark has passed the window's last instant goes to the late output."""
+
+    def __init__(self, size: int, offset: int = 0) -> None:
+        self.size, self.offset = size, offset
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.values = runtime_context.get_list_state(ListStateDescriptor("values", Types.PICKLED_BYTE_ARRAY()))
+
+    def process_element(self, value: At, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        start = value.ts - (value.ts - self.offset) % self.size
+        last = start + self.size - 1
+        if last <= ctx.timer_service().current_watermark():
+            yield LATE, value.ts
+            return
+        self.values.add((last, value.ts))
+        ctx.timer_service().register_event_time_timer(last)
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        everything = list(self.values.get())
+        self.values.update([v for v in everything if v[0] != timestamp])
+        yield timestamp + 1 - self.size, sorted(v for last, v in everything if last == timestamp)
+
+
+def windows(
+    stream: DataStream, size: int, offset: int = 0
+) -> tuple[list[tuple[int, list[int]]], list[int]]:
+    """The windows in the order they fired, and what was late."""
+    fired = stream.key_by(lambda r: 0).process(Tumbling(size, offset))
+    late = fired.get_side_output(LATE).map(lambda ts: ("late", ts))
+    out = collect(fired.map(lambda w: ("window", w)).union(late))
+    return [w for kind, w in out if kind == "window"], [w for kind, w in out if kind == "late"]
+
+
+def bounded(bound_ms: int) -> WatermarkStrategy:
+    return WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(bound_ms)).with_timestamp_assigner(take_ts)
+
+
+def test_bounded_out_of_orderness_is_the_highest_timestamp_less_the_bound_less_one() -> None:
+    """T02, with an epoch for each record, because the periodic emission comes at the end of an epoch."""
+    env = environment(1, epoch_records=1)
+    times = [309999, 310000, 305000, 0]
+    stream = env.from_collection([At(t) for t in times]).assign_timestamps_and_watermarks(bounded(10_000))
+    seen = collect(stream.process(Probe()))
+    # Each record is judged against the watermark that was out before it.
+    assert [w for _, _, w in seen] == [NO_TIMESTAMP, 299998, 299999, 299999]
+    assert [t for _, t, _ in seen] == times
+
+
+def test_the_window_of_t02_fires_at_310000_and_not_before() -> None:
+    for last, expected in ((309999, [299998]), (310000, [299998, 299999])):
+        env = environment(1, epoch_records=1)
+        records = [At(100), At(309999), At(last), At(1)]  # the last one shows what the watermark has closed
+        stream = env.from_collection(records).assign_timestamps_and_watermarks(bounded(10_000))
+        fired, late = windows(stream, 300_000)
+        assert (late == [1]) is (expected[-1] >= 299_999)
+        assert fired[0] == (0, [100] if late else [1, 100])
+
+
+def test_a_record_between_two_emissions_is_judged_against_the_old_watermark() -> None:
+    env = environment(1)  # one epoch: no periodic emission between the records
+    stream = env.from_collection([At(310_000), At(5)]).assign_timestamps_and_watermarks(bounded(0))
+    assert [w for _, _, w in collect(stream.process(Probe()))] == [NO_TIMESTAMP, NO_TIMESTAMP]
+
+
+def test_monotonous_timestamps_is_a_bound_of_zero() -> None:
+    env = environment(1, epoch_records=1)
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(take_ts)
+    stream = env.from_collection([At(5), At(6)]).assign_timestamps_and_watermarks(strategy)
+    assert [w for _, _, w in collect(stream.process(Probe()))] == [NO_TIMESTAMP, 4]
+
+
+def test_no_watermarks_gives_only_the_last_one() -> None:
+    env = environment(1, epoch_records=1)
+    strategy = WatermarkStrategy.no_watermarks().with_timestamp_assigner(take_ts)
+    stream = env.from_collection([At(5), At(100), At(7)]).assign_timestamps_and_watermarks(strategy)
+    assert [w for _, _, w in collect(stream.process(Probe()))] == [NO_TIMESTAMP] * 3
+    stream = env.from_collection([At(5), At(100), At(7)]).assign_timestamps_and_watermarks(strategy)
+    assert windows(stream, 10) == ([(0, [5, 7]), (100, [100])], [])
+
+
+@pytest.mark.parametrize("epoch_records", [1, 7, 1000])
+def test_with_a_watermark_for_each_record_the_cut_into_epochs_changes_nothing(epoch_records: int) -> None:
+    """X8: tumbling 5, bound 0, input 1, 6, 2: W5 follows 6, so 2 is late however the epochs are cut."""
+    env = environment(1, epoch_records=epoch_records)
+    stream = env.from_collection([At(1), At(6), At(2)])
+    stream = stream.assign_timestamps_and_watermarks(punctuated(AfterEach))
+    assert windows(stream, 5) == ([(0, [1]), (5, [6])], [2])
+
+
+def test_an_element_at_the_watermark_is_late_and_one_above_is_not() -> None:
+    """S-TIME-05: W(t) says that nothing at or below t is expected."""
+    env = environment(1)
+    stream = env.from_collection([At(0, watermark=9), At(9), At(10)])
+    assert windows(stream.assign_timestamps_and_watermarks(punctuated()), 1) == ([(0, [0]), (10, [10])], [9])
+
+
+@pytest.mark.parametrize(("bound", "expected"), [(2, ([1, 2, 3, 4, 5], [])), (0, ([1, 2, 3], [4, 5]))])
+def test_the_disorder_example(bound: int, expected: tuple[list[int], list[int]]) -> None:
+    """S-TIME-17: window [1, 6), arrivals 1, 2, 3, 6, 4, 5, 8."""
+    env = environment(1, epoch_records=1)
+    stream = env.from_collection([At(t) for t in (1, 2, 3, 6, 4, 5, 8)])
+    fired, late = windows(stream.assign_timestamps_and_watermarks(bounded(bound)), 5, offset=1)
+    assert (fired[0], late) == ((1, expected[0]), expected[1])
+    assert fired[1:] == [(6, [6, 8])]
+
+
+def test_a_generator_for_each_split_and_the_minimum_over_them() -> None:
+    """S-TIME-14: two splits, each in order, far apart: nothing is late although the merge is not in order."""
+    one = [(At(t), t) for t in range(0, 100, 10)]
+    two = [(At(t), t) for t in range(1000, 1100, 10)]
+    env = environment(1, epoch_records=2)
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    stream = env.from_source(SplitsSource(two, one), strategy, "splits")
+    fired, late = windows(stream, 50)
+    assert late == []
+    assert fired == [(0, [0, 10, 20, 30, 40]), (50, [50, 60, 70, 80, 90])] + [
+        (s, list(range(s, s + 50, 10))) for s in (1000, 1050)
+    ]
+    merged = env.from_source(SplitsSource(two, one), WatermarkStrategy.no_watermarks(), "splits")
+    in_the_middle = merged.assign_timestamps_and_watermarks(WatermarkStrategy.for_monotonous_timestamps())
+    assert windows(in_the_middle, 50)[1] != [], "the same input is late where there is one generator for both"
+
+
+def test_an_assigner_in_mid_stream_replaces_the_watermarks_before_it_and_keeps_the_last() -> None:
+    """S-TIME-20."""
+    env = environment(1, epoch_records=1)
+    upstream = env.from_collection([At(5, watermark=1000), At(6, watermark=2000)])
+    upstream = upstream.assign_timestamps_and_watermarks(punctuated())
+    mine = upstream.assign_timestamps_and_watermarks(bounded(0))
+    assert [w for _, _, w in collect(mine.process(Probe()))] == [NO_TIMESTAMP, 4]
+    silent = upstream.assign_timestamps_and_watermarks(WatermarkStrategy.no_watermarks())
+    assert windows(silent, 10) == ([(0, [5, 6])], []), "the last watermark goes through"
+
+
+def test_an_assigner_sees_the_timestamp_that_the_record_has() -> None:
+    env = environment(1)
+    source = SplitsSource([("a", 7), ("b", None)])
+    strategy = WatermarkStrategy.no_watermarks().with_timestamp_assigner(lambda value, ts: ts if ts > 0 else 99)
+    stream = env.from_source(source, strategy, "stamped").process(Probe())
+    assert [t for _, t, _ in collect(stream)] == [7, 99]
+
+
+def test_an_assigner_survives_maps_filters_and_exchanges() -> None:
+    env = environment(2)
+    stream = env.from_collection([At(t, t) for t in range(10)])
+    stream = stream.assign_timestamps_and_watermarks(punctuated()).map(lambda r: r.value)
+    stream = stream.flat_map(lambda v: [v, -v]).filter(lambda v: v % 3 == 0).rebalance()
+    assert sorted((v, t) for v, t, _ in collect(stream.process(Probe()))) == [
+        (-9, 9), (-6, 6), (-3, 3), (0, 0), (0, 0), (3, 3), (6, 6), (9, 9),
+    ]  # fmt: skip
+
+
+def test_the_end_of_the_input_is_the_maximal_watermark() -> None:
+    class AtTheEnd(KeyedProcessFunction):
+        def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
+            ctx.timer_service().register_event_time_timer(MAX)
+
+        def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+            yield timestamp, ctx.timer_service().current_watermark()
+
+    env = environment(2)
+    assert collect(env.from_collection([1]).key_by(lambda v: v).process(AtTheEnd())) == [(MAX, MAX)]
+
+
+def test_a_watermark_never_goes_back_and_of_several_between_two_records_the_last_counts() -> None:
+    class Wild(AfterEach):
+        def on_event(self, event: At, event_timestamp: int, output: WatermarkOutput) -> None:
+            for w in (10, 30, 20):
+                output.emit_watermark(event_timestamp + w)
+
+    env = environment(1)
+    stream = env.from_collection([At(0), At(-25), At(1)])
+    stream = stream.assign_timestamps_and_watermarks(punctuated(Wild)).rebalance().process(Probe())
+    assert [w for _, _, w in collect(stream)] == [NO_TIMESTAMP, 30, 30]
+
+
+def test_a_custom_generator_keeps_what_it_knows_from_epoch_to_epoch_in_fresh_processes() -> None:
+    class Highest(AfterEach):
+        def __init__(self) -> None:
+            self.highest = 0
+
+        def on_event(self, event: At, event_timestamp: int, output: WatermarkOutput) -> None:
+            self.highest = max(self.highest, event_timestamp)
+
+        def on_periodic_emit(self, output: WatermarkOutput) -> None:
+            output.emit_watermark(self.highest)
+
+    from firesteel.testing.local_platform import LocalEngine
+
+    from .support import local_platform
+
+    with local_platform(lambda: LocalEngine(fresh_process=lambda: True)):
+        env = environment(1, epoch_records=1)
+        stream = env.from_collection([At(50), At(10), At(20)])
+        stream = stream.assign_timestamps_and_watermarks(punctuated(Highest)).process(Probe())
+        assert [w for _, _, w in collect(stream)] == [NO_TIMESTAMP, 50, 50]

@@ -1,0 +1,113 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firesteel.common.errors import StateCorruptionError
+from firesteel.state.runs import TOMBSTONE, Run, encode_run, group_of, prefix_end
+
+KEYS = st.binary(min_size=3, max_size=12)
+
+
+def make(entries: dict[bytes, bytes]) -> tuple[Run, bytes]:
+    keys = sorted(entries)
+    data, _ = encode_run(keys, [entries[key] for key in keys])
+    return Run.of_bytes(data), data
+
+
+def numbered(count: int) -> dict[bytes, bytes]:
+    return {(n * 7 % 5000).to_bytes(2, "big") + b"key%05d" % n: b"value%d" % n for n in range(count)}
+
+
+@given(st.dictionaries(KEYS, st.binary(max_size=5), min_size=1, max_size=400), KEYS)
+@settings(deadline=None)
+def test_what_was_written_is_read(entries: dict[bytes, bytes], other: bytes) -> None:
+    run, _ = make(entries)
+    assert dict(run.scan_all()) == entries
+    assert list(run.scan_all()) == sorted(entries.items())
+    assert run.entries == len(entries)
+    assert all(run.get(key) == value for key, value in entries.items())
+    assert run.get(other) == entries.get(other)
+    assert (run.first_key, run.last_key) == (min(entries), max(entries))
+
+
+@given(
+    st.dictionaries(KEYS, st.binary(max_size=5), min_size=1, max_size=400),
+    st.binary(min_size=1, max_size=3),
+    st.integers(0, 0xFFFF),
+    st.integers(0, 0xFFFF),
+)
+@settings(deadline=None)
+def test_scans_of_prefixes_and_groups(
+    entries: dict[bytes, bytes], prefix: bytes, one: int, other: int
+) -> None:
+    run, _ = make(entries)
+    assert dict(run.scan(prefix)) == {k: v for k, v in entries.items() if k.startswith(prefix)}
+    first, last = sorted((one, other))
+    found = [key for keys, _ in run.scan_groups(first, last) for key in keys]
+    assert found == sorted(key for key in entries if first <= group_of(key) <= last)
+    assert run.count_groups(first, last) >= len(found)
+
+
+def test_the_same_entries_have_the_same_digest() -> None:
+    keys = [b"\0\0a", b"\0\0b"]
+    assert encode_run(keys, [b"1", TOMBSTONE])[1] == encode_run(keys, [b"1", TOMBSTONE])[1]
+    assert encode_run(keys, [b"1", TOMBSTONE])[1] != encode_run(keys, [b"1", b"2"])[1]
+
+
+def test_large_values_make_small_blocks() -> None:
+    entries = {b"\0\0key%03d" % n: bytes(50_000) for n in range(20)}
+    run, _ = make(entries)
+    assert run.blocks >= 10
+    assert dict(run.scan_all()) == entries
+
+
+def test_reading_one_entry_reads_the_index_and_one_block() -> None:
+    _, data = make(numbered(20_000))
+    read = []
+
+    def part(offset: int, length: int) -> bytes:
+        read.append(length)
+        return data[offset : offset + length]
+
+    run = Run("counted", len(data), part)
+    key, value = next(iter(numbered(20_000).items()))
+    assert read == []
+    assert run.get(key) == value
+    assert len(read) == 3
+    assert read[-1] < len(data) / 100
+
+
+def test_every_damaged_byte_is_found() -> None:
+    _, data = make(numbered(300))
+    for at in range(0, len(data), 37):
+        damaged = bytearray(data)
+        damaged[at] ^= 0x10
+        run = Run.of_bytes(bytes(damaged), name="segment-1.run")
+        with pytest.raises(StateCorruptionError, match=r"segment-1\.run"):
+            run.verify()
+
+
+def test_a_damaged_block_is_named() -> None:
+    _, data = make(numbered(300))
+    damaged = bytearray(data)
+    damaged[5] ^= 1
+    run = Run.of_bytes(bytes(damaged))
+    with pytest.raises(StateCorruptionError) as caught:
+        list(run.scan_all())
+    assert "block 0" in str(caught.value)
+    assert run.get(run.last_key) is not None  # the other blocks can still be read
+
+
+@pytest.mark.parametrize("length", [0, 5, 30, -1, -40])
+def test_a_cut_file_is_found(length: int) -> None:
+    _, data = make(numbered(300))
+    with pytest.raises(StateCorruptionError):
+        Run.of_bytes(data[:length]).verify()
+
+
+def test_end_of_a_prefix() -> None:
+    assert prefix_end(b"a") == b"b"
+    assert prefix_end(b"a\xff") == b"b"
+    assert prefix_end(b"\xff\xff") is None
