@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks.environments import OURS, Environments
 from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate
 
-KEYED = System("firesteel", OURS, "keyed_count.py", 3_000_000, pyflink_text=True)
-CHAIN = System("firesteel", OURS, "chain.py", 3_000_000, pyflink_text=True)
+KEYED = System("firesteel", OURS, "keyed_count.py", 6_000_000, pyflink_text=True)
+CHAIN = System("firesteel", OURS, "chain.py", 6_000_000, pyflink_text=True)
 PACED = System("firesteel", OURS, "paced.py")
 THREAD = ("--config", "python.execution-mode=thread")
 # As shipped, with bundles of 1,000 records, PyFlink's process mode writes every key of a bundle back to the
@@ -104,7 +104,8 @@ def keyed_peers(keys: int) -> list[Peer]:
 def keyed_count(environments: Environments, rounds: int) -> list[Comparison]:
     results = []
     for keys in (1_000, 500_000):
-        ours = by_rate(replace(KEYED, arguments=("--keys", str(keys))), environments)
+        records = KEYED.records if keys == 1_000 else 2_000_000
+        ours = by_rate(replace(KEYED, records=records, arguments=("--keys", str(keys))), environments)
         peers = [(by_rate(peer.system, environments), peer.target) for peer in keyed_peers(keys)]
         results += compare(f"a: keyed count, {keys:,} keys", "rec/s", True, ours, peers, rounds)
     return results
@@ -150,7 +151,7 @@ def memory(environments: Environments, rounds: int) -> list[Comparison]:
 def state_size(environments: Environments, rounds: int) -> list[Comparison]:
     """2 M keys is `ours`, 10 k keys the peer. `new host`: each epoch finds no local store."""
     results = []
-    for where, more in (("warm host", ()), ("new host", ("--config", "firesteel.host-id=new-each-epoch"))):
+    for where, more in (("warm host", ()), ("new host", ("--new-hosts",))):
 
         def epoch(keys: int, more: tuple[str, ...] = more) -> Measured:
             arguments = ("--keys", str(keys), "--epochs", "60", "--warm-up", "15", *more)

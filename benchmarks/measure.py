@@ -108,12 +108,20 @@ def _watch_workers(process: subprocess.Popen[str], output: Output) -> None:
 
 def worker_processes(root: int) -> list[psutil.Process]:
     """The Python workers below ``root``: children of Spark's ``pyspark.daemon``."""
+    daemons: set[int] = set()
+    parents: list[tuple[psutil.Process, int]] = []
     try:
         children = psutil.Process(root).children(recursive=True)
-        daemons = {c.pid for c in children if any("pyspark" in a and "daemon" in a for a in c.cmdline())}
-        return [c for c in children if c.ppid() in daemons]
     except psutil.Error:
         return []
+    for child in children:
+        try:
+            if any("pyspark" in part and "daemon" in part for part in child.cmdline()):
+                daemons.add(child.pid)
+            parents.append((child, child.ppid()))
+        except psutil.Error:  # it ended meanwhile
+            continue
+    return [child for child, parent in parents if parent in daemons]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +136,7 @@ class Rate:
 def rate(system: System, environments: Environments) -> Rate:
     """Run a small job to warm up, then n and 2n records in one process."""
     n = system.records
-    output = execute(system, environments, [max(1, n // 50), n, 2 * n])
+    output = execute(system, environments, [max(1, n // 10), n, 2 * n])
     seconds = {line["records"]: line["seconds"] for line in output.lines}
     whole = 2 * n / seconds[2 * n]
     difference = seconds[2 * n] - seconds[n]

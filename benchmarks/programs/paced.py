@@ -129,20 +129,34 @@ def files_below(directory, pattern):
 
 
 def leftovers():
-    me = psutil.Process()
-    below = me.children(recursive=True)
-    daemons = {p.pid for p in below if any("pyspark" in part and "daemon" in part for part in p.cmdline())}
-    memory = [p.memory_info().rss for p in below if p.ppid() in daemons]
     return {
+        "spark_dirs": sum(1 for _ in Path(os.environ["SPARK_LOCAL_DIRS"]).glob("blockmgr-*")),
         "shuffle_files": files_below(os.environ["SPARK_LOCAL_DIRS"], "shuffle_*"),
         "state_files": files_below(os.environ["PACED_STATE_DIR"], "*"),
-        "largest_worker_mb": max(memory, default=0) / 2**20,
+        "local_stores": files_below(os.environ["PACED_LOCAL_DIR"], "*.mdb"),
+        "largest_worker_mb": max(worker_memory(), default=0) / 2**20,
     }
 
 
-def run(options, log, state_dir):
+def worker_memory():
+    """Resident bytes of each Python worker: the children of Spark's ``pyspark.daemon``."""
+    daemons, memory = set(), {}
+    for process in psutil.Process().children(recursive=True):
+        try:
+            if any("pyspark" in part and "daemon" in part for part in process.cmdline()):
+                daemons.add(process.pid)
+            memory[process.pid] = process.ppid(), process.memory_info().rss
+        except psutil.Error:  # it ended meanwhile
+            continue
+    return [rss for parent, rss in memory.values() if parent in daemons]
+
+
+def run(options, log):
     configuration = Configuration()
-    configuration.set_string("firesteel.state.dir", state_dir)
+    configuration.set_string("firesteel.state.dir", os.environ["PACED_STATE_DIR"])
+    configuration.set_string("firesteel.local-dir", os.environ["PACED_LOCAL_DIR"])
+    if options.new_hosts:
+        configuration.set_string("firesteel.host-id", "host-{epoch}")
     for pair in options.config:
         key, _, value = pair.partition("=")
         configuration.set_string(key, value)
@@ -168,19 +182,26 @@ def main():
     parser.add_argument("--records-per-epoch", type=int, default=1_000)
     parser.add_argument("--warm-up", type=int, default=5, help="epochs that do not count")
     parser.add_argument("--parallelism", type=int, default=2)
+    parser.add_argument("--new-hosts", action="store_true", help="no epoch finds a local store of its state")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as root:
         os.environ["SPARK_LOCAL_DIRS"] = f"{root}/spark"
         os.environ["PACED_STATE_DIR"] = f"{root}/state"
+        os.environ["PACED_LOCAL_DIR"] = f"{root}/local"
         log = Path(root, "epochs")
-        run(options, str(log), f"{root}/state")
+        run(options, str(log))
         lines = [json.loads(line) for line in log.read_text().splitlines()]
         assert len(lines) == options.epochs, f"{len(lines)} epochs, not {options.epochs}"
+    left = lines[-1]["left"]
+    if options.new_hosts and left["local_stores"] < options.epochs:
+        raise SystemExit(
+            f"{left['local_stores']} local stores in {options.epochs} epochs: hosts were not new"
+        )
     times = [line["at"] for line in lines]
     gaps = [later - at for at, later in pairwise(times)][options.warm_up :]
     measured = {"epochs": len(lines), "mean_seconds": mean(gaps), "median_seconds": median(gaps)}
-    print(json.dumps(measured | lines[-1]["left"]), flush=True)
+    print(json.dumps(measured | left), flush=True)
 
 
 if __name__ == "__main__":

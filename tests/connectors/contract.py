@@ -151,7 +151,7 @@ class SinkRun:
         directory = self._epoch_dir / str(epoch)
         directory.mkdir(parents=True, exist_ok=True)
         sink: Sink = shipped(self.sink)
-        return sink.create_writer(WriterContext(subtask, self.parallelism, token, str(directory)))
+        return sink.create_writer(WriterContext(subtask, self.parallelism, token, str(directory), epoch))
 
     def stage(self, epoch: int, values: Sequence[Any], subtask: int = 0) -> list[Committable]:
         writer = self.writer(epoch, subtask)

@@ -9,10 +9,11 @@ import pytest
 
 from firesteel.common.errors import JobExecutionError, UnsupportedFeatureError
 from firesteel.common.typeinfo import Types
-from firesteel.datastream import KeyedProcessFunction, ProcessFunction, RuntimeContext
+from firesteel.datastream import KeyedProcessFunction, MapFunction, ProcessFunction, RuntimeContext
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.time_domain import TimeDomain
+from firesteel.testing.local_platform import LocalEngine
 
 from .support import (
     MAX,
@@ -24,6 +25,7 @@ from .support import (
     collect,
     environment,
     feed,
+    local_platform,
     note,
     notes,
     punctuated,
@@ -263,17 +265,27 @@ def test_the_output_of_a_record_has_its_timestamp() -> None:
 
 @pytest.mark.parametrize("chained", [True, False])
 def test_what_a_due_timer_emits_at_the_start_of_an_epoch_reaches_the_next_operator(chained: bool) -> None:
-    """Also when that is another vertex of the same level, which the epoch begins after this one."""
-    clock = SteppedClock(0)
-    env = environment(1, clock=clock)
-    stream = env.from_source(LiveSource("p"), punctuated(), "live").key_by(lambda r: r.value[0]).process(Script())
-    after = stream.map(lambda v: note("after", v[1]))
-    if not chained:
-        after.disable_chaining()
-    client = env.execute_async()
-    feed("p", (At(0, ("a", [(PROC, 1_000), (PROC, 2_000)])), 0))
-    clock.tick()
-    clock.tick(1_000)
-    clock.tick(1_000)
-    assert notes["after"] == [1_000, 2_000]
-    client.cancel().result()
+    """Also when that is another vertex of the same level, which has not begun the epoch by then."""
+
+    class Second(MapFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.opened = True
+
+        def map(self, value: Any) -> Any:
+            return value[1], self.opened
+
+    with local_platform(lambda: LocalEngine(fresh_process=lambda: True)):
+        clock = SteppedClock(0)
+        env = environment(1, clock=clock)
+        timers = env.from_source(LiveSource("p"), punctuated(), "live").key_by(lambda r: r.value[0]).process(Script())
+        after = timers.map(Second())
+        if not chained:
+            after.disable_chaining()
+        after.rebalance().map(lambda v: note("after", v))
+        client = env.execute_async()
+        feed("p", (At(0, ("a", [(PROC, 1_000), (PROC, 2_000)])), 0))
+        clock.tick()
+        clock.tick(1_000)
+        clock.tick(1_000)
+        assert notes["after"] == [(1_000, True), (2_000, True)]
+        client.cancel().result()

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from firesteel.datastream import CoMapFunction
+from firesteel.common.watermark_strategy import WatermarkOutput
+from firesteel.datastream import CoProcessFunction, ProcessFunction
 from firesteel.runtime.batch import ACTIVE, END, IDLE, MAX_WATERMARK, Mark
 from firesteel.runtime.valve import WatermarkValve
 
-from .support import At, Probe, collect, environment, punctuated
+from .support import At, LiveSource, Punctuated, SteppedClock, environment, feed, note, notes, punctuated
 
 T01: list[tuple[int, Mark, list[Mark]]] = [
     (0, 10, []),
@@ -123,20 +124,67 @@ def test_the_output_never_goes_back_and_never_passes_an_active_channel_that_has_
         assert valve.is_idle == all(idle.values())
 
 
-def test_a_job_with_two_channels_takes_the_lower_watermark() -> None:
-    env = environment(1)
-    low = env.from_collection([At(3, "b", 3)]).assign_timestamps_and_watermarks(punctuated())
-    high = env.from_collection([At(10, "a", 10)]).assign_timestamps_and_watermarks(punctuated())
+class Watermarks(ProcessFunction):
+    """The watermark that each record finds."""
 
-    class Keep(CoMapFunction):
-        def map1(self, value: Any) -> Any:
-            return value
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> None:
+        note("watermarks", ctx.timer_service().current_watermark())
 
-        def map2(self, value: Any) -> Any:
-            return value
 
-    # Each input sees the other only through the watermark: a third, later record of both shows it.
-    low2 = low.union(env.from_collection([]))
-    merged = high.connect(low2).map(Keep()).process(Probe())
-    watermarks = [w for _, _, w in collect(merged)]
-    assert all(w <= 3 for w in watermarks)
+def test_the_table_of_t01_through_a_job_with_two_channels() -> None:
+    """The last row but one of the table is the channel's first record after its idleness: it is active
+    from then on. A record of channel 0 with an old watermark shows what the operator's watermark is."""
+
+    class Idling(Punctuated):
+        def on_event(self, event: At, event_timestamp: int, output: WatermarkOutput) -> None:
+            if event.value == "idle":
+                output.mark_idle()
+            elif event.value == "active":
+                output.mark_active()
+            super().on_event(event, event_timestamp, output)
+
+    clock = SteppedClock()
+    env = environment(2, clock=clock)
+    stream = env.from_source(LiveSource("t01", splits=2), punctuated(Idling), "two channels")
+    stream.rebalance().process(Watermarks()).set_parallelism(1)
+    client = env.execute_async()
+    seen = []
+    for channel, mark, _ in T01:
+        record = At(0, mark) if isinstance(mark, str) else At(0, None, mark)
+        feed("t01", (record, 0), split=channel)
+        clock.tick()
+        feed("t01", (At(0, "look"), 0), split=0)
+        clock.tick()
+        seen.append(notes["watermarks"][-1])
+    lowest = -(2**63)
+    assert seen == [lowest, 5, 10, 10, 10, 12, 12, 13]
+    client.cancel().result()
+
+
+class Side(CoProcessFunction):
+    def process_element1(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+        yield "one", ctx.timer_service().current_watermark()
+
+    def process_element2(self, value: Any, ctx: CoProcessFunction.Context) -> Any:
+        yield "two", ctx.timer_service().current_watermark()
+
+
+def test_the_watermark_of_two_inputs_is_the_lower_one() -> None:
+    """T16: A at W10, B at W3: the operator is at W3."""
+    clock = SteppedClock()
+    env = environment(1, clock=clock)
+    a = env.from_source(LiveSource("a"), punctuated(), "a")
+    b = env.from_source(LiveSource("b"), punctuated(), "b")
+    a.connect(b).process(Side()).map(lambda v: note("seen", v))
+    client = env.execute_async()
+    feed("a", (At(0, None, 10), 0))
+    clock.tick()
+    feed("b", (At(0, None, 3), 0))
+    clock.tick()
+    feed("a", (At(0), 0))
+    clock.tick()
+    feed("b", (At(0, None, 20), 0), (At(0), 0))
+    clock.tick()
+    lowest = -(2**63)
+    assert notes["seen"] == [("one", lowest), ("two", lowest), ("one", 3), ("two", 3), ("two", 10)]
+    client.cancel().result()

@@ -47,7 +47,17 @@ def test_scans_of_prefixes_and_groups(
     first, last = sorted((one, other))
     found = [key for keys, _ in run.scan_groups(first, last) for key in keys]
     assert found == sorted(key for key in entries if first <= group_of(key) <= last)
-    assert run.count_groups(first, last) >= len(found)
+    assert 0 <= run.count_groups(first, last) <= len(entries) + 1e-6
+
+
+def test_entries_of_a_range_of_groups_are_estimated_well() -> None:
+    run, _ = make({group.to_bytes(2, "big") + b"%04d" % n: b"" for group in range(64) for n in range(100)})
+    assert run.count_groups(0, 63) == 6_400
+    for first in range(0, 60, 7):
+        for last in range(first, 64, 5):
+            assert abs(run.count_groups(first, last) - 100 * (last - first + 1)) <= 128
+    small, _ = make({group.to_bytes(2, "big") + b"key": b"" for group in range(100)})
+    assert small.count_groups(10, 19) == pytest.approx(10)
 
 
 def test_the_same_entries_have_the_same_digest() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import runpy
+import signal
 import sys
 from pathlib import Path
 
@@ -51,6 +52,7 @@ def run(
         _become_pyflink()
     from firesteel.cli._progress import progress_line
 
+    signal.signal(signal.SIGTERM, _interrupt)  # as Ctrl-C: the job is cancelled, no worker is left behind
     try:
         with progress_line(enabled=not quiet):
             _run_script(script, args)
@@ -131,6 +133,10 @@ def _run_script(script: str, args: tuple[str, ...]) -> None:
     sys.argv = [script, *args]
     sys.path.insert(0, str(Path(path).parent))
     runpy.run_path(path, run_name="__main__")
+
+
+def _interrupt(signum: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _failure(error: JobExecutionError) -> click.ClickException:

@@ -7,11 +7,12 @@ committable depends on the records alone. It stays until the job removes its dir
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from firesteel.connectors._storage import join, resolve
+from firesteel.connectors._storage import Storage, join, resolve
 from firesteel.connectors.base import Committable, WriterContext
 
 INLINE_BYTES: Final = 64 << 10
@@ -44,6 +45,19 @@ def stage(data: bytes, context: WriterContext) -> Staged:
     if storage.info(path) is None:
         storage.write(path, data)
     return Staged(digest, None, path)
+
+
+def settle(storage: Storage, path: str, context: WriterContext, number: int, suffix: str) -> str:
+    """Give a finished file the name that its content, its epoch and its subtask give it, where the file
+    system can rename; returns the name."""
+    name = path.rpartition("/")[2]
+    if not storage.is_local:
+        return name
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
+    settled = f"{context.epoch}-{context.subtask_index}-{number}-{digest}{suffix}"
+    os.replace(path, path[: -len(name)] + ("." if name.startswith(".") else "") + settled)
+    return settled
 
 
 class Seen:

@@ -140,13 +140,16 @@ class Source(ABC):
 @dataclass(frozen=True, slots=True)
 class WriterContext:
     """``epoch_dir`` is a directory reachable from driver and workers for what is staged by this job.
-    ``attempt_token`` differs for every task attempt: names of files that an attempt writes must contain it
-    (or a hash of their content), so that two attempts at once never touch the same file."""
+    ``attempt_token`` differs for every task attempt: files that an attempt is writing have it in their names,
+    so that two attempts at once never touch the same file. Committables should not contain it: they pass
+    through Spark's shuffle, whose bytes must depend on the input alone, so name what is finished by its epoch
+    and the hash of its content (see ``firesteel.connectors._staging``)."""
 
     subtask_index: int
     parallelism: int
     attempt_token: str
     epoch_dir: str
+    epoch: int = 0
 
 
 class SinkWriter(ABC):

@@ -20,6 +20,7 @@ from firesteel.connectors._rolling import (
     RollingPolicy,
     check_bucket,
 )
+from firesteel.connectors._staging import settle
 from firesteel.connectors._storage import join, resolve
 from firesteel.connectors.base import Sink, SinkCommitter, SinkWriter, WriterContext
 from firesteel.formats._encoders import batch_encoder
@@ -118,6 +119,7 @@ class _FileWriter(SinkWriter):
 
     def __init__(self, sink: RowFileSink, staging: str, context: WriterContext) -> None:
         self._staging = staging
+        self._context = context
         self._name = f"{context.attempt_token.replace('/', '_')}-{uuid.uuid4().hex[:12]}"
         self._chunks: dict[str | None, _ChunkFile] = {}
         self._new_chunk = _chunk_maker(sink)
@@ -151,7 +153,10 @@ class _FileWriter(SinkWriter):
         return chunk
 
     def prepare_commit(self) -> list[Any]:
-        infos = [ChunkInfo(bucket, chunk.name, chunk.close()) for bucket, chunk in self._chunks.items()]
+        infos = []
+        for number, (bucket, chunk) in enumerate(self._chunks.items()):
+            length = chunk.close()
+            infos.append(ChunkInfo(bucket, chunk.settle(self._context, number), length))
         self._chunks = {}
         return [FileChunks(self._staging, tuple(infos))]
 
@@ -183,6 +188,10 @@ class _ChunkFile:
         length = stream.tell()
         stream.close()
         return length
+
+    def settle(self, context: WriterContext, number: int) -> str:
+        """The name of the finished file: of its content, so that it is the same for all attempts."""
+        return settle(self._storage, self._path, context, number, ".chunk")
 
     def abort(self) -> None:
         if self._stream is not None:

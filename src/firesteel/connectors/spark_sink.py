@@ -14,6 +14,7 @@ from firesteel.common._types_to_arrow import to_arrow_schema
 from firesteel.common.errors import FiresteelError, ProgramError, TypeMismatchError
 from firesteel.common.typeinfo import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation
 from firesteel.connectors._arrow_values import to_arrow_converter
+from firesteel.connectors._staging import settle
 from firesteel.connectors._storage import join, resolve
 from firesteel.connectors.base import (
     Committable,
@@ -72,7 +73,7 @@ class _ParquetWriter(SinkWriter):
     def __init__(self, sink: ParquetStagingSink, context: WriterContext) -> None:
         name = f"{context.attempt_token.replace('/', '_')}-{uuid.uuid4().hex[:12]}.parquet"
         self._storage, base = resolve(sink.directory)
-        self._name = name
+        self._context = context
         self._path = join(base, f".{name}")
         type_info = sink.type_info
         while isinstance(type_info, ExternalTypeInfo):
@@ -120,7 +121,8 @@ class _ParquetWriter(SinkWriter):
         if self._writer is None:
             return []
         self._close()
-        return [self._name]
+        name = settle(self._storage, self._path, self._context, 0, ".parquet")
+        return [name.removeprefix(".")]
 
     def _close(self) -> None:
         if self._writer is not None and self._stream is not None:

@@ -85,7 +85,7 @@ class SourceTransformation(Transformation):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class OneInputTransformation(Transformation):
-    input: Transformation
+    input: Transformation = field(repr=False)
     operator: OperatorSpec
     key_selector: Callable[[Any], Any] | None = None  # set: the operator has keyed state
     key_type: TypeInformation | None = None
@@ -97,8 +97,8 @@ class OneInputTransformation(Transformation):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class TwoInputTransformation(Transformation):
-    input1: Transformation
-    input2: Transformation
+    input1: Transformation = field(repr=False)
+    input2: Transformation = field(repr=False)
     operator: OperatorSpec
     key_selector1: Callable[[Any], Any] | None = None
     key_selector2: Callable[[Any], Any] | None = None
@@ -111,7 +111,7 @@ class TwoInputTransformation(Transformation):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class SinkTransformation(Transformation):
-    input: Transformation
+    input: Transformation = field(repr=False)
     sink: Sink
 
     @property
@@ -121,7 +121,7 @@ class SinkTransformation(Transformation):
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class PartitionTransformation(Transformation):  # virtual
-    input: Transformation
+    input: Transformation = field(repr=False)
     partitioning: Partitioning
 
     @property
@@ -131,7 +131,7 @@ class PartitionTransformation(Transformation):  # virtual
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class UnionTransformation(Transformation):  # virtual
-    union_of: tuple[Transformation, ...]
+    union_of: tuple[Transformation, ...] = field(repr=False)
 
     @property
     def inputs(self) -> tuple[Transformation, ...]:
@@ -140,7 +140,7 @@ class UnionTransformation(Transformation):  # virtual
 
 @dataclass(eq=False, slots=True, kw_only=True)
 class SideOutputTransformation(Transformation):  # virtual
-    input: Transformation
+    input: Transformation = field(repr=False)
     tag: OutputTag
 
     @property

@@ -22,7 +22,13 @@ from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.connectors.collect import CollectSink
 from firesteel.datastream._checks import check_picklable
-from firesteel.datastream._transformations import SinkTransformation, Transformation
+from firesteel.datastream._transformations import (
+    PartitionTransformation,
+    SideOutputTransformation,
+    SinkTransformation,
+    Transformation,
+    UnionTransformation,
+)
 from firesteel.graph import create_job_graph, execution_plan_json, generate, plan_levels
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
@@ -97,6 +103,7 @@ class Executor:
         results = _Results()
         collecting = sink.sink
         assert isinstance(collecting, CollectSink)
+        sink.parallelism = _collect_parallelism(sink.input, env.get_parallelism())
         collecting.attach(results.put)
 
         def end() -> None:
@@ -278,6 +285,15 @@ def graph_config(env: Any, job_name: str | None) -> GraphConfig:
         job_name=job_name,
         buffer_timeout_ms=env.get_buffer_timeout(),
     )
+
+
+def _collect_parallelism(stream: Transformation, default: int) -> int:
+    """Each subtask's records are collected in its order: no exchange before the sink mixes them."""
+    while isinstance(stream, SideOutputTransformation):
+        stream = stream.input
+    if isinstance(stream, (PartitionTransformation, UnionTransformation)):
+        return 1
+    return stream.parallelism or default
 
 
 def _is_bounded(graph: JobGraph) -> bool:

@@ -247,7 +247,7 @@ class JobMaster:
                 answers = self._engine.run(levels, widths)
                 errors = [a for a in answers if isinstance(a, UserError)]
                 if errors:
-                    raise user_failure(errors[0], self.job_id)
+                    raise user_failure(errors[0], self.job_id, self._uid_of(errors[0].uid))
                 acks = [a for a in answers if isinstance(a, Ack)]
                 self._check_complete(acks)
                 return acks, attempt
@@ -258,6 +258,11 @@ class JobMaster:
                     raise
                 log.warning("epoch failed and is run again job=%s epoch=%d: %s", self.job_id, self._epoch, e)
         raise AssertionError("unreachable")
+
+    def _uid_of(self, operator_id: str) -> str | None:
+        """The uid that the program gave the operator, else its id."""
+        operators = (o for v in self.graph.vertices for o in v.operators if o.operator_id == operator_id)
+        return next((o.node.uid for o in operators if o.node.uid), operator_id or None)
 
     def _check_complete(self, acks: list[Ack]) -> None:
         """Every subtask has answered exactly once: an epoch with less must never count (I2)."""
@@ -289,10 +294,9 @@ class JobMaster:
                     Committable(ack.subtask, self._epoch, payload) for payload in payloads
                 )
             self._merge(ack)
-        for uid, payloads in committables.items():
-            committer = self._sinks[uid]
-            if committer is not None:
-                committer.commit(payloads, now)
+        for uid, committer in self._sinks.items():
+            if committer is not None:  # also without committables: files are rolled by age
+                committer.commit(committables.get(uid, []), now)
 
     def _merge(self, ack: Ack) -> None:
         for name, part in ack.accumulators.items():
@@ -351,7 +355,7 @@ class JobMaster:
                 log.exception("closing failed job=%s", self.job_id)
 
 
-def user_failure(error: UserError, job_id: JobID) -> JobExecutionError:
+def user_failure(error: UserError, job_id: JobID, uid: str | None) -> JobExecutionError:
     """The error of the job, with the user's own exception as its cause."""
     cause: BaseException | None = None
     if error.error is not None:
@@ -366,7 +370,7 @@ def user_failure(error: UserError, job_id: JobID) -> JobExecutionError:
         f"Job {job_id} failed: {error.summary}",
         job_id=str(job_id),
         operator=error.operator,
-        uid=error.uid or None,
+        uid=uid,
         subtask=error.subtask,
         detail=error.traceback,
     )

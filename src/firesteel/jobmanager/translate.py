@@ -31,15 +31,16 @@ def _vertex(vertex: JobVertex, graph: JobGraph, plan: LevelPlan) -> VertexProgra
 
 def _operator(chained: ChainedOperator) -> OperatorProgram:
     node, link = chained.node, chained.input
+    what = node.operator
     return OperatorProgram(
         uid=chained.operator_id,
         name=node.name,
-        spec=node.operator,
+        spec=what.create_reader() if isinstance(what, Source) else what,  # not the source: it may hold all records
         inputs=() if link is None else ((link.source_operator, link.tag),),
         key_type=node.key_type,
         keyed=node.keyed,
         output_type=node.output_type,
-        watermark_strategy=node.watermark_strategy if isinstance(node.operator, Source) else None,
+        watermark_strategy=node.watermark_strategy if isinstance(what, Source) else None,
         max_parallelism=node.max_parallelism,
     )
 

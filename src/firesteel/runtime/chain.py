@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from firesteel.common.accumulators import take
-from firesteel.connectors.base import Sink, Source
+from firesteel.connectors.base import Sink, SourceReader
 from firesteel.datastream import _operators as specs
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.datastream.output_tag import OutputTag
@@ -57,7 +57,7 @@ _OPERATORS: dict[type, Callable[[OperatorProgram, Any], Any]] = {
 
 def build_operator(program: OperatorProgram) -> BaseOperator:
     spec = program.spec
-    if isinstance(spec, Source):
+    if isinstance(spec, SourceReader):
         return SourceOperator(program, spec)
     if isinstance(spec, Sink):
         return SinkOperator(program, spec)
@@ -174,6 +174,9 @@ class Chain:
             sorter.reset()
         for i, gate in enumerate(self._heads):
             gate.restore(carry.get(("gate", i)))
+
+    def on_processing_time(self) -> None:
+        """Fire what is due; when all chains of the task have begun, for it may go to any of them."""
         for operator in self.operators.values():
             operator.on_processing_time()
 

@@ -66,7 +66,7 @@ class KeySorter:
     def _spill(self) -> None:
         run = tempfile.TemporaryFile(prefix="firesteel-sort-")  # noqa: SIM115  closed in _replay
         for group in self._sorted_groups():
-            body = dumps(group, group[3][0][2])
+            body = dumps(group)
             run.write(len(body).to_bytes(8, "big"))
             run.write(body)
         run.seek(0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors.base import ReadRange, Sink, Source
+from firesteel.connectors.base import ReadRange, Sink, SourceReader
 from firesteel.datastream._operators import OperatorSpec
 from firesteel.datastream._transformations import Partitioning
 from firesteel.datastream.output_tag import OutputTag
@@ -24,7 +24,7 @@ class OperatorProgram:
 
     uid: str
     name: str
-    spec: OperatorSpec | Source | Sink
+    spec: OperatorSpec | SourceReader | Sink
     inputs: tuple[tuple[str, OutputTag | None], ...] = ()
     key_type: TypeInformation | None = None
     keyed: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.operators.base import UserCodeError
@@ -27,6 +28,9 @@ def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]
             vertex = chain.vertex.name
             key = (chain.vertex.id, subtask)
             chain.begin(descriptor.subtasks[key], descriptor.epoch, descriptor.now_ms, outbox.append)
+        for chain in chains:
+            vertex = chain.vertex.name
+            chain.on_processing_time()
         yield from _drain(outbox)
         for chain in chains:
             vertex = chain.vertex.name
@@ -86,14 +90,40 @@ class UserCodeErrorAt(UserCodeError):
 def _error_row(error: UserCodeError, subtask: int) -> WireRow:
     cause = error.__cause__ or error
     text = "".join(traceback.format_exception(type(cause), cause, cause.__traceback__))
-    try:
-        pickled: bytes | None = pickle.dumps(cause, 5)
-        pickle.loads(pickled)  # some exceptions pickle and cannot be read again
-    except Exception:
-        pickled = None
+    pickled = _pickled(cause)
     summary = traceback.format_exception_only(type(cause), cause)[-1].strip()
     body = UserError(error.operator, error.uid, subtask, pickled, summary, text)
     return WireRow(subtask, -1, 0, RowKind.ERROR, pickle.dumps(body, 5))
+
+
+def _pickled(error: BaseException) -> bytes | None:
+    """The exception itself where it can be had back, for many can be pickled and not be read again: their
+    class wants other arguments than ``args``."""
+    for form in (error, _Parts(error)):
+        try:
+            data = pickle.dumps(form, 5)
+            pickle.loads(data)
+        except Exception:
+            continue
+        return data
+    return None
+
+
+class _Parts:
+    """Pickles as an exception that is made again without its ``__init__``."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _made_again, (type(self._error), self._error.args, self._error.__dict__)
+
+
+def _made_again(cls: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
+    error = cls.__new__(cls, *args)
+    error.args = args
+    error.__dict__.update(attributes)
+    return error
 
 
 def close_quietly(chain: Chain) -> None:

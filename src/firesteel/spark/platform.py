@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import threading
 from typing import Any
@@ -32,6 +33,7 @@ class SparkPlatform:
             if self._session is None:
                 conf = {k: v for k, v in configuration.to_dict().items() if k.startswith("spark.")}
                 self._session = create_session(conf.pop("spark.master", None), "firesteel", conf)
+                atexit.register(self._session.stop)  # so that no worker outlives the program
             return self._session
 
     @property

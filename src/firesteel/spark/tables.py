@@ -24,7 +24,8 @@ def stage_table(frame: DataFrame, root: str) -> SparkTableSource:
         )
     directory = f"{root}/from-spark-{uuid4().hex}"
     frame.write.parquet(directory)
-    return SparkTableSource((directory,))
+    zone = frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
+    return SparkTableSource((directory,), zone)
 
 
 def staging_sink(transformation: Transformation, directory: str) -> SinkTransformation:

@@ -1,6 +1,7 @@
 """Compaction: deltas are folded into segments, a bounded piece of key groups in each epoch.
 
-Levelled, as in LSM trees: the deltas go into level 1 in *sweeps* over all key groups; a level that has
+Levelled, as in LSM trees: the deltas go into level 1 (all at once into a larger level after a burst) in
+*sweeps* over all key groups; a level that has
 outgrown its size gives key groups to the next one, which may be ``LEVEL_RATIO`` times as large. So an entry
 is rewritten O(log(state)) times, and no epoch pays for more than its budget.
 """
@@ -37,6 +38,7 @@ class Compactor:
 
     :param prefix: directory of the files it writes.
     :param budget: about how many entries a piece may read.
+    :param level_entries: size of level 1.
     :param expired: tells of a key and a value whether its time to live is over; None: no state has one.
     """
 
@@ -45,6 +47,7 @@ class Compactor:
     prefix: str
     key_groups: range
     budget: int
+    level_entries: int
     expired: Expired | None = None
 
     def step(self) -> Compaction | None:
@@ -66,18 +69,33 @@ class Compactor:
     def _sweep(self, line: StateLine) -> CompactionPiece:
         deltas = [d.run for d in line.deltas[line.folded :] if d.run is not None]
         first = line.sweep_group if line.sweep_group >= 0 else self.key_groups.start
-        sources = [ref for ref in line.segments if ref.level == 1] + deltas
-        last = self._last_within(sources, first, self.key_groups.stop - 1, self._piece_size(line, 1))
+        target = self._target(line, deltas, first)
+        sources = [ref for ref in line.segments if ref.level <= target] + deltas
+        last = self._last_within(sources, first, self.key_groups.stop - 1, self._piece_size(line, target))
         end = last >= self.key_groups.stop - 1
         if end:
             last = OPERATOR_GROUP
-        run = self._merge(line, sources, 1, first, last)
-        return CompactionPiece(0, 1, first, last, run, end)
+        run = self._merge(line, sources, target, first, last)
+        return CompactionPiece(0, target, first, last, run, end)
+
+    def _target(self, line: StateLine, deltas: list[RunRef], first: int) -> int:
+        """The level that the deltas fit into, with all that lies above it: 1, but after a burst a lower one.
+        Only the groups that the sweep has not done yet are looked at."""
+        end = self.key_groups.stop - 1
+        size = 2 * self.level_entries * (end - first + 1) / len(self.key_groups)
+        held = self._count(deltas, first, end)
+        level = 1
+        while True:
+            held += self._count([ref for ref in line.segments if ref.level == level], first, end)
+            if held <= size:
+                return level
+            size *= LEVEL_RATIO
+            level += 1
 
     # ---- a level into the next one
 
     def _push(self, line: StateLine, sweep: CompactionPiece | None) -> CompactionPiece | None:
-        size = max(4 * self.budget, 1)
+        size = self.level_entries
         level = 1
         top = max((ref.level for ref in line.segments), default=0)
         while level <= top:
@@ -92,7 +110,7 @@ class Compactor:
         self, line: StateLine, refs: list[RunRef], level: int, sweep: CompactionPiece | None
     ) -> CompactionPiece | None:
         end = self.key_groups.stop - 1
-        if level == 1 and sweep is not None:  # one piece must not read what the other replaces
+        if sweep is not None and level <= sweep.target:  # one piece must not read what the other replaces
             low, high = sweep.first_group, sweep.last_group
             refs = [ref for ref in refs if ref.last_group < low or ref.first_group > high]
         refs = [ref for ref in refs if ref.first_group <= end]
@@ -125,8 +143,8 @@ class Compactor:
                 high = middle - 1
         return low
 
-    def _count(self, refs: list[RunRef], first: int, last: int) -> int:
-        total = 0
+    def _count(self, refs: list[RunRef], first: int, last: int) -> float:
+        total = 0.0
         for ref in refs:
             low, high = max(first, ref.first_group), min(last, ref.last_group)
             if low <= high:

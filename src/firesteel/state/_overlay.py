@@ -1,7 +1,7 @@
 """Reads through the runs of a line: for what the cache does not know.
 
-Layers from new to old: the deltas (in one dictionary while they are few, else one run after the other), then
-the segments of the key's group. With a local store, that store stands in for the deltas.
+Layers from new to old: the newest deltas in one dictionary, older ones as runs while they are not folded,
+then the segments of the key's group. With a local store, that store stands in for all deltas.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ class Overlay:
         self._runs: dict[tuple[str, int], Run] = {}
         self._by_group: dict[int, list[Run]] = {}
         self._recent: dict[bytes, bytes] | None = None
-        self._recent_at: str | None = None
+        self._recent_at: str | None = None  # the dictionary holds the deltas after _recent_from up to here
+        self._recent_from = ""
         self._recent_sorted: list[bytes] = []
         self._layers_ready = False
 
@@ -73,19 +74,28 @@ class Overlay:
             if self._store_ready:
                 self._recent = self._recent_at = None
                 return
-        if sum(d.run.entries for d in line.deltas[line.folded :] if d.run is not None) > RECENT_ENTRIES:
-            self._recent = self._recent_at = None
-            return
         start = line.position(self._recent_at) if self._recent_at is not None else None
         recent = self._recent
         if start is None or recent is None or len(recent) > 2 * RECENT_ENTRIES:
-            start, recent = line.folded, {}
+            start, recent = self._recent_start(line), {}
+            self._recent_from = line.deltas[start - 1].manifest_id if start else line.base_id
         for delta in line.deltas[start:]:
             for keys, values in self._delta_slices(delta):
                 recent.update(zip(keys, values, strict=True))
         self._recent = recent
         self._recent_at = line.manifest_id
         self._recent_sorted = []
+
+    def _recent_start(self, line: StateLine) -> int:
+        """The first of the newest deltas that have few entries together."""
+        start, entries = len(line.deltas), 0
+        while start > line.folded:
+            run = line.deltas[start - 1].run
+            entries += run.entries if run is not None else 0
+            if entries > RECENT_ENTRIES:
+                break
+            start -= 1
+        return start
 
     def _delta_slices(self, delta: DeltaRef) -> Iterator[tuple[list[bytes], list[bytes]]]:
         return self.slices(delta.run) if delta.run is not None else iter(())
@@ -99,9 +109,10 @@ class Overlay:
         layers = self._by_group.get(group)
         if layers is None:
             line = self._line
-            above: Iterator[RunRef] = iter(())
-            if self._recent is None and not self._store_ready:
-                above = (d.run for d in reversed(line.deltas[line.folded :]) if d.run is not None)
+            stop = 0  # older than what the dictionary or the store holds
+            if self._recent is not None:
+                stop = line.position(self._recent_from) or 0
+            above = (d.run for d in reversed(line.deltas[line.folded : stop]) if d.run is not None)
             refs = chain(above, reversed(line.segments))
             layers = [self.run(ref) for ref in refs if ref.first_group <= group <= ref.last_group]
             self._by_group[group] = layers

@@ -62,7 +62,8 @@ class ValueColumn(Column, ValueState[Any]):
         if not self._core.complete:
             self._cache[key] = TOMBSTONE
             self._dirty[key] = None
-        elif self._cache.pop(key, None) is not None:
+        elif key in self._cache:
+            del self._cache[key]
             self._dirty[key] = None
 
     def _decode(self, cached: bytes) -> Any:

@@ -42,7 +42,9 @@ __all__ = ["NO_KEY", "OperatorState", "StateLimits", "SubtaskState", "TimerQueue
 
 _GROUP_KEYS_PER_CACHE: Final = 2
 #: A missed key costs about as much as loading so many entries of a whole state.
-_MISS_SHARE: Final = 32
+_MISS_SHARE: Final = 100
+#: In about so many epochs a backlog of deltas is folded.
+_BACKLOG_EPOCHS: Final = 48
 _CATALOG_PREFIX: Final = OPERATOR_GROUP.to_bytes(2, "big") + b"\0C"
 
 
@@ -132,13 +134,13 @@ class SubtaskState:
         if self._open:
             return None  # the last epoch was left in the middle
         pending = self._pending
-        if pending is None:
-            return line.position(self._at)
+        if pending is None or not pending.digest:
+            return line.position(self._at)  # nothing was changed, whatever became of that epoch
         base = line.position(pending.base)
         if base is None or base == len(line.deltas):
             return None
         run = line.deltas[base].run
-        return base + 1 if (run.digest if run is not None else "") == pending.digest else None
+        return base + 1 if run is not None and run.digest == pending.digest else None
 
     def _too_far(self, line: StateLine, position: int) -> bool:
         """Whether patching costs more than it saves, as in a process that has next to nothing."""
@@ -163,12 +165,21 @@ class SubtaskState:
             has_timers = any(stored.kind == TimerQueue.kind for stored in self._catalog.values())
             for group in self.key_groups if has_timers else ():
                 self._load_entries(core.overlay.scan(group.to_bytes(2, "big") + b"\0"))
-            fits = line.entries <= 0.75 * self.limits.cache_entries
+            fits = self._may_fit(line)
             core.overlay.use_store = not fits
             core.miss_limit = max(1000, line.entries // _MISS_SHARE) if fits else sys.maxsize
         for name, stored in self._catalog.items():
             if name in self._columns:
                 self._check(self._columns[name], stored)
+
+    def _may_fit(self, line: StateLine) -> bool:
+        """Whether the whole state may fit into the cache: keys that are in several runs are counted once."""
+        limit = self.limits.cache_entries
+        levels: dict[int, int] = {}
+        for ref in line.segments:
+            levels[ref.level] = levels.get(ref.level, 0) + ref.entries
+        deltas = (d.run.entries for d in line.deltas[line.folded :] if d.run is not None)
+        return max((*levels.values(), *deltas), default=0) <= 0.75 * limit and line.entries <= 4 * limit
 
     def _load_entries(self, entries: dict[bytes, bytes]) -> None:
         self._load(entries, entries.values())
@@ -278,9 +289,18 @@ class SubtaskState:
         return EpochDelta(digest, None, run, len(order), None, first, last)
 
     def _compactor(self, changed: int) -> Compactor:
-        budget = max(self.limits.compaction_entries, 2 * changed)
         overlay = self._core.overlay
-        return Compactor(overlay, self._files, self._prefix, self.key_groups, budget, self._expired())
+        backlog = overlay.line.unfolded_entries // _BACKLOG_EPOCHS  # after a burst, such as a first load
+        budget = max(self.limits.compaction_entries, 2 * changed, backlog)
+        return Compactor(
+            overlay,
+            self._files,
+            self._prefix,
+            self.key_groups,
+            budget,
+            level_entries=4 * self.limits.compaction_entries,
+            expired=self._expired(),
+        )
 
     def _expired(self) -> Expired | None:
         now_ms = self._core.now_ms

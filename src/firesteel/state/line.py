@@ -103,6 +103,10 @@ class StateLine(msgspec.Struct, frozen=True, array_like=True):
         """All runs, oldest first."""
         return self.segments + tuple(d.run for d in self.deltas if d.run is not None)
 
+    @property
+    def unfolded_entries(self) -> int:
+        return sum(d.run.entries for d in self.deltas[self.folded :] if d.run is not None)
+
     def position(self, manifest_id: str) -> int | None:
         """How many of ``deltas`` are part of a state at ``manifest_id``; None when it is not on the line."""
         if manifest_id == self.base_id:
@@ -117,7 +121,7 @@ EMPTY: Final = StateLine()
 
 
 class CompactionPiece(msgspec.Struct, frozen=True, array_like=True):
-    """Everything of the levels ``source`` (0: the deltas) and ``target`` within the key groups is now in
+    """Everything of the levels ``source`` (0: the deltas) to ``target`` within the key groups is now in
     ``run`` (None: nothing was left). ``sweep_end``: the last piece of a sweep over the deltas."""
 
     source: int
@@ -181,7 +185,7 @@ def advance(
 def _compacted(line: StateLine, done: CompactionPiece, previous_id: str, end: int) -> StateLine:
     rest: list[RunRef] = []
     for ref in line.segments:
-        if ref.level in (done.source, done.target) and _overlaps(ref, done.first_group, done.last_group):
+        if done.source <= ref.level <= done.target and _overlaps(ref, done.first_group, done.last_group):
             rest += _outside(ref, done.first_group, done.last_group, end)
         else:
             rest.append(ref)

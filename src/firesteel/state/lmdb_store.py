@@ -74,7 +74,7 @@ class LocalStore:
         try:
             if self._path is None:
                 self._path = self._find(line, slices) or self._make(line, slices)
-            self._txn = _environment(self._path).begin()
+            self._txn = _read(self._path)
         except (lmdb.Error, OSError, MemoryError):
             self._broken = True  # no room, for instance: the process goes on without a store
             return False
@@ -120,7 +120,7 @@ class LocalStore:
         return bool(_write(path, lambda txn: self._apply(txn, line, slices)))
 
     def _meta(self, path: str) -> _Meta | None:
-        with _environment(path).begin() as txn:
+        with _read(path) as txn:
             data = txn.get(_META)
         if data is None:
             return None
@@ -196,6 +196,16 @@ def _environment(path: str) -> Any:
     return found
 
 
+def _read(path: str) -> Any:
+    """A read transaction."""
+    environment = _environment(path)
+    try:
+        return environment.begin()
+    except lmdb.MapResizedError:  # another process has grown it
+        environment.set_mapsize(0)
+        return environment.begin()
+
+
 def _write(path: str, work: Callable[[Any], Any]) -> Any:
     """Run ``work`` in a write transaction, again whenever the map turns out too small."""
     environment = _environment(path)
@@ -205,7 +215,7 @@ def _write(path: str, work: Callable[[Any], Any]) -> Any:
                 return work(txn)
         except lmdb.MapFullError:
             environment.set_mapsize(environment.info()["map_size"] * 2)
-        except lmdb.MapResizedError:  # another process has grown it
+        except lmdb.MapResizedError:
             environment.set_mapsize(0)
 
 

@@ -250,13 +250,24 @@ class Run:
         """The slices of the key groups ``first``..``last``, both included."""
         return self.slices(group_bytes(first), prefix_end(group_bytes(last)))
 
-    def count_groups(self, first: int, last: int) -> int:
-        """About how many entries the key groups ``first``..``last`` have: whole blocks are counted."""
+    def count_groups(self, first: int, last: int) -> float:
+        """About how many entries the key groups ``first``..``last`` have: of the blocks at the ends a share
+        is counted, as if their entries were spread evenly over their groups."""
         firsts = self._open()
-        low = max(0, bisect_right(firsts, group_bytes(first)) - 1)
+        low = max(0, bisect_left(firsts, group_bytes(first)) - 1)
         stop = prefix_end(group_bytes(last))
         high = len(firsts) if stop is None else bisect_left(firsts, stop)
-        return sum(self._counts[low:high])
+        if high - low <= 2:
+            return sum(self._share(number, first, last) for number in range(low, high))
+        inner = sum(self._counts[low + 1 : high - 1])
+        return inner + self._share(low, first, last) + self._share(high - 1, first, last)
+
+    def _share(self, number: int, first: int, last: int) -> float:
+        firsts = self._open()
+        low = group_of(firsts[number])
+        high = group_of(firsts[number + 1] if number + 1 < len(firsts) else self._last)
+        common = min(high, last) - max(low, first) + 1
+        return self._counts[number] * common / (high - low + 1) if common > 0 else 0.0
 
     def verify(self) -> None:
         """Read every block. Raises StateCorruptionError at the first that is damaged."""

@@ -137,8 +137,22 @@ class Outputs:
             output.collector.mark(mark)
 
     def flush(self) -> None:
+        if self.side:
+            self._separate()
         for output in self.all:
             output.flush()
+
+    def _separate(self) -> None:
+        """An object that went to several outputs becomes one object for each of them (S-GRAPH-14)."""
+        sides = [output.collector for output in self.all[1:] if output.collector.values]
+        if not sides:
+            return
+        seen = set(map(id, self.main.collector.values))
+        for collector in sides:
+            values = collector.values
+            if not seen.isdisjoint(map(id, values)):
+                collector.values = _isolated(Batch(values)).values
+            seen.update(map(id, values))
 
     def collect_side(self, tag: OutputTag, value: Any, timestamp: int) -> None:
         output = self.side.get(tag.tag_id)

@@ -92,6 +92,8 @@ class KeyedOperator(FunctionOperator):
             self.outputs.flush()
 
     def _fire_processing_time(self) -> None:
+        if self.context.batch_mode:
+            return  # at the end of the key, after those of event time: end_key
         timers = self.state.processing_timers
         due = timers.next_ms()
         if due is not None and due <= self.context.now_ms:
@@ -128,8 +130,10 @@ class KeyedOperator(FunctionOperator):
         """BATCH mode: the input of the current key has ended. Its timers fire, event time first (T13)."""
         key, raw_key = self.state.key, self.state.raw_key
         self.watermark = MAX_WATERMARK
-        self._fire(self.state.event_timers, MAX_WATERMARK, TimeDomain.EVENT_TIME)
-        self._fire(self.state.processing_timers, MAX_WATERMARK, TimeDomain.PROCESSING_TIME)
+        event, processing = self.state.event_timers, self.state.processing_timers
+        while event.next_ms() is not None or processing.next_ms() is not None:  # each may set the other
+            self._fire(event, MAX_WATERMARK, TimeDomain.EVENT_TIME)
+            self._fire(processing, MAX_WATERMARK, TimeDomain.PROCESSING_TIME)
         self.state.key, self.state.raw_key = key, raw_key
         self.watermark = MIN_WATERMARK
 

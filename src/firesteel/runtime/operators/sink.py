@@ -41,7 +41,7 @@ class SinkOperator(BaseOperator):
     def _open_writer(self) -> SinkWriter:
         c = self.context
         return self._sink.create_writer(
-            WriterContext(c.subtask, c.parallelism, secrets.token_hex(8), f"{c.state_dir}/staged")
+            WriterContext(c.subtask, c.parallelism, secrets.token_hex(8), f"{c.state_dir}/staged", c.epoch)
         )
 
     def end_epoch(self) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from firesteel.connectors.base import Chunk, Source
+from firesteel.connectors.base import Chunk, SourceReader
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.runtime.batch import END, MAX_WATERMARK, Batch, Mark
 from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
@@ -19,9 +19,9 @@ class SourceOperator(BaseOperator):
     """Reads what the epoch's assignment names; one watermark generator for each split, the minimum over
     the splits goes out (Flink: FLIP-27 ``SourceOperator`` with per-split watermarks)."""
 
-    def __init__(self, program: OperatorProgram, source: Source) -> None:
+    def __init__(self, program: OperatorProgram, reader: SourceReader) -> None:
         super().__init__(program)
-        self._source = source
+        self._reader = reader
         self._strategy = program.watermark_strategy
         self._valve = WatermarkValve(())
         self._trackers: dict[str, WatermarkTracker] = {}
@@ -30,7 +30,6 @@ class SourceOperator(BaseOperator):
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        self._reader = self._source.create_reader()
         self._reader.open()
 
     def close(self) -> None:

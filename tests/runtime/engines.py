@@ -1,0 +1,105 @@
+"""In-process engines that do to an epoch what Spark may do to it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from firesteel.common.errors import EngineError
+from firesteel.runtime import worker
+from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.wire import RowKind, WireRow
+from firesteel.testing.local_platform import LocalEngine
+
+Answers = list[Ack | UserError]
+
+
+class TurnsEngine(LocalEngine):
+    """Each epoch runs in the next of ``processes`` worker processes, which all keep what they have."""
+
+    def __init__(self, processes: int, choose: Callable[[int], int] | None = None) -> None:
+        super().__init__()
+        self._worlds: list[tuple[dict[Any, Any], dict[Any, Any]]] = [({}, {}) for _ in range(processes)]
+        self._choose = choose or (lambda task: self.epochs % processes)
+        self._task = 0
+
+    def _run_level(self, descriptor: LevelDescriptor, width: int, rows: list[WireRow]) -> list[WireRow]:
+        programs, levels = self._worlds[self._choose(self._task)]
+        self._task += 1
+        saved = dict(worker._programs), dict(worker._levels)
+        _fill(worker._programs, programs)
+        _fill(worker._levels, levels)
+        try:
+            return super()._run_level(descriptor, width, rows)
+        finally:
+            _fill(programs, worker._programs)
+            _fill(levels, worker._levels)
+            _fill(worker._programs, saved[0])
+            _fill(worker._levels, saved[1])
+
+
+def _fill(target: dict[Any, Any], content: dict[Any, Any]) -> None:
+    content = dict(content)
+    target.clear()
+    target.update(content)
+
+
+class FaultyEngine(LocalEngine):
+    """Runs epochs twice, discards them after they ran, loses processes, and runs tasks in any order."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        super().__init__(seed, lambda: self.chance.random() < 0.3)
+        self.discarded = 0
+        self.doubled = 0
+        self._failed_in_a_row = 0
+
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> Answers:
+        answers = super().run(levels, parallelism)
+        if self.chance.random() < 0.25 and self._failed_in_a_row < 2:
+            self.discarded += 1
+            self._failed_in_a_row += 1
+            raise EngineError("an executor was lost")
+        self._failed_in_a_row = 0
+        if self.chance.random() < 0.25:  # as speculation does: the second answer is the one that counts
+            self.doubled += 1
+            answers = super().run(levels, parallelism)
+        return answers
+
+
+class CapturingEngine(LocalEngine):
+    """Keeps the DATA rows that each epoch sends from level to level."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.captured: list[WireRow] = []
+
+    def _run_level(self, descriptor: LevelDescriptor, width: int, rows: list[WireRow]) -> list[WireRow]:
+        out = super()._run_level(descriptor, width, rows)
+        self.captured += [row for row in out if row.kind == RowKind.DATA]
+        return out
+
+
+class TwinEngine(CapturingEngine):
+    """Runs each epoch in a process that has run all epochs before it, and again in one that has seen
+    nothing; what crossed the exchange must be the same to the byte."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rows = 0
+        self.differences: list[tuple[int, WireRow, WireRow]] = []
+
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> Answers:
+        self.captured = []
+        answers = super().run(levels, parallelism)
+        warm, self.captured = self.captured, []
+        saved = dict(worker._programs), dict(worker._levels)
+        worker.forget_everything()
+        super().run(levels, parallelism)
+        _fill(worker._programs, saved[0])
+        _fill(worker._levels, saved[1])
+        assert len(warm) == len(self.captured)
+        self.rows += len(warm)
+        self.differences += [(self.epochs, a, b) for a, b in zip(warm, self.captured, strict=True) if a != b]
+        return answers

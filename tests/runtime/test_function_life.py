@@ -1,0 +1,240 @@
+"""The life of a user's function object (X6, S-OPS-14), and what is said about its ``self``."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext
+from firesteel.datastream.functions import CheckpointedFunction
+from firesteel.runtime import worker
+from firesteel.testing.local_platform import LocalEngine
+
+from .support import collect, environment, local_platform, note, notes
+
+
+class Life(MapFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.index = runtime_context.get_index_of_this_subtask()
+        note("open", self.index)
+
+    def map(self, value: Any) -> Any:
+        note("map", self.index)
+        return value
+
+    def close(self) -> None:
+        note("close", self.index)
+
+
+def test_fifty_epochs_at_parallelism_two_open_twice_and_close_twice() -> None:
+    """X6."""
+    with local_platform() as platform:
+        env = environment(2, epoch_records=2)
+        out = collect(env.from_collection(range(100)).map(Life()))
+        assert sorted(out) == list(range(100))
+        assert platform.engines[0].epochs >= 50
+        assert sorted(notes["open"]) == [0, 1]
+        assert sorted(notes["close"]) == [0, 1]
+        assert Counter(notes["map"]) == {0: 50, 1: 50}
+
+
+def test_in_fresh_processes_a_subtask_is_opened_once_in_each() -> None:
+    chance = random.Random(5)
+    fresh: list[bool] = []
+
+    def decide() -> bool:
+        fresh.append(chance.random() < 0.2)
+        return fresh[-1]
+
+    with local_platform(lambda: LocalEngine(fresh_process=decide)) as platform:
+        env = environment(1, epoch_records=1)
+        # A chain of its own behind the source: one task for the source's level, and one for this.
+        out = collect(env.from_collection(range(50)).rebalance().map(Life()))
+        assert out == list(range(50))
+        assert len(fresh) == 2 * platform.engines[0].epochs
+        # One in-process "process" hosts both levels: whichever task starts anew takes the other's with it.
+        starts, kept = 0, False
+        for at in range(0, len(fresh), 2):
+            kept = kept and not (fresh[at] or fresh[at + 1])
+            starts += not kept
+            kept = True
+        assert 5 < starts < 50
+        assert len(notes["open"]) == starts
+
+
+def test_two_subtasks_and_two_jobs_never_share_a_function_object() -> None:
+    class Marked(Life):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            assert not hasattr(self, "mine"), "this object was opened before"
+            self.mine = True
+            super().open(runtime_context)
+
+    function = Marked()
+    env = environment(3)
+    for _ in range(2):
+        collect(env.from_sequence(1, 6).map(function))
+    assert sorted(notes["open"]) == [0, 0, 1, 1, 2, 2]
+    assert not hasattr(function, "mine"), "the object of the program stays as it is"
+
+
+def test_the_last_of_a_chain_is_opened_first_and_the_first_is_closed_first() -> None:
+    """As Flink does it: when an operator is open, everything behind it is."""
+
+    class Named(MapFunction):
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        def open(self, runtime_context: RuntimeContext) -> None:
+            note("life", f"open {self.name}")
+
+        def map(self, value: Any) -> Any:
+            return value
+
+        def close(self) -> None:
+            note("life", f"close {self.name}")
+
+    env = environment(1)
+    collect(env.from_collection([1]).map(Named("a")).map(Named("b")).map(Named("c")))
+    assert notes["life"] == ["open c", "open b", "open a", "close a", "close b", "close c"]
+
+
+def test_close_is_called_after_a_failure_too() -> None:
+    class Fails(Life):
+        def map(self, value: Any) -> Any:
+            raise RuntimeError("no")
+
+    env = environment(1)
+    with pytest.raises(Exception, match="no"):
+        collect(env.from_collection([1]).map(Fails()))
+    assert notes["close"] == [0]
+
+
+def test_the_functions_of_a_job_that_has_ended_are_forgotten_with_the_next_job() -> None:
+    env = environment(1)
+    with pytest.raises(Exception, match="boom"):
+        collect(env.from_collection([1]).map(Life()).rebalance().map(lambda v: 1 / 0 if False else boom()))
+    collect(env.from_collection([1]).map(lambda v: v))
+    jobs = {key[0] for key in worker._levels}
+    assert len(jobs) == 1, "of the ended job nothing is kept"
+    assert notes["close"] == [0]
+
+
+def boom() -> None:
+    raise RuntimeError("boom")
+
+
+def test_the_runtime_context_tells_where_the_function_runs() -> None:
+    class Tells(MapFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            c = runtime_context
+            self.facts = (
+                c.get_index_of_this_subtask(),
+                c.get_number_of_parallel_subtasks(),
+                c.get_max_number_of_parallel_subtasks(),
+                c.get_attempt_number(),
+            )
+            self.text = c.get_task_name_with_subtasks()
+
+        def map(self, value: Any) -> Any:
+            return self.facts, self.text
+
+    env = environment(2)
+    out = collect(env.from_collection([1, 2]).map(Tells()).name("telling"))
+    assert sorted(facts for facts, _ in out) == [(0, 2, 128, 0), (1, 2, 128, 0)]
+    assert any("telling" in text and "(2/2)" in text for _, text in out)
+
+
+class Collects(MapFunction):
+    """Keeps what it should not keep."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.seen: list[Any] = []
+        self.limit = 3
+
+    def map(self, value: Any) -> Any:
+        self.seen.append(value)
+        return value
+
+
+def test_a_function_whose_self_changes_is_named_once_with_the_attribute(caplog: pytest.LogCaptureFixture) -> None:
+    env = environment(1, epoch_records=1)
+    with caplog.at_level(logging.WARNING):
+        collect(env.from_collection([1, 2, 3]).map(Collects()).name("collecting"))
+    warnings = [r.getMessage() for r in caplog.records if "collecting" in r.getMessage()]
+    assert len(warnings) == 1
+    assert "self.seen" in warnings[0]
+    assert "self.limit" not in warnings[0]
+    assert "ListState" in warnings[0]
+
+
+def test_a_function_whose_self_does_not_change_is_not_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    env = environment(1, epoch_records=1)
+    with caplog.at_level(logging.WARNING):
+        collect(env.from_collection([1, 2, 3]).map(Life()))
+    assert caplog.records == []
+
+
+class SubtaskTotal(MapFunction, CheckpointedFunction):
+    """Operator state: the sum of all that this subtask has seen."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        note("calls", "open")
+
+    def initialize_state(self, context: Any) -> None:
+        note("calls", ("initialize", context.is_restored()))
+        self.total = sum(context.get_operator_state_store().get_list_state(_descriptor()).get())
+
+    def snapshot_state(self, context: Any) -> None:
+        note("calls", "snapshot")
+        context.get_operator_state_store().get_list_state(_descriptor()).update([self.total])
+
+    def map(self, value: Any) -> Any:
+        note("calls", "map")
+        self.total += value
+        return self.total
+
+
+def _descriptor() -> Any:
+    from firesteel.common.typeinfo import Types
+    from firesteel.datastream.state import ListStateDescriptor
+
+    return ListStateDescriptor("total", Types.LONG())
+
+
+@pytest.mark.parametrize("fresh", [False, True])
+def test_operator_state_is_there_in_whatever_process_the_next_epoch_runs(fresh: bool) -> None:
+    with local_platform(lambda: LocalEngine(fresh_process=lambda: fresh)):
+        env = environment(1, epoch_records=1)
+        out = collect(env.from_collection([1, 2, 3, 4]).map(SubtaskTotal()))
+        assert out == [1, 3, 6, 10]
+        assert notes["calls"][:4] == [("initialize", False), "open", "map", "snapshot"]
+        again = notes["calls"].count(("initialize", True))
+        assert (again >= 3) if fresh else (again == 0)
+
+
+def test_a_copy_that_is_not_the_newest_is_initialized_again() -> None:
+    """Two processes take turns: each one's copy of ``self`` is old when its turn comes."""
+    from .engines import TurnsEngine
+
+    with local_platform(lambda: TurnsEngine(2)):
+        env = environment(1, epoch_records=1)
+        out = collect(env.from_collection(range(1, 9)).map(SubtaskTotal()))
+        assert out == [1, 3, 6, 10, 15, 21, 28, 36]
+        assert notes["calls"].count("open") == 2
+
+
+def test_keyed_functions_are_opened_once_too() -> None:
+    class Keyed(KeyedProcessFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            note("open")
+
+        def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Any:
+            yield value
+
+    env = environment(2, epoch_records=3)
+    assert sorted(collect(env.from_collection(range(30)).key_by(lambda v: v).process(Keyed()))) == list(range(30))
+    assert len(notes["open"]) == 2

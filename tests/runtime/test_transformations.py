@@ -1,0 +1,290 @@
+"""map, flat_map, filter, key_by, reduce, aggregates, union, side outputs (S-OPS, T14, T16)."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from firesteel.common.errors import JobExecutionError, TypeMismatchError, UnstableKeyError
+from firesteel.common.typeinfo import Types
+from firesteel.common.types import Row
+from firesteel.datastream import (
+    FilterFunction,
+    FlatMapFunction,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    ProcessFunction,
+    ReduceFunction,
+    RuntimeContext,
+)
+from firesteel.datastream.output_tag import OutputTag
+from firesteel.datastream.state import ValueStateDescriptor
+
+from .support import collect, environment
+
+CUTS = pytest.mark.parametrize("epoch_records", [1, 2, None])
+
+
+def test_map_gives_one_record_for_each_in_order() -> None:
+    env = environment(1)
+    assert collect(env.from_collection(range(3000)).map(lambda x: x * 2)) == [x * 2 for x in range(3000)]
+
+
+def test_flat_map_and_filter() -> None:
+    """S-OPS-02."""
+    env = environment(1)
+    stream = env.from_collection([1, 2, 3]).flat_map(lambda x: [x] * x).filter(lambda x: x % 2)
+    assert collect(stream) == [1, 3, 3, 3]
+
+
+def test_a_flat_map_may_give_nothing_or_be_a_generator() -> None:
+    def some(x: int) -> Iterator[int] | None:
+        return None if x == 2 else (x + i for i in range(x))
+
+    assert collect(environment(1).from_collection([1, 2, 3]).flat_map(some)) == [1, 3, 4, 5]
+
+
+def test_function_classes() -> None:
+    class Double(MapFunction):
+        def map(self, value: Any) -> Any:
+            return value * 2
+
+    class Twice(FlatMapFunction):
+        def flat_map(self, value: Any) -> Any:
+            return [value, value]
+
+    class Even(FilterFunction):
+        def filter(self, value: Any) -> Any:
+            return value % 4 == 0
+
+    class Mod(KeySelector):
+        def get_key(self, value: Any) -> Any:
+            return value % 3
+
+    class Sum(ReduceFunction):
+        def reduce(self, value1: Any, value2: Any) -> Any:
+            return value1 + value2
+
+    env = environment(1)
+    stream = env.from_collection([1, 2, 4]).map(Double()).flat_map(Twice()).filter(Even()).key_by(Mod()).reduce(Sum())
+    assert collect(stream) == [4, 8, 8, 16]
+
+
+def test_project() -> None:
+    env = environment(1)
+    type_info = Types.TUPLE([Types.INT(), Types.STRING(), Types.INT()])
+    stream = env.from_collection([(1, "a", 2)], type_info=type_info).project(2, 0)
+    assert collect(stream) == [(2, 1)]
+
+
+RECORDS = [("k", 3, "a"), ("k", 1, "b"), ("k", 2, "c")]
+
+
+@CUTS
+@pytest.mark.parametrize(
+    ("aggregate", "expected"),
+    [
+        ("sum", [("k", 3, "a"), ("k", 4, "a"), ("k", 6, "a")]),
+        ("min", [("k", 3, "a"), ("k", 1, "a"), ("k", 1, "a")]),
+        ("max", [("k", 3, "a"), ("k", 3, "a"), ("k", 3, "a")]),
+        ("min_by", [("k", 3, "a"), ("k", 1, "b"), ("k", 1, "b")]),
+        ("max_by", [("k", 3, "a"), ("k", 3, "a"), ("k", 3, "a")]),
+    ],
+)
+def test_rolling_aggregates_give_a_result_for_each_record(
+    aggregate: str, expected: list[Any], epoch_records: int | None
+) -> None:
+    """T14."""
+    env = environment(2, epoch_records=epoch_records)
+    keyed = env.from_collection(RECORDS).key_by(lambda r: r[0])
+    assert collect(getattr(keyed, aggregate)(1)) == expected
+
+
+@CUTS
+def test_the_first_of_equal_records_is_the_smallest_and_largest(epoch_records: int | None) -> None:
+    env = environment(1, epoch_records=epoch_records)
+    keyed = env.from_collection([("k", 1, "a"), ("k", 1, "b")]).key_by(lambda r: r[0])
+    assert collect(keyed.min_by(1)) == [("k", 1, "a")] * 2
+    assert collect(keyed.max_by(1)) == [("k", 1, "a")] * 2
+
+
+@CUTS
+def test_reduce_gives_the_first_record_as_it_is_and_keeps_keys_apart(epoch_records: int | None) -> None:
+    env = environment(1, epoch_records=epoch_records)
+    keyed = env.from_collection([("a", 1), ("b", 10), ("a", 2), ("b", 20)]).key_by(lambda r: r[0])
+    out = collect(keyed.reduce(lambda x, y: (x[0], x[1] + y[1])))
+    assert out == [("a", 1), ("b", 10), ("a", 3), ("b", 30)]
+
+
+class CountKey(KeyedProcessFunction):
+    """(type name, key, how often this key was seen)."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("n", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        self.count.update((self.count.value() or 0) + 1)
+        key = ctx.get_current_key()
+        ctx.timer_service().register_event_time_timer(self.count.value())
+        yield "element", type(key).__name__, key, self.count.value()
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        key = ctx.get_current_key()
+        yield "timer", type(key).__name__, key, timestamp
+
+
+MIXED_KEYS: list[Any] = [
+    1, 1.0, True, "1", None, b"1", (1, "a"), (1.0, "a"), ("a", 1), dt.date(2024, 1, 2), dt.datetime(2024, 1, 2),
+    Decimal("1"), 0, False, 0.0, "", (), -1, 2**70, "ü", dt.time(1, 2), (None, (True,)),
+]  # fmt: skip
+
+
+@CUTS
+@pytest.mark.parametrize("parallelism", [1, 3])
+def test_keys_of_many_types_in_one_stream_are_all_different(parallelism: int, epoch_records: int | None) -> None:
+    """S-OPS-03 and T17: 1, 1.0, True and "1" are four keys; None is one."""
+    env = environment(parallelism, epoch_records=epoch_records)
+    out = collect(env.from_collection(MIXED_KEYS * 2).key_by(lambda v: v).process(CountKey()))
+    expected = [
+        (what, type(key).__name__, key, n) for key in MIXED_KEYS for what in ("element", "timer") for n in (1, 2)
+    ]
+    assert sorted(map(repr, out)) == sorted(map(repr, expected))
+
+
+@pytest.mark.parametrize("key", [object(), [1], {1: 2}, {1}, lambda: 0])
+def test_a_key_without_a_stable_hash_is_refused_with_the_operator(key: Any) -> None:
+    env = environment(2)
+
+    def select(value: int) -> Any:
+        return key
+
+    stream = env.from_collection([1]).map(lambda v: v).name("before the key").key_by(select).process(CountKey())
+    with pytest.raises(JobExecutionError) as failed:
+        collect(stream)
+    assert isinstance(failed.value.__cause__, UnstableKeyError)
+    assert failed.value.operator is not None
+    assert "before the key" in failed.value.operator
+
+
+def test_union_delivers_everything_and_a_stream_with_itself_twice() -> None:
+    """T16."""
+    env = environment(2)
+    s = env.from_collection([1, 2])
+    assert sorted(collect(s.union(s))) == [1, 1, 2, 2]
+    assert sorted(collect(s.union(env.from_collection([3]), s))) == [1, 1, 2, 2, 3]
+    assert sorted(collect(s.union(s).map(lambda x: -x).key_by(lambda x: x).sum(0))) == [-4, -2, -2, -1]
+
+
+ODD, NEGATIVE = OutputTag("odd", Types.INT()), OutputTag("negative")
+
+
+class Sorter(ProcessFunction):
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterator[Any]:
+        if value % 2:
+            yield ODD, value
+        if value < 0:
+            yield NEGATIVE, value
+        yield value
+
+
+class KeyedSorter(KeyedProcessFunction):
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        yield from Sorter().process_element(value, ctx)  # type: ignore[arg-type]
+
+
+@CUTS
+@pytest.mark.parametrize("keyed", [False, True])
+def test_side_outputs(keyed: bool, epoch_records: int | None) -> None:
+    """S-OPS-11: three exact lists."""
+    values = [1, -2, 3, -3, 4]
+    env = environment(1, epoch_records=epoch_records)
+    source = env.from_collection(values)
+    main = source.key_by(lambda v: 0).process(KeyedSorter()) if keyed else source.process(Sorter())
+    odd, negative = main.get_side_output(ODD), main.get_side_output(NEGATIVE)
+    out = collect(
+        main.map(lambda v: ("main", v)).union(odd.map(lambda v: ("odd", v)), negative.map(lambda v: ("neg", v)))
+    )
+    assert [v for t, v in out if t == "main"] == values
+    assert [v for t, v in out if t == "odd"] == [1, 3, -3]
+    assert [v for t, v in out if t == "neg"] == [-2, -3]
+
+
+def test_a_side_output_that_nobody_reads_is_dropped() -> None:
+    assert collect(environment(1).from_collection([1, -1]).process(Sorter())) == [1, -1]
+
+
+@pytest.mark.parametrize("exchange", [False, True])
+def test_a_map_that_changes_its_record_is_not_seen_by_the_sibling_branch(exchange: bool) -> None:
+    """S-GRAPH-14."""
+
+    def spoil(record: list[int]) -> str:
+        record.append(99)
+        return "spoilt"
+
+    env = environment(1)
+    s = env.from_collection([[1], [2]]).map(lambda r: [*r, 0])
+    if exchange:
+        s = s.rebalance().map(lambda r: r)
+    one, two = s.map(spoil), s.map(lambda r: ("kept", list(r)))
+    three = s.map(spoil)
+    out = collect(one.union(two, three))
+    assert sorted(v for v in out if v != "spoilt") == [("kept", [1, 0]), ("kept", [2, 0])]
+
+
+def test_a_record_sent_to_main_and_side_output_is_not_shared() -> None:
+    class Both(ProcessFunction):
+        def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterator[Any]:
+            yield NEGATIVE, value
+            yield value
+
+    def spoil(record: list[int]) -> str:
+        record.append(99)
+        return "spoilt"
+
+    main = environment(1).from_collection([[1]]).process(Both())
+    out = collect(main.map(spoil).union(main.get_side_output(NEGATIVE).map(lambda r: list(r))))
+    assert [v for v in out if v != "spoilt"] == [[1]]
+
+
+def test_declared_types_are_applied_where_they_are_declared() -> None:
+    env = environment(1)
+    row = Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()])
+    out = collect(env.from_collection([1]).map(lambda v: Row(v, "x"), output_type=row).map(lambda r: r.id + 1))
+    assert out == [2]
+    assert collect(env.from_collection([1]).map(lambda v: v, output_type=Types.DOUBLE())) == [1.0]
+    assert type(collect(env.from_collection([1]).map(lambda v: v, output_type=Types.DOUBLE()))[0]) is float
+
+
+@pytest.mark.parametrize("where", ["map", "side"])
+def test_a_value_that_does_not_fit_its_declared_type_is_an_error_of_that_operator(where: str) -> None:
+    env = environment(1)
+    if where == "map":
+        stream = env.from_collection([1]).map(lambda v: "text", output_type=Types.INT()).name("wrong")
+    else:
+
+        class Wrong(ProcessFunction):
+            def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterator[Any]:
+                yield ODD, "text"
+
+        stream = env.from_collection([1]).process(Wrong()).name("wrong").get_side_output(ODD)
+    with pytest.raises(JobExecutionError) as failed:
+        collect(stream)
+    assert isinstance(failed.value.__cause__, TypeMismatchError)
+    assert failed.value.operator == "wrong"
+
+
+def test_records_that_are_bool_none_or_tuples_with_a_tag_inside_pass() -> None:
+    values = [None, False, (), (None,), ("tag", ODD.tag_id), [], {}]
+    env = environment(1)
+
+    class Same(ProcessFunction):
+        def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterator[Any]:
+            yield value
+
+    assert collect(env.from_collection(values).process(Same())) == values
+    assert collect(env.from_collection(values).rebalance().map(lambda v: v)) == values
