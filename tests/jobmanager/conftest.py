@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import pytest
 
 from firesteel.testing.local_platform import LocalPlatform
-
 from runtime.support import feeds, local_platform
 
 

@@ -1,4 +1,4 @@
-"""What happens without input: timers and idleness fire, and else no epoch runs (X7, S-TIME-11, S-TIMER-02)."""
+"""What happens without input: timers and idleness fire, and else no epoch runs (X7, S-TIME-11)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+
+from firesteel.common.time import Duration
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.datastream import KeyedProcessFunction
+from firesteel.testing.local_platform import LocalEngine
 from runtime.support import (
     At,
     LiveSource,
@@ -18,15 +23,12 @@ from runtime.support import (
     take_ts,
 )
 
-from firesteel.common.time import Duration
-from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.datastream import KeyedProcessFunction
-from firesteel.testing.local_platform import LocalEngine
-
 
 class InFiveSeconds(KeyedProcessFunction):
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
-        ctx.timer_service().register_processing_time_timer(ctx.timer_service().current_processing_time() + 5_000)
+        ctx.timer_service().register_processing_time_timer(
+            ctx.timer_service().current_processing_time() + 5_000
+        )
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
         yield note("fired", (ctx.get_current_key(), timestamp, ctx.timer_service().current_processing_time()))
@@ -34,7 +36,7 @@ class InFiveSeconds(KeyedProcessFunction):
 
 @pytest.mark.parametrize("fresh", [False, True])
 def test_a_processing_time_timer_fires_without_input_and_an_idle_job_runs_no_epoch(fresh: bool) -> None:
-    """X7 and S-TIMER-02."""
+    """X7 and S-TIMER-02. Broken by hand: ``JobMaster._step`` runs an epoch whenever it is asked."""
     with local_platform(lambda: LocalEngine(fresh_process=lambda: fresh)) as platform:
         clock = SteppedClock(1_000)
         env = environment(2, clock=clock)
@@ -113,7 +115,9 @@ def test_data_is_read_when_it_comes_and_one_epoch_is_enough_for_all_that_is_ther
     with local_platform() as platform:
         clock = SteppedClock(0)
         env = environment(1, clock=clock)
-        env.from_source(LiveSource("d"), WatermarkStrategy.no_watermarks(), "live").map(lambda v: note("seen", v))
+        env.from_source(LiveSource("d"), WatermarkStrategy.no_watermarks(), "live").map(
+            lambda v: note("seen", v)
+        )
         client = env.execute_async()
         clock.settle()
         before = platform.engines[0].epochs

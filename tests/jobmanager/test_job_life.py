@@ -5,10 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import logging
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
+
+from firesteel.common._executor_registry import get_executor
+from firesteel.common.accumulators import Histogram, IntCounter
+from firesteel.common.errors import EngineError, JobCancelledError, JobExecutionError
+from firesteel.common.job_status import JobStatus
+from firesteel.datastream import DataStream, MapFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.jobmanager.job_master import JobMaster
+from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.testing.local_platform import LocalEngine
 from runtime.engines import FaultyEngine
 from runtime.support import (
     At,
@@ -22,15 +31,6 @@ from runtime.support import (
     notes,
     punctuated,
 )
-
-from firesteel.common._executor_registry import get_executor
-from firesteel.common.accumulators import Histogram, IntCounter
-from firesteel.common.errors import EngineError, JobCancelledError, JobExecutionError
-from firesteel.common.job_status import JobStatus
-from firesteel.datastream import DataStream, MapFunction, RuntimeContext, StreamExecutionEnvironment
-from firesteel.jobmanager.job_master import JobMaster
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError
-from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 
 S = JobStatus
 
@@ -218,7 +218,9 @@ class LosesEpochs(LocalEngine):
         return answers
 
 
-def test_an_epoch_that_could_not_be_run_is_tried_again_and_not_forever(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_epoch_that_could_not_be_run_is_tried_again_and_not_forever(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with local_platform(lambda: LosesEpochs(3)) as platform, caplog.at_level(logging.WARNING):
         assert collect(environment(1).from_collection([1, 2]).map(lambda v: v)) == [1, 2]
         assert platform.engines[0].epochs == 4
@@ -241,9 +243,11 @@ class LosesAnswers(LocalEngine):
 
 
 def test_an_epoch_with_too_few_or_too_many_answers_never_counts() -> None:
-    """I2."""
+    """I2. Broken by hand: ``JobMaster._check_complete`` lets everything pass."""
     with local_platform(LosesAnswers) as platform:
-        assert collect(environment(2).from_collection([1, 2]).map(lambda v: v).key_by(lambda v: 0).sum(0)) == [1, 3]
+        assert collect(
+            environment(2).from_collection([1, 2]).map(lambda v: v).key_by(lambda v: 0).sum(0)
+        ) == [1, 3]
         assert platform.engines[0].epochs == 3
 
 
@@ -313,6 +317,7 @@ class Counts(MapFunction):
 
 @pytest.mark.parametrize("seed", [None, 1, 2, 3])
 def test_accumulators_count_each_record_once_however_often_its_epoch_runs(seed: int | None) -> None:
+    """Broken by hand: ``Chain.begin`` does not take back what a killed task has counted."""
     engines: list[FaultyEngine] = []
 
     def make() -> LocalEngine:
@@ -328,7 +333,7 @@ def test_accumulators_count_each_record_once_however_often_its_epoch_runs(seed: 
         assert result.get_accumulator_result("all") == 100
         assert result.get_accumulator_result("lengths") == {0: 34, 1: 33, 2: 33}
         assert result.get_all_accumulator_results()["counting.mine.seen"] == 200
-    assert seed is None or (engines[0].discarded and engines[0].doubled), "nothing was run again"
+    assert seed is None or (engines[0].discarded and engines[0].doubled and engines[0].killed)
 
 
 def test_accumulators_of_a_running_job() -> None:

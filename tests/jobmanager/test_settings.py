@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 
 import pytest
-from runtime.support import At, collect, environment, local_platform, punctuated
 
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
 from firesteel.common.time import Duration
+from runtime.support import At, collect, environment, local_platform, punctuated
 
 
 def test_an_option_of_ours_that_does_not_exist_is_an_error_that_lists_those_that_do() -> None:

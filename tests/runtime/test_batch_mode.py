@@ -35,7 +35,9 @@ def batch(parallelism: int = 1, clock: Any = None) -> StreamExecutionEnvironment
     ("aggregate", "expected"),
     [("sum", ("k", 6, "a")), ("min", ("k", 1, "a")), ("min_by", ("k", 1, "b")), ("max_by", ("k", 3, "a"))],
 )
-def test_a_rolling_aggregate_gives_the_last_value_only(aggregate: str, expected: Any, parallelism: int) -> None:
+def test_a_rolling_aggregate_gives_the_last_value_only(
+    aggregate: str, expected: Any, parallelism: int
+) -> None:
     """T14."""
     records = [("k", 3, "a"), ("k", 1, "b"), ("k", 2, "c"), ("l", 7, "x")]
     keyed = batch(parallelism).from_collection(records).key_by(lambda r: r[0])
@@ -125,7 +127,10 @@ def test_spilled_runs_are_merged(parallelism: int, monkeypatch: pytest.MonkeyPat
     chance = random.Random(1)
     records = [(chance.choice(["a", 1, 1.0, None, ("t", 2)]), i) for i in range(2700)]
     out = collect(
-        batch(parallelism).from_collection(records).key_by(lambda r: r[0]).reduce(lambda x, y: (x[0], x[1] + y[1]))
+        batch(parallelism)
+        .from_collection(records)
+        .key_by(lambda r: r[0])
+        .reduce(lambda x, y: (x[0], x[1] + y[1]))
     )
     sums: dict[Any, int] = {}
     for key, i in records:

@@ -31,7 +31,7 @@ class Life(MapFunction):
 
 
 def test_fifty_epochs_at_parallelism_two_open_twice_and_close_twice() -> None:
-    """X6."""
+    """X6. Broken by hand: ``acquire_level`` opens the level anew for each epoch."""
     with local_platform() as platform:
         env = environment(2, epoch_records=2)
         out = collect(env.from_collection(range(100)).map(Life()))
@@ -160,7 +160,9 @@ class Collects(MapFunction):
         return value
 
 
-def test_a_function_whose_self_changes_is_named_once_with_the_attribute(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_function_whose_self_changes_is_named_once_with_the_attribute(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     env = environment(1, epoch_records=1)
     with caplog.at_level(logging.WARNING):
         collect(env.from_collection([1, 2, 3]).map(Collects()).name("collecting"))
@@ -236,5 +238,7 @@ def test_keyed_functions_are_opened_once_too() -> None:
             yield value
 
     env = environment(2, epoch_records=3)
-    assert sorted(collect(env.from_collection(range(30)).key_by(lambda v: v).process(Keyed()))) == list(range(30))
+    assert sorted(collect(env.from_collection(range(30)).key_by(lambda v: v).process(Keyed()))) == list(
+        range(30)
+    )
     assert len(notes["open"]) == 2

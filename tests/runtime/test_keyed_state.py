@@ -41,7 +41,7 @@ class Commands(KeyedProcessFunction):
         self.state = self.make(runtime_context)
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
-        key, method, *arguments = value
+        _, method, *arguments = value
         result = getattr(self.state, method)(*arguments)
         yield list(result) if hasattr(result, "__next__") or method in _ITERABLES else result
 
@@ -126,7 +126,8 @@ def test_map_state(epoch_records: int | None) -> None:
     )
     got[7], got[8] = sorted(got[7]), sorted(got[8])
     assert got == [
-        True, None, None, 1, True, None, False, ["x", "z"], [("x", 1), ("z", 3)], False, True, None, None, True,
+        True, None, None, 1, True, None, False, ["x", "z"], [("x", 1), ("z", 3)], False, True, None, None,
+        True,
     ]  # fmt: skip
 
 
@@ -154,7 +155,15 @@ def test_reducing_state(epoch_records: int | None) -> None:
     """S-STATE-08: the first value is stored as it is."""
     got = results(
         lambda c: c.get_reducing_state(ReducingStateDescriptor("r", Plus(), ANY)),
-        [("a", "get"), ("a", "add", 1), ("a", "get"), ("a", "add", 2), ("a", "add", 3), ("a", "get"), ("b", "get")],
+        [
+            ("a", "get"),
+            ("a", "add", 1),
+            ("a", "get"),
+            ("a", "add", 2),
+            ("a", "add", 3),
+            ("a", "get"),
+            ("b", "get"),
+        ],
         epoch_records,
     )
     assert got == [None, None, 1, None, None, 6, None]
@@ -193,7 +202,9 @@ class Careless(KeyedProcessFunction):
 
 
 @CUTS
-def test_a_value_that_is_changed_without_an_update_does_not_change_in_the_state(epoch_records: int | None) -> None:
+def test_a_value_that_is_changed_without_an_update_does_not_change_in_the_state(
+    epoch_records: int | None,
+) -> None:
     """S-STATE-31."""
 
     class Spoil(MapFunction):

@@ -109,7 +109,12 @@ def test_a_custom_partitioner_decides() -> None:
 @pytest.mark.parametrize("bad", [3, -1, 99, None, "0", 1.0, True])
 def test_a_custom_partitioner_that_names_no_subtask_fails_the_job(bad: Any) -> None:
     env = environment(1)
-    stream = env.from_collection([5]).map(lambda v: v).name("sender").partition_custom(lambda k, n: bad, lambda v: v)
+    stream = (
+        env.from_collection([5])
+        .map(lambda v: v)
+        .name("sender")
+        .partition_custom(lambda k, n: bad, lambda v: v)
+    )
     with pytest.raises(JobExecutionError) as failed:
         collect(stream.map(Where()).set_parallelism(3))
     assert isinstance(failed.value.__cause__, ProgramError)

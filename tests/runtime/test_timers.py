@@ -48,7 +48,9 @@ EVENT, NO_EVENT = "register_event_time_timer", "delete_event_time_timer"
 PROC, NO_PROC = "register_processing_time_timer", "delete_processing_time_timer"
 
 
-def fired(records: list[At], epoch_records: int | None, function: KeyedProcessFunction | None = None) -> list[Any]:
+def fired(
+    records: list[At], epoch_records: int | None, function: KeyedProcessFunction | None = None
+) -> list[Any]:
     env = environment(1, epoch_records=epoch_records)
     stream = env.from_collection(records).assign_timestamps_and_watermarks(punctuated())
     return collect(stream.key_by(lambda r: r.value[0]).process(function or Script()))
@@ -100,7 +102,9 @@ class Jump(KeyedProcessFunction):
             ctx.timer_service().register_event_time_timer(10)
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
-        note("timers", (timestamp, ctx.timestamp(), ctx.timer_service().current_watermark(), ctx.time_domain()))
+        note(
+            "timers", (timestamp, ctx.timestamp(), ctx.timer_service().current_watermark(), ctx.time_domain())
+        )
         if timestamp == 10:
             ctx.timer_service().register_event_time_timer(20)
             yield "x"
@@ -188,7 +192,10 @@ def test_session_timeout(epoch_records: int | None) -> None:
     env = environment(2, epoch_records=epoch_records)
     stream = env.from_collection([At(0, "a"), At(3, "a"), At(20, "b", 20)])
     stream = stream.assign_timestamps_and_watermarks(punctuated())
-    assert sorted(collect(stream.key_by(lambda r: r.value).process(SessionTimeout()))) == [("a", 13), ("b", 30)]
+    assert sorted(collect(stream.key_by(lambda r: r.value).process(SessionTimeout()))) == [
+        ("a", 13),
+        ("b", 30),
+    ]
 
 
 SIDE = OutputTag("timers", Types.STRING())
@@ -203,7 +210,9 @@ class Everything(KeyedProcessFunction):
     def process_element(self, value: At, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
         self.count.update((self.count.value() or 0) + 1)
         ctx.timer_service().register_event_time_timer(value.ts + 1)
-        ctx.timer_service().register_processing_time_timer(ctx.timer_service().current_processing_time() + 500)
+        ctx.timer_service().register_processing_time_timer(
+            ctx.timer_service().current_processing_time() + 500
+        )
         yield ctx.get_current_key(), self.count.value(), ctx.timestamp()
 
     def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
@@ -214,7 +223,9 @@ class Everything(KeyedProcessFunction):
 def test_state_both_timers_and_a_side_output_in_one_function() -> None:
     clock = SteppedClock(1_000)
     env = environment(1, clock=clock)
-    stream = env.from_source(LiveSource("e"), punctuated(), "live").key_by(lambda r: r.value).process(Everything())
+    stream = (
+        env.from_source(LiveSource("e"), punctuated(), "live").key_by(lambda r: r.value).process(Everything())
+    )
     stream.map(lambda v: note("main", v))
     stream.get_side_output(SIDE).map(lambda v: note("side", v))
     client = env.execute_async()
@@ -277,7 +288,11 @@ def test_what_a_due_timer_emits_at_the_start_of_an_epoch_reaches_the_next_operat
     with local_platform(lambda: LocalEngine(fresh_process=lambda: True)):
         clock = SteppedClock(0)
         env = environment(1, clock=clock)
-        timers = env.from_source(LiveSource("p"), punctuated(), "live").key_by(lambda r: r.value[0]).process(Script())
+        timers = (
+            env.from_source(LiveSource("p"), punctuated(), "live")
+            .key_by(lambda r: r.value[0])
+            .process(Script())
+        )
         after = timers.map(Second())
         if not chained:
             after.disable_chaining()

@@ -57,7 +57,11 @@ def test_co_flat_map() -> None:
             return None
 
     env = environment(1)
-    assert collect(env.from_collection([1, 2]).connect(env.from_collection(["a"])).flat_map(Flat())) == [1, 2, 2]
+    assert collect(env.from_collection([1, 2]).connect(env.from_collection(["a"])).flat_map(Flat())) == [
+        1,
+        2,
+        2,
+    ]
 
 
 TAG = OutputTag("seconds")

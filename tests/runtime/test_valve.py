@@ -96,7 +96,7 @@ def test_the_end_comes_with_the_end_of_the_last_channel() -> None:
 def test_the_output_never_goes_back_and_never_passes_an_active_channel_that_has_caught_up(seed: int) -> None:
     chance = random.Random(seed)
     valve = WatermarkValve((0, 1, 2))
-    watermarks = {c: -(2**63) for c in range(3)}
+    watermarks = dict.fromkeys(range(3), -(2**63))
     idle = dict.fromkeys(range(3), False)
     aligned = dict.fromkeys(range(3), True)
     output = -(2**63)
@@ -120,7 +120,7 @@ def test_the_output_never_goes_back_and_never_passes_an_active_channel_that_has_
         lowest = min((watermarks[c] for c in range(3) if not idle[c] and aligned[c]), default=None)
         if lowest is not None:
             assert output == max(output, lowest), "the output lags behind the minimum"
-            assert output <= lowest or lowest < output and not got, "the output passed a channel"
+            assert output <= lowest or (lowest < output and not got), "the output passed a channel"
         assert valve.is_idle == all(idle.values())
 
 

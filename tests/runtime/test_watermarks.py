@@ -8,13 +8,24 @@ from typing import Any
 import pytest
 
 from firesteel.common.time import Duration
+from firesteel.common.typeinfo import Types
 from firesteel.common.watermark_strategy import WatermarkOutput, WatermarkStrategy
 from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import ListStateDescriptor
-from firesteel.common.typeinfo import Types
 
-from .support import MAX, NO_TIMESTAMP, AfterEach, At, Probe, SplitsSource, collect, environment, punctuated, take_ts
+from .support import (
+    MAX,
+    NO_TIMESTAMP,
+    AfterEach,
+    At,
+    Probe,
+    SplitsSource,
+    collect,
+    environment,
+    punctuated,
+    take_ts,
+)
 
 LATE = OutputTag("late")
 
@@ -27,7 +38,9 @@ class Tumbling(KeyedProcessFunction):
         self.size, self.offset = size, offset
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        self.values = runtime_context.get_list_state(ListStateDescriptor("values", Types.PICKLED_BYTE_ARRAY()))
+        self.values = runtime_context.get_list_state(
+            ListStateDescriptor("values", Types.PICKLED_BYTE_ARRAY())
+        )
 
     def process_element(self, value: At, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
         start = value.ts - (value.ts - self.offset) % self.size
@@ -44,9 +57,7 @@ class Tumbling(KeyedProcessFunction):
         yield timestamp + 1 - self.size, sorted(v for last, v in everything if last == timestamp)
 
 
-def windows(
-    stream: DataStream, size: int, offset: int = 0
-) -> tuple[list[tuple[int, list[int]]], list[int]]:
+def windows(stream: DataStream, size: int, offset: int = 0) -> tuple[list[tuple[int, list[int]]], list[int]]:
     """The windows in the order they fired, and what was late."""
     fired = stream.key_by(lambda r: 0).process(Tumbling(size, offset))
     late = fired.get_side_output(LATE).map(lambda ts: ("late", ts))
@@ -55,7 +66,9 @@ def windows(
 
 
 def bounded(bound_ms: int) -> WatermarkStrategy:
-    return WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(bound_ms)).with_timestamp_assigner(take_ts)
+    return WatermarkStrategy.for_bounded_out_of_orderness(
+        Duration.of_millis(bound_ms)
+    ).with_timestamp_assigner(take_ts)
 
 
 def test_bounded_out_of_orderness_is_the_highest_timestamp_less_the_bound_less_one() -> None:
@@ -158,7 +171,9 @@ def test_an_assigner_in_mid_stream_replaces_the_watermarks_before_it_and_keeps_t
 def test_an_assigner_sees_the_timestamp_that_the_record_has() -> None:
     env = environment(1)
     source = SplitsSource([("a", 7), ("b", None)])
-    strategy = WatermarkStrategy.no_watermarks().with_timestamp_assigner(lambda value, ts: ts if ts > 0 else 99)
+    strategy = WatermarkStrategy.no_watermarks().with_timestamp_assigner(
+        lambda value, ts: ts if ts > 0 else 99
+    )
     stream = env.from_source(source, strategy, "stamped").process(Probe())
     assert [t for _, t, _ in collect(stream)] == [7, 99]
 

@@ -10,8 +10,8 @@ from typing import Any
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.operators.base import UserCodeError
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
-from firesteel.runtime.worker import acquire_level
 from firesteel.runtime.wire import RowKind, WireRow, decode_batch, edge_of
+from firesteel.runtime.worker import acquire_level
 
 
 def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]) -> Iterator[WireRow]:
