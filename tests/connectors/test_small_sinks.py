@@ -136,7 +136,8 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
     half = run.writer(1)
     half.write([full] * 20_000, None)
     half.abort()
-    assert len(os.listdir(tmp_path / "out")) == 1, "one name for one content; an aborted attempt leaves nothing"
+    names = os.listdir(tmp_path / "out")
+    assert len(names) == 1, "one name for one content; an aborted attempt leaves nothing"
     assert [name for name in os.listdir(tmp_path / "out") if not name.startswith(".")] == []
     run.commit(staged)
     run.commit(staged)

@@ -234,15 +234,7 @@ class LosesHosts(TurnsEngine):
         return super()._run_level(descriptor, width, rows)
 
 
-OVERLAY_SCAN = (
-    "a complete local store keeps no trace of deletions, yet Overlay.scan lays it over the compacted "
-    "segments, where what was deleted is still there"
-)
-
-
-@pytest.mark.parametrize(
-    "limits", [pytest.param("tiny", marks=pytest.mark.xfail(strict=False, reason=OVERLAY_SCAN)), "default"]
-)
+@pytest.mark.parametrize("limits", ["tiny", "default"])
 @pytest.mark.parametrize("seed", range(3))
 def test_state_is_what_the_committed_epochs_made_it(
     seed: int,
@@ -279,7 +271,6 @@ class LastFew(KeyedProcessFunction):
         yield value.value[0], list(self.last.get())
 
 
-@pytest.mark.xfail(strict=True, reason=OVERLAY_SCAN)
 def test_a_list_that_was_cut_short_stays_short_when_the_cache_has_forgotten_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

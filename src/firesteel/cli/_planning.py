@@ -52,10 +52,16 @@ class PlanningExecutor:
         return iter(())
 
     def from_spark(self, env: Any, frame: Any) -> Any:
-        raise UnsupportedFeatureError("firesteel info does not start Spark: a program with from_spark cannot be shown")
+        raise _needs_spark("from_spark")
 
     def to_spark(self, env: Any, transformation: Transformation) -> Any:
-        raise UnsupportedFeatureError("firesteel info does not start Spark: a program with to_spark cannot be shown")
+        raise _needs_spark("to_spark")
+
+
+def _needs_spark(what: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        f"firesteel info does not start Spark: a program with {what} cannot be shown"
+    )
 
 
 def _as_json(stream: StreamGraph) -> str:

@@ -1,4 +1,4 @@
-"""``import pyflink...`` gives firesteel's modules: an unchanged PyFlink program runs (``firesteel run --pyflink``).
+"""``import pyflink...`` gives firesteel's modules: PyFlink programs run unchanged (``firesteel run --pyflink``).
 
 The alias is installed in the driver and, before any code of the user is unpacked, in each worker process.
 """

@@ -164,7 +164,7 @@ class Executor:
         job_id = JobID()
         root = f"{self._state_root(configuration)}/{job_id}"
         temporary = not configuration.contains_key(STATE_DIR)
-        local = configuration.get_string(LOCAL_DIR, "") or os.path.join(tempfile.gettempdir(), "firesteel-local")
+        local = configuration.get_string(LOCAL_DIR, "") or _default_local_dir()
         files = StateFiles(root)
         program = to_program(str(job_id), graph, plan, configuration.to_dict())
         master = JobMaster(
@@ -228,14 +228,16 @@ class _Results(Iterator[Any]):
     def put(self, batch: list[Any]) -> None:
         while not self._closed:
             try:
-                return self._queue.put(batch, timeout=0.2)
+                self._queue.put(batch, timeout=0.2)
+                return
             except queue.Full:
                 continue
 
     def end(self) -> None:
         while not self._closed:
             try:
-                return self._queue.put(None, timeout=0.2)
+                self._queue.put(None, timeout=0.2)
+                return
             except queue.Full:
                 continue
 
@@ -258,6 +260,10 @@ class _Results(Iterator[Any]):
         if self.handle is not None:
             self.handle.master.cancel()
             self.handle.master.wait(30)
+
+
+def _default_local_dir() -> str:
+    return os.path.join(tempfile.gettempdir(), "firesteel-local")
 
 
 _root: str | None = None

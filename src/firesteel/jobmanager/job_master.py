@@ -188,10 +188,11 @@ class JobMaster:
         now = self._clock.now_ms()
         plans = {key: source.plan(now, self._pacer.budget()) for key, source in self._sources.items()}
         due = min(self._timers.values(), default=None)
-        if not (self._epoch == 0 or any(p.wanted for p in plans.values()) or (due is not None and due <= now)):
+        is_due = due is not None and due <= now
+        if self._epoch == 0 or is_due or any(p.wanted for p in plans.values()):
+            self._run_epoch(now, plans)
+        else:
             self._wait(now, plans, due)
-            return
-        self._run_epoch(now, plans)
 
     def _wait(self, now: int, plans: dict[tuple[str, str], SourcePlan], due: int | None) -> None:
         until = now + _POLL_MS

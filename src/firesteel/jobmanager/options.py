@@ -32,7 +32,7 @@ KEYS: Final = frozenset(
 )
 
 _TARGET_UNBOUNDED_MS: Final = 500
-_TARGET_BOUNDED_MS: Final = 2000  # nobody waits for the single record of a job that will end
+_TARGET_BOUNDED_MS: Final = 3000  # nobody waits for the single record of a job that will end
 _BATCH_RECORDS: Final = 1 << 62
 
 

@@ -7,10 +7,10 @@ from typing import Final
 
 from firesteel.jobmanager.sources import Budget
 
-_FIRST_RECORDS: Final = 50_000
+_FIRST_RECORDS: Final = 100_000
 _LEAST_RECORDS: Final = 100
 _DIRTY_ENTRIES: Final = 1_000_000  # changed state entries of one subtask in one epoch
-_STEP: Final = 4.0  # an epoch is at most so many times larger than the one before
+_STEP: Final = 8.0  # an epoch is at most so many times larger than the one before
 
 
 @dataclass(frozen=True, slots=True)

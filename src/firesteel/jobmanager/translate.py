@@ -35,7 +35,8 @@ def _operator(chained: ChainedOperator) -> OperatorProgram:
     return OperatorProgram(
         uid=chained.operator_id,
         name=node.name,
-        spec=what.create_reader() if isinstance(what, Source) else what,  # not the source: it may hold all records
+        # Workers get the reader and not the source: that may hold all records.
+        spec=what.create_reader() if isinstance(what, Source) else what,
         inputs=() if link is None else ((link.source_operator, link.tag),),
         key_type=node.key_type,
         keyed=node.keyed,

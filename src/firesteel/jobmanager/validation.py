@@ -14,7 +14,9 @@ def validate(graph: JobGraph) -> None:
     for vertex in graph.vertices:
         for operator in vertex.operators:
             what = operator.node.operator
-            strategy = what.strategy if isinstance(what, TimestampsAndWatermarks) else operator.node.watermark_strategy
+            strategy = operator.node.watermark_strategy
+            if isinstance(what, TimestampsAndWatermarks):
+                strategy = what.strategy
             if strategy is not None and strategy.alignment is not None:
                 raise UnsupportedFeatureError(
                     "Watermark alignment is not available in this version",
@@ -24,10 +26,10 @@ def validate(graph: JobGraph) -> None:
 
 
 _NO_EFFECT = {
-    "execution.checkpointing.interval": "every committed epoch is a consistent cut, but none is kept after the job "
-    "has ended: a job that dies with its driver starts from its sources again",
-    "restart-strategy.type": "a job that fails by its own code is not restarted; an epoch that Spark could not run "
-    "is run again by itself",
+    "execution.checkpointing.interval": "every committed epoch is a consistent cut, but none is kept after the "
+    "job has ended: a job that dies with its driver starts from its sources again",
+    "restart-strategy.type": "a job that fails by its own code is not restarted; an epoch that Spark could not "
+    "run is run again by itself",
 }
 
 

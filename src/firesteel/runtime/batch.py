@@ -27,8 +27,8 @@ NO_MARKS: Final[Marks] = ()
 class Batch:
     """Records in order; read-only once it was handed over.
 
-    ``timestamps`` None: no record has one; in a list, NO_TIMESTAMP stands for a record without. ``keys`` is set only between a keyed exchange and the operator
-    behind it.
+    ``timestamps`` None: no record has one; in a list, NO_TIMESTAMP stands for a record without. ``keys`` is
+    set only between a keyed exchange and the operator behind it.
     """
 
     __slots__ = ("keys", "marks", "timestamps", "values")

@@ -93,13 +93,17 @@ class Chain:
         for edge in self.vertex.outputs:
             output = self._output(edge.operator, edge.tag)
             if edge.local:
-                output.consumers.append(lambda batch, e=edge.edge: self.local_edges[e](batch))
+                output.consumers.append(self._local_consumer(edge.edge))
             else:
                 operator = self.operators[edge.operator]
                 router = Router(edge, self.context.subtask, self.vertex.parallelism, operator.failure)
                 self.routers.append(router)
                 output.consumers.append(router.consume)
         self._build_gates()
+
+    def _local_consumer(self, edge: int) -> Callable[[Batch], None]:
+        edges = self.local_edges
+        return lambda batch: edges[edge](batch)
 
     def _build_gates(self) -> None:
         heads: dict[tuple[str, int], list[int]] = {}
@@ -225,8 +229,8 @@ class Chain:
         ack.ended = ended
         ack.carry = pickle.dumps(carry, 5)
         ack.next_timer_ms = min(due, default=None)
-        watermarks = [w for op in self.operators.values() if (w := getattr(op, "watermark", None)) is not None]
-        ack.watermark = min(watermarks, default=None)
+        watermarks = (getattr(operator, "watermark", None) for operator in self.operators.values())
+        ack.watermark = min((w for w in watermarks if w is not None), default=None)
         first, last = self.vertex.operators[0].uid, self.vertex.operators[-1].uid
         ack.records_in, ack.records_out = ack.operators[first][0], ack.operators[last][1]
         if self.state is not None:

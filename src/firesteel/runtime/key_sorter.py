@@ -60,8 +60,8 @@ class KeySorter:
                 self._replay()
 
     def _sorted_groups(self) -> Iterator[_Group]:
-        ordered = sorted((encode_key(key), canon, key, records) for canon, (key, records) in self._groups.items())
-        yield from ordered
+        groups = self._groups.items()
+        yield from sorted((encode_key(key), canon, key, records) for canon, (key, records) in groups)
 
     def _spill(self) -> None:
         run = tempfile.TemporaryFile(prefix="firesteel-sort-")  # noqa: SIM115  closed in _replay
@@ -77,7 +77,8 @@ class KeySorter:
     def _replay(self) -> None:
         sources = [*map(_read_run, self._runs), self._sorted_groups()]
         current: _Group | None = None
-        for group in heapq.merge(*sources, key=lambda g: g[0]):  # runs are in order of arrival: merge is stable
+        # Runs are in order of arrival, and merge is stable.
+        for group in heapq.merge(*sources, key=lambda g: g[0]):
             if current is not None and current[0] == group[0]:
                 current[3].extend(group[3])
                 continue

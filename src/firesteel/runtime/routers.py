@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
-from itertools import compress
 from typing import Any, Final
 
 from firesteel.common.distribution import pointwise_consumers, pointwise_producers
@@ -26,12 +25,11 @@ from firesteel.runtime.wire import (
     channel_id,
     encode_batch,
 )
-from firesteel.state.keys import canonical, key_group
+from firesteel.state.keys import KeyGroups, canonical
 
 RowSink = Callable[[WireRow], None]
 
 _SELF_CANONICAL: Final = frozenset((str, int))
-_MEMO_KEYS: Final = 1_000_000  # keys whose subtask is remembered; beyond it the memo starts again
 
 
 def channels_of(partitioning: PartitionKind, producers: int, consumers: int, consumer: int) -> list[int]:
@@ -88,7 +86,11 @@ class Router:
                 self._reached = range(self._n)
         self._targets = _TARGETS[kind]
         self._next = 0  # round robin position, carried from epoch to epoch
-        self._memo = _GroupMemo(edge.consumer_max_parallelism, self._n) if self._keyed else None
+        self._groups = KeyGroups.of(edge.consumer_max_parallelism)
+        self._subtask_of = [
+            subtask_of(group, edge.consumer_max_parallelism, self._n)
+            for group in range(edge.consumer_max_parallelism if self._keyed else 0)
+        ]
         self._random = random.Random()
         self._send: RowSink
         self._limit = FIRST_BUFFER_RECORDS
@@ -149,20 +151,24 @@ class Router:
         except Exception as e:  # of the key selector, of the partitioner, or a key without a stable hash
             raise self._fail(e) from e
         shipped = keys if self._keyed else None
-        if type(targets) is int:
+        if isinstance(targets, int):
             self._append(self._pending[targets], values, stamps, shipped)
         elif targets is None:  # broadcast
             for pending in self._pending.values():
                 self._append(pending, values, stamps, shipped)
         else:
-            for target in sorted(set(targets)):
-                chosen = [t == target for t in targets]
-                self._append(
-                    self._pending[target],
-                    list(compress(values, chosen)),
-                    stamps and list(compress(stamps, chosen)),
-                    shipped and list(compress(shipped, chosen)),
-                )
+            n = self._n
+            dealt = _dealt(values, targets, n)
+            dealt_stamps = None if stamps is None else _dealt(stamps, targets, n)
+            dealt_keys = None if shipped is None else _dealt(shipped, targets, n)
+            for target, part in enumerate(dealt):
+                if part:
+                    self._append(
+                        self._pending[target],
+                        part,
+                        dealt_stamps and dealt_stamps[target],
+                        dealt_keys and dealt_keys[target],
+                    )
 
     def _append(
         self,
@@ -236,13 +242,11 @@ class Router:
         return self._random.choices(self._reached, k=len(values))
 
     def _by_key(self, values: list[Any], keys: list[Any]) -> list[int] | int:
-        memo = self._memo
-        assert memo is not None
         if not _SELF_CANONICAL.issuperset(map(type, keys)):
-            return [memo.of(key) for key in keys]
+            keys = [canonical(key) for key in keys]  # refuses keys without a stable hash
         if self._n == 1:
             return 0
-        return list(map(memo.__getitem__, keys))
+        return list(map(self._subtask_of.__getitem__, map(self._groups.__getitem__, keys)))
 
     def _custom(self, values: list[Any], keys: list[Any]) -> list[int]:
         partition, n = self.edge.partitioning.partition, self._n
@@ -269,25 +273,10 @@ _TARGETS: Final[dict[PartitionKind, Callable[..., list[int] | int | None]]] = {
 }
 
 
-class _GroupMemo(dict[Any, int]):
-    """Canonical key -> subtask, computed once for each key."""
-
-    def __init__(self, max_parallelism: int, parallelism: int) -> None:
-        super().__init__()
-        self._max_parallelism = max_parallelism
-        self._parallelism = parallelism
-
-    def __missing__(self, key: Any) -> int:  # a str or an int: its own identity
-        return self._add(key, key)
-
-    def of(self, key: Any) -> int:
-        identity = canonical(key)
-        target = self.get(identity)
-        return self._add(identity, key) if target is None else target
-
-    def _add(self, identity: Any, key: Any) -> int:
-        if len(self) >= _MEMO_KEYS:
-            self.clear()
-        group = key_group(key, self._max_parallelism)
-        target = self[identity] = subtask_of(group, self._max_parallelism, self._parallelism)
-        return target
+def _dealt(column: Sequence[Any], targets: Sequence[int], n: int) -> list[list[Any]]:  # hot
+    """The column as one list for each target."""
+    parts: list[list[Any]] = [[] for _ in range(n)]
+    add = [part.append for part in parts]
+    for value, target in zip(column, targets, strict=True):
+        add[target](value)
+    return parts

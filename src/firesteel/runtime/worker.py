@@ -61,7 +61,8 @@ def _settle_heap() -> None:
 
 def _forget_ended_jobs(descriptor: LevelDescriptor) -> None:
     live = set(descriptor.live_jobs) | {descriptor.job_id}
-    for key in [k for k in _levels if k[0] not in live or (k[0] == descriptor.job_id and k[1] != descriptor.attempt)]:
+    current = (descriptor.job_id, descriptor.attempt)
+    for key in [k for k in _levels if k[0] not in live or (k[0] == current[0] and k[:2] != current)]:
         level = _levels.pop(key)
         for chain in level.chains:
             try:

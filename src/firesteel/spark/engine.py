@@ -28,14 +28,16 @@ class SparkEngine:
 
     def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Ack | UserError]:
         context = self._session.sparkContext
-        context.setJobGroup(self._job_id, f"{self._job_name}: epoch {levels[0].epoch}", interruptOnCancel=False)
+        description = f"{self._job_name}: epoch {levels[0].epoch}"
+        context.setJobGroup(self._job_id, description, interruptOnCancel=False)
         try:
             return run_epoch(self._session, levels, parallelism)
         except (PySparkException, Py4JError, ConnectionError, OSError) as e:
             raise EngineError(
                 "Spark could not run an epoch",
                 detail=_first_cause(str(e)),
-                hint="the epoch is discarded and run again a few times; if that does not help, see Spark's log",
+                hint="the epoch is discarded and run again a few times; if that does not help, "
+                "see Spark's log",
             ) from e
 
     def cancel(self) -> None:

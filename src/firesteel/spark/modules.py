@@ -17,10 +17,14 @@ from pyspark.sql import SparkSession
 from firesteel.common.configuration import Configuration
 
 
+def shares_files(session: SparkSession) -> bool:
+    """Whether the workers see the files of this machine: local and local-cluster run on it."""
+    return (session.sparkContext.master or "").startswith("local")
+
+
 def distribute_modules(session: SparkSession, script_dir: str) -> None:
     """Give the modules beside the script to workers on other machines."""
-    master = session.sparkContext.master
-    if master.startswith("local"):  # local and local-cluster share this machine's files
+    if shares_files(session):
         return
     root = script_dir
     beside = {
@@ -34,8 +38,9 @@ def distribute_modules(session: SparkSession, script_dir: str) -> None:
     with zipfile.ZipFile(packed, "w") as archive:
         for path in sorted(beside):
             archive.write(path, path.relative_to(root))
-    name = Path(tempfile.mkdtemp(prefix="firesteel-")) / f"modules-{hashlib.md5(packed.getvalue()).hexdigest()}.zip"
-    name.write_bytes(packed.getvalue())
+    content = packed.getvalue()
+    name = Path(tempfile.mkdtemp(prefix="firesteel-")) / f"modules-{hashlib.md5(content).hexdigest()}.zip"
+    name.write_bytes(content)
     session.sparkContext.addPyFile(str(name))
 
 

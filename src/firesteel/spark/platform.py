@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.configuration import Configuration
 from firesteel.spark.engine import SparkEngine
-from firesteel.spark.modules import distribute_files, distribute_modules
+from firesteel.spark.modules import distribute_files, distribute_modules, shares_files
 from firesteel.spark.session import create_session, losses
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class SparkPlatform:
     @property
     def shares_files(self) -> bool:
         """Whether the workers see the files of this machine."""
-        return self.session.sparkContext.master.startswith("local")
+        return shares_files(self.session)
 
     def engine(self, job_id: str, job_name: str, script_dir: str) -> SparkEngine:
         distribute_modules(self.session, script_dir)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.common.errors import StateError
 from firesteel.state._key_codec import encode_key, length_prefix
-from firesteel.state.keys import group_of_canonical
+from firesteel.state.keys import KeyGroups
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
@@ -32,10 +32,10 @@ def column_id(uid: str, name: str) -> bytes:
 class GroupKeys(dict[CanonicalKey, bytes]):
     """Canonical key -> the beginning of its entries' keys, made at the first use of a key."""
 
-    __slots__ = ("_key_groups", "_max_parallelism")
+    __slots__ = ("_groups", "_key_groups")
 
     def __init__(self, max_parallelism: int, key_groups: range) -> None:
-        self._max_parallelism = max_parallelism
+        self._groups = KeyGroups.of(max_parallelism)
         self._key_groups = key_groups
 
     def __missing__(self, key: CanonicalKey) -> bytes:
@@ -43,7 +43,7 @@ class GroupKeys(dict[CanonicalKey, bytes]):
             data = b"s" + key.encode("utf-8", "surrogatepass")
         else:
             data = key if type(key) is bytes else encode_key(key)
-        group = group_of_canonical(key, self._max_parallelism)
+        group = self._groups[key]
         if group not in self._key_groups:
             raise StateError(
                 f"Key {key!r:.200} belongs to key group {group}, which is not one of this subtask.",

@@ -147,8 +147,10 @@ class Overlay:
         if not self._layers_ready:
             self._prepare()
         found: dict[bytes, bytes] = {}
-        for run in reversed(self._layers(prefix[0] << 8 | prefix[1])):
-            found.update(run.scan(prefix))
+        if not (self._store_ready and self._store.complete):  # type: ignore[union-attr]
+            # A complete store keeps no tombstones: what was deleted must not shine through from below.
+            for run in reversed(self._layers(prefix[0] << 8 | prefix[1])):
+                found.update(run.scan(prefix))
         if self._recent is not None:
             found.update(self._scan_recent(prefix))
         elif self._store_ready:

@@ -106,6 +106,33 @@ def key_group(obj: Any, max_parallelism: int) -> int:  # hot
     return _murmur(key_hash(obj)) % max_parallelism
 
 
+class KeyGroups(dict[str | int | bytes, int]):
+    """Canonical key -> key group, computed once for each key of a process; ``of`` gives the shared one.
+
+    It starts again when it holds ``LIMIT`` keys: it is only there to save time.
+    """
+
+    LIMIT = 2_000_000
+    _shared: dict[int, KeyGroups] = {}
+
+    def __init__(self, max_parallelism: int) -> None:
+        super().__init__()
+        self._max_parallelism = max_parallelism
+
+    @classmethod
+    def of(cls, max_parallelism: int) -> KeyGroups:
+        groups = cls._shared.get(max_parallelism)
+        if groups is None:
+            groups = cls._shared[max_parallelism] = cls(max_parallelism)
+        return groups
+
+    def __missing__(self, key: str | int | bytes) -> int:
+        if len(self) >= self.LIMIT:
+            self.clear()
+        group = self[key] = group_of_canonical(key, self._max_parallelism)
+        return group
+
+
 def key_hash(obj: Any) -> int:
     """A stable 32-bit hash: Java's ``String.hashCode`` and ``Long.hashCode``, else one over typed bytes."""
     kind = type(obj)
