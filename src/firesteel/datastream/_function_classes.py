@@ -77,7 +77,7 @@ class RuntimeContext(KeyedStateStore):
         """A parameter of the job (``pipeline.global-job-parameters``)."""
 
     @abstractmethod
-    def get_metrics_group(self) -> Any:
+    def get_metrics_group(self) -> MetricGroup:
         """The metrics of the operator."""
 
 

@@ -47,6 +47,7 @@ class JobOptions:
     min_interval_ms: int = 100  # between the starts of two epochs while there is no backlog
     epoch_attempts: int = 4  # how often an epoch is tried that Spark could not run
     local_dir: str | None = None
+    host_id: str = ""  # separates the local stores of executors that share a machine
 
 
 @dataclass(slots=True)
@@ -234,12 +235,18 @@ class JobMaster:
                     level=level.index,
                     program=self._program,
                     state_dir=self._files.root,
-                    local_dir=self._options.local_dir,
+                    local_dir=self._local_dir(),
                     live_jobs=self._live_jobs(),
                     subtasks=subtasks,
                 )
             )
         return levels
+
+    def _local_dir(self) -> str | None:
+        options = self._options
+        if options.local_dir is None or not options.host_id:
+            return options.local_dir
+        return f"{options.local_dir}/{options.host_id.replace('{epoch}', str(self._epoch))}"
 
     def _answers(self, levels: list[LevelDescriptor], widths: list[int]) -> tuple[list[Ack] | None, int]:
         """Run the epoch until it answers; a Spark failure discards it whole and tries again (I2)."""

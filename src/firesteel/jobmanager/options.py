@@ -11,7 +11,7 @@ from firesteel.jobmanager.pacing import PacingOptions
 
 STATE_DIR: Final = "firesteel.state.dir"  # where jobs keep their files; reachable from driver and workers
 LOCAL_DIR: Final = "firesteel.local-dir"  # on each host: the local state stores
-HOST_ID: Final = "firesteel.host-id"  # separates the local stores of executors that share a machine
+HOST_ID: Final = "firesteel.host-id"  # under the local dir: for tests that need several hosts; {epoch}: a new one each
 EPOCH_TARGET: Final = "firesteel.epoch.target"  # length aimed at while there is a backlog
 EPOCH_INTERVAL: Final = "firesteel.epoch.interval"  # between the starts of epochs without a backlog
 EPOCH_MAX_RECORDS: Final = "firesteel.epoch.max-records"  # of one split in one epoch
@@ -53,6 +53,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
         )
     return JobOptions(
         pacing=pacing,
+        host_id=configuration.get_string(HOST_ID, ""),
         min_interval_ms=configuration.get_duration_ms(EPOCH_INTERVAL, JobOptions(pacing).min_interval_ms),
         epoch_attempts=_positive(configuration, EPOCH_ATTEMPTS) or JobOptions(pacing).epoch_attempts,
     )

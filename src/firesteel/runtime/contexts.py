@@ -14,7 +14,9 @@ from firesteel.datastream.functions import (
 )
 from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.timerservice import TimerService
+from firesteel.metrics import MetricGroup
 from firesteel.runtime.batch import NO_TIMESTAMP
+from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.state.backend import OperatorState
 
 if TYPE_CHECKING:
@@ -52,9 +54,7 @@ class TaskRuntimeContext(RuntimeContext):
     def get_job_parameter(self, key: str, default_value: str) -> str:
         return str(self._context.settings.get(key, default_value))
 
-    def get_metrics_group(self) -> Any:
-        from firesteel.runtime.metrics import TaskMetricGroup
-
+    def get_metrics_group(self) -> MetricGroup:
         return TaskMetricGroup(self._context.accumulators, (self._program.name,))
 
     def add_accumulator(self, name: str, accumulator: Any) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from firesteel import metrics
 from firesteel.common.accumulators import IntCounter
 
 
-class Counter(IntCounter):
+class Counter(IntCounter, metrics.Counter):
     """A number that goes up and down (Flink: ``Counter``)."""
 
     def inc(self, n: int = 1) -> None:
@@ -25,7 +26,7 @@ class Counter(IntCounter):
         return self.get_local_value()
 
 
-class Meter(IntCounter):
+class Meter(IntCounter, metrics.Meter):
     """Counts events; rates are for whoever reads the count over time (Flink: ``Meter``)."""
 
     def mark_event(self, value: int = 1) -> None:
@@ -35,11 +36,14 @@ class Meter(IntCounter):
         return self.get_local_value()
 
 
-class Distribution:
+class Distribution(metrics.Distribution):
     """Count, sum, minimum and maximum of the values reported (Flink: ``Distribution`` of PyFlink)."""
 
     def __init__(self) -> None:
-        self.reset_local()
+        self._count = 0
+        self._sum = 0
+        self._min: int | None = None
+        self._max: int | None = None
 
     def update(self, value: int) -> None:
         self._count += 1
@@ -51,10 +55,8 @@ class Distribution:
         return {"count": self._count, "sum": self._sum, "min": self._min, "max": self._max}
 
     def reset_local(self) -> None:
-        self._count = 0
-        self._sum = 0
-        self._min: int | None = None
-        self._max: int | None = None
+        self._count = self._sum = 0
+        self._min = self._max = None
 
     def merge(self, other: Distribution) -> None:
         self._count += other._count
@@ -84,8 +86,8 @@ class Gauge:
         return Gauge(None, self.get_local_value())  # the supplier stays in the worker
 
 
-class TaskMetricGroup:
-    """A group of metrics of one operator (PyFlink: ``MetricGroup``)."""
+class TaskMetricGroup(metrics.MetricGroup):
+    """A group of metrics of one operator."""
 
     def __init__(self, registry: dict[str, Any], scope: tuple[str, ...]) -> None:
         self._registry = registry

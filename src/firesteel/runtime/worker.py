@@ -26,7 +26,7 @@ from firesteel.state.files import StateFiles
 _GC_YOUNG: Final = 50_000  # container objects between two looks at the youngest generation
 
 _programs: dict[str, bytes] = {}
-_levels: dict[tuple[str, int, int, int], OpenLevel] = {}
+_levels: dict[tuple[str, int, int, int, str | None], OpenLevel] = {}
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class OpenLevel:
 def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
     """The open chains of (job, attempt, level, subtask) in this process; made when they are not there."""
     _forget_ended_jobs(descriptor)
-    key = (descriptor.job_id, descriptor.attempt, descriptor.level, subtask)
+    key = (descriptor.job_id, descriptor.attempt, descriptor.level, subtask, descriptor.local_dir)
     level = _levels.get(key)
     if level is None:
         level = _levels[key] = _open_level(_load_program(descriptor), descriptor, subtask)

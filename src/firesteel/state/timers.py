@@ -47,35 +47,37 @@ class TimerQueue(Column):
 
     # ---- the runtime's side
 
-    def register(self, timestamp_ms: int, namespace: bytes | None = None) -> None:  # hot
+    # Users call these two under TimerService's names (runtime.contexts): its parameter is called so too.
+
+    def register(self, timestamp: int, namespace: bytes | None = None) -> None:  # hot
         """Set a timer of the current key; one that is set already stays one timer."""
         key = self._operator.key
         entry: _Entry = key if namespace is None else (key, namespace)
-        bucket = self._buckets.get(timestamp_ms)
+        bucket = self._buckets.get(timestamp)
         if bucket is None:
             hash(entry)
-            bucket = self._buckets[timestamp_ms] = {}
-            heappush(self._heap, timestamp_ms)
+            bucket = self._buckets[timestamp] = {}
+            heappush(self._heap, timestamp)
         elif entry in bucket:
             return
         bucket[entry] = None
         self._size += 1
-        change = (timestamp_ms, entry)
+        change = (timestamp, entry)
         if change in self._removed:
             self._removed.discard(change)
         else:
             self._added.add(change)
 
-    def delete(self, timestamp_ms: int, namespace: bytes | None = None) -> None:
+    def delete(self, timestamp: int, namespace: bytes | None = None) -> None:
         """Take a timer of the current key back; nothing happens when there is none."""
         key = self._operator.key
         entry: _Entry = key if namespace is None else (key, namespace)
-        bucket = self._buckets.get(timestamp_ms)
+        bucket = self._buckets.get(timestamp)
         if bucket is None:
             hash(entry)
         elif entry in bucket:
             del bucket[entry]
-            self._forget(timestamp_ms, entry)
+            self._forget(timestamp, entry)
 
     def next_ms(self) -> int | None:
         """The instant of the earliest timer, None when there is none."""
