@@ -4,12 +4,13 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from contract import check_source, discovered, read_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firesteel.connectors.base import Boundedness
 from firesteel.connectors.collection import CollectionSource
+
+from .contract import check_source, discovered, read_split
 
 
 @dataclass

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract import BYTES, check_source, chunks_of, discovered, read_split
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,6 +15,8 @@ from firesteel.connectors.base import ReadRange
 from firesteel.connectors.files import CsvFileSource, CsvFormat, CsvParseError
 from firesteel.formats._csv_columns import Column
 from firesteel.formats._csv_records import CsvDialect
+
+from .contract import BYTES, check_source, chunks_of, discovered, read_split
 
 FIVE = (
     Column("id", Types.INT()),

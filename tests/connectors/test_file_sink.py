@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pytest
-from contract import SinkRun, check_sink
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -26,6 +25,8 @@ from firesteel.connectors.file_sink import (
     RollingPolicy,
     RowFileSink,
 )
+
+from .contract import SinkRun, check_sink
 
 NEVER = RollingPolicy(1 << 40, 1 << 40, 1 << 40)
 ALWAYS = RollingPolicy(on_every_commit=True)

@@ -3,12 +3,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from contract import BYTES, check_source, chunks_of, context, discovered, shipped
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.connectors.base import Boundedness, ReadRange
 from firesteel.connectors.datagen import DataGeneratorSource
 from firesteel.connectors.sequence import NumberSequenceSource
+
+from .contract import BYTES, check_source, chunks_of, context, discovered, shipped
 
 
 def test_sequence_splits_as_flink(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from contract import SinkRun, check_sink, check_source, shipped
 
 from firesteel.common import Row
 from firesteel.common.errors import ConfigurationError, FiresteelError, ProgramError, TypeMismatchError
@@ -18,6 +17,8 @@ from firesteel.connectors.collect import CollectSink
 from firesteel.connectors.print_sink import PrintSink
 from firesteel.connectors.spark_sink import ParquetStagingSink
 from firesteel.connectors.spark_table import SparkTableSource
+
+from .contract import SinkRun, check_sink, check_source, shipped
 
 
 def test_print_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,9 +137,9 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
     half = run.writer(1)
     half.write([full] * 20_000, None)
     half.abort()
-    names = os.listdir(tmp_path / "out")
-    assert len(names) == 1, "one name for one content; an aborted attempt leaves nothing"
-    assert [name for name in os.listdir(tmp_path / "out") if not name.startswith(".")] == []
+    files = os.listdir(tmp_path / "out")
+    assert len(files) == 1, "one name for one content; an aborted attempt leaves nothing"
+    assert [name for name in files if not name.startswith(".")] == []
     run.commit(staged)
     run.commit(staged)
     assert staged[0].payload == unwanted[0].payload, "acks of two attempts must not differ"

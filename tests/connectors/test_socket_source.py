@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from contract import BYTES, MANY, chunks_of, context, read_split, same, shipped
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.connectors.base import ReadRange, Split, SplitEnumerator
 from firesteel.connectors.socket import SocketTextSource
+
+from .contract import BYTES, MANY, chunks_of, context, read_split, same, shipped
 
 
 @contextmanager

@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from contract import (
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from firesteel.common.errors import ConfigurationError, FiresteelError, PathNotFoundError
+from firesteel.connectors.base import Boundedness, ReadRange
+from firesteel.connectors.files import TextFileSource
+
+from .contract import (
     BYTES,
     check_source,
     check_split,
@@ -19,12 +26,6 @@ from contract import (
     read_split,
     shipped,
 )
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-from firesteel.common.errors import ConfigurationError, FiresteelError, PathNotFoundError
-from firesteel.connectors.base import Boundedness, ReadRange
-from firesteel.connectors.files import TextFileSource
 
 # What Flink 2.3 reads from these bytes.
 BYTES_OF_FLINK = b"a\nb\r\nc\rd\x0be\x85\xc2\x85f\xe2\x80\xa8g\n\nlast"

@@ -3,11 +3,12 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from graph_programs import Program, cs23
 
 from firesteel.common.errors import EngineError
 from firesteel.datastream._transformations import ChainingStrategy, PartitionKind
 from firesteel.graph import Execution, ExecutionGraph, ExecutionState, ExecutionVertex, create_execution_graph
+
+from .graph_programs import Program, cs23
 
 S = ExecutionState
 LIFE = (S.SCHEDULED, S.DEPLOYING, S.INITIALIZING, S.RUNNING, S.FINISHED)

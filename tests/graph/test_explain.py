@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from graph_programs import Program, cs23
 
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.graph import (
@@ -15,6 +14,8 @@ from firesteel.graph import (
     plan_levels,
     to_json,
 )
+
+from .graph_programs import Program, cs23
 
 
 def parsed(graph: Any) -> Any:

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import cloudpickle
 import pytest
-from graph_programs import Program, cs23, identity, names
 
 from firesteel.datastream._transformations import ChainingStrategy, PartitionKind
 from firesteel.datastream.execution_mode import RuntimeExecutionMode
 from firesteel.graph import DistributionPattern, ResultType, operator_ids
+
+from .graph_programs import Program, cs23, identity, names
 
 PRINT = "Sink: Print to Std. Out"
 

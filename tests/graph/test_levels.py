@@ -1,11 +1,12 @@
 from __future__ import annotations
 
-from graph_programs import Program, cs23
 from hypothesis import given
 from hypothesis import strategies as st
 
 from firesteel.datastream._transformations import ChainingStrategy, PartitionKind
 from firesteel.graph import JobGraph, LevelPlan, RouteKind, plan_levels
+
+from .graph_programs import Program, cs23
 
 LOCAL, EXCHANGE, CARRIED = RouteKind.LOCAL, RouteKind.EXCHANGE, RouteKind.CARRIED
 

@@ -8,11 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from graph_programs import Program, cs23
 
 from firesteel.common.errors import ProgramError
 from firesteel.datastream._transformations import ChainingStrategy, PartitionKind
 from firesteel.graph import operator_id_of_uid, operator_ids
+
+from .graph_programs import Program, cs23
 
 PRINT = "Sink: Print to Std. Out"
 
@@ -235,7 +236,7 @@ def test_uid_hash_that_is_the_id_of_another_operator_is_refused() -> None:
 
 
 SCRIPT = """
-from test_operator_ids import FLINK, cs23
+from tests.graph.test_operator_ids import FLINK, cs23
 from firesteel.graph import to_json
 print([to_json(program.job()) for program, _ in FLINK], to_json(cs23().graph()))
 """
@@ -244,10 +245,10 @@ print([to_json(program.job()) for program, _ in FLINK], to_json(cs23().graph()))
 def test_ids_and_plans_are_the_same_in_other_processes() -> None:
     def run(seed: str) -> str:
         env = {**os.environ, "PYTHONHASHSEED": seed}
-        here = str(Path(__file__).parent)
+        root = Path(__file__).parents[2]
         command = [sys.executable, "-c", SCRIPT]
         return subprocess.run(
-            command, env=env, cwd=here, capture_output=True, text=True, check=True, timeout=60
+            command, env=env, cwd=root, capture_output=True, text=True, check=True, timeout=60
         ).stdout
 
     first = run("1")

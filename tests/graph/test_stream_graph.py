@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import pytest
-from graph_programs import Program, cs23, edge_set, identity
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import Types
@@ -9,6 +8,8 @@ from firesteel.datastream._transformations import PartitionKind, Transformation
 from firesteel.datastream.execution_mode import RuntimeExecutionMode as Mode
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.graph import GraphConfig, NodeKind, StreamGraph, generate
+
+from .graph_programs import Program, cs23, edge_set, identity
 
 
 def only_edge(graph: StreamGraph, target: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from firesteel.testing.local_platform import LocalPlatform
-from runtime.support import feeds, local_platform
+from tests.runtime.support import feeds, local_platform
 
 
 @pytest.fixture(autouse=True)

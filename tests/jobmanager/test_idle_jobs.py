@@ -11,7 +11,7 @@ from firesteel.common.time import Duration
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream import KeyedProcessFunction
 from firesteel.testing.local_platform import LocalEngine
-from runtime.support import (
+from tests.runtime.support import (
     At,
     LiveSource,
     SteppedClock,

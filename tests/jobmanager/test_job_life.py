@@ -18,8 +18,8 @@ from firesteel.datastream import DataStream, MapFunction, RuntimeContext, Stream
 from firesteel.jobmanager.job_master import JobMaster
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
 from firesteel.testing.local_platform import LocalEngine
-from runtime.engines import FaultyEngine
-from runtime.support import (
+from tests.runtime.engines import FaultyEngine
+from tests.runtime.support import (
     At,
     LiveSource,
     SteppedClock,

@@ -8,7 +8,7 @@ import pytest
 
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
 from firesteel.common.time import Duration
-from runtime.support import At, collect, environment, local_platform, punctuated
+from tests.runtime.support import At, collect, environment, local_platform, punctuated
 
 
 def test_an_option_of_ours_that_does_not_exist_is_an_error_that_lists_those_that_do() -> None:
@@ -44,7 +44,7 @@ def test_watermark_alignment_is_refused_with_the_operators_name(where: str) -> N
     strategy = punctuated().with_watermark_alignment("g", Duration.of_seconds(1))
     env = environment(1)
     if where == "source":
-        from runtime.support import SplitsSource
+        from tests.runtime.support import SplitsSource
 
         stream = env.from_source(SplitsSource([(At(1), 1)]), strategy, "aligned one")
     else:

@@ -13,8 +13,8 @@ from enum import Enum
 from typing import NamedTuple
 
 sys.path.insert(0, sys.argv[1])
-from runtime.engines import TwinEngine
-from runtime.support import collect, environment, local_platform
+from tests.runtime.engines import TwinEngine
+from tests.runtime.support import collect, environment, local_platform
 from firesteel.common.errors import JobExecutionError
 from firesteel.datastream import KeyedProcessFunction
 from firesteel.datastream.state import ListStateDescriptor, ValueStateDescriptor
@@ -90,8 +90,8 @@ except JobExecutionError as e:
 def test_classes_of_the_script_travel(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
-    tests = Path(__file__).parent.parent
+    root = Path(__file__).parents[2]
     done = subprocess.run(
-        [sys.executable, str(script), str(tests)], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, str(script), str(root)], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.stdout == "done\n", done.stderr

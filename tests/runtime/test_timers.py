@@ -73,6 +73,23 @@ def test_timers_are_a_set_for_each_key(epoch_records: int | None) -> None:
     assert calls[2:] == [("a", 5, 31)], "set behind the watermark: it waits for the next one, then fires once"
 
 
+class ByKeyword(KeyedProcessFunction):
+    def process_element(self, value: At, ctx: KeyedProcessFunction.Context) -> None:
+        timers = ctx.timer_service()
+        timers.register_event_time_timer(timestamp=10)
+        timers.register_event_time_timer(timestamp=20)
+        timers.delete_event_time_timer(timestamp=20)
+        timers.register_processing_time_timer(timestamp=MAX)
+        timers.delete_processing_time_timer(timestamp=MAX)
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        yield timestamp
+
+
+def test_timers_are_set_by_keyword_too() -> None:
+    assert fired([At(0, ("a", []))], None, ByKeyword()) == [10]
+
+
 @pytest.mark.parametrize("epoch_records", [1, None])
 def test_a_timer_fires_when_the_watermark_reaches_it_and_not_before(epoch_records: int | None) -> None:
     """S-TIMER-01."""

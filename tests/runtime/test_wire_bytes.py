@@ -138,7 +138,7 @@ def keys_of_all_kinds() -> DataStream:
 _CHILD = """
 import pickle, sys
 sys.path[:0] = pickle.loads(bytes.fromhex(sys.argv[3]))
-from runtime.engines import CapturingEngine
+from tests.runtime.engines import CapturingEngine
 with open(sys.argv[1], "rb") as f:
     levels, widths = pickle.load(f)
 engine = CapturingEngine()

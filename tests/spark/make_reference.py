@@ -19,16 +19,15 @@ BOUNDED = ("word_count", "process_json_data", "state_access", "event_time_timer"
 REFERENCE = Path(__file__).with_name("reference")
 
 _SUBTASK = re.compile(r"^\d+> ")
-# What PyFlink's own process says at log level INFO or through Java's launcher.
-_CHATTER = re.compile(
-    r"^(?:file:|.*:(?:INFO|WARN|ERROR):|\d{4}-\d\d-\d\d |(?:SLF4J|WARNING|Picked up|Starting|Creating|Created|Deleting|"
-    r"Removing|Deploying|Submitting|Submitted|Shutting|Stopped|Stopping|Started)\b)"
+# What PyFlink and Beam log on standard output when the program sets logging to it.
+_LOGGED = re.compile(
+    r"^(?:No module named google\.cloud\b|PYFLINK_CYTHON_ENABLED: |Using Any for unsupported type: )"
 )
 
 
 def printed(output: str) -> list[str]:
     """The lines that a program prints itself, sorted, without the subtask before a record."""
-    return sorted(_SUBTASK.sub("", line) for line in output.splitlines() if not _CHATTER.match(line))
+    return sorted(_SUBTASK.sub("", line) for line in output.splitlines() if not _LOGGED.match(line))
 
 
 def main(environment: Path) -> None:

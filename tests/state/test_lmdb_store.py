@@ -136,7 +136,7 @@ def test_the_map_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_python(program: str, *args: str) -> subprocess.Popen[str]:
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     return subprocess.Popen(
         [sys.executable, "-c", program, *args], stdout=subprocess.PIPE, text=True, env=env
     )
@@ -150,7 +150,7 @@ def test_another_process_may_grow_the_map(tmp_path: Path, monkeypatch: pytest.Mo
     program = """
 import sys
 from pathlib import Path
-from state.test_lmdb_store import Line, store
+from tests.state.test_lmdb_store import Line, store
 line = Line()
 line.add("m1", {b"\\0\\1a": b"1"})
 line.add("m2", {b"\\0\\1%d" % n: bytes(5000) for n in range(2000)})
@@ -173,7 +173,7 @@ def test_a_process_killed_while_it_writes_leaves_the_store_usable(tmp_path: Path
     program = """
 import sys, time
 from pathlib import Path
-from state.test_lmdb_store import Line, store
+from tests.state.test_lmdb_store import Line, store
 line = Line()
 line.add("m1", {b"\\0\\1a": b"1"})
 line.add("m2", {b"\\0\\1%d" % n: bytes(200) for n in range(20000)})

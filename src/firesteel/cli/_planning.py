@@ -38,16 +38,22 @@ class PlanningExecutor:
     def execution_plan(self, env: Any) -> str:
         return execution_plan_json(self.stream_graph(env))
 
-    def execute(self, env: Any, transformations: Sequence[Transformation], job_name: str | None) -> JobExecutionResult:
+    def execute(
+        self, env: Any, transformations: Sequence[Transformation], job_name: str | None
+    ) -> JobExecutionResult:
         stream = generate(transformations, graph_config(env, job_name))
         click.echo(_as_json(stream) if self._as_json else explain_all(stream))
         return JobExecutionResult(JobID(), 0)
 
-    def execute_async(self, env: Any, transformations: Sequence[Transformation], job_name: str | None) -> JobClient:
+    def execute_async(
+        self, env: Any, transformations: Sequence[Transformation], job_name: str | None
+    ) -> JobClient:
         self.execute(env, transformations, job_name)
         raise UnsupportedFeatureError("firesteel info shows the job of execute_async and does not run it")
 
-    def collect(self, env: Any, transformations: Sequence[Transformation], job_name: str | None, sink: Any) -> Iterator[Any]:
+    def collect(
+        self, env: Any, transformations: Sequence[Transformation], job_name: str | None, sink: Any
+    ) -> Iterator[Any]:
         self.execute(env, transformations, job_name)
         return iter(())
 

@@ -22,5 +22,3 @@ OLDER_NAMES: dict[str, tuple[str, ...]] = {
     "restart-strategy.type": ("restart-strategy",),
     "high-availability.type": ("high-availability",),
 }
-
-PRESENT_NAME: dict[str, str] = {old: new for new, olds in OLDER_NAMES.items() for old in olds}

@@ -228,12 +228,6 @@ class Configuration:
         nested = {k[len(key) + 1 :]: to_text(v) for k, v in self._values.items() if k.startswith(f"{key}.")}
         return self._read(key, nested or default_value or {}, _to_map)
 
-    def subset(self, prefix: str) -> Configuration:
-        """The options whose keys begin with ``prefix``, without it."""
-        return Configuration.from_dict(
-            {key[len(prefix) :]: value for key, value in self._values.items() if key.startswith(prefix)}
-        )
-
     # -- as a value
 
     def __copy__(self) -> Configuration:

@@ -26,9 +26,6 @@ class JobID:
             raise ProgramError(f"a job id has {_HEX_DIGITS} hexadecimal digits, not {hex_string!r}")
         self._hex = hex_string.lower()
 
-    def to_hex_string(self) -> str:
-        return self._hex
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, JobID) and self._hex == other._hex
 

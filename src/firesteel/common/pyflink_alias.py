@@ -1,6 +1,7 @@
-"""``import pyflink...`` gives firesteel's modules: PyFlink programs run unchanged (``firesteel run --pyflink``).
+"""``import pyflink...`` gives firesteel's modules, so that PyFlink programs run unchanged.
 
-The alias is installed in the driver and, before any code of the user is unpacked, in each worker process.
+``firesteel run --pyflink`` installs the alias in the driver and, before any code of the user is unpacked, in
+each worker process.
 """
 
 from __future__ import annotations

@@ -9,10 +9,26 @@ from functools import partial
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
-from firesteel.common.errors import ProgramError, UnpicklableFunctionError, UnsupportedFeatureError
-from firesteel.common.typeinfo import RowTypeInfo, TypeInformation
+from firesteel.common.errors import (
+    ProgramError,
+    UnpicklableFunctionError,
+    UnstableKeyError,
+    UnsupportedFeatureError,
+)
+from firesteel.common.typeinfo import (
+    BasicArrayTypeInfo,
+    ListTypeInfo,
+    MapTypeInfo,
+    ObjectArrayTypeInfo,
+    RowTypeInfo,
+    TupleTypeInfo,
+    TypeInformation,
+    Types,
+)
 from firesteel.datastream._operators import OperatorSpec
 
+_UNSTABLE_TYPES = (MapTypeInfo, ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo)
+_BYTES = ListTypeInfo(Types.BYTE())  # its values are bytes
 _MAX_DEPTH = 5  # how far into a function's variables the one at fault is looked for
 
 
@@ -34,6 +50,22 @@ def to_type_information(
         detail=f"got {type_info!r}",
         hint="pass a type such as Types.INT(), a list of types for a Row, or None for any Python object",
     )
+
+
+def require_key_type(type_info: TypeInformation | None, operator: str) -> None:
+    """Values of the declared type can be keys; those of other types are seen when the job runs."""
+    pending = [type_info]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, (RowTypeInfo, TupleTypeInfo)):
+            pending += part.get_field_types()
+        elif isinstance(part, _UNSTABLE_TYPES) and part != _BYTES:
+            raise UnstableKeyError(
+                f"A value of type {part} cannot be a key: it has no stable hash.",
+                operator=operator,
+                detail=f"the declared key type is {type_info}",
+                hint="use an immutable key, for example a tuple of its parts",
+            )
 
 
 def require_callable(function: Any, function_class: type, operator: str) -> None:

@@ -18,6 +18,7 @@ from firesteel.datastream._checks import (
     require_callable,
     require_function,
     require_int,
+    require_key_type,
     to_type_information,
 )
 from firesteel.datastream._collect import CloseableIterator, execute_and_collect
@@ -170,6 +171,7 @@ class DataStream(StreamSettings):
         selector = as_callable(key_selector, KeySelector, "get_key", "key selector", "key_by")
         check_picklable(key_selector, "key_by")
         checked_type = to_type_information(key_type, "key type", "key_by")
+        require_key_type(checked_type, "key_by")
         return KeyedStream(self, Partitioning(PartitionKind.HASH, selector, checked_type))
 
     def union(self, *streams: DataStream) -> DataStream:

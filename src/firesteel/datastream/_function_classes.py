@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from firesteel.metrics import MetricGroup
+
 if TYPE_CHECKING:
     from firesteel.datastream._state_descriptors import (
         AggregatingStateDescriptor,
@@ -78,7 +80,7 @@ class RuntimeContext(KeyedStateStore):
 
     @abstractmethod
     def get_metrics_group(self) -> MetricGroup:
-        """The metrics of the operator."""
+        """The metrics of the operator: register them in ``open``."""
 
 
 class Function(ABC):  # noqa: B024  # abstract are the methods of its subclasses

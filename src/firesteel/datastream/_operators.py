@@ -6,7 +6,6 @@ same signature; the runtime tells them apart (a plain callable has no ``open``).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,11 +97,3 @@ class KeyedCoMap(OperatorSpec):
 
     function: Any
     flat: bool
-
-
-@dataclass(frozen=True, slots=True)
-class WrapFunction(OperatorSpec):
-    """Reserved for operators that later packages (windows, CEP, async) build on: a factory that the worker
-    calls with no argument and that returns an object of the runtime's operator protocol."""
-
-    factory: Callable[[], Any]

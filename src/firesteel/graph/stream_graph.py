@@ -154,7 +154,3 @@ class StreamGraph:
     @property
     def sources(self) -> tuple[StreamNode, ...]:
         return tuple(node for node in self.nodes if node.kind is NodeKind.SOURCE)
-
-    @property
-    def sinks(self) -> tuple[StreamNode, ...]:
-        return tuple(node for node in self.nodes if node.kind is NodeKind.SINK)

@@ -85,7 +85,9 @@ class Executor:
 
     # ---- running
 
-    def execute(self, env: Any, transformations: Sequence[Transformation], job_name: str | None) -> JobExecutionResult:
+    def execute(
+        self, env: Any, transformations: Sequence[Transformation], job_name: str | None
+    ) -> JobExecutionResult:
         handle = self._submit(env, transformations, job_name)
         try:
             return handle.result()
@@ -94,11 +96,17 @@ class Executor:
             handle.master.wait(30)
             raise
 
-    def execute_async(self, env: Any, transformations: Sequence[Transformation], job_name: str | None) -> JobClient:
+    def execute_async(
+        self, env: Any, transformations: Sequence[Transformation], job_name: str | None
+    ) -> JobClient:
         return JobClient(self._submit(env, transformations, job_name))
 
     def collect(
-        self, env: Any, transformations: Sequence[Transformation], job_name: str | None, sink: SinkTransformation
+        self,
+        env: Any,
+        transformations: Sequence[Transformation],
+        job_name: str | None,
+        sink: SinkTransformation,
     ) -> Iterator[Any]:
         results = _Results()
         collecting = sink.sink
@@ -180,7 +188,9 @@ class Executor:
         )
         return self._start(master, root if temporary else None, local, on_end)
 
-    def _start(self, master: JobMaster, own_root: str | None, local: str, on_end: Callable[[], None] | None) -> LocalJobHandle:
+    def _start(
+        self, master: JobMaster, own_root: str | None, local: str, on_end: Callable[[], None] | None
+    ) -> LocalJobHandle:
         def body() -> None:
             try:
                 master.run()

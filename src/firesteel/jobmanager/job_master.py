@@ -114,7 +114,6 @@ class JobMaster:
         self._cancel = threading.Event()
         self._done = threading.Event()
         self._epoch = 0
-        self._last_start_ms = 0
         self._fixed_ms = 150.0
         self._pacer = Pacer(options.pacing)
         self._find_endpoints()
@@ -222,9 +221,7 @@ class JobMaster:
             for vertex in level.vertices:
                 for i in range(vertex.parallelism):
                     key = (vertex.id, i)
-                    sources = {
-                        uid: plan.assignments[i] for (v, uid), plan in plans.items() if v == vertex.id
-                    }
+                    sources = {uid: plan.assignments[i] for (v, uid), plan in plans.items() if v == vertex.id}
                     subtasks[key] = SubtaskDescriptor(self._lines.of(key), self._carry.get(key), sources)
             levels.append(
                 LevelDescriptor(
@@ -277,7 +274,8 @@ class JobMaster:
         answered = sorted((a.vertex, a.subtask) for a in acks)
         if answered != sorted(self.subtasks):
             raise EngineError(
-                "An epoch came back incomplete", detail=f"{len(answered)} of {len(self.subtasks)} subtasks answered"
+                "An epoch came back incomplete",
+                detail=f"{len(answered)} of {len(self.subtasks)} subtasks answered",
             )
 
     def _commit(self, acks: list[Ack], now: int) -> None:

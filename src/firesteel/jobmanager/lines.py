@@ -41,7 +41,9 @@ class StateLines:
             del self._references[path]
             self._files.delete(path)
 
-    def _write_inline(self, manifest_id: str, stateful: list[tuple[Ack, EpochDelta]]) -> dict[Subtask, RunRef]:
+    def _write_inline(
+        self, manifest_id: str, stateful: list[tuple[Ack, EpochDelta]]
+    ) -> dict[Subtask, RunRef]:
         name = f"epoch-{manifest_id}"
         parts: list[bytes] = []
         refs: dict[Subtask, RunRef] = {}

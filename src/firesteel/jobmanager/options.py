@@ -11,7 +11,8 @@ from firesteel.jobmanager.pacing import PacingOptions
 
 STATE_DIR: Final = "firesteel.state.dir"  # where jobs keep their files; reachable from driver and workers
 LOCAL_DIR: Final = "firesteel.local-dir"  # on each host: the local state stores
-HOST_ID: Final = "firesteel.host-id"  # under the local dir: for tests that need several hosts; {epoch}: a new one each
+# Under the local dir, for tests that need several hosts; ``{epoch}`` in it gives a new host for each epoch.
+HOST_ID: Final = "firesteel.host-id"
 EPOCH_TARGET: Final = "firesteel.epoch.target"  # length aimed at while there is a backlog
 EPOCH_INTERVAL: Final = "firesteel.epoch.interval"  # between the starts of epochs without a backlog
 EPOCH_MAX_RECORDS: Final = "firesteel.epoch.max-records"  # of one split in one epoch
@@ -43,7 +44,9 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
             raise ConfigurationError(
                 f"There is no option {key}", hint="the options are: " + ", ".join(sorted(KEYS))
             )
-    target = configuration.get_duration_ms(EPOCH_TARGET, _TARGET_BOUNDED_MS if bounded else _TARGET_UNBOUNDED_MS)
+    target = configuration.get_duration_ms(
+        EPOCH_TARGET, _TARGET_BOUNDED_MS if bounded else _TARGET_UNBOUNDED_MS
+    )
     records: int | None = _positive(configuration, EPOCH_MAX_RECORDS)
     if batch:  # one epoch (design, section 3)
         pacing = PacingOptions(target, _BATCH_RECORDS, _BATCH_RECORDS)

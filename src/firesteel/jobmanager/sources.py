@@ -39,7 +39,9 @@ class SourcePlan:
 class SourceCoordinator:
     """One source of the job, on the driver (Flink: ``SourceCoordinator``)."""
 
-    def __init__(self, vertex: str, uid: str, name: str, source: Source, parallelism: int, work_dir: str) -> None:
+    def __init__(
+        self, vertex: str, uid: str, name: str, source: Source, parallelism: int, work_dir: str
+    ) -> None:
         self.vertex = vertex
         self.uid = uid
         self.name = name

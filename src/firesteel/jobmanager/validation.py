@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
+from firesteel.connectors.base import Sink, Source
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.graph.job_graph import JobGraph
 
 
 def validate(graph: JobGraph) -> None:
-    """What the engine cannot do is refused with the operator's name. (Sources and sinks have checked
-    themselves when the program was taken from its environment.)"""
+    """What the engine cannot do, and what a source or sink sees that it cannot do, is refused with the
+    operator's name."""
     for vertex in graph.vertices:
         for operator in vertex.operators:
             what = operator.node.operator
+            if isinstance(what, (Source, Sink)):
+                _check_endpoint(what, operator.node.name)
             strategy = operator.node.watermark_strategy
             if isinstance(what, TimestampsAndWatermarks):
                 strategy = what.strategy
@@ -25,14 +28,24 @@ def validate(graph: JobGraph) -> None:
                 )
 
 
+def _check_endpoint(endpoint: Source | Sink, name: str) -> None:
+    try:
+        endpoint.validate()
+    except FiresteelError as error:
+        error.operator = error.operator or name
+        raise
+
+
 _NO_EFFECT = {
-    "execution.checkpointing.interval": "every committed epoch is a consistent cut, but none is kept after the "
-    "job has ended: a job that dies with its driver starts from its sources again",
-    "restart-strategy.type": "a job that fails by its own code is not restarted; an epoch that Spark could not "
-    "run is run again by itself",
+    "execution.checkpointing.interval": "every committed epoch is a consistent cut, but none is kept after "
+    "the job has ended: a job that dies with its driver starts from its sources again",
+    "restart-strategy.type": "a job that fails by its own code is not restarted; an epoch that Spark could "
+    "not run is run again by itself",
 }
 
 
 def notices(configuration: Configuration, graph: JobGraph) -> list[str]:
     """One sentence for each setting that is accepted and has no effect."""
-    return [f"{key} has no effect: {why}" for key, why in _NO_EFFECT.items() if configuration.contains_key(key)]
+    return [
+        f"{key} has no effect: {why}" for key, why in _NO_EFFECT.items() if configuration.contains_key(key)
+    ]

@@ -61,8 +61,6 @@ def build_operator(program: OperatorProgram) -> BaseOperator:
         return SourceOperator(program, spec)
     if isinstance(spec, Sink):
         return SinkOperator(program, spec)
-    if isinstance(spec, specs.WrapFunction):
-        return spec.factory()  # type: ignore[no-any-return]
     return _OPERATORS[type(spec)](program, spec)  # type: ignore[no-any-return]
 
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 class TaskRuntimeContext(RuntimeContext):
     """Where a function runs, and the way to its state (Flink: ``RuntimeContext``)."""
 
-    def __init__(self, context: SubtaskContext, program: OperatorProgram, state: OperatorState | None) -> None:
+    def __init__(
+        self, context: SubtaskContext, program: OperatorProgram, state: OperatorState | None
+    ) -> None:
         self._context = context
         self._program = program
         self._state = state

@@ -101,4 +101,3 @@ def self_change_warning(operator: str, attributes: list[str]) -> str:
         "(runtime_context.get_state(...) in open()), or, where the stream is not keyed, in operator state "
         "(CheckpointedFunction)"
     )
-

@@ -28,7 +28,11 @@ class KeySorter:
     """Gathers the input of a keyed operator until it ends, then replays it key by key."""
 
     def __init__(
-        self, operator: KeyedOperator, inputs: int, state: SubtaskState, records_in_memory: int = RECORDS_IN_MEMORY
+        self,
+        operator: KeyedOperator,
+        inputs: int,
+        state: SubtaskState,
+        records_in_memory: int = RECORDS_IN_MEMORY,
     ) -> None:
         self._operator = operator
         self._inputs = inputs

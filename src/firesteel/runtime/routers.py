@@ -166,8 +166,8 @@ class Router:
                     self._append(
                         self._pending[target],
                         part,
-                        dealt_stamps and dealt_stamps[target],
-                        dealt_keys and dealt_keys[target],
+                        None if dealt_stamps is None else dealt_stamps[target],
+                        None if dealt_keys is None else dealt_keys[target],
                     )
 
     def _append(

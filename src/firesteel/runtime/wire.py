@@ -50,10 +50,6 @@ def edge_of(channel: int) -> int:
     return channel >> 16
 
 
-def producer_of(channel: int) -> int:
-    return channel & 0xFFFF
-
-
 def dumps(obj: Any) -> bytes:
     """Pickle by value, the same bytes for equal objects wherever that can be had."""
     return _fast(obj) or _thorough(obj)

@@ -11,6 +11,7 @@ import os
 import pickle
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +25,9 @@ from firesteel.state.backend import StateLimits, SubtaskState
 from firesteel.state.files import StateFiles
 
 _GC_YOUNG: Final = 50_000  # container objects between two looks at the youngest generation
+_OPENS_BETWEEN_COLLECTIONS: Final = 16
+
+_opened = 0
 
 _programs: dict[str, bytes] = {}
 _levels: dict[tuple[str, int, int, int, str | None], OpenLevel] = {}
@@ -54,21 +58,26 @@ def _settle_heap() -> None:
     PySpark collects after each task: 30 ms of CPU for the modules alone, and more with every cached key. And
     a task makes and drops records by the thousand, which the default thresholds mistake for a reason to look.
     """
-    gc.collect()
+    global _opened
+    if _opened % _OPENS_BETWEEN_COLLECTIONS == 0:
+        gc.unfreeze()  # chains that were forgotten meanwhile are cycles: they are found now
+        gc.collect()
+    _opened += 1
     gc.freeze()
     gc.set_threshold(_GC_YOUNG, 20, 50)
 
 
 def _forget_ended_jobs(descriptor: LevelDescriptor) -> None:
+    """Close what belongs to jobs that are over, to earlier attempts of this one, or to another host."""
     live = set(descriptor.live_jobs) | {descriptor.job_id}
-    current = (descriptor.job_id, descriptor.attempt)
-    for key in [k for k in _levels if k[0] not in live or (k[0] == current[0] and k[:2] != current)]:
+    own, attempt, host = descriptor.job_id, descriptor.attempt, descriptor.local_dir
+    for key in [k for k in _levels if k[0] not in live or (k[0] == own and (k[1], k[4]) != (attempt, host))]:
         level = _levels.pop(key)
         for chain in level.chains:
-            try:
+            with suppress(UserCodeError):  # best effort: the job is over, and nobody is there to hear it
                 chain.close()
-            except UserCodeError:
-                continue  # best effort: the job is over, and nobody is there to hear it
+            if chain.state is not None:
+                chain.state.close()
 
 
 def _load_program(descriptor: LevelDescriptor) -> JobProgram:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -24,7 +23,6 @@ class SparkEngine:
         self._session = epoch_session(session)
         self._job_id = job_id
         self._job_name = job_name
-        self._cancelled = threading.Event()
 
     def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Ack | UserError]:
         context = self._session.sparkContext

@@ -43,7 +43,9 @@ _BATCH_ROWS: Final = 64
 _BATCH_BYTES: Final = 4 * 1024 * 1024
 
 
-def run_epoch(session: SparkSession, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+def run_epoch(
+    session: SparkSession, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]
+) -> list[Ack | UserError]:
     """Run all levels as one Spark job and return what the subtasks answered."""
     frame = session.range(0, parallelism[0], 1, parallelism[0]).mapInArrow(_level(levels[0]), _SCHEMA)
     for descriptor, width in zip(levels[1:], parallelism[1:], strict=True):

@@ -354,7 +354,10 @@ class SubtaskState:
         return self._core.complete
 
     def close(self) -> None:
-        """Give up the local store and open files; the object is not used any more."""
+        """Give up the caches, the local store and open files; the object is not used any more."""
+        for column in self._columns.values():
+            column.drop()
+        self._core.group_keys.clear()
         self._core.overlay.close()
 
     # ---- operators

@@ -31,7 +31,6 @@ __all__ = ["TOMBSTONE", "Run", "encode_run", "group_bytes", "group_of"]
 
 BLOCK_ENTRIES: Final = 128
 BLOCK_BYTES: Final = 128 * 1024
-LAST_GROUP: Final = 0xFFFF
 _MAGIC: Final = b"FSRUN1"
 _VERSION: Final = 1
 _FOOTER: Final = struct.Struct("<QQIQH6s")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from firesteel.common._coercion import compile_coercion
 from firesteel.common.errors import FiresteelError
@@ -53,41 +53,14 @@ class SubtaskContext:
     warnings: list[str] = field(default_factory=list)
 
 
-class Operator(Protocol):
-    """One operator of a chain. The epoch is: ``restore``, ``begin_epoch``, batches and timers,
-    ``end_epoch``, ``snapshot``."""
-
-    program: OperatorProgram
-    outputs: Outputs
-    ended: bool
-
-    def open(self, context: SubtaskContext, state: OperatorState | None) -> None: ...
-
-    def process(self, batch: Batch, input_index: int = 0) -> None: ...
-
-    def begin_epoch(self) -> None: ...
-
-    def on_processing_time(self) -> None:
-        """Fire what is due at the epoch's processing time."""
-
-    def end_epoch(self) -> None: ...
-
-    def next_timer_ms(self) -> int | None: ...
-
-    def snapshot(self) -> Any:
-        """Plain picklable data that the operator needs in the next epoch and that is not state."""
-
-    def restore(self, carry: Any) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class Output:
     """One output of an operator: the main one or a side output, with everything that consumes it."""
 
     __slots__ = ("coerce", "collector", "consumers", "count", "fail")
 
-    def __init__(self, coerce: Callable[[list[Any]], list[Any]] | None, fail: Callable[[Exception], Exception]) -> None:
+    def __init__(
+        self, coerce: Callable[[list[Any]], list[Any]] | None, fail: Callable[[Exception], Exception]
+    ) -> None:
         self.consumers: list[BatchConsumer] = []
         self.coerce = coerce
         self.collector = Collector()
@@ -177,7 +150,11 @@ def _isolated(batch: Batch) -> Batch:
 
 
 class BaseOperator:
-    """What all operators share: their place, their outputs, their failure."""
+    """One operator of a chain, and what all of them share: their place, their outputs, their failure.
+
+    An epoch is: ``restore``, ``begin_epoch``, batches and timers, ``end_epoch``, ``snapshot``. What is not a
+    source takes its batches by ``process(batch, input_index=0)``.
+    """
 
     def __init__(self, program: OperatorProgram) -> None:
         self.program = program
@@ -201,7 +178,8 @@ class BaseOperator:
         for output in self.outputs.all:
             output.count = 0
 
-    def on_processing_time(self) -> None: ...
+    def on_processing_time(self) -> None:
+        """Fire what is due at the epoch's processing time."""
 
     def end_epoch(self) -> None: ...
 
@@ -209,6 +187,7 @@ class BaseOperator:
         return None
 
     def snapshot(self) -> Any:
+        """Plain picklable data that the operator needs in the next epoch and that is not state."""
         return None
 
     def restore(self, carry: Any) -> None: ...

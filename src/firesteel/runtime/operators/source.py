@@ -61,9 +61,7 @@ class SourceOperator(BaseOperator):
         self._finish_epoch(assignment.last)
 
     def _add_split(self, split: str) -> None:
-        self._trackers[split] = WatermarkTracker(
-            self._strategy, self.context.batch_mode, self.context.now_ms
-        )
+        self._trackers[split] = WatermarkTracker(self._strategy, self.context.batch_mode, self.context.now_ms)
         self._valve.add_channel(split)
 
     def _chunk(self, split: str, chunk: Chunk) -> None:
@@ -173,5 +171,3 @@ class TimestampsAndWatermarksOperator(BaseOperator):
         if carry is not None:
             tracker, self.ended = carry
             self._tracker.restore(tracker)
-
-

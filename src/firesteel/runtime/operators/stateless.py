@@ -225,4 +225,3 @@ def moved_marks(marks: Marks, counts: Iterable[int]) -> Marks:
         else:
             moved.append((position, mark))
     return moved
-

@@ -1,0 +1,99 @@
+"""A job with speculation on and a task that hangs when it is run first: the copy of it wins. Prints JSON.
+
+Spark never runs the copy on the host of the original, so the cluster has two hosts: a standalone master and two
+workers in the JVM of the driver, at two loopback addresses.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from pyspark import SparkContext
+
+from firesteel.common import Configuration, Encoder, Types
+from firesteel.common.java import find_java
+from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.datastream.connectors import FileSink
+from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.spark.session import create_session
+
+RECORDS = 6_000
+KEYS = 31
+HANGS_S = 60.0
+SPECULATION = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.minTaskRuntime": "500ms",
+    "spark.speculation.quantile": "0.5",
+    "spark.speculation.multiplier": "1.2",
+}
+
+
+class Sums(KeyedProcessFunction):
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.sum = runtime_context.get_state(ValueStateDescriptor("sum", Types.LONG()))
+
+    def process_element(self, value: int, ctx: Any) -> Iterator[tuple[int, int]]:
+        if value == RECORDS // 2:
+            self._hang_once()
+        total = (self.sum.value() or 0) + value
+        self.sum.update(total)
+        yield value, total
+
+    def _hang_once(self) -> None:
+        try:
+            os.close(os.open(self.marker, os.O_CREAT | os.O_EXCL))
+        except FileExistsError:
+            self.marker.write_text("copied")
+            return
+        time.sleep(HANGS_S)
+
+
+def start_cluster(work: Path) -> str:
+    """The address of a cluster of two workers with a core each."""
+    os.environ["JAVA_HOME"] = find_java()
+    SparkContext._ensure_initialized()  # the JVM, without a Spark context
+    jvm, gateway = SparkContext._jvm, SparkContext._gateway
+    assert jvm is not None
+    assert gateway is not None
+    conf = jvm.org.apache.spark.SparkConf(False)
+    deploy = jvm.org.apache.spark.deploy
+    master = deploy.master.Master.startRpcEnvAndEndpoint("127.0.0.1", 0, 0, conf)
+    address = f"spark://127.0.0.1:{master._2()}"
+    masters = gateway.new_array(jvm.java.lang.String, 1)
+    masters[0] = address
+    none = jvm.scala.Option.empty()
+    for number, host in enumerate(("127.0.0.1", "127.0.0.2")):
+        deploy.worker.Worker.startRpcEnvAndEndpoint(
+            host, 0, 0, 1, 1024, masters, str(work / "workers"), jvm.scala.Option.apply(number), conf, none
+        )
+    return address
+
+
+if __name__ == "__main__":
+    work = Path(sys.argv[1])
+    settings = {**SPECULATION, "spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m"}
+    spark = create_session(start_cluster(work), "straggler", settings)
+    configuration = Configuration()
+    configuration.set_string("firesteel.epoch.max-records", "2000")
+    configuration.set_string("firesteel.state.dir", str(work / "state"))
+    env = StreamExecutionEnvironment.get_execution_environment(configuration, spark=spark)
+    env.set_parallelism(2)
+    stream = env.from_collection(range(RECORDS), Types.LONG()).key_by(lambda v: v % KEYS).process(Sums(work / "hung"))
+    stream.map(str, Types.STRING()).sink_to(
+        FileSink.for_row_format(str(work / "out"), Encoder.simple_string_encoder()).build()
+    )
+    begun = time.monotonic()
+    env.execute("straggler")
+    elapsed_s = time.monotonic() - begun
+    spark.stop()
+    print(json.dumps({"elapsed_s": elapsed_s, "marker": (work / "hung").read_text()}))

@@ -1,0 +1,81 @@
+"""The examples in PyFlink's wheel, unchanged, print what PyFlink prints (``reference/``, made by
+``make_reference.py``)."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.spark.make_reference import BOUNDED, REFERENCE, printed
+from tests.spark.support import firesteel, run, started
+
+pytestmark = pytest.mark.spark
+
+CACHE = Path(__file__).parents[2] / ".cache" / "apache-flink-2.3.0"
+WORDS = (
+    "flink window timer event_time processing_time state connector pyflink checkpoint watermark sideoutput sql "
+    "datastream broadcast asyncio catalog batch streaming"
+).split()
+
+
+@pytest.fixture(scope="module")
+def examples() -> Path:
+    """The examples of the wheel; nothing else is taken out of it, and it is not installed."""
+    directory = CACHE / "pyflink" / "examples" / "datastream"
+    if not (directory / "word_count.py").exists():
+        CACHE.mkdir(parents=True, exist_ok=True)
+        subprocess.run(
+            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+            + ["--python-version=3.11", "--platform=manylinux2014_x86_64", "apache-flink==2.3.0", "-d", CACHE],
+            check=True,
+            timeout=240,
+        )
+        with zipfile.ZipFile(next(CACHE.glob("apache_flink-2.3.0-*.whl"))) as wheel:
+            names = [n for n in wheel.namelist() if n.startswith("pyflink/examples/datastream/")]
+            wheel.extractall(CACHE, names)
+    return directory
+
+
+@pytest.mark.parametrize("name", BOUNDED)
+def test_an_example_prints_what_pyflink_prints(examples: Path, name: str, tmp_path: Path) -> None:
+    done = run(firesteel("run", "--pyflink", examples / f"{name}.py"), tmp_path)
+    assert (done.code, done.complaints) == (0, "")
+    assert printed(done.out) == (REFERENCE / f"{name}.txt").read_text("utf-8").splitlines()
+
+
+def test_word_count_writes_its_result_to_files(examples: Path, tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("to be or\nnot to be\n")
+    options = ["--input", "text", "--output", "counts"]
+    done = run(firesteel("run", "--pyflink", examples / "word_count.py", *options), tmp_path)
+    assert (done.code, done.out, done.complaints) == (0, "", "")
+    (part,) = [path for path in (tmp_path / "counts").rglob("*") if path.is_file()]
+    assert re.fullmatch(r"prefix-.+-0\.ext", part.name)
+    assert sorted(part.read_text().splitlines()) == ["(be,2)", "(not,1)", "(or,1)", "(to,2)"]
+
+
+def test_streaming_word_count_counts_until_it_is_interrupted(examples: Path, tmp_path: Path) -> None:
+    with started(firesteel("run", "--pyflink", examples / "streaming_word_count.py"), tmp_path) as program:
+        program.wait_for(lambda lines: len(lines) > 5)
+        time.sleep(10)
+        program.signal_group(signal.SIGINT)
+        done = program.end()
+    assert done.code == 130
+    heading, *counted = done.lines
+    assert heading == "Printing result to stdout. Use --output to specify output path."
+    seen: Counter[str] = Counter()
+    for line in counted:
+        match = re.fullmatch(r"(?:\d+> )?\((\w+),(\d+)\)", line)
+        assert match is not None, line
+        word, count = match[1], int(match[2])
+        seen[word] += 1
+        assert count == seen[word], f"{word}: {count} after {seen[word] - 1}"
+    assert set(seen) <= set(WORDS)
+    assert 40 <= len(counted) <= 150, "5 words a second"

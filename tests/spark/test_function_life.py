@@ -1,0 +1,147 @@
+"""How often functions are opened (X6), and what a job leaves on the disk."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from firesteel.common import Types
+from firesteel.common._executor_registry import get_executor
+from firesteel.common.job_status import JobStatus
+from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext
+from firesteel.datastream.state import ValueStateDescriptor
+from tests.spark.conftest import MakeEnvironment
+
+pytestmark = pytest.mark.spark
+
+EPOCHS = 30
+PER_EPOCH = 200
+
+
+class NotesOpen(MapFunction):
+    """Appends (subtask, process) to a file in each ``open``."""
+
+    def __init__(self, notes: Path) -> None:
+        self.notes = notes
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        note(self.notes, runtime_context)
+
+    def map(self, value: int) -> int:
+        return value
+
+
+class Counts(KeyedProcessFunction):
+    def __init__(self, notes: Path) -> None:
+        self.notes = notes
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        note(self.notes, runtime_context)
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[tuple[int, int]]:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield ctx.get_current_key(), count
+
+
+def note(notes: Path, context: RuntimeContext) -> None:
+    line = f"{context.get_attempt_number()} {context.get_index_of_this_subtask()} {os.getpid()}\n"
+    with notes.open("a") as file:
+        file.write(line)
+
+
+def test_a_function_is_opened_once_for_attempt_subtask_and_process(
+    environment: MakeEnvironment, tmp_path: Path
+) -> None:
+    opens = {name: tmp_path / name for name in ("map", "keyed")}
+    env = environment(2, epoch_records=PER_EPOCH // 2)
+    stream = env.from_sequence(0, EPOCHS * PER_EPOCH - 1).map(NotesOpen(opens["map"]), Types.LONG())
+    results = stream.key_by(lambda v: v % 100).process(Counts(opens["keyed"])).execute_and_collect()
+    (master,) = get_executor().running_masters()
+    best: Counter[int] = Counter()
+    for key, count in results:
+        best[key] = max(best[key], count)
+    assert master.progress.epochs >= EPOCHS
+    assert best == {key: EPOCHS * PER_EPOCH // 100 for key in range(100)}, "state goes with the subtask"
+    for name, notes in opens.items():
+        lines = Counter(notes.read_text().split("\n")[:-1])
+        assert set(lines.values()) == {1}, f"{name} was opened twice in one place: {lines}"
+        assert {line.split()[1] for line in lines} == {"0", "1"}
+
+
+def shuffle_files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("shuffle_*") if path.is_file()]
+
+
+def test_shuffle_files_of_past_epochs_do_not_pile_up(
+    environment: MakeEnvironment, spark_dir: Path, tmp_path: Path
+) -> None:
+    def leftovers(epochs: int) -> int:
+        env = environment(2, epoch_records=50)
+        stream = env.from_sequence(0, epochs * 100 - 1).key_by(lambda v: v % 10).process(Counts(tmp_path / "n"))
+        stream.print()
+        master = get_executor()._submit(env, env._take_program(), "epochs").master
+        assert master.wait(120)
+        assert master.status is JobStatus.FINISHED
+        assert master.progress.epochs >= epochs
+        settled(lambda: not shuffle_files(spark_dir))
+        return len(shuffle_files(spark_dir))
+
+    assert leftovers(5) == 0
+    assert leftovers(EPOCHS) == 0
+
+
+def settled(condition: Callable[[], bool], timeout_s: float = 5) -> bool:
+    """Spark removes files in the background."""
+    deadline = time.monotonic() + timeout_s
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return condition()
+
+
+@pytest.mark.parametrize("ends", ["finished", "failed"])
+def test_a_job_takes_its_files_with_it(environment: MakeEnvironment, tmp_path: Path, ends: str) -> None:
+    seen: list[str] = []
+    local = tmp_path / "local"
+
+    def check(value: int) -> int:
+        if ends == "failed" and value == 2000:
+            raise ValueError(value)
+        return value
+
+    env = environment(2, epoch_records=300, **{"firesteel.local-dir": str(local)})
+    env.from_sequence(0, 2999).map(check, Types.LONG()).key_by(lambda v: v).process(Counts(tmp_path / "n")).print()
+    master = get_executor()._submit(env, env._take_program(), "files").master
+    root = Path(master._files.root)
+    while not master.wait(0.02):
+        if (local / str(master.job_id)).exists():
+            seen.append("local")
+        if root.exists():
+            seen.append("state")
+    assert {"local", "state"} <= set(seen), "the paths that are looked at are not those of the job"
+    assert master.status is (JobStatus.FINISHED if ends == "finished" else JobStatus.FAILED)
+    assert settled(lambda: not root.exists()), "the temporary state directory is still there"
+    assert settled(lambda: not (local / str(master.job_id)).exists()), "local stores are still there"
+
+
+def test_a_configured_state_directory_keeps_nothing_that_is_not_needed(
+    environment: MakeEnvironment, tmp_path: Path
+) -> None:
+    """Deltas of past epochs are folded and deleted while the job runs."""
+    env = environment(2, epoch_records=100, **{"firesteel.state.dir": str(tmp_path / "state")})
+    env.from_sequence(0, EPOCHS * 200 - 1).key_by(lambda v: v % 500).process(Counts(tmp_path / "n")).print()
+    master = get_executor()._submit(env, env._take_program(), "kept").master
+    assert master.wait(120)
+    assert master.status is JobStatus.FINISHED
+    files = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
+    assert len(files) < 24, [path.name for path in files]
+    shutil.rmtree(tmp_path / "state")
+    assert not [path for path in Path(tempfile.gettempdir()).glob("firesteel-local/*") if str(master.job_id) in path.name]

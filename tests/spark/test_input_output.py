@@ -1,0 +1,162 @@
+"""Sources and sinks on Spark, end to end: files, a socket, a watched directory, generated records."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from firesteel.common import Duration, Encoder, Types, WatermarkStrategy
+from firesteel.common.job_status import JobStatus
+from firesteel.datastream import DataStream, StreamExecutionEnvironment
+from firesteel.datastream.connectors import (
+    DataGeneratorSource,
+    FileSink,
+    FileSource,
+    OutputFileConfig,
+    RateLimiterStrategy,
+    RollingPolicy,
+    StreamFormat,
+)
+from tests.spark.conftest import MakeEnvironment
+
+pytestmark = pytest.mark.spark
+
+
+def write_to(stream: DataStream, folder: Path, policy: RollingPolicy | None = None) -> None:
+    builder = FileSink.for_row_format(str(folder), Encoder.simple_string_encoder())
+    config = OutputFileConfig.builder().with_part_prefix("out").with_part_suffix(".txt").build()
+    builder = builder.with_output_file_config(config)
+    if policy is not None:
+        builder = builder.with_rolling_policy(policy)
+    stream.sink_to(builder.build())
+
+
+def files_of(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def visible_lines(folder: Path) -> list[str]:
+    """What a reader sees at this moment: hidden names left out."""
+    lines: list[str] = []
+    for path in files_of(folder):
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts):
+            text = path.read_text()
+            assert text.endswith("\n"), f"{path} is not whole"
+            lines += text.splitlines()
+    return lines
+
+
+def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 40) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, what
+        time.sleep(0.1)
+
+
+def running(env: StreamExecutionEnvironment) -> Iterator[Callable[[], JobStatus]]:
+    client = env.execute_async()
+    try:
+        yield lambda: client.get_job_status().result()
+    finally:
+        client.cancel().result(60)
+        assert client.get_job_status().result() is JobStatus.CANCELED
+
+
+running_job = contextmanager(running)
+
+
+def test_part_files_are_whole_and_each_record_is_in_one(environment: MakeEnvironment, tmp_path: Path) -> None:
+    env = environment(2, epoch_records=1000)
+    stream = env.from_sequence(0, 9999).map(lambda v: f"line {v:06d}", Types.STRING())
+    small = RollingPolicy.default_rolling_policy(part_size=20_000, rollover_interval=3_600_000, inactivity_interval=3_600_000)
+    write_to(stream, tmp_path / "out", small)
+    env.execute("to files")
+    files = files_of(tmp_path / "out")
+    assert len(files) > 4, "the files were rolled"
+    assert all(path.name.startswith("out-") and path.suffix == ".txt" for path in files), "nothing hidden is left"
+    assert sorted(visible_lines(tmp_path / "out")) == [f"line {v:06d}" for v in range(10_000)]
+    assert not [path for path in tmp_path.rglob(".*")]
+
+
+def test_no_record_is_seen_before_its_epoch_is_committed(environment: MakeEnvironment, tmp_path: Path) -> None:
+    """A job that fails in its fourth epoch shows what the first three wrote, at most."""
+
+    def check(value: int) -> str:
+        if value == 3500:
+            raise ValueError(value)
+        return str(value)
+
+    env = environment(1, epoch_records=1000)
+    stream = env.from_collection(range(10_000), Types.LONG()).map(check, Types.STRING())
+    write_to(stream, tmp_path / "out", RollingPolicy.on_checkpoint_rolling_policy())
+    with pytest.raises(Exception, match="3500"):
+        env.execute("fails")
+    seen = sorted(map(int, visible_lines(tmp_path / "out")))
+    assert seen == list(range(3000))
+
+
+def test_a_socket(environment: MakeEnvironment, tmp_path: Path) -> None:
+    listener = socket.create_server(("127.0.0.1", 0))
+    more = threading.Event()
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.sendall(b"to be or\nnot ")
+            more.wait(60)
+            connection.sendall(b"to be\nthat is")
+
+    server = threading.Thread(target=serve, daemon=True)
+    server.start()
+    env = environment(2)
+    words = env.socket_text_stream("127.0.0.1", listener.getsockname()[1]).flat_map(str.split, Types.STRING())
+    counts = words.map(lambda w: (w, 1)).key_by(lambda p: p[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+    found = []
+    for pair in counts.execute_and_collect():
+        found.append(pair)
+        if len(found) == 3:
+            more.set()  # the first line came out while the connection was open
+    server.join(10)
+    listener.close()
+    assert sorted(found[:3]) == [("be", 1), ("or", 1), ("to", 1)]
+    assert sorted(found[3:]) == [("be", 2), ("is", 1), ("not", 1), ("that", 1), ("to", 2)]
+
+
+def test_a_watched_directory(environment: MakeEnvironment, tmp_path: Path) -> None:
+    folder, out = tmp_path / "in", tmp_path / "out"
+    folder.mkdir()
+    (folder / "one").write_text("a\nb\n")
+    env = environment(2)
+    builder = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(folder))
+    source = builder.monitor_continuously(Duration.of_millis(200)).build()
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "watched")
+    write_to(stream, out, RollingPolicy.on_checkpoint_rolling_policy())
+    with running_job(env) as status:
+        wait_until(lambda: sorted(visible_lines(out)) == ["a", "b"], "the first file")
+        (tmp_path / "two").write_text("c\n")
+        (tmp_path / "two").rename(folder / "two")
+        wait_until(lambda: sorted(visible_lines(out)) == ["a", "b", "c"], "the new file")
+        time.sleep(1)
+        assert sorted(visible_lines(out)) == ["a", "b", "c"], "each file is read once"
+        assert status() is JobStatus.RUNNING
+
+
+def test_generated_records_keep_their_rate(environment: MakeEnvironment) -> None:
+    env = environment(2)
+    source = DataGeneratorSource(lambda i: i, 300, RateLimiterStrategy.per_second(100), Types.LONG())
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "generated")
+    times: list[float] = []
+    values = []
+    for value in stream.execute_and_collect():
+        times.append(time.monotonic())
+        values.append(value)
+    assert sorted(values) == list(range(300))
+    assert 2.0 < times[-1] - times[0] < 8.0, "300 records at 100 a second"
+    half = sum(t - times[0] < (times[-1] - times[0]) / 2 for t in times)
+    assert 60 < half < 240, "they come evenly and not in one piece"

@@ -1,0 +1,100 @@
+"""A Python worker that dies in the middle of an epoch: Spark runs its task again, and the result is what it
+would have been (I1, I2)."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from firesteel.common import Types
+from firesteel.datastream import KeyedProcessFunction, RuntimeContext
+from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from tests.spark.conftest import MakeEnvironment
+
+pytestmark = pytest.mark.spark
+
+RECORDS = 6000
+KEYS = 23
+FATAL = 3456  # in the third of the epochs of 1,200 records
+
+
+def die_once(marker: Path) -> None:
+    """Kill this very process; the next one that comes here goes on."""
+    try:
+        os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class Totals(KeyedProcessFunction):
+    """(key, value, sum of the key so far, values seen, last three of them)."""
+
+    def __init__(self, marker: Path | None) -> None:
+        self.marker = marker
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.total = runtime_context.get_state(ValueStateDescriptor("total", Types.LONG()))
+        self.seen = runtime_context.get_map_state(MapStateDescriptor("seen", Types.LONG(), Types.INT()))
+        self.last = runtime_context.get_list_state(ListStateDescriptor("last", Types.LONG()))
+
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[tuple[int, ...]]:
+        if value == FATAL and self.marker is not None:
+            die_once(self.marker)
+        total = (self.total.value() or 0) + value
+        self.total.update(total)
+        self.seen.put(value, 1)
+        last = [*self.last.get(), value][-3:]
+        self.last.update(last)
+        yield (ctx.get_current_key(), value, total, len(list(self.seen.keys())), *last)
+
+
+def expected() -> Counter[tuple[int, ...]]:
+    results: Counter[tuple[int, ...]] = Counter()
+    for key in range(KEYS):
+        values = list(range(key, RECORDS, KEYS))
+        for i, value in enumerate(values):
+            results[key, value, sum(values[: i + 1]), i + 1, *values[max(0, i - 2) : i + 1]] += 1
+    return results
+
+
+@pytest.mark.parametrize("where", ["reading", "keyed"])
+def test_a_worker_is_killed_in_the_middle_of_an_epoch(
+    environment: MakeEnvironment, tmp_path: Path, where: str
+) -> None:
+    marker = tmp_path / "died"
+
+    def read(value: int) -> int:
+        if where == "reading" and value == FATAL:
+            die_once(marker)
+        return value
+
+    env = environment(2, epoch_records=600)  # of each of the two splits
+    stream = env.from_sequence(0, RECORDS - 1).map(read, Types.LONG())
+    keyed = stream.key_by(lambda v: v % KEYS).process(Totals(marker if where == "keyed" else None))
+    results = Counter(keyed.execute_and_collect())
+
+    assert marker.exists(), "no worker has died"
+    # The two splits of the sequence meet in one key: in each key, values of a split come in order.
+    assert sorted((key, value) for key, value, *_ in results.elements()) == sorted(
+        (v % KEYS, v) for v in range(RECORDS)
+    )
+    by_key = {key: max((r for r in results if r[0] == key), key=lambda r: r[3]) for key in range(KEYS)}
+    for key, (_, _, total, count, *_) in by_key.items():
+        values = range(key, RECORDS, KEYS)
+        assert (total, count) == (sum(values), len(values))
+
+
+def test_one_path_gives_the_very_same_results(environment: MakeEnvironment, tmp_path: Path) -> None:
+    """From a source with a single split nothing depends on what was run twice."""
+    marker = tmp_path / "died"
+    env = environment(2, epoch_records=1200)
+    stream = env.from_collection(list(range(RECORDS)), Types.LONG()).key_by(lambda v: v % KEYS)
+    results = Counter(stream.process(Totals(marker)).execute_and_collect())
+    assert marker.exists(), "no worker has died"
+    assert results == expected()
