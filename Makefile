@@ -2,7 +2,7 @@
 # Needed beforehand: Python 3.11 or newer, make, git. Everything goes into .venv, except a Java runtime.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench clean
+.PHONY: help setup demo test lint check bench clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,12 +25,13 @@ demo: $(READY) ## run the main job on the 336,776 flights that left New York in 
 test: $(READY) ## run all tests (ARGS="-m 'not spark'" for those that start no Spark)
 	@$(WITH_JAVA) $(BIN)/python -m pytest $(ARGS)
 
-check: $(READY) ## what CI runs: ruff, mypy, import-linter and all tests
+lint: $(READY) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	@$(WITH_JAVA) $(BIN)/python -m pytest $(ARGS)
+
+check: lint test ## what CI runs: lint and all tests
 
 bench: $(READY) ## measure against PyFlink, Bytewax, PySpark and a hand-written job (see benchmarks/README.md)
 	@$(WITH_JAVA) $(BIN)/python -m benchmarks $(ARGS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -27,6 +28,21 @@ SCHEMA = (
     "id int, name string, ratio double, big bigint, yes boolean, price decimal(10,2), day date, at timestamp, "
     "raw binary, parts array<int>, counts map<string,bigint>, place struct<x:double,label:string>"
 )
+
+TYPES = [
+    Types.INT(),
+    Types.STRING(),
+    Types.DOUBLE(),
+    Types.LONG(),
+    Types.BOOLEAN(),
+    Types.BIG_DEC(),
+    Types.SQL_DATE(),
+    Types.SQL_TIMESTAMP(),
+    Types.PRIMITIVE_ARRAY(Types.BYTE()),
+    Types.BASIC_ARRAY(Types.INT()),
+    Types.MAP(Types.STRING(), Types.LONG()),
+    Types.ROW_NAMED(["x", "label"], [Types.DOUBLE(), Types.STRING()]),
+]
 
 
 def table() -> list[tuple[Any, ...]]:
@@ -67,15 +83,13 @@ def test_a_table_goes_through_a_keyed_stream_and_comes_back(
     frame = spark_session.createDataFrame(table(), SCHEMA)
     env = environment(2)
     stream = env.from_spark(frame)
-    row_type = stream.get_type()
-    assert row_type.get_field_names() == frame.columns
-    out_type = Types.ROW_NAMED(
-        ["count", *row_type.get_field_names()], [Types.LONG(), *row_type.get_field_types()]
-    )
+    out_type = Types.ROW_NAMED(["count", *frame.columns], [Types.LONG(), *TYPES])
     result = stream.key_by(lambda row: row.id % 3).process(Numbered(), out_type).to_spark()
 
-    assert result.drop("count").dtypes == frame.dtypes
-    assert dict(result.dtypes)["count"] == "bigint"
+    # A declared BigDecimal has 38 digits, and a Timestamp of Flink's has no zone.
+    changed = {"price": "decimal(38,18)", "at": "timestamp_ntz"}
+    expected_types = [("count", "bigint"), *((name, changed.get(name, kind)) for name, kind in frame.dtypes)]
+    assert result.dtypes == expected_types
     rows = sorted((tuple(row) for row in result.collect()), key=lambda row: row[1])
     assert [row[1:] for row in rows] == [tuple(row) for row in frame.sort("id").collect()]
     for key in range(3):
@@ -85,7 +99,8 @@ def test_a_table_goes_through_a_keyed_stream_and_comes_back(
 def test_a_table_without_rows(environment: MakeEnvironment, spark_session: SparkSession) -> None:
     env = environment(2)
     stream = env.from_spark(spark_session.createDataFrame([], "id int, name string"))
-    result = stream.filter(lambda row: True).to_spark()
+    kept = stream.map(lambda row: row, Types.ROW_NAMED(["id", "name"], [Types.INT(), Types.STRING()]))
+    result = kept.to_spark()
     assert (result.count(), result.columns) == (0, ["id", "name"])
 
 
@@ -118,7 +133,8 @@ def test_from_spark_takes_no_streaming_table(environment: MakeEnvironment, spark
 
 
 def test_a_session_handed_in_without_our_settings(tmp_path: Path) -> None:
-    done = run(python("plain_session.py"), tmp_path)
+    # Such a session takes its workers' Python from the environment.
+    done = run(python("plain_session.py"), tmp_path, {"PYSPARK_PYTHON": sys.executable})
     assert done.code == 0, done.err
     outcome = json.loads(done.lines[-1])
     sums = sorted([0, 2, 6, 12, 20, 1, 4, 9, 16, 25])

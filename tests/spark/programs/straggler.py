@@ -68,7 +68,7 @@ def start_cluster(work: Path) -> str:
     conf = jvm.org.apache.spark.SparkConf(False)
     deploy = jvm.org.apache.spark.deploy
     master = deploy.master.Master.startRpcEnvAndEndpoint("127.0.0.1", 0, 0, conf)
-    address = f"spark://127.0.0.1:{master._2()}"
+    address = f"spark://{master._1().address().hostPort()}"
     masters = gateway.new_array(jvm.java.lang.String, 1)
     masters[0] = address
     none = jvm.scala.Option.empty()
