@@ -18,7 +18,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that start programs of their own come first: then only one JVM is at work at any time."""
     here = Path(__file__).parent
     ours = [i for i, item in enumerate(items) if here in item.path.parents]
-    ordered = sorted((items[i] for i in ours), key=lambda item: "spark_session" in getattr(item, "fixturenames", ()))
+    ordered = sorted(
+        (items[i] for i in ours), key=lambda item: "spark_session" in getattr(item, "fixturenames", ())
+    )
     for i, item in zip(ours, ordered, strict=True):
         items[i] = item
 

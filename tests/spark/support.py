@@ -32,7 +32,12 @@ _AT_EXIT = re.compile(
 
 def firesteel(*args: str | Path) -> list[str]:
     """The ``firesteel`` command of this environment."""
-    return [sys.executable, "-c", "from firesteel.cli import main; main(prog_name='firesteel')", *map(str, args)]
+    return [
+        sys.executable,
+        "-c",
+        "from firesteel.cli import main; main(prog_name='firesteel')",
+        *map(str, args),
+    ]
 
 
 @dataclass(frozen=True)
@@ -137,7 +142,9 @@ def started(command: Sequence[str], cwd: Path, env: dict[str, str] | None = None
         program.destroy()
 
 
-def run(command: Sequence[str], cwd: Path, env: dict[str, str] | None = None, timeout_s: float = 150) -> Ended:
+def run(
+    command: Sequence[str], cwd: Path, env: dict[str, str] | None = None, timeout_s: float = 150
+) -> Ended:
     with started(command, cwd, env) as program:
         return program.end(timeout_s)
 

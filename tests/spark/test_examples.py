@@ -34,7 +34,13 @@ def examples() -> Path:
         CACHE.mkdir(parents=True, exist_ok=True)
         subprocess.run(
             [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-            + ["--python-version=3.11", "--platform=manylinux2014_x86_64", "apache-flink==2.3.0", "-d", CACHE],
+            + [
+                "--python-version=3.11",
+                "--platform=manylinux2014_x86_64",
+                "apache-flink==2.3.0",
+                "-d",
+                CACHE,
+            ],
             check=True,
             timeout=240,
         )

@@ -74,17 +74,23 @@ running_job = contextmanager(running)
 def test_part_files_are_whole_and_each_record_is_in_one(environment: MakeEnvironment, tmp_path: Path) -> None:
     env = environment(2, epoch_records=1000)
     stream = env.from_sequence(0, 9999).map(lambda v: f"line {v:06d}", Types.STRING())
-    small = RollingPolicy.default_rolling_policy(part_size=20_000, rollover_interval=3_600_000, inactivity_interval=3_600_000)
+    small = RollingPolicy.default_rolling_policy(
+        part_size=20_000, rollover_interval=3_600_000, inactivity_interval=3_600_000
+    )
     write_to(stream, tmp_path / "out", small)
     env.execute("to files")
     files = files_of(tmp_path / "out")
     assert len(files) > 4, "the files were rolled"
-    assert all(path.name.startswith("out-") and path.suffix == ".txt" for path in files), "nothing hidden is left"
+    assert all(path.name.startswith("out-") and path.suffix == ".txt" for path in files), (
+        "nothing hidden is left"
+    )
     assert sorted(visible_lines(tmp_path / "out")) == [f"line {v:06d}" for v in range(10_000)]
     assert not [path for path in tmp_path.rglob(".*")]
 
 
-def test_no_record_is_seen_before_its_epoch_is_committed(environment: MakeEnvironment, tmp_path: Path) -> None:
+def test_no_record_is_seen_before_its_epoch_is_committed(
+    environment: MakeEnvironment, tmp_path: Path
+) -> None:
     """A job that fails in its fourth epoch shows what the first three wrote, at most."""
 
     def check(value: int) -> str:

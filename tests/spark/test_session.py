@@ -106,7 +106,9 @@ def test_a_table_without_rows(environment: MakeEnvironment, spark_session: Spark
 
 def test_a_result_is_an_ordinary_table(environment: MakeEnvironment, spark_session: SparkSession) -> None:
     env = environment(2)
-    squares = env.from_sequence(1, 100).map(lambda v: Row(v % 10, v * v), Types.ROW_NAMED(["digit", "square"], [Types.INT(), Types.LONG()]))
+    squares = env.from_sequence(1, 100).map(
+        lambda v: Row(v % 10, v * v), Types.ROW_NAMED(["digit", "square"], [Types.INT(), Types.LONG()])
+    )
     frame = squares.to_spark()
     assert frame.dtypes == [("digit", "int"), ("square", "bigint")]
     found = dict(frame.groupBy("digit").sum("square").collect())
@@ -126,7 +128,9 @@ def test_to_spark_wants_an_end(environment: MakeEnvironment) -> None:
         stream.to_spark()
 
 
-def test_from_spark_takes_no_streaming_table(environment: MakeEnvironment, spark_session: SparkSession) -> None:
+def test_from_spark_takes_no_streaming_table(
+    environment: MakeEnvironment, spark_session: SparkSession
+) -> None:
     frame = spark_session.readStream.format("rate").load()
     with pytest.raises(UnsupportedFeatureError, match="streaming"):
         environment().from_spark(frame)

@@ -38,7 +38,9 @@ def test_an_exception_in_a_map(environment: MakeEnvironment, tmp_path: Path) -> 
     calls = tmp_path / "calls"
     env = environment(2, epoch_records=100)
     # A sequence has a split for each subtask: 750 is read by the second.
-    env.from_sequence(0, 999).map(DivideByZero(750, calls), Types.LONG()).name("ratio").uid("ratio-uid").print()
+    env.from_sequence(0, 999).map(DivideByZero(750, calls), Types.LONG()).name("ratio").uid(
+        "ratio-uid"
+    ).print()
     master = get_executor()._submit(env, env._take_program(), "divides").master
     assert master.wait(60)
 

@@ -171,7 +171,6 @@ class Executor:
         self.platform.distribute(configuration)
         job_id = JobID()
         root = f"{self._state_root(configuration)}/{job_id}"
-        temporary = not configuration.contains_key(STATE_DIR)
         local = configuration.get_string(LOCAL_DIR, "") or _default_local_dir()
         files = StateFiles(root)
         program = to_program(str(job_id), graph, plan, configuration.to_dict())
@@ -186,10 +185,10 @@ class Executor:
             options=replace(options, local_dir=local),
             live_jobs=lambda: tuple(self._running),
         )
-        return self._start(master, root if temporary else None, local, on_end)
+        return self._start(master, root, local, on_end)
 
     def _start(
-        self, master: JobMaster, own_root: str | None, local: str, on_end: Callable[[], None] | None
+        self, master: JobMaster, root: str, local: str, on_end: Callable[[], None] | None
     ) -> LocalJobHandle:
         def body() -> None:
             try:
@@ -199,8 +198,8 @@ class Executor:
                 handle.job_ended()
                 if on_end is not None:
                     on_end()
-                if own_root is not None:
-                    shutil.rmtree(own_root, ignore_errors=True)
+                if "://" not in root:  # nothing goes on from a job that has ended
+                    shutil.rmtree(root, ignore_errors=True)
                 shutil.rmtree(os.path.join(local, str(master.job_id)), ignore_errors=True)
 
         thread = threading.Thread(target=body, name=f"firesteel-job-{master.job_id}", daemon=True)

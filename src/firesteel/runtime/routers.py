@@ -14,7 +14,7 @@ from firesteel.common.distribution import pointwise_consumers, pointwise_produce
 from firesteel.common.errors import ProgramError
 from firesteel.common.key_groups import subtask_of
 from firesteel.datastream._transformations import PartitionKind
-from firesteel.runtime.batch import MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
+from firesteel.runtime.batch import END, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.program import OutEdge
 from firesteel.runtime.wire import (
     FIRST_BUFFER_RECORDS,
@@ -28,6 +28,10 @@ from firesteel.runtime.wire import (
 from firesteel.state.keys import KeyGroups, canonical
 
 RowSink = Callable[[WireRow], None]
+_LARGEST_BUFFER_BYTES: Final = 4 * TARGET_BUFFER_BYTES  # a larger one is cut, down to a single record
+Targets = list[int] | int | None  # one for each record, one for all, or None: all targets
+
+_RECORDS_FOR_A_SEGMENT: Final = 8  # shorter stretches between two marks are not worth a pass of their own
 
 _SELF_CANONICAL: Final = frozenset((str, int))
 
@@ -111,14 +115,44 @@ class Router:
         marks = batch.marks
         if not marks:
             self._records(batch, 0, len(batch.values))
-            return
-        for start, stop, mark in batch.segments():
-            if stop > start:
-                self._records(batch, start, stop)
-            if type(mark) is int:
-                self._watermark = mark
-            elif mark is not None:
-                self._status(mark)
+        elif len(marks) * _RECORDS_FOR_A_SEGMENT > len(batch.values) > 1:
+            self._interleaved(batch)
+        else:
+            for start, stop, mark in batch.segments():
+                if stop > start:
+                    self._records(batch, start, stop)
+                if mark is not None:
+                    self._mark(mark)
+
+    def _interleaved(self, batch: Batch) -> None:  # hot
+        """Marks between most records (a punctuated generator): targets for all at once, then one by one."""
+        values, stamps = batch.values, batch.timestamps
+        keys, targets = self._place(values)
+        shipped = keys if self._keyed else None
+        marks = iter(batch.marks)
+        position, mark = next(marks)
+        for i, value in enumerate(values):
+            while position <= i:
+                self._mark(mark)
+                position, mark = next(marks, (len(values) + 1, END))
+            target = targets[i] if isinstance(targets, list) else targets
+            reached = self._pending.values() if target is None else (self._pending[target],)
+            for pending in reached:
+                self._append(
+                    pending,
+                    (value,),
+                    None if stamps is None else (stamps[i],),
+                    None if shipped is None else (shipped[i],),
+                )
+        while position <= len(values):
+            self._mark(mark)
+            position, mark = next(marks, (len(values) + 1, END))
+
+    def _mark(self, mark: Mark) -> None:
+        if type(mark) is int:
+            self._watermark = mark
+        else:
+            self._status(mark)
 
     def _status(self, mark: Mark) -> None:
         for pending in self._pending.values():
@@ -143,13 +177,7 @@ class Router:
                 self._route(values, stamps)
 
     def _route(self, values: list[Any], stamps: Sequence[int] | None) -> None:  # hot
-        keys = None
-        try:
-            if self._select is not None:
-                keys = list(map(self._select, values))
-            targets = self._targets(self, values, keys)
-        except Exception as e:  # of the key selector, of the partitioner, or a key without a stable hash
-            raise self._fail(e) from e
+        keys, targets = self._place(values)
         shipped = keys if self._keyed else None
         if isinstance(targets, int):
             self._append(self._pending[targets], values, stamps, shipped)
@@ -170,12 +198,20 @@ class Router:
                         None if dealt_keys is None else dealt_keys[target],
                     )
 
+    def _place(self, values: list[Any]) -> tuple[list[Any] | None, Targets]:
+        """The keys of records, and their targets."""
+        try:
+            keys = None if self._select is None else list(map(self._select, values))
+            return keys, self._targets(self, values, keys)
+        except Exception as e:  # of the key selector, of the partitioner, or a key without a stable hash
+            raise self._fail(e) from e
+
     def _append(
         self,
         pending: _Pending,
-        values: list[Any],
+        values: Sequence[Any],
         stamps: Sequence[int] | None,
-        keys: list[Any] | None,
+        keys: Sequence[Any] | None,
     ) -> None:
         self._catch_up(pending)
         if stamps:
@@ -196,18 +232,27 @@ class Router:
         count = len(values)
         if not count and not pending.marks:
             return
-        body = encode_batch(
-            values,
-            pending.stamps if pending.has_stamps else None,
-            pending.marks,
-            pending.keys if self._keyed else None,
-        )
-        self._send(WireRow(pending.target, self._channel, pending.ord, RowKind.DATA, body))
-        pending.ord += 1
+        size = self._encode(pending, 0, count)
         if count:  # aim the next buffers at the wanted size
-            wanted = TARGET_BUFFER_BYTES * count // max(1, len(body))
+            wanted = TARGET_BUFFER_BYTES * count // max(1, size)
             self._limit = max(1, min(MAX_BUFFER_RECORDS, wanted, self._limit * 2))
         pending.clear()
+
+    def _encode(self, pending: _Pending, start: int, stop: int) -> int:
+        """Send the records ``start``..``stop`` in as many buffers as their size asks for; their bytes."""
+        last = stop == len(pending.values)
+        body = encode_batch(
+            pending.values[start:stop],
+            pending.stamps[start:stop] if pending.has_stamps else None,
+            [(at - start, m) for at, m in pending.marks if start <= at and (at < stop or last)],
+            pending.keys[start:stop] if self._keyed else None,
+        )
+        if len(body) > _LARGEST_BUFFER_BYTES and stop - start > 1:
+            middle = (start + stop) // 2
+            return self._encode(pending, start, middle) + self._encode(pending, middle, stop)
+        self._send(WireRow(pending.target, self._channel, pending.ord, RowKind.DATA, body))
+        pending.ord += 1
+        return len(body)
 
     def end_epoch(self) -> None:
         for pending in self._pending.values():

@@ -35,4 +35,6 @@ if __name__ == "__main__":
     adaptive = session.conf.get("spark.sql.adaptive.enabled")
     still_there = session.range(3).count()
     session.stop()
-    print(json.dumps({"found": found, "warnings": warnings.texts, "adaptive": adaptive, "still": still_there}))
+    print(
+        json.dumps({"found": found, "warnings": warnings.texts, "adaptive": adaptive, "still": still_there})
+    )

@@ -88,7 +88,11 @@ if __name__ == "__main__":
     configuration.set_string("firesteel.state.dir", str(work / "state"))
     env = StreamExecutionEnvironment.get_execution_environment(configuration, spark=spark)
     env.set_parallelism(2)
-    stream = env.from_collection(range(RECORDS), Types.LONG()).key_by(lambda v: v % KEYS).process(Sums(work / "hung"))
+    stream = (
+        env.from_collection(range(RECORDS), Types.LONG())
+        .key_by(lambda v: v % KEYS)
+        .process(Sums(work / "hung"))
+    )
     stream.map(str, Types.STRING()).sink_to(
         FileSink.for_row_format(str(work / "out"), Encoder.simple_string_encoder()).build()
     )

@@ -61,7 +61,9 @@ class Totals(KeyedProcessFunction):
     def process_element(self, event: Event, ctx: Any) -> Iterator[Any]:
         last: Event | None = self.last.value()
         before: Total = self.total.value() or Total(0, 0)
-        assert last is None or (type(last) is Event and last.number < event.number and last.kind is event.kind)
+        assert last is None or (
+            type(last) is Event and last.number < event.number and last.kind is event.kind
+        )
         assert type(before) is Total
         self.last.update(event)
         now = Total(before.count + 1, before.total + event.number)
@@ -100,7 +102,9 @@ def main(added_file: str, word: str) -> None:
     print(
         json.dumps(
             {
-                "totals": {kind.name: [*total, places, doubled] for kind, (total, places, doubled) in best.items()},
+                "totals": {
+                    kind.name: [*total, places, doubled] for kind, (total, places, doubled) in best.items()
+                },
                 "readings": {sensor: reading.value for sensor, reading in sorted(last.items())},
                 "parallelism": env.get_parallelism(),
                 "epoch": env.configuration.get_string("firesteel.epoch.max-records", ""),
