@@ -16,7 +16,8 @@ from firesteel.common import Types
 from firesteel.datastream import StreamExecutionEnvironment
 
 env = StreamExecutionEnvironment.get_execution_environment()
-pairs = env.from_sequence(1, 10).map(lambda v: (v % 3, v), Types.TUPLE([Types.LONG(), Types.LONG()])).name("pairs")
+pair = Types.TUPLE([Types.LONG(), Types.LONG()])
+pairs = env.from_sequence(1, 10).map(lambda v: (v % 3, v), pair).name("pairs")
 pairs.key_by(lambda p: p[0]).reduce(lambda a, b: (a[0], a[1] + b[1])).name("sums").uid("sums-uid").print()
 env.execute("the job")
 print("after the job")

@@ -40,7 +40,8 @@ SHOWS = """
 import os, sys
 from firesteel.datastream import StreamExecutionEnvironment
 env = StreamExecutionEnvironment.get_execution_environment()
-print(os.path.basename(sys.argv[0]), sys.argv[1:], __name__, env.get_parallelism(), env.configuration.get_string("pipeline.name", "-"))
+name = env.configuration.get_string("pipeline.name", "-")
+print(os.path.basename(sys.argv[0]), sys.argv[1:], __name__, env.get_parallelism(), name)
 if "exit" in sys.argv:
     sys.exit(7)
 if "raise" in sys.argv:
@@ -118,7 +119,7 @@ def test_a_module_that_firesteel_has_not(tmp_path: Path) -> None:
 
 @pytest.mark.spark
 def test_a_job_that_fails(tmp_path: Path) -> None:
-    done = run(firesteel("run", script(tmp_path, FAILS)), tmp_path)
+    done = run(firesteel("run", "-p", "1", script(tmp_path, FAILS)), tmp_path)
     assert done.code == 1
     for words in ("ZeroDivisionError", "operator: six", "uid: six-uid", "subtask: 0", "return 6 // value"):
         assert words in done.err, words

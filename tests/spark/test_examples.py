@@ -20,10 +20,15 @@ from tests.spark.support import firesteel, run, started
 pytestmark = pytest.mark.spark
 
 CACHE = Path(__file__).parents[2] / ".cache" / "apache-flink-2.3.0"
-WORDS = (
-    "flink window timer event_time processing_time state connector pyflink checkpoint watermark sideoutput sql "
-    "datastream broadcast asyncio catalog batch streaming"
-).split()
+PIP = (
+    *(sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"),
+    *("--python-version=3.11", "--platform=manylinux2014_x86_64"),
+)
+WORDS = {
+    *("flink", "window", "timer", "event_time", "processing_time", "state", "connector", "pyflink"),
+    *("checkpoint", "watermark", "sideoutput", "sql", "datastream", "broadcast", "asyncio", "catalog"),
+    *("batch", "streaming"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,14 +38,7 @@ def examples() -> Path:
     if not (directory / "word_count.py").exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
-            + [
-                "--python-version=3.11",
-                "--platform=manylinux2014_x86_64",
-                "apache-flink==2.3.0",
-                "-d",
-                CACHE,
-            ],
+            [*PIP, "apache-flink==2.3.0", "-d", CACHE],
             check=True,
             timeout=240,
         )
@@ -83,5 +81,5 @@ def test_streaming_word_count_counts_until_it_is_interrupted(examples: Path, tmp
         word, count = match[1], int(match[2])
         seen[word] += 1
         assert count == seen[word], f"{word}: {count} after {seen[word] - 1}"
-    assert set(seen) <= set(WORDS)
+    assert set(seen) <= WORDS
     assert 40 <= len(counted) <= 150, "5 words a second"

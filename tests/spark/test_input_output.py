@@ -85,7 +85,7 @@ def test_part_files_are_whole_and_each_record_is_in_one(environment: MakeEnviron
         "nothing hidden is left"
     )
     assert sorted(visible_lines(tmp_path / "out")) == [f"line {v:06d}" for v in range(10_000)]
-    assert not [path for path in tmp_path.rglob(".*")]
+    assert not list(tmp_path.rglob(".*"))
 
 
 def test_no_record_is_seen_before_its_epoch_is_committed(

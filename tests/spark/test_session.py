@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from firesteel.common import Row, Types
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
+from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.connectors import DataGeneratorSource
-from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream.state import ValueStateDescriptor
 from tests.spark.conftest import MakeEnvironment
 from tests.spark.support import python, run
@@ -25,8 +25,9 @@ from tests.spark.support import python, run
 pytestmark = pytest.mark.spark
 
 SCHEMA = (
-    "id int, name string, ratio double, big bigint, yes boolean, price decimal(10,2), day date, at timestamp, "
-    "raw binary, parts array<int>, counts map<string,bigint>, place struct<x:double,label:string>"
+    "id int, name string, ratio double, big bigint, yes boolean, price decimal(10,2), day date, "
+    "at timestamp, raw binary, parts array<int>, "
+    "counts map<string,bigint>, place struct<x:double,label:string>"
 )
 
 TYPES = [

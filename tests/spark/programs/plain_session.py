@@ -1,4 +1,4 @@
-"""A session of the user's without the settings that ours has: it works, and says what it loses. Prints JSON."""
+"""A session of the user's without the settings that ours has: it works, and says what it loses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that are refused before Spark starts; prints for each what was said, and whether Spark was there."""
+"""Programs that are refused before Spark starts; prints what was said, and whether Spark was there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import psutil
 
-from firesteel.common import Configuration, Encoder, Duration, Types, WatermarkStrategy
+from firesteel.common import Configuration, Duration, Encoder, Types, WatermarkStrategy
 from firesteel.common.errors import FiresteelError
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSink, FileSource, StreamFormat

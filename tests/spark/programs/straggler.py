@@ -1,7 +1,7 @@
 """A job with speculation on and a task that hangs when it is run first: the copy of it wins. Prints JSON.
 
-Spark never runs the copy on the host of the original, so the cluster has two hosts: a standalone master and two
-workers in the JVM of the driver, at two loopback addresses.
+Spark never runs the copy on the host of the original, so the cluster has two hosts: a standalone master and
+two workers in the JVM of the driver, at two loopback addresses.
 """
 
 from __future__ import annotations

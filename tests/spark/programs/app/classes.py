@@ -1,5 +1,5 @@
-"""Records, state values and keys of classes of the script itself, of a module beside it and of a file that the
-program adds. Arguments: the file to add, then what is printed at the end."""
+"""Records, state values and keys of classes of the script itself, of a module beside it and of a file that
+the program adds. Arguments: the file to add, then what is printed at the end."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Totals(KeyedProcessFunction):
         spans = list(self.spans.get())
         assert len(spans) == now.count
         assert all(type(span) is beside.Span for span in spans)
-        assert {type(place) for place in self.places.keys()} == {Place}  # noqa: SIM118: not a dict
+        assert {type(place) for place in self.places.keys()} == {Place}  # noqa: SIM118
         assert ctx.get_current_key() is event.kind
         yield ctx.get_current_key(), now, len(list(self.places.keys()))
 
