@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from firesteel.common.configuration import Configuration
 from firesteel.spark.engine import SparkEngine
 from firesteel.spark.modules import distribute_files, distribute_modules, shares_files
-from firesteel.spark.session import create_session, losses
+from firesteel.spark.session import create_session, losses, use_this_python
 
 log = logging.getLogger(__name__)
 
@@ -30,6 +30,8 @@ class SparkPlatform:
                 for loss in losses(handed_in):
                     log.warning("the Spark session that was handed in is slower than it could be: %s", loss)
                 self._session = handed_in
+                if shares_files(handed_in):
+                    use_this_python(handed_in)
             if self._session is None:
                 conf = {k: v for k, v in configuration.to_dict().items() if k.startswith("spark.")}
                 self._session = create_session(conf.pop("spark.master", None), "firesteel", conf)
@@ -59,3 +61,5 @@ class SparkPlatform:
         with self._lock:
             if self._session is None:
                 self._session = frame.sparkSession
+                if shares_files(self._session):
+                    use_this_python(self._session)

@@ -64,9 +64,25 @@ def create_session(master: str | None, app_name: str, conf: dict[str, str]) -> S
     except Exception as e:
         raise EngineError(
             f"Spark could not start on master {master or DEFAULT_MASTER!r}",
-            detail=str(e).strip().splitlines()[0] if str(e).strip() else type(e).__name__,
+            detail="\n".join(_telling_lines(str(e)) or [type(e).__name__]),
             hint="check the master's address, and that Java 17 or newer is found (JAVA_HOME)",
         ) from e
+
+
+def _telling_lines(text: str) -> list[str]:
+    """The first lines of a Java error without its stack."""
+    lines = [line.strip() for line in text.splitlines()]
+    return [line for line in lines if line and not line.startswith(("at ", "... "))][:4]
+
+
+def use_this_python(session: SparkSession) -> None:
+    """Let the workers of a local session run the Python that runs the program, unless one was chosen.
+
+    Spark takes ``python3`` of the PATH otherwise, which need not have firesteel.
+    """
+    context = session.sparkContext
+    if "PYSPARK_PYTHON" not in os.environ and context.getConf().get("spark.pyspark.python") is None:
+        context.pythonExec = sys.executable
 
 
 def epoch_session(session: SparkSession) -> SparkSession:
