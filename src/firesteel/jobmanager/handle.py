@@ -31,10 +31,10 @@ class LocalJobHandle:
         return CompletableFuture.completed(self.master.status)
 
     def cancel(self) -> CompletableFuture[None]:
-        self.master.cancel()
         done: Future[None] = Future()
 
         def wait() -> None:
+            self.master.cancel()
             self.master.wait()
             done.set_result(None)
 

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 
 Subtask = tuple[str, int]
 
+_GRACE_S: Final = 2.0  # how long an epoch may still run when its job is cancelled
 _POLL_MS: Final = 100  # how often an idle source is asked for news when it does not say itself
 
 
@@ -138,10 +139,14 @@ class JobMaster:
         return [(v.id, i) for v in self._plan.vertices for i in range(v.parallelism)]
 
     def cancel(self) -> None:
-        """Ask the job to stop where it is; the epoch under way does not count."""
+        """Ask the job to stop where it is; the epoch under way does not count.
+
+        It may come to its end by itself, for a moment: tasks that are killed make a noise.
+        """
         if not self.status.is_terminal_state():
             self._cancel.set()
-            self._engine.cancel()
+            if not self._done.wait(_GRACE_S):
+                self._engine.cancel()
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait for the job's end; False when it has not come in time."""
@@ -253,6 +258,8 @@ class JobMaster:
                 errors = [a for a in answers if isinstance(a, UserError)]
                 if errors:
                     raise user_failure(errors[0], self.job_id, self._uid_of(errors[0].uid))
+                if self._cancel.is_set():
+                    return None, attempt
                 acks = [a for a in answers if isinstance(a, Ack)]
                 self._check_complete(acks)
                 return acks, attempt

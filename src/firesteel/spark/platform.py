@@ -13,6 +13,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.spark.engine import SparkEngine
 from firesteel.spark.modules import distribute_files, distribute_modules, shares_files
 from firesteel.spark.session import create_session, losses, use_this_python
+from firesteel.spark.shutdown import stop_quietly
 
 log = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ class SparkPlatform:
             if self._session is None:
                 conf = {k: v for k, v in configuration.to_dict().items() if k.startswith("spark.")}
                 self._session = create_session(conf.pop("spark.master", None), "firesteel", conf)
-                atexit.register(self._session.stop)  # so that no worker outlives the program
+                atexit.register(stop_quietly, self._session)  # so that no worker outlives the program
             return self._session
 
     @property
