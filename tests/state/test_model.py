@@ -207,7 +207,7 @@ class StateMachine(RuleBasedStateMachine):
         assert [t[:2] for t in popped] == [t[:2] for t in due]
         assert set(popped) == set(due)
         left = self.model["timers"]
-        assert self.op.event_timers.next_ms() == (min(left)[0] if left else None)
+        assert self.op.event_timers.next_ms() == min((timer[0] for timer in left), default=None)
 
     @rule()
     def read_keys(self) -> None:
