@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from typing import IO, Any, Final
 
 from firesteel.runtime.batch import END, NO_TIMESTAMP, Batch
-from firesteel.runtime.operators.keyed import KeyedOperator, canonical_keys
+from firesteel.runtime.operators.keyed import KeyedOperator
 from firesteel.runtime.wire import dumps
 from firesteel.state.backend import SubtaskState
-from firesteel.state.keys import encode_key
+from firesteel.state.keys import canonical_keys, encode_key
 
 RECORDS_IN_MEMORY: Final = 500_000
 

@@ -25,15 +25,13 @@ from firesteel.runtime.wire import (
     channel_id,
     encode_batch,
 )
-from firesteel.state.keys import KeyGroups, canonical
+from firesteel.state.keys import KeyGroups, canonical_keys
 
 RowSink = Callable[[WireRow], None]
 _LARGEST_BUFFER_BYTES: Final = 4 * TARGET_BUFFER_BYTES  # a larger one is cut, down to a single record
 Targets = list[int] | int | None  # one for each record, one for all, or None: all targets
 
 _RECORDS_FOR_A_SEGMENT: Final = 8  # shorter stretches between two marks are not worth a pass of their own
-
-_SELF_CANONICAL: Final = frozenset((str, int))
 
 
 def channels_of(partitioning: PartitionKind, producers: int, consumers: int, consumer: int) -> list[int]:
@@ -287,8 +285,7 @@ class Router:
         return self._random.choices(self._reached, k=len(values))
 
     def _by_key(self, values: list[Any], keys: list[Any]) -> list[int] | int:
-        if not _SELF_CANONICAL.issuperset(map(type, keys)):
-            keys = [canonical(key) for key in keys]  # refuses keys without a stable hash
+        keys = canonical_keys(keys)  # refuses keys without a stable hash
         if self._n == 1:
             return 0
         return list(map(self._subtask_of.__getitem__, map(self._groups.__getitem__, keys)))

@@ -15,6 +15,7 @@ from firesteel.state._key_codec import decode_key, encode_key, join_bytes, split
 __all__ = [
     "NO_KEY",
     "canonical",
+    "canonical_keys",
     "decode_key",
     "default_max_parallelism",
     "encode_key",
@@ -65,6 +66,14 @@ def canonical(obj: Any) -> str | int | bytes:  # hot
     if kind is str or kind is int:
         return obj  # type: ignore[no-any-return]
     return encode_key(obj)
+
+
+_SELF_CANONICAL = frozenset((str, int))
+
+
+def canonical_keys(keys: list[Any]) -> list[Any]:  # hot
+    """The identities of ``keys``: the same list where each key is its own identity."""
+    return keys if _SELF_CANONICAL.issuperset(map(type, keys)) else [canonical(key) for key in keys]
 
 
 def raw_key(key: str | int | bytes) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
 from firesteel.common.typeinfo import Types
 from firesteel.datastream._operators import KeyedMap, KeyedProcess, KeyedReduce
@@ -16,14 +16,7 @@ from firesteel.runtime.operators.base import SubtaskContext, method_of
 from firesteel.runtime.operators.stateless import FunctionOperator
 from firesteel.runtime.program import OperatorProgram
 from firesteel.state.backend import OperatorState
-from firesteel.state.keys import canonical
-
-_SELF_CANONICAL: Final = frozenset((str, int))
-
-
-def canonical_keys(keys: list[Any]) -> list[Any]:
-    """The identities of ``keys``: the same list where each key is its own identity."""
-    return keys if _SELF_CANONICAL.issuperset(map(type, keys)) else [canonical(k) for k in keys]
+from firesteel.state.keys import canonical_keys
 
 
 class KeyedOperator(FunctionOperator):
