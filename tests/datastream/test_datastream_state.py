@@ -12,8 +12,6 @@ from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import (
     AggregateFunction,
-    AsyncDataStream,
-    AsyncRetryStrategy,
     CustomCheckpointStorage,
     CustomStateBackend,
     EmbeddedRocksDBStateBackend,
@@ -197,13 +195,3 @@ def test_function_classes_are_abstract() -> None:
     with pytest.raises(TypeError):
         KeyedProcessFunction()
     assert issubclass(KeyedProcessFunction.OnTimerContext, KeyedProcessFunction.Context)
-
-
-def test_async() -> None:
-    fixed = AsyncRetryStrategy.fixed_delay(2, 100, None, None)
-    assert [fixed.can_retry(n) for n in (1, 2, 3)] == [True, True, False]
-    growing = AsyncRetryStrategy.exponential_backoff(5, 10, 35, 2.0, None, None)
-    assert [growing.get_backoff_time_millis(n) for n in (1, 2, 3, 4)] == [10, 20, 35, 35]
-    assert not AsyncRetryStrategy.no_restart().can_retry(1)
-    with pytest.raises(UnsupportedFeatureError, match="Async functions"):
-        AsyncDataStream.unordered_wait(None, None, Time.seconds(1))

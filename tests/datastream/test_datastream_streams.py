@@ -39,6 +39,7 @@ from firesteel.datastream._transformations import (
     TwoInputTransformation,
     UnionTransformation,
 )
+from firesteel.datastream.data_stream import CachedDataStream
 from firesteel.datastream.state import MapStateDescriptor
 
 HERE = os.path.basename(__file__)
@@ -385,9 +386,6 @@ def test_what_comes_later_is_refused_with_a_way_out(env: StreamExecutionEnvironm
     keyed = stream.key_by(lambda v: v)
     broadcast = stream.broadcast(MapStateDescriptor("rules", Types.STRING(), Types.INT()))
     for call in (
-        lambda: keyed.window(None),
-        lambda: keyed.count_window(3),
-        lambda: stream.window_all(None),
         lambda: stream.cache(),
         lambda: stream.connect(broadcast).process(None),
         lambda: keyed.connect(broadcast).process(None),
@@ -398,6 +396,28 @@ def test_what_comes_later_is_refused_with_a_way_out(env: StreamExecutionEnvironm
         assert error.value.operator
     with pytest.raises(TypeError, match="MapStateDescriptor"):
         stream.broadcast("rules")
+
+
+def test_a_cached_stream_cannot_be_set(env: StreamExecutionEnvironment) -> None:
+    stream = pairs(env)
+    cached = CachedDataStream(env, stream._transformation)
+    for call in (
+        lambda: cached.name("x"),
+        lambda: cached.get_name(),
+        lambda: cached.uid("x"),
+        lambda: cached.set_uid_hash("0" * 32),
+        lambda: cached.set_parallelism(1),
+        lambda: cached.set_max_parallelism(1),
+        lambda: cached.force_non_parallel(),
+        lambda: cached.set_buffer_timeout(1),
+        lambda: cached.start_new_chain(),
+        lambda: cached.disable_chaining(),
+        lambda: cached.slot_sharing_group("x"),
+    ):
+        with pytest.raises(ProgramError, match="cannot be set or read on a cached stream"):
+            call()
+    with pytest.raises(UnsupportedFeatureError, match="No records are kept"):
+        cached.invalidate()
 
 
 @pytest.mark.parametrize(

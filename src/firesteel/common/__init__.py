@@ -29,6 +29,7 @@ from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.types import Row, RowKind
 from firesteel.common.watermark_strategy import (
     AssignerWithPeriodicWatermarksWrapper,
+    IngestionTimeAssigner,
     TimestampAssigner,
     WatermarkGenerator,
     WatermarkOutput,
@@ -47,6 +48,7 @@ __all__ = [
     "Encoder",
     "ExecutionConfig",
     "FiresteelError",
+    "IngestionTimeAssigner",
     "InputDependencyConstraint",
     "Instant",
     "JobClient",

@@ -20,7 +20,8 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
     def wait_until(self, instant_ms: int, interrupt: threading.Event | None = None) -> bool:
-        """Wait until the wall time is ``instant_ms``, or until ``interrupt`` is set.
+        """Wait until the wall time is ``instant_ms``, or until ``interrupt`` is set; when the clock is set back
+        meanwhile, no longer than it seemed in the beginning.
 
         :returns: True: the instant is reached. False: the wait was interrupted before.
         """
@@ -41,10 +42,11 @@ class SystemClock:
         time.sleep(seconds)
 
     def wait_until(self, instant_ms: int, interrupt: threading.Event | None = None) -> bool:
+        latest_s = time.monotonic() + instant_ms / 1000 - time.time()
         while True:
             if interrupt is not None and interrupt.is_set():
                 return False
-            rest_s = (instant_ms - time.time_ns() / 1_000_000) / 1000
+            rest_s = min(instant_ms / 1000 - time.time(), latest_s - time.monotonic())
             if rest_s <= 0:
                 return True
             wait_s = min(rest_s, self._LONGEST_WAIT_S)
@@ -57,8 +59,8 @@ class SystemClock:
 class ManualClock:
     """A clock that stands still until a test moves it. Safe to use from several threads.
 
-    Waiting ends when the clock was moved far enough; ``waiters`` and ``await_waiters`` let a test see that
-    others do wait.
+    Waiting ends when the clock was moved far enough; ``waiters``, ``await_waiters`` and ``settle`` let a test
+    see that others do wait.
 
     >>> clock = ManualClock(1_000)
     >>> clock.advance(500)
@@ -71,7 +73,7 @@ class ManualClock:
     def __init__(self, start_ms: int = 0) -> None:
         self._now_us = start_ms * 1000
         self._start_us = self._now_us
-        self._waiting = 0
+        self._awaited_us: list[int] = []  # what each of those waits for who wait
         self._changed = threading.Condition()
 
     def now_ms(self) -> int:
@@ -106,7 +108,7 @@ class ManualClock:
 
     def _wait(self, target_us: int, interrupt: threading.Event | None) -> bool:
         with self._changed:
-            self._waiting += 1
+            self._awaited_us.append(target_us)
             self._changed.notify_all()
             try:
                 while self._now_us < target_us:
@@ -115,15 +117,29 @@ class ManualClock:
                     self._changed.wait(None if interrupt is None else self._INTERRUPT_POLL_S)
                 return True
             finally:
-                self._waiting -= 1
+                self._awaited_us.remove(target_us)
 
     @property
     def waiters(self) -> int:
         """How many threads wait for this clock."""
         with self._changed:
-            return self._waiting
+            return len(self._awaited_us)
 
     def await_waiters(self, count: int, timeout_s: float = 5.0) -> bool:
         """Wait, in real time, until ``count`` threads wait for this clock. False: the timeout came first."""
         with self._changed:
-            return self._changed.wait_for(lambda: self._waiting >= count, timeout_s)
+            return self._changed.wait_for(lambda: len(self._awaited_us) >= count, timeout_s)
+
+    def settle(self, timeout_s: float = 30.0) -> None:
+        """Wait, in real time, until nothing can happen before the clock is moved: somebody waits for it, and
+        nobody for an instant that has come. A job that was sent something and given the time (100 ms at
+        most) has then done it.
+
+        :raises TimeoutError: it does not come to that; a job that has ended does not wait.
+        """
+        with self._changed:
+            if not self._changed.wait_for(self._is_settled, timeout_s):
+                raise TimeoutError(f"after {timeout_s} s nobody waits for the clock, or work goes on")
+
+    def _is_settled(self) -> bool:
+        return bool(self._awaited_us) and min(self._awaited_us) > self._now_us

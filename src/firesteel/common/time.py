@@ -169,7 +169,10 @@ class Time:
         return f"{self._milliseconds} ms"
 
 
-def as_millis(length: Duration | Time | datetime.timedelta | int, what: str) -> int:
+Length = Duration | Time | datetime.timedelta
+
+
+def as_millis(length: Length | int, what: str) -> int:
     """Any length of time as whole milliseconds; a plain number already is that. ``what`` names the
     argument in the error."""
     if isinstance(length, Duration):

@@ -11,11 +11,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from firesteel.common.clock import SystemClock
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.time import Duration, as_millis
 
 __all__ = [
     "AssignerWithPeriodicWatermarksWrapper",
+    "IngestionTimeAssigner",
     "TimestampAssigner",
     "WatermarkAlignment",
     "WatermarkGenerator",
@@ -34,6 +36,16 @@ class TimestampAssigner(ABC):
         :param record_timestamp: the timestamp that the element already has, in epoch milliseconds; a
             negative number (the smallest 64-bit integer) when it has none.
         """
+
+
+class IngestionTimeAssigner(TimestampAssigner):
+    """The time at which an element enters the stream: the processing time of the epoch that reads it, the
+    same one when the epoch is run again. It never goes back. (Flink: ``IngestionTimeAssigner``.)
+    """
+
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        """Where no job runs, the time of this machine; in a job the engine knows the epoch's."""
+        return SystemClock().now_ms()
 
 
 class WatermarkOutput(ABC):
@@ -56,7 +68,8 @@ class WatermarkOutput(ABC):
 class WatermarkGenerator(ABC):
     """Makes watermarks from the elements it sees, or from the passing of time.
 
-    One object exists for each subtask; it starts empty after a restore, like Flink's.
+    One object exists for each split of a source, and for each subtask of an assigner in mid-stream. It is
+    pickled between epochs; after a restore a new one starts empty, like Flink's.
     """
 
     @abstractmethod
@@ -65,11 +78,24 @@ class WatermarkGenerator(ABC):
 
     @abstractmethod
     def on_periodic_emit(self, output: WatermarkOutput) -> None:
-        """Called again and again, after fixed numbers of elements and when there are none for a while."""
+        """Called after each 1,000 elements, at the end of each epoch, and while there are no elements every
+        ``pipeline.auto-watermark-interval`` (200 ms). An interval above 200 ms holds with elements too; 0
+        switches the calls off. A body that is empty is not called without elements: it would cost an epoch.
+        """
 
 
 class WatermarkAlignment(NamedTuple):
-    """Sources of one group wait for each other when they are further apart than ``max_drift_ms``."""
+    """Sources of one group wait for each other when they are further apart than ``max_drift_ms``.
+
+    A split whose watermark is ahead of the lowest one of the group by more than the drift is not read until
+    the others have caught up. Nothing is dropped or reordered, and waiting does not make a split idle. Splits
+    that are idle, that have ended, or that have no watermark yet hold nobody back.
+
+    How far the group may go is settled before each epoch; nothing is read in between, so a shorter
+    ``update_interval_ms`` makes no difference, and a longer one is not waited for. Within the epoch a split
+    stops at the first watermark that is too far ahead: it overshoots by what lies between two of its
+    watermarks, 1,000 elements or one chunk of the source (at most 4,096). (Flink: FLIP-182, FLIP-217.)
+    """
 
     group: str
     max_drift_ms: int
@@ -177,8 +203,15 @@ class WatermarkStrategy:
         max_allowed_watermark_drift: Duration,
         update_interval: Duration | None = None,
     ) -> WatermarkStrategy:
-        """A strategy that is like this one and pauses a source whose watermark is further ahead of the
-        slowest one of its group than the allowed drift. The interval defaults to one second."""
+        """A strategy that is like this one and pauses what is further ahead of the slowest split of the group
+        than the allowed drift: see ``WatermarkAlignment``.
+
+        Only sources can be paused: it has no effect on a stream behind its source, and none in BATCH mode.
+
+        :param watermark_group: all sources of the job with this name wait for each other.
+        :param update_interval: how often the group's progress is to be looked at, one second by default.
+            Here that is before every epoch.
+        """
         drift_ms = as_millis(max_allowed_watermark_drift, "max_allowed_watermark_drift")
         if drift_ms < 0:
             raise ProgramError(f"max_allowed_watermark_drift must not be negative: {drift_ms} ms")

@@ -78,11 +78,33 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
 
 
 class AsyncFunction(Function, Generic[IN, OUT]):
-    """Sends a request for each element and waits for the answer without holding up the others."""
+    """Sends a request for each element and waits for the answer without holding up the others
+    (Flink: ``AsyncFunction``).
+
+    Everything but a plain ``open()`` and ``close()`` runs on one event loop for each subtask: whatever blocks
+    there blocks all requests. A client that wants the running loop is made, once, in an ``open()`` declared
+    with ``async def``; ``close()`` may be one too. There is no keyed state, also behind ``key_by()``.
+
+    Example::
+
+        class Enrich(AsyncFunction):
+            async def open(self, runtime_context):
+                self.session = aiohttp.ClientSession()
+
+            async def async_invoke(self, value):
+                async with self.session.get(f"{URL}/{value}") as response:
+                    return [(value, await response.text())]
+
+            async def close(self):
+                await self.session.close()
+    """
 
     @abstractmethod
     async def async_invoke(self, value: IN) -> list[OUT]:
-        """The results for ``value``; an exception ends the job or is retried."""
+        """The results for ``value``, any number of them; an exception ends the job or is retried.
+
+        When the time is over it is cancelled, and its place is free when it has ended.
+        """
 
     def timeout(self, value: IN) -> list[OUT]:
         """What to emit when no answer came in time; ends the job unless it is overridden."""

@@ -68,6 +68,25 @@ def require_key_type(type_info: TypeInformation | None, operator: str) -> None:
             )
 
 
+def projected_type(
+    type_info: TypeInformation | None, indexes: tuple[int, ...], operator: str
+) -> TupleTypeInfo:
+    """The type of the fields at ``indexes`` of tuples of a declared type."""
+    if not isinstance(type_info, TupleTypeInfo):
+        raise WrongArgumentError(
+            "Only a stream of tuples with a declared type can be projected.",
+            operator=operator,
+            detail=f"the type of the stream is {type_info or Types.PICKLED_BYTE_ARRAY()}",
+            hint="declare it: output_type=Types.TUPLE([...])",
+        )
+    if not indexes:
+        raise ProgramError("project() needs at least one field.", operator=operator)
+    types = type_info.get_field_types()
+    for index in indexes:
+        require_int(index, "field index", 0, len(types) - 1, operator)
+    return Types.TUPLE([types[i] for i in indexes])
+
+
 def require_callable(function: Any, function_class: type, operator: str) -> None:
     """``function`` is an instance of ``function_class`` or a plain callable."""
     name = function_class.__name__

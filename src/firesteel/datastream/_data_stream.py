@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from firesteel.common._executor_registry import get_executor
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
-from firesteel.common.typeinfo import TupleTypeInfo, TypeInformation, Types
+from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream import _operators as ops
 from firesteel.datastream._call_site import call_site
@@ -15,9 +15,9 @@ from firesteel.datastream._checks import (
     WrongArgumentError,
     as_callable,
     check_picklable,
+    projected_type,
     require_callable,
     require_function,
-    require_int,
     require_key_type,
     to_type_information,
 )
@@ -44,13 +44,17 @@ from firesteel.datastream._transformations import (
     Transformation,
     UnionTransformation,
 )
+from firesteel.datastream._window_assigners import count_window_assigner
+from firesteel.datastream._windowed_stream import AllWindowedStream
 from firesteel.datastream.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from firesteel.common.execution_config import ExecutionConfig
     from firesteel.datastream._broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from firesteel.datastream._connected_streams import ConnectedStreams
+    from firesteel.datastream._joined_streams import CoGroupedStreams, JoinedStreams
     from firesteel.datastream._keyed_stream import KeyedStream
+    from firesteel.datastream._window_assigner_base import WindowAssigner
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 
 OutputType = TypeInformation | list[TypeInformation] | None
@@ -132,21 +136,8 @@ class DataStream(StreamSettings):
 
     def project(self, *field_indexes: int) -> DataStream:
         """The fields at ``field_indexes`` of a stream of tuples with a declared type."""
-        type_info = self._transformation.output_type
-        if not isinstance(type_info, TupleTypeInfo):
-            raise WrongArgumentError(
-                "Only a stream of tuples with a declared type can be projected.",
-                operator="Projection",
-                detail=f"the type of the stream is {self.get_type()}",
-                hint="declare it: output_type=Types.TUPLE([...])",
-            )
-        types = type_info.get_field_types()
-        if not field_indexes:
-            raise ProgramError("project() needs at least one field.", operator="Projection")
-        for index in field_indexes:
-            require_int(index, "field index", 0, len(types) - 1, "Projection")
-        chosen = Types.TUPLE([types[i] for i in field_indexes])
-        return self._transform("Projection", ops.Project(tuple(field_indexes)), chosen)
+        chosen = projected_type(self._transformation.output_type, field_indexes, "Projection")
+        return self._transform("Projection", ops.Project(field_indexes), chosen)
 
     def assign_timestamps_and_watermarks(self, watermark_strategy: WatermarkStrategy) -> DataStream:
         """Give the records timestamps, and the stream watermarks, as ``watermark_strategy`` says."""
@@ -234,6 +225,30 @@ class DataStream(StreamSettings):
                 created_at=call_site(),
             )
         )
+
+    # ---- windows ----
+
+    def window_all(self, window_assigner: WindowAssigner[Any, Any]) -> AllWindowedStream:
+        """All records in the windows that ``window_assigner`` gives them; one subtask gets them all."""
+        return AllWindowedStream(self, window_assigner)
+
+    def count_window_all(self, size: int, slide: int = 0) -> AllWindowedStream:
+        """Windows of ``size`` records: one after the other, or one each ``slide`` records."""
+        return self.window_all(count_window_assigner(size, slide))
+
+    def join(self, other_stream: DataStream) -> JoinedStreams:
+        """Pairs of a record of this stream and one of ``other_stream`` with the same key and window:
+        ``one.join(two).where(key1).equal_to(key2).window(assigner).apply(function)``."""
+        from firesteel.datastream._joined_streams import JoinedStreams
+
+        return JoinedStreams(self, other_stream)
+
+    def co_group(self, other_stream: DataStream) -> CoGroupedStreams:
+        """The records of this stream and of ``other_stream`` with the same key and window, as two groups:
+        ``one.co_group(two).where(key1).equal_to(key2).window(assigner).apply(function)``."""
+        from firesteel.datastream._joined_streams import CoGroupedStreams
+
+        return CoGroupedStreams(self, other_stream)
 
     # ---- partitioning ----
 
@@ -327,13 +342,6 @@ class DataStream(StreamSettings):
         return get_executor().to_spark(self._env, self._transformation)
 
     # ---- what comes later ----
-
-    def window_all(self, window_assigner: Any) -> NoReturn:
-        raise UnsupportedFeatureError(
-            "Windows over all records are not available.",
-            operator="window_all",
-            hint="key_by(lambda value: 0) and a KeyedProcessFunction with state and event-time timers",
-        )
 
     def cache(self) -> NoReturn:
         raise UnsupportedFeatureError(

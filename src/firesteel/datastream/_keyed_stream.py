@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from firesteel.common.errors import ProgramError, UnsupportedFeatureError
+from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.datastream import _operators as ops
 from firesteel.datastream._aggregates import AccumulateType as Aggregate
@@ -34,7 +34,13 @@ from firesteel.datastream._transformations import (
     PartitionTransformation,
     Transformation,
 )
+from firesteel.datastream._window_assigners import count_window_assigner
+from firesteel.datastream._windowed_stream import WindowedStream
 from firesteel.datastream.output_tag import OutputTag
+
+if TYPE_CHECKING:
+    from firesteel.datastream._interval_join import IntervalJoin
+    from firesteel.datastream._window_assigner_base import WindowAssigner
 
 
 class KeyedStream(DataStream):
@@ -126,6 +132,24 @@ class KeyedStream(DataStream):
         """The records with another key."""
         return self._origin_stream.key_by(key_selector, key_type)
 
+    # ---- windows ----
+
+    def window(self, window_assigner: WindowAssigner[Any, Any]) -> WindowedStream:
+        """The records of each key in the windows that ``window_assigner`` gives them."""
+        return WindowedStream(self, window_assigner)
+
+    def count_window(self, size: int, slide: int = 0) -> WindowedStream:
+        """Windows of ``size`` records of a key: one after the other, or one each ``slide`` records."""
+        return self.window(count_window_assigner(size, slide))
+
+    # ---- joins ----
+
+    def interval_join(self, other: KeyedStream) -> IntervalJoin:
+        """Pairs of records of one key whose timestamps are close: ``.between(...).process(...)`` come next."""
+        from firesteel.datastream._interval_join import IntervalJoin
+
+        return IntervalJoin(self, other)
+
     # ---- what a keyed stream refuses ----
 
     def _operator(self, setting: str) -> Transformation:
@@ -141,20 +165,6 @@ class KeyedStream(DataStream):
             operator=self._origin_stream._transformation.name,
             detail=f"{partitioning.kind.value} after key_by()",
             hint="partition the stream before key_by() or after the next operator",
-        )
-
-    def window(self, window_assigner: Any) -> NoReturn:
-        raise UnsupportedFeatureError(
-            "Windows are not available.",
-            operator="window",
-            hint="a KeyedProcessFunction with state and event-time timers computes the same",
-        )
-
-    def count_window(self, size: int, slide: int = 0) -> NoReturn:
-        raise UnsupportedFeatureError(
-            "Count windows are not available.",
-            operator="count_window",
-            hint="a KeyedProcessFunction that counts in a ValueState computes the same",
         )
 
     # Spelled out because PyFlink's keyed stream has them too.

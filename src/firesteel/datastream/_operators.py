@@ -7,10 +7,12 @@ same signature; the runtime tells them apart (a plain callable has no ``open``).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from firesteel.common.watermark_strategy import WatermarkStrategy
+    from firesteel.datastream._state_descriptors import MapStateDescriptor
+    from firesteel.datastream.output_tag import OutputTag
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +99,65 @@ class KeyedCoMap(OperatorSpec):
 
     function: Any
     flat: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WindowContents:
+    """What is kept of a window's elements: all of them, or what ``function`` makes of them one by one."""
+
+    kind: Literal["list", "reduce", "aggregate"]
+    function: Any = None  # ReduceFunction | Callable[[T, T], T], or AggregateFunction
+
+
+@dataclass(frozen=True, slots=True)
+class Window(OperatorSpec):
+    """One window operator (Flink: ``WindowOperator``, ``EvictingWindowOperator``).
+
+    With an evictor all elements are kept whatever ``contents`` says; its function is applied when the
+    window fires.
+    """
+
+    assigner: Any  # WindowAssigner
+    trigger: Any  # Trigger
+    contents: WindowContents
+    function: Any = None  # (Process)(All)WindowFunction; None: the result of ``contents`` itself
+    evictor: Any = None  # Evictor
+    allowed_lateness_ms: int = 0
+    late_tag: OutputTag | None = None
+    combined: bool = False  # elements may come aggregated already; set when the job is translated
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalJoin(OperatorSpec):
+    """Pairs of one key with ``lower_ms <= right - left <= upper_ms``; exclusive bounds are moved by 1 ms."""
+
+    function: Any  # ProcessJoinFunction
+    lower_ms: int
+    upper_ms: int
+    left_late_tag: OutputTag | None = None
+    right_late_tag: OutputTag | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BroadcastProcess(OperatorSpec):
+    function: Any  # BroadcastProcessFunction: process_element, process_broadcast_element
+    states: tuple[MapStateDescriptor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyedBroadcastProcess(OperatorSpec):
+    """The first input is keyed, the second one is broadcast."""
+
+    function: Any  # KeyedBroadcastProcessFunction
+    states: tuple[MapStateDescriptor, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AsyncWait(OperatorSpec):
+    """Requests that overlap (Flink: ``AsyncWaitOperator``)."""
+
+    function: Any  # AsyncFunction
+    timeout_ms: int
+    capacity: int
+    retry: Any  # AsyncRetryStrategy
+    ordered: bool

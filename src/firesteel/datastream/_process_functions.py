@@ -7,7 +7,7 @@ with an ``OutputTag`` emits to a side output.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from firesteel.datastream._function_classes import Function
@@ -15,7 +15,7 @@ from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.timerservice import TimerService
 
 if TYPE_CHECKING:
-    from firesteel.datastream._state_descriptors import MapStateDescriptor
+    from firesteel.datastream._state_descriptors import MapStateDescriptor, StateDescriptor
     from firesteel.datastream._state_kinds import BroadcastState, ReadOnlyBroadcastState
 
 IN1 = TypeVar("IN1")
@@ -106,6 +106,26 @@ class KeyedCoProcessFunction(Function):
         return None
 
 
+class ProcessJoinFunction(Function):
+    """For the pairs of an interval join; it may use keyed state, and has no timers."""
+
+    class Context(ABC):
+        """The timestamps of the pair, in epoch milliseconds."""
+
+        @abstractmethod
+        def get_left_timestamp(self) -> int: ...
+
+        @abstractmethod
+        def get_right_timestamp(self) -> int: ...
+
+        @abstractmethod
+        def get_timestamp(self) -> int:
+            """The larger one of both, which is the timestamp of what is emitted."""
+
+    @abstractmethod
+    def process_element(self, left: Any, right: Any, ctx: ProcessJoinFunction.Context) -> Output: ...
+
+
 class BaseBroadcastProcessFunction(Function):
     """What both broadcast process functions have in common."""
 
@@ -155,6 +175,13 @@ class KeyedBroadcastProcessFunction(BaseBroadcastProcessFunction, Generic[KEY, I
 
     class Context(BaseBroadcastProcessFunction.Context, ABC):
         """For the broadcast side."""
+
+        @abstractmethod
+        def apply_to_keyed_state(
+            self, state_descriptor: StateDescriptor, function: Callable[[Any, Any], None]
+        ) -> None:
+            """Call ``function(key, state)`` for each key of this subtask that has the keyed state, with the
+            state of that key (Flink: ``applyToKeyedState``). In BATCH mode no key has any state yet."""
 
     class ReadOnlyContext(BaseBroadcastProcessFunction.ReadOnlyContext, ABC):
         """For the keyed side."""

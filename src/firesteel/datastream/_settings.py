@@ -92,6 +92,13 @@ class OperatorSettings:
         """Set the upper limit of the parallelism, which is the number of key groups of keyed state."""
         operator = self._operator("max parallelism")
         require_int(max_parallelism, "max parallelism", 1, MAX_PARALLELISM, operator.name)
+        if operator.non_parallel and max_parallelism > 1:
+            raise ProgramError(
+                "The max parallelism of this operator must be 1.",
+                operator=operator.name,
+                detail=f"got {max_parallelism}",
+                hint="it sees all records and so runs in one subtask; spread its output with rebalance()",
+            )
         if operator.parallelism is not None and operator.parallelism > max_parallelism:
             raise ProgramError(
                 "The max parallelism must not be smaller than the parallelism.",
@@ -147,6 +154,7 @@ class StreamSettings(OperatorSettings):
         operator = self._operator("parallelism")
         operator.parallelism = 1
         operator.max_parallelism = 1
+        operator.non_parallel = True
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:

@@ -62,6 +62,7 @@ class Transformation:
     output_type: TypeInformation | None = None  # None: any Python object
     parallelism: int | None = None
     max_parallelism: int | None = None
+    non_parallel: bool = False  # both are 1 and stay 1
     uid: str | None = None
     uid_hash: str | None = None
     description: str | None = None

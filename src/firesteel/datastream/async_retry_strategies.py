@@ -94,20 +94,18 @@ class ExponentialBackoffDelayRetryStrategy(AsyncRetryStrategy[OUT], Generic[OUT]
         self._initial_delay = require_int(initial_delay, "initial delay", 1)
         self._max_retry_delay = require_int(max_retry_delay, "longest delay", 1)
         self._multiplier = multiplier
-        self._last_retry_delay = initial_delay
         self._predicate: RetryPredicate[OUT] = RetryPredicate(result_predicate, exception_predicate)
 
     def can_retry(self, current_attempts: int) -> bool:
         return current_attempts <= self._max_attempts
 
     def get_backoff_time_millis(self, current_attempts: int) -> int:
-        """The delay; the first attempt starts the row anew."""
-        if current_attempts <= 1:
-            self._last_retry_delay = self._initial_delay
-        else:
-            grown = min(self._last_retry_delay * self._multiplier, self._max_retry_delay)
-            self._last_retry_delay = int(grown)
-        return self._last_retry_delay
+        """The delay after that many attempts. Nothing is remembered: all requests of a subtask share the
+        strategy, and each has a row of its own."""
+        delay = self._initial_delay
+        for _ in range(current_attempts - 1):
+            delay = int(min(delay * self._multiplier, self._max_retry_delay))
+        return delay
 
     def get_retry_predicate(self) -> AsyncRetryPredicate[OUT]:
         return self._predicate

@@ -26,6 +26,7 @@ from firesteel.datastream._function_classes import (
     ReduceFunction,
     RuntimeContext,
 )
+from firesteel.datastream._join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from firesteel.datastream._legacy_connectors import SinkFunction, SourceFunction
 from firesteel.datastream._process_functions import (
     BaseBroadcastProcessFunction,
@@ -35,6 +36,7 @@ from firesteel.datastream._process_functions import (
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     ProcessFunction,
+    ProcessJoinFunction,
 )
 from firesteel.datastream._window_functions import (
     AllWindowFunction,
@@ -56,13 +58,16 @@ __all__ = [
     "BroadcastProcessFunction",
     "CheckpointedFunction",
     "CoFlatMapFunction",
+    "CoGroupFunction",
     "CoMapFunction",
     "CoProcessFunction",
     "FilterFunction",
+    "FlatJoinFunction",
     "FlatMapFunction",
     "Function",
     "FunctionInitializationContext",
     "FunctionSnapshotContext",
+    "JoinFunction",
     "KeySelector",
     "KeyedBroadcastProcessFunction",
     "KeyedCoProcessFunction",
@@ -73,6 +78,7 @@ __all__ = [
     "Partitioner",
     "ProcessAllWindowFunction",
     "ProcessFunction",
+    "ProcessJoinFunction",
     "ProcessWindowFunction",
     "ReduceFunction",
     "RuntimeContext",
