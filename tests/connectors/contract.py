@@ -96,6 +96,31 @@ def check_split(source: Source, split: Split, limits: Sequence[int] = (1, 7, MAN
     return expected
 
 
+def check_turns(source: Source, splits: Sequence[Split], expected: Sequence[list[Any]]) -> None:
+    """One reader reads ranges of all splits, a chunk of each in turn; every third one is left unfinished."""
+    reader = shipped(source.create_reader())
+    reader.open()
+    values: list[list[Any]] = [[] for _ in splits]
+    position: list[Any] = [None] * len(splits)
+    unread, turn = set(range(len(splits))), 0
+    for _ in range(100_000):
+        reading = {i: reader.read(ReadRange(splits[i], position[i], 10_000, BYTES)) for i in sorted(unread)}
+        while reading:
+            turn += 1
+            for i, chunks in list(reading.items()):
+                chunk = next(chunks, None)
+                if chunk is not None:
+                    values[i] += chunk.values
+                    position[i] = chunk.position
+                    unread -= {i} if chunk.end else set()
+                if chunk is None or (turn + i) % 3 == 0:
+                    del reading[i]
+        if not unread:
+            break
+    reader.close()
+    assert same(values, list(expected)), "splits that are read in turns"
+
+
 def same(left: Any, right: Any) -> bool:
     """Equality that tells 1 from 1.0 and knows NaN."""
     return repr(left) == repr(right)
@@ -124,7 +149,9 @@ def check_source(source: Source, tmp_path: Path, parallelism: int = 1) -> list[l
     assert restored.discover(2) == [], "splits are reported again after a restore"
     assert restored.finished
     restored.close()
-    return [check_split(source, split) for split in splits]
+    expected = [check_split(source, split) for split in splits]
+    check_turns(source, splits, expected)
+    return expected
 
 
 Step = tuple[int, int, Sequence[Any]]  # epoch, subtask, records

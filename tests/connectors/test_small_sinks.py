@@ -205,6 +205,19 @@ def test_spark_table_positions_time_zone_and_files(tmp_path: Path) -> None:
         SparkTableSource((), "Nowhere/No")
 
 
+def test_spark_tables_of_several_files_are_read_in_turns(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    (tmp_path / "table").mkdir()
+    for n in range(3):
+        rows = pa.table({"n": list(range(n * 10_000, n * 10_000 + 9_000))})
+        pq.write_table(rows, tmp_path / f"table/part-{n}.parquet", row_group_size=2_000)
+    found = check_source(SparkTableSource(str(tmp_path / "table")), tmp_path)  # type: ignore[arg-type]
+    assert [[row["n"] for row in rows] for rows in found] == [
+        list(range(n * 10_000, n * 10_000 + 9_000)) for n in range(3)
+    ]
+
+
 @pytest.mark.parametrize("scheme", ["s3", "hdfs"])
 def test_parquet_in_other_file_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     from pyarrow.fs import LocalFileSystem, SubTreeFileSystem

@@ -20,6 +20,7 @@ from .contract import (
     BYTES,
     check_source,
     check_split,
+    check_turns,
     chunks_of,
     context,
     discovered,
@@ -254,3 +255,14 @@ def test_other_file_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert len(discovered(TextFileSource("s3://bucket/*/a.txt"), tmp_path)) == 1
     with pytest.raises(PathNotFoundError):
         TextFileSource("s3://bucket/none").validate()
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_files_of_many_blocks_are_read_in_turns(tmp_path: Path, suffix: str) -> None:
+    lines = [[f"{n}-{i:08d}" for i in range(30_000)] for n in range(3)]
+    for n, texts in enumerate(lines):
+        data = "\n".join(texts).encode()
+        write(tmp_path / f"in/{n}.txt{suffix}", gzip.compress(data, 1) if suffix else data)
+    source = TextFileSource(str(tmp_path / "in"))
+    splits = sorted(discovered(source, tmp_path), key=lambda split: split.id)
+    check_turns(source, splits, lines)

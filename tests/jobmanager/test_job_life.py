@@ -14,7 +14,14 @@ from firesteel.common._executor_registry import get_executor
 from firesteel.common.accumulators import Histogram, IntCounter
 from firesteel.common.errors import EngineError, JobCancelledError, JobExecutionError
 from firesteel.common.job_status import JobStatus
-from firesteel.datastream import DataStream, MapFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.datastream import (
+    DataStream,
+    KeyedProcessFunction,
+    MapFunction,
+    RuntimeContext,
+    StreamExecutionEnvironment,
+)
 from firesteel.jobmanager.job_master import JobMaster
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
 from firesteel.testing.local_platform import LocalEngine
@@ -231,6 +238,11 @@ def test_an_epoch_that_could_not_be_run_is_tried_again_and_not_forever(
         collect(environment(1, **{"firesteel.epoch.attempts": "1"}).from_collection([1]).map(lambda v: v))
 
 
+class Watermark(KeyedProcessFunction):
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
+        ctx.timer_service().current_watermark()
+
+
 class LosesAnswers(LocalEngine):
     def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
         answers = super().run(levels, parallelism)
@@ -243,12 +255,33 @@ class LosesAnswers(LocalEngine):
 
 
 def test_an_epoch_with_too_few_or_too_many_answers_never_counts() -> None:
-    """I2. Broken by hand: ``JobMaster._check_complete`` lets everything pass."""
+    """I2. Broken by hand: ``EpochRunner._complete`` lets everything pass."""
     with local_platform(LosesAnswers) as platform:
         assert collect(
             environment(2).from_collection([1, 2]).map(lambda v: v).key_by(lambda v: 0).sum(0)
         ) == [1, 3]
         assert platform.engines[0].epochs == 3
+
+
+def test_the_progress_shows_which_source_holds_event_time_back() -> None:
+    """S-TIME-19: the slowest source decides, also when its watermarks come from an assigner behind it."""
+    clock = SteppedClock()
+    env = environment(1, clock=clock)
+    fast = env.from_source(LiveSource("fast"), punctuated(), "fast source")
+    slow = env.from_source(LiveSource("slow"), WatermarkStrategy.no_watermarks(), "slow source")
+    slow = slow.assign_timestamps_and_watermarks(punctuated())
+    fast.union(slow).key_by(lambda r: 0).process(Watermark())
+    master = submit(env)
+    clock.settle()
+    feed("fast", (At(0, None, 1_000), 0))
+    feed("slow", (At(0, None, 10), 0))
+    clock.tick()
+    names = {v.id: v.name.partition(" ->")[0] for v in master.graph.vertices}
+    watermarks = {names[vertex]: w for (vertex, _), w in master.progress.watermarks.items()}
+    assert watermarks.pop("Source: fast source") == 1_000
+    assert watermarks.pop("Source: slow source") == 10
+    assert set(watermarks.values()) == {10}, "the operator behind both"
+    master.cancel()
 
 
 # ---- collecting

@@ -8,11 +8,20 @@ from typing import Any
 import pytest
 
 from firesteel.common.errors import JobExecutionError, UnsupportedFeatureError
+from firesteel.common.time import Duration
 from firesteel.common.typeinfo import Types
-from firesteel.datastream import KeyedProcessFunction, MapFunction, ProcessFunction, RuntimeContext
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.datastream import (
+    KeyedProcessFunction,
+    MapFunction,
+    ProcessFunction,
+    RuntimeContext,
+    RuntimeExecutionMode,
+)
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.time_domain import TimeDomain
+from firesteel.datastream.window import TumblingEventTimeWindows, TumblingProcessingTimeWindows
 from firesteel.testing.local_platform import LocalEngine
 
 from .support import (
@@ -179,6 +188,23 @@ def test_at_the_end_of_the_input_event_time_timers_fire_and_processing_time_time
     assert calls == [("a", 3_600_000, MAX)]
 
 
+@pytest.mark.parametrize(("mode", "in_processing_time"), [("STREAMING", []), ("BATCH", [10])])
+def test_at_the_end_windows_of_event_time_fire_and_those_of_processing_time_only_in_batch_mode(
+    mode: str, in_processing_time: list[int]
+) -> None:
+    """T13: ten records, a window of an hour of event time, one of 5 s of processing time, no time passes."""
+    for assigner, expected in (
+        (TumblingEventTimeWindows.of(Duration.of_hours(1)), [10]),
+        (TumblingProcessingTimeWindows.of(Duration.of_seconds(5)), in_processing_time),
+    ):
+        env = environment(1, clock=SteppedClock(1_000))
+        env.set_runtime_mode(RuntimeExecutionMode[mode])
+        stream = env.from_collection([At(n, 1) for n in range(10)])
+        stream = stream.assign_timestamps_and_watermarks(punctuated()).map(lambda r: r.value)
+        counted = stream.key_by(lambda v: 0).window(assigner).reduce(lambda a, b: a + b)
+        assert collect(counted) == expected
+
+
 def test_a_processing_time_timer_in_the_past_fires_as_soon_as_possible() -> None:
     clock = SteppedClock(10_000)
     env = environment(1, clock=clock)
@@ -213,6 +239,79 @@ def test_session_timeout(epoch_records: int | None) -> None:
         ("a", 13),
         ("b", 30),
     ]
+
+
+class Forgets(KeyedProcessFunction):
+    """Counts of each key, forgotten 100 ms of event time after the last record (S-TIMER-05)."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+        self.cleanup = runtime_context.get_state(ValueStateDescriptor("cleanup", Types.LONG()))
+
+    def process_element(self, value: At, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        if self.cleanup.value() is not None:
+            ctx.timer_service().delete_event_time_timer(self.cleanup.value())
+        self.cleanup.update(value.ts + 100)
+        ctx.timer_service().register_event_time_timer(value.ts + 100)
+        self.count.update((self.count.value() or 0) + 1)
+        yield value.value, self.count.value()
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        note("forgotten", (ctx.get_current_key(), timestamp))
+        self.count.clear()
+        self.cleanup.clear()
+        yield from ()
+
+
+@pytest.mark.parametrize("epoch_records", [1, None])
+def test_delayed_cleanup(epoch_records: int | None) -> None:
+    env = environment(1, epoch_records=epoch_records)
+    times = [(0, "a", 0), (50, "a", 50), (60, "b", 149), (149, "a", 160), (300, "c", 300), (301, "a", None)]
+    stream = env.from_collection([At(*record) for record in times])
+    stream = stream.assign_timestamps_and_watermarks(punctuated())
+    assert collect(stream.key_by(lambda r: r.value).process(Forgets())) == [
+        ("a", 1), ("a", 2), ("b", 1), ("a", 3), ("c", 1), ("a", 1),
+    ]  # fmt: skip
+    assert notes["forgotten"] == [("b", 160), ("a", 249), ("c", 400), ("a", 401)]
+
+
+class EverySecond(KeyedProcessFunction):
+    """How many records a key had in each second of processing time, as long as there are any."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: At, ctx: KeyedProcessFunction.Context) -> None:
+        if self.count.value() is None:
+            now = ctx.timer_service().current_processing_time()
+            ctx.timer_service().register_processing_time_timer(now - now % 1_000 + 1_000)
+        self.count.update((self.count.value() or 0) + 1)
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        yield ctx.get_current_key(), timestamp, self.count.value()
+        if self.count.value():
+            self.count.update(0)
+            ctx.timer_service().register_processing_time_timer(timestamp + 1_000)
+        else:
+            self.count.clear()
+
+
+def test_a_periodic_count() -> None:
+    clock = SteppedClock(0)
+    env = environment(1, clock=clock)
+    stream = env.from_source(LiveSource("s"), WatermarkStrategy.no_watermarks(), "live")
+    stream.key_by(lambda v: v).process(EverySecond()).map(lambda v: note("counts", v))
+    client = env.execute_async()
+    clock.settle()
+    for n in range(15):
+        feed("s", ("a", 0), *([("b", 0)] if n == 0 else []))
+        clock.tick(100)
+    for _ in range(30):
+        clock.tick(100)
+    assert notes["counts"] == [
+        ("a", 1_000, 9), ("b", 1_000, 1), ("a", 2_000, 6), ("b", 2_000, 0), ("a", 3_000, 0),
+    ]  # fmt: skip
+    client.cancel().result(10)
 
 
 SIDE = OutputTag("timers", Types.STRING())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,20 +10,27 @@ import pytest
 
 from firesteel.common.time import Duration
 from firesteel.common.typeinfo import Types
-from firesteel.common.watermark_strategy import WatermarkOutput, WatermarkStrategy
+from firesteel.common.watermark_strategy import IngestionTimeAssigner, WatermarkOutput, WatermarkStrategy
 from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import ListStateDescriptor
+from firesteel.testing.local_platform import LocalEngine
 
 from .support import (
     MAX,
     NO_TIMESTAMP,
     AfterEach,
     At,
+    LiveSource,
     Probe,
     SplitsSource,
+    SteppedClock,
     collect,
     environment,
+    feed,
+    local_platform,
+    note,
+    notes,
     punctuated,
     take_ts,
 )
@@ -140,6 +148,21 @@ def test_the_disorder_example(bound: int, expected: tuple[list[int], list[int]])
     assert fired[1:] == [(6, [6, 8])]
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_disorder_within_the_bound_changes_nothing(seed: int) -> None:
+    """S-TIME-01: records in any order within the bound give what they give in order."""
+    chance = random.Random(seed)
+    times = [chance.randrange(0, 400) for _ in range(200)]
+    arrivals = sorted(times, key=lambda t: t + chance.randrange(0, 50))
+    results = []
+    for order, epoch_records in ((sorted(times), None), (arrivals, 7), (arrivals, 1)):
+        env = environment(1, epoch_records=epoch_records)
+        stream = env.from_collection([At(t) for t in order]).assign_timestamps_and_watermarks(bounded(50))
+        results.append(windows(stream, 25))
+    assert results[1:] == [results[0]] * 2
+    assert results[0][1] == []
+
+
 def test_a_generator_for_each_split_and_the_minimum_over_them() -> None:
     """S-TIME-14: two splits, each in order, far apart: nothing is late although the merge is not in order."""
     one = [(At(t), t) for t in range(0, 100, 10)]
@@ -223,12 +246,93 @@ def test_a_custom_generator_keeps_what_it_knows_from_epoch_to_epoch_in_fresh_pro
         def on_periodic_emit(self, output: WatermarkOutput) -> None:
             output.emit_watermark(self.highest)
 
-    from firesteel.testing.local_platform import LocalEngine
-
-    from .support import local_platform
-
     with local_platform(lambda: LocalEngine(fresh_process=lambda: True)):
         env = environment(1, epoch_records=1)
         stream = env.from_collection([At(50), At(10), At(20)])
         stream = stream.assign_timestamps_and_watermarks(punctuated(Highest)).process(Probe())
         assert [w for _, _, w in collect(stream)] == [NO_TIMESTAMP, 50, 50]
+
+
+@pytest.mark.parametrize(
+    ("bound", "first_fired", "kept"),
+    [(0, 10, 1), (2, 12, 2), (10, 20, 6)],
+)
+def test_a_larger_bound_fires_later_and_keeps_more(bound: int, first_fired: int, kept: int) -> None:
+    """S-TIME-16: records at 0, 2, 4 ...; the first record that finds window [0, 10) closed, and how many
+    records above that window had come by then."""
+    env = environment(1, epoch_records=1)
+    records = [At(t) for t in range(0, 60, 2)]
+    stream = env.from_collection(records).assign_timestamps_and_watermarks(bounded(bound))
+    found = [(t, w) for _, t, w in collect(stream.process(Probe()))]
+    first = next(t for t, w in found if w >= 9)
+    assert first == first_fired + 2, "the watermark of a record is seen by the next one"
+    assert len([t for t, _ in found if 10 <= t < first]) == kept
+
+
+def test_an_interval_of_zero_gives_no_periodic_watermarks() -> None:
+    """As PyFlink: only the last one is left."""
+    env = environment(1, epoch_records=1)
+    env.get_config().set_auto_watermark_interval(0)
+    stream = env.from_collection([At(5), At(6), At(7)]).assign_timestamps_and_watermarks(bounded(0))
+    assert [w for _, _, w in collect(stream.process(Probe()))] == [NO_TIMESTAMP] * 3
+    by_each = env.from_collection([At(5), At(6)]).assign_timestamps_and_watermarks(punctuated(AfterEach))
+    assert [w for _, _, w in collect(by_each.process(Probe()))] == [NO_TIMESTAMP, 4], "punctuated ones go on"
+
+
+def test_an_interval_of_a_second_gives_one_watermark_for_each_second() -> None:
+    """S-TIME-24: a record every 100 ms; all of one second find the watermark of the end of the last one."""
+    with local_platform() as platform:
+        clock = SteppedClock(0)
+        env = environment(1, clock=clock)
+        env.get_config().set_auto_watermark_interval(1_000)
+        stream = env.from_source(LiveSource("s"), bounded(0), "live")
+        stream.process(Probe()).map(lambda seen: note("watermarks", seen[2]))
+        client = env.execute_async()
+        clock.settle()
+        for t in range(100, 3_500, 100):
+            feed("s", (At(t), 0))
+            clock.tick(100)
+        watermarks = notes["watermarks"]
+        assert watermarks == [NO_TIMESTAMP] * 10 + [999] * 10 + [1_999] * 10 + [2_999] * 4
+        epochs = platform.engines[0].epochs
+        for _ in range(20):
+            clock.tick(100)
+        assert platform.engines[0].epochs == epochs + 1, "what is left comes when the second is over"
+        feed("s", (At(0), 0))
+        clock.tick()
+        assert watermarks[-1] == 3_399
+        client.cancel().result(10)
+
+
+def test_ingestion_time_is_when_a_record_is_read_and_never_goes_back() -> None:
+    """S-TIME-03."""
+
+    class MayBeSetBack(SteppedClock):
+        back_ms = 0
+
+        def now_ms(self) -> int:
+            return super().now_ms() - self.back_ms
+
+        def wait_until(self, instant_ms: int, interrupt: Any = None) -> bool:
+            return super().wait_until(instant_ms + self.back_ms, interrupt)
+
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(IngestionTimeAssigner())
+    with local_platform(lambda: LocalEngine(fresh_process=lambda: True)):
+        clock = MayBeSetBack(1_000)
+        env = environment(2, clock=clock)
+        stream = env.from_source(LiveSource("i", splits=2), strategy, "live")
+        stream.process(Probe()).map(lambda seen: note("seen", seen))
+        client = env.execute_async()
+        for n in range(20):
+            feed("i", ((n % 2, n), 12345), split=n % 2)
+            clock.tick(200)
+            clock.back_ms = 2_500 if n >= 9 else 0
+        client.cancel().result(10)
+    seen = notes["seen"]
+    for split in range(2):
+        stamps = [t for (s, _), t, _ in seen if s == split]
+        assert len(stamps) == 10
+        assert stamps == sorted(stamps)
+        assert stamps[-1] >= 2_500
+        assert all(w < t for (s, _), t, w in seen), "nothing is late"
+    assert [t for _, t, _ in seen[:3]] == [1_200, 1_400, 1_600]

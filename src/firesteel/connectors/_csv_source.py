@@ -9,7 +9,13 @@ from typing import Final, Literal, NoReturn
 from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.connectors._bytes import ByteSource, check_encoding
 from firesteel.connectors._file_splits import FileEnumerator, FileRange, check_options, check_paths
-from firesteel.connectors._line_blocks import CHUNK_RECORDS, OpenFiles, first_block_bytes, line_blocks
+from firesteel.connectors._line_blocks import (
+    CHUNK_RECORDS,
+    OpenText,
+    first_block_bytes,
+    line_blocks,
+    text_files,
+)
 from firesteel.connectors._lines import Lines, split_lines
 from firesteel.connectors.base import (
     Boundedness,
@@ -102,7 +108,7 @@ class _CsvReader(SourceReader):
         self._decoder = RowDecoder(
             format_.columns, format_.null_literal, format_.as_rows, format_.ignore_parse_errors
         )
-        self._files = OpenFiles(format_.encoding)
+        self._files = text_files(format_.encoding)
         self._skipped = 0
 
     @property
@@ -111,8 +117,12 @@ class _CsvReader(SourceReader):
         return self._skipped + self._decoder.ignored
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        with self._files.use(range_.split) as opened:
+            yield from self._read(opened, range_)
+
+    def _read(self, opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:
+        source, encoding = opened.source, opened.encoding
         file: FileRange = range_.split.payload
-        source, encoding = self._files.get(range_.split)
         position: int = range_.position or 0
         records, room = range_.max_records, range_.max_bytes
         size = first_block_bytes(records, room)

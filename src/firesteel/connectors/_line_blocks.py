@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from firesteel.connectors._bytes import ByteSource, open_bytes
 from firesteel.connectors._file_splits import FileRange
 from firesteel.connectors._lines import end_of_line_at, end_of_lines
+from firesteel.connectors._open_files import OpenFiles
 from firesteel.connectors.base import Split
 
 BLOCK: Final = 128 << 10
@@ -15,26 +18,25 @@ _SMALL: Final = 4 << 10
 CHUNK_RECORDS: Final = 4096
 
 
-class OpenFiles:
-    """The last file of a reader stays open: the next range mostly goes on in it. A cache, never state."""
+@dataclass(frozen=True, slots=True)
+class OpenText:
+    """The content of an open text file, and the encoding that its bytes are in."""
 
-    def __init__(self, encoding: str) -> None:
-        self._encoding = encoding
-        self._split_id: str | None = None
-        self._current: tuple[ByteSource, str] | None = None
-
-    def get(self, split: Split) -> tuple[ByteSource, str]:
-        if self._current is None or self._split_id != split.id:
-            self.close()
-            file: FileRange = split.payload
-            self._current = open_bytes(file.path, file.size, self._encoding)
-            self._split_id = split.id
-        return self._current
+    source: ByteSource
+    encoding: str
 
     def close(self) -> None:
-        if self._current is not None:
-            self._current[0].close()
-        self._current = self._split_id = None
+        self.source.close()
+
+
+def text_files(encoding: str) -> OpenFiles[OpenText]:
+    """The open files of a reader of text."""
+    return OpenFiles(partial(_open_text, encoding))
+
+
+def _open_text(encoding: str, split: Split) -> OpenText:
+    file: FileRange = split.payload
+    return OpenText(*open_bytes(file.path, file.size, encoding))
 
 
 def first_line(source: ByteSource, file: FileRange) -> int:

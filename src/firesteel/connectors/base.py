@@ -44,12 +44,18 @@ class ReadRange:
 
 class Chunk(NamedTuple):
     """Some records in order. ``timestamps`` None: the source knows none. ``position`` is where reading goes
-    on after the last record of this chunk; ``end`` says that the split has nothing more, ever."""
+    on after the last record of this chunk; ``end`` says that the split has nothing more, ever.
+
+    ``marks`` are what the source itself knows of event time, for this split: ``(position, mark)``, in order,
+    each before the record at ``position`` or after the last one; an int is a watermark, "idle" and "active"
+    say whether the split takes part in the watermark. (Flink: ``ReaderOutput.emitWatermark``, ``markIdle``.)
+    """
 
     values: list[Any]
     timestamps: list[int] | None
     position: Any
     end: bool = False
+    marks: Sequence[tuple[int, int | str]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,8 @@ class SplitEnumerator(ABC):
 
 
 class SourceReader(ABC):
-    """Lives in a worker process and may be used for many ranges and epochs: it keeps no position."""
+    """Lives in a worker process and may be used for many ranges and epochs: it keeps no position. Ranges of
+    several splits are read in turns, a chunk of each, and a range need not be read to its end."""
 
     def open(self) -> None: ...
 

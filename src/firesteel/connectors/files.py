@@ -10,10 +10,11 @@ from firesteel.connectors._csv_source import CsvFileSource, CsvFormat, CsvParseE
 from firesteel.connectors._file_splits import FileEnumerator, FileRange, check_options, check_paths
 from firesteel.connectors._line_blocks import (
     CHUNK_RECORDS,
-    OpenFiles,
+    OpenText,
     first_block_bytes,
     first_line,
     line_blocks,
+    text_files,
 )
 from firesteel.connectors._lines import split_lines
 from firesteel.connectors.base import (
@@ -75,32 +76,37 @@ class _TextReader(SourceReader):
     """A position is the offset of a line in the (decompressed) bytes of its file."""
 
     def __init__(self, encoding: str) -> None:
-        self._files = OpenFiles(encoding)
+        self._files = text_files(encoding)
 
-    def read(self, range_: ReadRange) -> Iterator[Chunk]:  # hot
-        file: FileRange = range_.split.payload
-        source, encoding = self._files.get(range_.split)
-        position: int = first_line(source, file) if range_.position is None else range_.position
-        records, room = range_.max_records, range_.max_bytes
-        size = first_block_bytes(records, room)
-        for block, last in line_blocks(source, file, position, size):
-            lines = split_lines(block, encoding)
-            texts, start, offset = lines.texts, 0, 0
-            count = min(len(texts), records)
-            while start < count:
-                take = min(CHUNK_RECORDS, count - start)
-                offset = lines.offset_after(start, offset, take)
-                end = last and start + take == len(texts)
-                values = texts if take == len(texts) else texts[start : start + take]
-                start += take
-                yield Chunk(values, None, position + offset, end)
-            records -= count
-            room -= len(block)
-            position += len(block)
-            if last and not texts:
-                yield Chunk([], None, position, True)
-            if records <= 0 or room <= 0:
-                return
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        with self._files.use(range_.split) as opened:
+            yield from _read_lines(opened, range_)
 
     def close(self) -> None:
         self._files.close()
+
+
+def _read_lines(opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:  # hot
+    source, encoding = opened.source, opened.encoding
+    file: FileRange = range_.split.payload
+    position: int = first_line(source, file) if range_.position is None else range_.position
+    records, room = range_.max_records, range_.max_bytes
+    size = first_block_bytes(records, room)
+    for block, last in line_blocks(source, file, position, size):
+        lines = split_lines(block, encoding)
+        texts, start, offset = lines.texts, 0, 0
+        count = min(len(texts), records)
+        while start < count:
+            take = min(CHUNK_RECORDS, count - start)
+            offset = lines.offset_after(start, offset, take)
+            end = last and start + take == len(texts)
+            values = texts if take == len(texts) else texts[start : start + take]
+            start += take
+            yield Chunk(values, None, position + offset, end)
+        records -= count
+        room -= len(block)
+        position += len(block)
+        if last and not texts:
+            yield Chunk([], None, position, True)
+        if records <= 0 or room <= 0:
+            return

@@ -5,12 +5,13 @@ from __future__ import annotations
 import zoneinfo
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.types import _make_row
 from firesteel.connectors._arrow_values import column_values
 from firesteel.connectors._file_splits import check_paths
+from firesteel.connectors._open_files import OpenFiles
 from firesteel.connectors._splits import FixedSplits
 from firesteel.connectors._storage import expand, resolve, walk
 from firesteel.connectors.base import (
@@ -72,33 +73,40 @@ class _ParquetReader(SourceReader):
 
     def __init__(self, time_zone: str) -> None:
         self._zone = zoneinfo.ZoneInfo(time_zone)
-        self._path: str | None = None
-        self._stream: BinaryIO | None = None
-        self._file: Any = None
-        self._group: tuple[int, Any] | None = None  # the last one that was read
+        self._files = OpenFiles(_ParquetFile)
 
-    def _open(self, path: str) -> Any:
-        if self._path != path:
-            import pyarrow.parquet as pq
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        with self._files.use(range_.split) as file:
+            yield from file.read(range_, self._zone)
 
-            self.close()
-            storage, inner = resolve(path)
-            self._stream = storage.open_input(inner)
-            self._file = pq.ParquetFile(self._stream)
-            self._path = path
-        return self._file
+    def close(self) -> None:
+        self._files.close()
+
+
+class _ParquetFile:
+    """An open file, and the row group of it that was read last."""
+
+    def __init__(self, split: Split) -> None:
+        import pyarrow.parquet as pq
+
+        storage, inner = resolve(split.id)
+        self._stream = storage.open_input(inner)
+        self._file = pq.ParquetFile(self._stream)
+        self._group: tuple[int, Any] | None = None
+
+    def close(self) -> None:
+        self._stream.close()
 
     def _row_group(self, number: int) -> Any:
         if self._group is None or self._group[0] != number:
             self._group = (number, self._file.read_row_group(number))
         return self._group[1]
 
-    def read(self, range_: ReadRange) -> Iterator[Chunk]:
-        file = self._open(range_.split.id)
-        metadata = file.metadata
+    def read(self, range_: ReadRange, zone: zoneinfo.ZoneInfo) -> Iterator[Chunk]:
+        metadata = self._file.metadata
         group, row = range_.position or (0, 0)
         records, room = range_.max_records, range_.max_bytes
-        names = list(file.schema_arrow.names)
+        names = list(self._file.schema_arrow.names)
         while group < metadata.num_row_groups and records > 0 and room > 0:
             rows = metadata.row_group(group).num_rows
             if row >= rows:
@@ -107,7 +115,7 @@ class _ParquetReader(SourceReader):
             row_bytes = max(1, metadata.row_group(group).total_byte_size // rows)
             take = min(_CHUNK, rows - row, records, max(1, room // row_bytes))
             part = self._row_group(group).slice(row, take)
-            columns = [column_values(column, self._zone) for column in part.columns]
+            columns = [column_values(column, zone) for column in part.columns]
             values = [_make_row(fields, names) for fields in map(list, zip(*columns, strict=True))]
             records -= take
             room -= take * row_bytes
@@ -120,8 +128,3 @@ class _ParquetReader(SourceReader):
                 return
         if group >= metadata.num_row_groups:
             yield Chunk([], None, (group, 0), True)
-
-    def close(self) -> None:
-        if self._stream is not None:
-            self._stream.close()
-        self._path = self._stream = self._file = self._group = None

@@ -32,8 +32,9 @@ from firesteel.datastream._transformations import (
 from firesteel.graph import create_job_graph, execution_plan_json, generate, plan_levels
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
+from firesteel.jobmanager.epochs import EpochEngine
 from firesteel.jobmanager.handle import LocalJobHandle
-from firesteel.jobmanager.job_master import EpochEngine, JobMaster
+from firesteel.jobmanager.job_master import JobMaster
 from firesteel.jobmanager.options import LOCAL_DIR, STATE_DIR, job_options
 from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
@@ -161,6 +162,8 @@ class Executor:
         plan = plan_levels(graph)
         configuration: Configuration = env.configuration
         validate(graph)
+        job_id = JobID()
+        program = to_program(str(job_id), graph, plan, configuration.to_dict())
         options = job_options(configuration, bounded=_is_bounded(graph), batch=graph.batch)
         for vertex in graph.vertices:
             for operator in vertex.operators:
@@ -169,11 +172,9 @@ class Executor:
             log.warning("%s", notice)
         self.platform.prepare(configuration, env.spark)
         self.platform.distribute(configuration)
-        job_id = JobID()
         root = f"{self._state_root(configuration)}/{job_id}"
         local = configuration.get_string(LOCAL_DIR, "") or _default_local_dir()
         files = StateFiles(root)
-        program = to_program(str(job_id), graph, plan, configuration.to_dict())
         master = JobMaster(
             job_id=job_id,
             graph=graph,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from firesteel.runtime.program import Ack
 from firesteel.state.files import StateFiles
@@ -12,12 +13,17 @@ Subtask = tuple[str, int]  # vertex id, subtask
 
 
 class StateLines:
-    """One line for each subtask with state. A commit writes the small deltas of an epoch into one file."""
+    """One line for each subtask with state. A commit writes the small deltas of an epoch into one file.
 
-    def __init__(self, files: StateFiles) -> None:
+    :param lines: the state to begin with.
+    """
+
+    def __init__(self, files: StateFiles, lines: Mapping[Subtask, StateLine] | None = None) -> None:
         self._files = files
-        self._lines: dict[Subtask, StateLine] = {}
+        self._lines: dict[Subtask, StateLine] = dict(lines or {})
         self._references: Counter[str] = Counter()
+        for line in self._lines.values():
+            self._references.update({ref.path for ref in line.runs})
 
     def of(self, subtask: Subtask) -> StateLine:
         return self._lines.get(subtask, EMPTY)

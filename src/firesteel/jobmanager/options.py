@@ -18,6 +18,8 @@ EPOCH_INTERVAL: Final = "firesteel.epoch.interval"  # between the starts of epoc
 EPOCH_MAX_RECORDS: Final = "firesteel.epoch.max-records"  # of one split in one epoch
 EPOCH_MAX_BYTES: Final = "firesteel.epoch.max-bytes"  # of one split in one epoch
 EPOCH_ATTEMPTS: Final = "firesteel.epoch.attempts"  # how often an epoch is tried that Spark cannot run
+# Aggregate windows before the exchange too (``runtime/windowing/combiner.py``): true or false.
+PRE_AGGREGATION: Final = "firesteel.window.pre-aggregation"
 
 KEYS: Final = frozenset(
     (
@@ -29,6 +31,7 @@ KEYS: Final = frozenset(
         EPOCH_MAX_RECORDS,
         EPOCH_MAX_BYTES,
         EPOCH_ATTEMPTS,
+        PRE_AGGREGATION,
     )
 )
 
@@ -51,13 +54,16 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
     if batch:  # one epoch (design, section 3)
         pacing = PacingOptions(target, _BATCH_RECORDS, _BATCH_RECORDS)
     else:
+        usual = PacingOptions(0)
         pacing = PacingOptions(
-            target, records, configuration.get_memory_bytes(EPOCH_MAX_BYTES, PacingOptions(0).max_bytes)
+            target,
+            records,
+            configuration.get_memory_bytes(EPOCH_MAX_BYTES, usual.max_bytes),
+            configuration.get_duration_ms(EPOCH_INTERVAL, usual.min_interval_ms),
         )
     return JobOptions(
         pacing=pacing,
         host_id=configuration.get_string(HOST_ID, ""),
-        min_interval_ms=configuration.get_duration_ms(EPOCH_INTERVAL, JobOptions(pacing).min_interval_ms),
         epoch_attempts=_positive(configuration, EPOCH_ATTEMPTS) or JobOptions(pacing).epoch_attempts,
     )
 

@@ -2,20 +2,42 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from firesteel.connectors.base import EnumeratorContext, ReadRange, Source, Split, SplitEnumerator
-from firesteel.runtime.program import Ack, SourceAssignment
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.connectors.base import (
+    Boundedness,
+    EnumeratorContext,
+    ReadRange,
+    Source,
+    Split,
+    SplitEnumerator,
+)
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmanager.alignment import group_watermarks, limit_of
+from firesteel.jobmanager.lines import Subtask
+from firesteel.runtime.batch import MIN_WATERMARK
+from firesteel.runtime.program import Ack, SourceAssignment, SplitTime
+
+_UNKNOWN: Final = SplitTime(MIN_WATERMARK, idle=False)  # as long as no ack of an aligned source says it
 
 
 @dataclass(slots=True)
 class _SplitProgress:
+    """How far the committed epochs came with one split."""
+
     split: Split
     subtask: int
     position: Any = None
     announced: bool = False  # a committed epoch has told the subtask of it
     ended: bool = False
+    time: SplitTime = _UNKNOWN
+    waits: bool = False  # for the others of its group, when the last committed epoch ended
+
+    def is_ahead(self, limit: int | None) -> bool:
+        return limit is not None and self.time.watermark > limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +48,7 @@ class Budget:
     max_bytes: int
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class SourcePlan:
     """What one source does in an epoch. ``wanted``: the epoch is needed for this source's sake.
     ``next_ms``: when to ask again at the latest, when nothing can be read now."""
@@ -40,15 +62,23 @@ class SourceCoordinator:
     """One source of the job, on the driver (Flink: ``SourceCoordinator``)."""
 
     def __init__(
-        self, vertex: str, uid: str, name: str, source: Source, parallelism: int, work_dir: str
+        self,
+        vertex: str,
+        uid: str,
+        source: Source,
+        strategy: WatermarkStrategy | None,
+        parallelism: int,
+        work_dir: str,
     ) -> None:
         self.vertex = vertex
         self.uid = uid
-        self.name = name
+        self.alignment = None if strategy is None else strategy.alignment
+        self.bounded = source.boundedness is Boundedness.BOUNDED
         self._parallelism = parallelism
-        self._enumerator: SplitEnumerator = source.create_enumerator(EnumeratorContext(parallelism, work_dir))
         self._splits: dict[str, _SplitProgress] = {}
+        self._enumerator: SplitEnumerator = source.create_enumerator(EnumeratorContext(parallelism, work_dir))
         self._ended_subtasks: set[int] = set()
+        self._limit: int | None = None  # of the epoch that was planned last
 
     def open(self) -> None:
         self._enumerator.open()
@@ -56,16 +86,28 @@ class SourceCoordinator:
     def close(self) -> None:
         self._enumerator.close()
 
-    def plan(self, now_ms: int, budget: Budget) -> SourcePlan:
+    @property
+    def split_times(self) -> list[SplitTime]:
+        """The event time of each split that has not ended."""
+        return [p.time for p in self._splits.values() if not p.ended]
+
+    def plan(self, now_ms: int, budget: Budget, limit: int | None) -> SourcePlan:
+        """``limit``: splits whose watermark is above it wait (alignment)."""
+        self._limit = limit
         for split in self._enumerator.discover(now_ms):
             self._splits[split.id] = _SplitProgress(split, len(self._splits) % self._parallelism)
         ranges: dict[int, list[ReadRange]] = {}
         new: dict[int, list[str]] = {}
+        waiting = resumed = False
         for progress in self._splits.values():
             if progress.ended:
                 continue
             if not progress.announced:
                 new.setdefault(progress.subtask, []).append(progress.split.id)
+            if progress.is_ahead(limit):
+                waiting = True
+                continue
+            resumed = resumed or progress.waits
             readable = self._enumerator.plan(
                 progress.split, progress.position, budget.max_records, budget.max_bytes, now_ms
             )
@@ -73,14 +115,17 @@ class SourceCoordinator:
                 ranges.setdefault(progress.subtask, []).append(readable)
         last = self._enumerator.finished
         assignments = {
-            i: SourceAssignment(tuple(ranges.get(i, ())), tuple(new.get(i, ())), last)
+            i: SourceAssignment(tuple(ranges.get(i, ())), tuple(new.get(i, ())), last, limit)
             for i in range(self._parallelism)
         }
+        # A split that goes on may have nothing to give: the epoch lets its idleness timeout begin.
+        wanted = bool(ranges or new or resumed) or (last and self._has_ending_subtask())
+        # When a waiting split has data is of no use: what lets it go on is an epoch of others.
+        return SourcePlan(assignments, wanted, None if waiting else self._enumerator.next_data_ms(now_ms))
+
+    def _has_ending_subtask(self) -> bool:
         live = {p.subtask for p in self._splits.values() if not p.ended}
-        ending = last and any(
-            i not in live and i not in self._ended_subtasks for i in range(self._parallelism)
-        )
-        return SourcePlan(assignments, bool(ranges or new) or ending, self._enumerator.next_data_ms(now_ms))
+        return any(i not in live and i not in self._ended_subtasks for i in range(self._parallelism))
 
     def commit(self, ack: Ack) -> None:
         """The epoch of this answer is committed: go on from where it came to."""
@@ -88,8 +133,77 @@ class SourceCoordinator:
             self._splits[split].position = position
         for split in ack.ended_splits.get(self.uid, ()):
             self._splits[split].ended = True
+        for split, time in ack.split_times.get(self.uid, {}).items():
+            self._splits[split].time = time
         for progress in self._splits.values():
             if progress.subtask == ack.subtask:
                 progress.announced = True
+                progress.waits = progress.is_ahead(self._limit)
         if ack.ended:
             self._ended_subtasks.add(ack.subtask)
+
+
+class JobSources:
+    """All sources of a job."""
+
+    def __init__(self, graph: JobGraph, work_dir: str) -> None:
+        self._coordinators = [
+            SourceCoordinator(
+                vertex.id,
+                operator.operator_id,
+                operator.node.operator,
+                operator.node.watermark_strategy,
+                vertex.parallelism,
+                work_dir,
+            )
+            for vertex in graph.vertices
+            for operator in vertex.operators
+            if isinstance(operator.node.operator, Source)
+        ]
+        self.vertices = frozenset(c.vertex for c in self._coordinators)
+        self.unbounded = not all(c.bounded for c in self._coordinators)
+
+    def open(self) -> None:
+        for coordinator in self._coordinators:
+            coordinator.open()
+
+    @property
+    def closing(self) -> list[Callable[[], None]]:
+        return [c.close for c in self._coordinators]
+
+    def plan(self, now_ms: int, budget: Budget) -> ReadPlan:
+        watermarks = group_watermarks((c.alignment, c.split_times) for c in self._coordinators)
+        plans = {
+            (c.vertex, c.uid): c.plan(now_ms, budget, limit_of(c.alignment, watermarks))
+            for c in self._coordinators
+        }
+        return ReadPlan(plans)
+
+    def commit(self, acks: Sequence[Ack]) -> None:
+        for ack in acks:
+            for coordinator in self._coordinators:
+                if coordinator.vertex == ack.vertex:
+                    coordinator.commit(ack)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """What all sources do in an epoch, by (vertex, uid)."""
+
+    plans: dict[tuple[str, str], SourcePlan]
+
+    @property
+    def wanted(self) -> bool:
+        return any(p.wanted for p in self.plans.values())
+
+    @property
+    def next_ms(self) -> int | None:
+        """When something may be there to read at the latest; None: nobody knows."""
+        hints = [p.next_ms for p in self.plans.values()]
+        known = [h for h in hints if h is not None]
+        return min(known) if known and len(known) == len(hints) else None
+
+    def of(self, subtask: Subtask) -> dict[str, SourceAssignment]:
+        """The assignments of one subtask, by source uid."""
+        vertex, index = subtask
+        return {uid: plan.assignments[index] for (v, uid), plan in self.plans.items() if v == vertex}

@@ -3,29 +3,19 @@
 from __future__ import annotations
 
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
+from firesteel.common.errors import FiresteelError
 from firesteel.connectors.base import Sink, Source
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.graph.job_graph import JobGraph
 
 
 def validate(graph: JobGraph) -> None:
-    """What the engine cannot do, and what a source or sink sees that it cannot do, is refused with the
-    operator's name."""
+    """What a source or sink sees that it cannot do is refused with the operator's name."""
     for vertex in graph.vertices:
         for operator in vertex.operators:
             what = operator.node.operator
             if isinstance(what, (Source, Sink)):
                 _check_endpoint(what, operator.node.name)
-            strategy = operator.node.watermark_strategy
-            if isinstance(what, TimestampsAndWatermarks):
-                strategy = what.strategy
-            if strategy is not None and strategy.alignment is not None:
-                raise UnsupportedFeatureError(
-                    "Watermark alignment is not available in this version",
-                    operator=operator.node.name,
-                    hint="leave out with_watermark_alignment; results do not depend on it, memory may",
-                )
 
 
 def _check_endpoint(endpoint: Source | Sink, name: str) -> None:
@@ -46,6 +36,14 @@ _NO_EFFECT = {
 
 def notices(configuration: Configuration, graph: JobGraph) -> list[str]:
     """One sentence for each setting that is accepted and has no effect."""
-    return [
+    settings = [
         f"{key} has no effect: {why}" for key, why in _NO_EFFECT.items() if configuration.contains_key(key)
+    ]
+    return settings + [
+        f"with_watermark_alignment has no effect on {operator.node.name!r}: only sources can wait for each "
+        "other; give the strategy to from_source"
+        for vertex in graph.vertices
+        for operator in vertex.operators
+        if isinstance(what := operator.node.operator, TimestampsAndWatermarks)
+        and what.strategy.alignment is not None
     ]

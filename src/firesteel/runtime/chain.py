@@ -13,14 +13,19 @@ from firesteel.datastream._transformations import PartitionKind
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.gate import Gate
+from firesteel.runtime.held_input import HeldInput
 from firesteel.runtime.key_sorter import KeySorter
+from firesteel.runtime.operators.async_wait import AsyncWaitOperator
 from firesteel.runtime.operators.base import BaseOperator, Output, SubtaskContext, UserCodeError
+from firesteel.runtime.operators.broadcast import BROADCAST_INPUT, BroadcastOperator, KeyedBroadcastOperator
+from firesteel.runtime.operators.interval_join import IntervalJoinOperator
 from firesteel.runtime.operators.keyed import (
     KeyedMapOperator,
     KeyedOperator,
     KeyedProcessOperator,
     KeyedReduceOperator,
 )
+from firesteel.runtime.operators.panes import window_operator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator, TimestampsAndWatermarksOperator
 from firesteel.runtime.operators.stateless import (
@@ -52,6 +57,11 @@ _OPERATORS: dict[type, Callable[[OperatorProgram, Any], Any]] = {
     specs.CoProcess: CoOperator,
     specs.KeyedCoProcess: KeyedCoOperator,
     specs.KeyedCoMap: KeyedCoOperator,
+    specs.IntervalJoin: IntervalJoinOperator,
+    specs.BroadcastProcess: BroadcastOperator,
+    specs.KeyedBroadcastProcess: KeyedBroadcastOperator,
+    specs.Window: window_operator,
+    specs.AsyncWait: AsyncWaitOperator,
 }
 
 
@@ -77,7 +87,7 @@ class Chain:
         self.gates: dict[int, Gate] = {}  # by edge
         self.local_edges: dict[int, Callable[[Batch], None]] = {}  # filled by the task: same-level consumers
         self._heads: list[Gate] = []
-        self._sorters: dict[str, KeySorter] = {}  # BATCH mode: keyed operators see their input key by key
+        self._arranged: dict[str, KeySorter | HeldInput] = {}  # BATCH mode: the order of a head's input
         self._opened = False
         self._build()
 
@@ -124,11 +134,14 @@ class Chain:
 
     def _head_consumer(self, uid: str, index: int, inputs: int) -> Callable[[Batch], None]:
         operator = self.operators[uid]
-        if not (self.context.batch_mode and isinstance(operator, KeyedOperator)):
+        if self.context.batch_mode and uid not in self._arranged:
+            arranged = _arranged(operator, inputs, self.state)
+            if arranged is not None:
+                self._arranged[uid] = arranged
+        if uid not in self._arranged:
             return _consumer(operator, index)
-        assert self.state is not None
-        sorter = self._sorters.setdefault(uid, KeySorter(operator, inputs, self.state))
-        return lambda batch: sorter.add(batch, index)
+        add = self._arranged[uid].add
+        return lambda batch: add(batch, index)
 
     def _output(self, uid: str, tag: OutputTag | None) -> Output:
         operator = self.operators[uid]
@@ -172,8 +185,8 @@ class Chain:
         for router in self.routers:
             router.restore(carry.get(("router", router.edge.edge)))
             router.begin_epoch(epoch, send)
-        for sorter in self._sorters.values():
-            sorter.reset()
+        for arranged in self._arranged.values():
+            arranged.reset()
         for i, gate in enumerate(self._heads):
             gate.restore(carry.get(("gate", i)))
 
@@ -216,6 +229,7 @@ class Chain:
             if isinstance(operator, SourceOperator):
                 ack.positions[uid] = operator.positions
                 ack.ended_splits[uid] = tuple(operator.ended_splits)
+                ack.split_times[uid] = operator.split_times()
                 ended = ended and operator.ended
             elif isinstance(operator, SinkOperator) and operator.committables:
                 ack.committables[uid] = operator.committables
@@ -227,8 +241,8 @@ class Chain:
         ack.ended = ended
         ack.carry = pickle.dumps(carry, 5)
         ack.next_timer_ms = min(due, default=None)
-        watermarks = (getattr(operator, "watermark", None) for operator in self.operators.values())
-        ack.watermark = min((w for w in watermarks if w is not None), default=None)
+        watermarks = [getattr(operator, "watermark", None) for operator in self.operators.values()]
+        ack.watermark = next((w for w in reversed(watermarks) if w is not None), None)
         first, last = self.vertex.operators[0].uid, self.vertex.operators[-1].uid
         ack.records_in, ack.records_out = ack.operators[first][0], ack.operators[last][1]
         if self.state is not None:
@@ -241,8 +255,7 @@ class Chain:
     def abandon(self) -> None:
         """The attempt will not come to its end: nothing of it may be used."""
         for operator in self.operators.values():
-            if isinstance(operator, SinkOperator):
-                operator.abandon()
+            operator.abandon()
         if self.state is not None:
             self.state.abandon()
 
@@ -266,3 +279,17 @@ def _consumer(operator: BaseOperator, index: int) -> Callable[[Batch], None]:
     if index == 0:
         return process  # type: ignore[no-any-return]
     return lambda batch: process(batch, index)
+
+
+def _arranged(
+    operator: BaseOperator, inputs: int, state: SubtaskState | None
+) -> KeySorter | HeldInput | None:
+    """What brings the input of a head into the order of BATCH mode: key by key, behind what is broadcast.
+    None: it may come in any order."""
+    if isinstance(operator, BroadcastOperator):
+        return HeldInput(operator, BROADCAST_INPUT)
+    if isinstance(operator, KeyedOperator):
+        assert state is not None
+        passed = (BROADCAST_INPUT,) if isinstance(operator, KeyedBroadcastOperator) else ()
+        return KeySorter(operator, inputs, state, passed)
+    return None

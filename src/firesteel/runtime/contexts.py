@@ -91,8 +91,11 @@ class TaskRuntimeContext(RuntimeContext):
         return self._keyed().get_aggregating_state(state_descriptor)
 
 
-class _NoTimers(TimerService):
-    """The timer service of a stream that is not keyed: it tells the time and refuses timers."""
+class NoTimers(TimerService):
+    """The timer service where there is no key: it tells the time and refuses timers."""
+
+    REASON = "Setting timers is only supported on a keyed stream"
+    HINT = "call key_by(...) and use a keyed process function"
 
     def __init__(self, context: SubtaskContext, operator: Any) -> None:
         self._context = context
@@ -106,9 +109,7 @@ class _NoTimers(TimerService):
 
     def _refuse(self) -> UnsupportedFeatureError:
         return UnsupportedFeatureError(
-            "Setting timers is only supported on a keyed stream",
-            operator=self._operator.program.name,
-            hint="call key_by(...) and use a KeyedProcessFunction",
+            self.REASON, operator=self._operator.program.name, hint=self.HINT
         )
 
     def register_processing_time_timer(self, timestamp: int) -> None:
@@ -155,7 +156,7 @@ class ProcessContext(ProcessFunction.Context, CoProcessFunction.Context):
     """Context of ProcessFunction and CoProcessFunction."""
 
     def __init__(self, context: SubtaskContext, operator: Any) -> None:
-        self._timers = _NoTimers(context, operator)
+        self._timers = NoTimers(context, operator)
         self._timestamp = NO_TIMESTAMP
 
     def set_timestamp(self, timestamp: int) -> None:

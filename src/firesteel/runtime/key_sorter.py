@@ -1,7 +1,7 @@
 """BATCH mode: a keyed operator sees its records key by key, and one key's state at a time (T13, T14).
 
 Records are grouped by key and sorted by timestamp; what does not fit in memory is spilled to sorted runs
-and merged.
+and merged. An input without keys (broadcast) passes through before all of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 import pickle
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from typing import IO, Any, Final
 
 from firesteel.runtime.batch import END, NO_TIMESTAMP, Batch
@@ -25,18 +25,23 @@ _Group = tuple[bytes, Any, Any, list[_Record]]  # key bytes, canonical key, key,
 
 
 class KeySorter:
-    """Gathers the input of a keyed operator until it ends, then replays it key by key."""
+    """Gathers the input of a keyed operator until it ends, then replays it key by key.
+
+    :param passed: the inputs that go to the operator as they come.
+    """
 
     def __init__(
         self,
         operator: KeyedOperator,
         inputs: int,
         state: SubtaskState,
+        passed: Container[int] = (),
         records_in_memory: int = RECORDS_IN_MEMORY,
     ) -> None:
         self._operator = operator
         self._inputs = inputs
         self._state = state
+        self._passed = passed
         self._limit = records_in_memory
         self.reset()
 
@@ -47,6 +52,16 @@ class KeySorter:
         self._runs: list[IO[bytes]] = []
 
     def add(self, batch: Batch, index: int) -> None:
+        if index in self._passed:
+            self._operator.process(Batch(batch.values, batch.timestamps), index)
+        else:
+            self._gather(batch, index)
+        if any(mark == END for _, mark in batch.marks):
+            self._open_inputs.discard(index)
+            if not self._open_inputs:
+                self._replay()
+
+    def _gather(self, batch: Batch, index: int) -> None:
         values, stamps = batch.values, batch.timestamps
         keys = batch.keys or []
         groups = self._groups
@@ -58,10 +73,6 @@ class KeySorter:
         self._count += len(values)
         if self._count >= self._limit:
             self._spill()
-        if any(mark == END for _, mark in batch.marks):
-            self._open_inputs.discard(index)
-            if not self._open_inputs:
-                self._replay()
 
     def _sorted_groups(self) -> Iterator[_Group]:
         groups = self._groups.items()
@@ -121,6 +132,8 @@ class KeySorter:
         self._operator.state.key, self._operator.state.raw_key = canon, key
         self._operator.end_key()
         self._operator.outputs.flush()
+        for scope in self._operator.take_scopes():
+            self._state.drop_key(scope)
         self._state.drop_key(canon)
 
 

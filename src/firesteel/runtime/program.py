@@ -7,11 +7,11 @@ once. A *descriptor* is plain data: what one level has to do in one epoch.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.base import ReadRange, Sink, SourceReader
-from firesteel.datastream._operators import OperatorSpec
+from firesteel.datastream._operators import OperatorSpec, Window
 from firesteel.datastream._transformations import Partitioning
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.state.line import StateLine
@@ -45,6 +45,7 @@ class OutEdge:
     consumer_max_parallelism: int
     consumer: str  # vertex id
     local: bool
+    combiner: Window | None = None  # aggregate for this window operator before records travel
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,7 @@ class JobProgram:
     batch: bool
     vertices: tuple[VertexProgram, ...]  # by level, then topological
     settings: dict[str, Any] = field(default_factory=dict)
+    watermark_interval_ms: int = 200  # pipeline.auto-watermark-interval
     main_classes: dict[str, Any] = field(default_factory=dict)
 
     def at_level(self, level: int) -> tuple[VertexProgram, ...]:
@@ -88,11 +90,19 @@ class JobProgram:
 @dataclass(frozen=True, slots=True)
 class SourceAssignment:
     """What the source operator of one subtask reads in this epoch. ``last``: no split will be added, so the
-    input ends with its splits. ``finished`` splits ended in earlier epochs."""
+    input ends with its splits. ``limit``: a split whose watermark is above it is not read on (alignment)."""
 
     ranges: tuple[ReadRange, ...] = ()
     new_splits: tuple[str, ...] = ()
     last: bool = False
+    limit: int | None = None
+
+
+class SplitTime(NamedTuple):
+    """How far the event time of one split is."""
+
+    watermark: int
+    idle: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +138,9 @@ class Ack:
     carry: bytes | None = None
     positions: dict[str, dict[str, Any]] = field(default_factory=dict)  # source uid -> split -> position
     ended_splits: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    split_times: dict[str, dict[str, SplitTime]] = field(default_factory=dict)  # of sources with alignment
     ended: bool = False  # end of input was seen by every operator of the subtask
-    watermark: int | None = None
+    watermark: int | None = None  # of the last operator of the chain that has one
     next_timer_ms: int | None = None  # processing time at which something is due without input
     records_in: int = 0
     records_out: int = 0

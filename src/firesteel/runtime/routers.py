@@ -16,6 +16,7 @@ from firesteel.common.key_groups import subtask_of
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.runtime.batch import END, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.program import OutEdge
+from firesteel.runtime.windowing.combiner import Combiner
 from firesteel.runtime.wire import (
     FIRST_BUFFER_RECORDS,
     MAX_BUFFER_RECORDS,
@@ -87,6 +88,7 @@ class Router:
             case _:
                 self._reached = range(self._n)
         self._targets = _TARGETS[kind]
+        self._combine = None if edge.combiner is None else Combiner(edge.combiner).combine
         self._next = 0  # round robin position, carried from epoch to epoch
         self._groups = KeyGroups.of(edge.consumer_max_parallelism)
         self._subtask_of = [
@@ -175,7 +177,11 @@ class Router:
                 self._route(values, stamps)
 
     def _route(self, values: list[Any], stamps: Sequence[int] | None) -> None:  # hot
-        keys, targets = self._place(values)
+        keys: list[Any] | None
+        if self._combine is not None:
+            values, stamps, keys, targets = self._combined(values, stamps)
+        else:
+            keys, targets = self._place(values)
         shipped = keys if self._keyed else None
         if isinstance(targets, int):
             self._append(self._pending[targets], values, stamps, shipped)
@@ -202,6 +208,18 @@ class Router:
             keys = None if self._select is None else list(map(self._select, values))
             return keys, self._targets(self, values, keys)
         except Exception as e:  # of the key selector, of the partitioner, or a key without a stable hash
+            raise self._fail(e) from e
+
+    def _combined(
+        self, values: list[Any], stamps: Sequence[int] | None
+    ) -> tuple[list[Any], Sequence[int] | None, list[Any], Targets]:
+        assert self._select is not None
+        assert self._combine is not None
+        try:
+            keys = list(map(self._select, values))
+            values, stamps, keys = self._combine(values, stamps, keys, self._watermark)
+            return values, stamps, keys, self._targets(self, values, keys)
+        except Exception as e:  # of the key selector or of the function that aggregates
             raise self._fail(e) from e
 
     def _append(

@@ -91,7 +91,9 @@ def _error_row(error: UserCodeError, subtask: int) -> WireRow:
     cause = error.__cause__ or error
     text = "".join(traceback.format_exception(type(cause), cause, cause.__traceback__))
     pickled = _pickled(cause)
-    summary = traceback.format_exception_only(type(cause), cause)[-1].strip()
+    # Not simply the last line: the notes of an exception come behind it, the place of a syntax error before.
+    lines = traceback.format_exception_only(type(cause), cause)
+    summary = next((line for line in lines if not line.startswith(" ")), lines[-1]).strip()
     body = UserError(error.operator, error.uid, subtask, pickled, summary, text)
     return WireRow(subtask, -1, 0, RowKind.ERROR, pickle.dumps(body, 5))
 

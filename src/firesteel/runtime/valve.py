@@ -41,10 +41,11 @@ class WatermarkValve:
     def is_ended(self) -> bool:
         return bool(self._channels) and all(c.ended for c in self._channels.values())
 
-    def add_channel(self, channel: Hashable) -> None:
-        """A channel that appears while running (a new split); it holds the output back from now on."""
+    def add_channel(self, channel: Hashable) -> list[Mark]:
+        """A channel that appears while running (a new split); it is active and holds the output back."""
         if channel not in self._channels:
             self._channels[channel] = _Channel()
+        return self._activate()
 
     def remove_channel(self, channel: Hashable) -> list[Mark]:
         """A channel that is gone (a split that was read to its end) no longer holds the output back."""
@@ -111,10 +112,13 @@ class WatermarkValve:
             return []
         state.idle = False
         state.aligned = state.watermark >= self.output
-        if self._idle:
-            self._idle = False
-            return [ACTIVE]
-        return []
+        return self._activate()
+
+    def _activate(self) -> list[Mark]:
+        if not self._idle:
+            return []
+        self._idle = False
+        return [ACTIVE]
 
     def _end(self, state: _Channel) -> list[Mark]:
         # END stands for the maximal watermark too. A channel that has ended takes no part in the minimum:

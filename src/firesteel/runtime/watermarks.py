@@ -1,21 +1,26 @@
 """Watermark generation: from records to marks.
 
 Periodic watermarks come after fixed record counts and at the end of the epoch, never by a clock: the same
-input gives the same marks (design, section 4). Punctuated generators emit wherever they like.
+input gives the same marks (design, section 4). An interval longer than the usual one thins them out by the
+time of the epochs, which is fixed too. Punctuated generators emit wherever they like.
 """
 
 from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import cloudpickle
 
-from firesteel.common.watermark_strategy import WatermarkOutput, WatermarkStrategy
+from firesteel.common.watermark_strategy import IngestionTimeAssigner, WatermarkOutput, WatermarkStrategy
 from firesteel.runtime.batch import ACTIVE, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Mark
 
+if TYPE_CHECKING:
+    from firesteel.runtime.operators.base import SubtaskContext
+
 PERIOD_RECORDS: Final = 1000  # records between two periodic emissions
+USUAL_INTERVAL_MS: Final = 200  # pipeline.auto-watermark-interval when it is not set
 
 
 class _GeneratorOutput(WatermarkOutput):
@@ -39,6 +44,8 @@ class BoundedGenerator:
 
     __slots__ = ("_bound", "max_timestamp")
 
+    moves_alone = False  # whether ``periodic`` may say something new without new records
+
     def __init__(self, bound_ms: int) -> None:
         self._bound = bound_ms
         self.max_timestamp = MIN_WATERMARK + bound_ms + 1
@@ -60,11 +67,12 @@ class BoundedGenerator:
 class CustomGenerator:
     """A user's WatermarkGenerator: ``on_event`` for each record, ``on_periodic_emit`` now and then."""
 
-    __slots__ = ("_generator", "_output")
+    __slots__ = ("_generator", "_output", "moves_alone")
 
     def __init__(self, generator: Any) -> None:
         self._generator = generator
         self._output = _GeneratorOutput()
+        self.moves_alone = not _is_empty(getattr(type(generator), "on_periodic_emit", None))
 
     def observe(self, values: Sequence[Any], stamps: Sequence[int]) -> list[tuple[int, Mark]]:
         marks: list[tuple[int, Mark]] = []
@@ -96,6 +104,8 @@ class NoGenerator:
 
     __slots__ = ()
 
+    moves_alone = False
+
     def observe(self, values: Sequence[Any], stamps: Sequence[int]) -> list[tuple[int, Mark]]:
         return []
 
@@ -106,6 +116,19 @@ class NoGenerator:
         return None
 
     def restore(self, snapshot: Any) -> None: ...
+
+
+def _nothing(generator: Any, output: Any) -> None: ...
+
+
+def _nothing_said(generator: Any, output: Any) -> None:
+    """Words."""
+
+
+def _is_empty(method: Any) -> bool:
+    """Whether the body of a method is ``pass``: punctuated generators have such an ``on_periodic_emit``."""
+    code = getattr(method, "__code__", None)
+    return code is not None and code.co_code in (_nothing.__code__.co_code, _nothing_said.__code__.co_code)
 
 
 Generator = BoundedGenerator | CustomGenerator | NoGenerator
@@ -127,15 +150,35 @@ def make_generator(strategy: WatermarkStrategy | None, batch_mode: bool) -> Gene
 class WatermarkTracker:
     """The watermarks of one stream of records (a split, or the input of an assigner in mid-stream)."""
 
-    __slots__ = ("_generator", "_idle", "_idle_timeout_ms", "_last_activity_ms", "_seen", "watermark")
+    _CARRIED: Final = (  # from epoch to epoch, beside the generator
+        "_emitted_ms",
+        "_last_activity_ms",
+        "_marked_idle",
+        "_pending",
+        "_seen",
+        "_silent",
+        "_waits",
+        "watermark",
+    )
+    __slots__ = ("_generator", "_idle_timeout_ms", "_interval_ms", *_CARRIED)
 
-    def __init__(self, strategy: WatermarkStrategy | None, batch_mode: bool, now_ms: int) -> None:
-        self._generator = make_generator(strategy, batch_mode)
-        self._idle_timeout_ms = None if strategy is None or batch_mode else strategy.idle_timeout_ms
-        self._last_activity_ms = now_ms
-        self._idle = False
+    def __init__(self, strategy: WatermarkStrategy | None, context: SubtaskContext) -> None:
+        batch = context.batch_mode
+        self._generator = make_generator(strategy, batch)
+        self._idle_timeout_ms = None if strategy is None or batch else strategy.idle_timeout_ms
+        self._interval_ms = context.watermark_interval_ms
+        self._emitted_ms = context.now_ms  # when the generator was last asked for its periodic watermark
+        self._pending = False  # there were records since
+        self._last_activity_ms = context.now_ms
+        self._silent = False  # idle because nothing came for long enough ...
+        self._marked_idle = False  # ... or because the generator says so
+        self._waits = False  # for the others of its group (alignment)
         self._seen = 0
         self.watermark = MIN_WATERMARK
+
+    @property
+    def idle(self) -> bool:
+        return self._silent or self._marked_idle
 
     def observe(self, values: list[Any], stamps: Sequence[int] | None, now_ms: int) -> list[tuple[int, Mark]]:
         """The marks that belong between (and after) these records."""
@@ -143,13 +186,12 @@ class WatermarkTracker:
             return []
         marks: list[tuple[int, Mark]] = []
         self._last_activity_ms = now_ms
-        if self._idle:
-            self._idle = False
-            marks.append((0, ACTIVE))
+        self._set_idle(marks, 0, silent=False)
         if isinstance(self._generator, NoGenerator):
             return marks
         if stamps is None:
             stamps = [NO_TIMESTAMP] * len(values)
+        self._pending = True
         start = 0
         while start < len(values):
             stop = min(len(values), start + PERIOD_RECORDS - self._seen % PERIOD_RECORDS)
@@ -161,58 +203,97 @@ class WatermarkTracker:
                 self._keep(marks, start + at, mark)
             self._seen += stop - start
             if self._seen % PERIOD_RECORDS == 0:
-                for mark in self._generator.periodic():
-                    self._keep(marks, stop, mark)
+                self._emit(marks, stop, now_ms)
             start = stop
         return marks
 
-    def end_epoch(self, now_ms: int) -> list[Mark]:
-        """The periodic emission at the end of the epoch, and idleness."""
+    def take(self, marks: Sequence[tuple[int, Mark]]) -> list[tuple[int, Mark]]:
+        """Marks that the source knows itself: those that say something new."""
+        news: list[tuple[int, Mark]] = []
+        for position, mark in marks:
+            self._keep(news, position, mark)
+        return news
+
+    def end_epoch(self, now_ms: int, limit: int | None = None) -> list[Mark]:
+        """The periodic emission at the end of the epoch, and idleness. The time in which the stream is ahead
+        of ``limit``, and so not read, does not count as silence."""
         marks: list[tuple[int, Mark]] = []
-        for mark in self._generator.periodic():
-            self._keep(marks, 0, mark)
+        if not self._silent:
+            self._emit(marks, 0, now_ms)
+        self._waits = self.is_ahead(limit)
         timeout = self._idle_timeout_ms
-        if timeout is not None and not self._idle and now_ms - self._last_activity_ms >= timeout:
-            self._idle = True
-            marks.append((0, IDLE))
+        if self._waits:
+            self._last_activity_ms = now_ms
+        elif timeout is not None and now_ms - self._last_activity_ms >= timeout:
+            self._set_idle(marks, 0, silent=True)
         return [m for _, m in marks]
 
-    def _keep(self, marks: list[tuple[int, Mark]], position: int, mark: Mark) -> None:
-        if type(mark) is int:
-            if mark <= self.watermark:  # a watermark never goes back
-                return
-            self.watermark = mark
-        elif mark == IDLE:
-            if self._idle:
-                return
-            self._idle = True
-        elif mark == ACTIVE:
-            if not self._idle:
-                return
-            self._idle = False
-        marks.append((position, mark))
+    def is_ahead(self, limit: int | None) -> bool:
+        return limit is not None and self.watermark > limit
 
-    def idle_at_ms(self) -> int | None:
-        """When the stream becomes idle if nothing comes."""
-        if self._idle_timeout_ms is None or self._idle:
+    def _emit(self, marks: list[tuple[int, Mark]], position: int, now_ms: int) -> None:
+        """Ask the generator for its periodic watermark, if it is time."""
+        interval = self._interval_ms
+        if interval == 0 or (interval > USUAL_INTERVAL_MS and now_ms - self._emitted_ms < interval):
+            return
+        self._emitted_ms = now_ms
+        self._pending = False
+        for mark in self._generator.periodic():
+            self._keep(marks, position, mark)
+
+    def _keep(self, marks: list[tuple[int, Mark]], position: int, mark: Mark) -> None:
+        if type(mark) is not int:
+            self._set_idle(marks, position, marked=mark == IDLE)
+        elif mark > self.watermark:  # a watermark never goes back
+            self.watermark = mark
+            marks.append((position, mark))
+
+    def _set_idle(
+        self,
+        marks: list[tuple[int, Mark]],
+        position: int,
+        *,
+        silent: bool | None = None,
+        marked: bool | None = None,
+    ) -> None:
+        before = self.idle
+        if silent is not None:
+            self._silent = silent
+        if marked is not None:
+            self._marked_idle = marked
+        if self.idle != before:
+            marks.append((position, ACTIVE if before else IDLE))
+
+    def next_timer_ms(self) -> int | None:
+        """When there is something to do though nothing comes: a periodic watermark, or idleness."""
+        if self._silent or self._waits:
             return None
-        return self._last_activity_ms + self._idle_timeout_ms
+        due = []
+        if self._idle_timeout_ms is not None:
+            due.append(self._last_activity_ms + self._idle_timeout_ms)
+        if self._interval_ms > 0 and (self._generator.moves_alone or self._pending):
+            due.append(self._emitted_ms + self._interval_ms)
+        return min(due, default=None)
 
     def snapshot(self) -> Any:
-        return self._generator.snapshot(), self._idle, self._last_activity_ms, self._seen, self.watermark
+        return self._generator.snapshot(), [getattr(self, name) for name in self._CARRIED]
 
     def restore(self, snapshot: Any) -> None:
-        generator, self._idle, self._last_activity_ms, self._seen, self.watermark = snapshot
+        generator, carried = snapshot
         self._generator.restore(generator)
+        for name, value in zip(self._CARRIED, carried, strict=True):
+            setattr(self, name, value)
 
 
 def assign_timestamps(
-    strategy: WatermarkStrategy | None, values: list[Any], stamps: Sequence[int] | None
+    strategy: WatermarkStrategy | None, values: list[Any], stamps: Sequence[int] | None, now_ms: int
 ) -> Sequence[int] | None:
     """The timestamps of the strategy's assigner; without one those the records have."""
     assigner = None if strategy is None else strategy.timestamp_assigner
     if assigner is None:
         return stamps
+    if isinstance(assigner, IngestionTimeAssigner):
+        return [now_ms] * len(values)
     extract = assigner.extract_timestamp
     if stamps is None:
         return [extract(v, NO_TIMESTAMP) for v in values]

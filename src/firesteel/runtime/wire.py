@@ -9,7 +9,6 @@ depend on which records happen to share an object.
 from __future__ import annotations
 
 import enum
-import io
 import pickle
 from array import array
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 import cloudpickle
 
+from firesteel.common._flat_pickle import flat_dumps
 from firesteel.runtime.batch import Batch, Marks
 from firesteel.runtime.packing import pack, unpack
 
@@ -56,16 +56,11 @@ def dumps(obj: Any) -> bytes:
 
 
 def _fast(obj: Any) -> bytes | None:
-    """Without the memo: the bytes do not depend on which objects are shared, and plain data takes 40 % less
-    time. None for what contains itself and for what only cloudpickle can take."""
-    sink = io.BytesIO()
-    pickler = pickle.Pickler(sink, 5)
-    pickler.fast = True
+    """None for what contains itself and for what only cloudpickle can take."""
     try:
-        pickler.dump(obj)
+        return flat_dumps(obj)
     except (ValueError, RecursionError, pickle.PicklingError, AttributeError, TypeError):
         return None
-    return sink.getvalue()
 
 
 def _thorough(obj: Any) -> bytes:

@@ -10,17 +10,19 @@ import gc
 import os
 import pickle
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Final
 
 from firesteel.common.key_groups import key_group_range
+from firesteel.datastream._operators import BroadcastProcess
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.functions import keeps_operator_state
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.operators.base import SubtaskContext, UserCodeError
-from firesteel.runtime.program import JobProgram, LevelDescriptor, VertexProgram
+from firesteel.runtime.program import JobProgram, LevelDescriptor, OperatorProgram, VertexProgram
 from firesteel.state.backend import StateLimits, SubtaskState
 from firesteel.state.files import StateFiles
 
@@ -135,9 +137,10 @@ def _build_chain(
         state_dir=descriptor.state_dir,
         settings=program.settings,
         now_ms=descriptor.now_ms,
+        watermark_interval_ms=program.watermark_interval_ms,
     )
     state = None
-    if any(op.keyed or keeps_operator_state(getattr(op.spec, "function", None)) for op in vertex.operators):
+    if any(map(_has_state, vertex.operators)):
         state = SubtaskState(
             job_id=descriptor.job_id,
             attempt=descriptor.attempt,
@@ -152,7 +155,39 @@ def _build_chain(
     return Chain(vertex, context, state)
 
 
+def _has_state(operator: OperatorProgram) -> bool:
+    function = getattr(operator.spec, "function", None)
+    return operator.keyed or isinstance(operator.spec, BroadcastProcess) or keeps_operator_state(function)
+
+
 def forget_everything() -> None:
     """Be as a new process: for tests that move subtasks between processes."""
     _programs.clear()
     _levels.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessMemory:
+    """What one worker process keeps between tasks, when one real process plays several of them."""
+
+    programs: dict[str, bytes] = field(default_factory=dict)
+    levels: dict[tuple[str, int, int, int, str | None], OpenLevel] = field(default_factory=dict)
+
+
+_one_at_a_time = threading.RLock()
+
+
+@contextmanager
+def as_process(memory: ProcessMemory) -> Iterator[None]:
+    """Run tasks as the worker process that ``memory`` belongs to: for tests in a process that is no worker,
+    whose garbage collector is left as it was."""
+    global _programs, _levels
+    with _one_at_a_time:
+        before, thresholds = (_programs, _levels), gc.get_threshold()
+        _programs, _levels = memory.programs, memory.levels
+        try:
+            yield
+        finally:
+            _programs, _levels = before
+            gc.unfreeze()
+            gc.set_threshold(*thresholds)

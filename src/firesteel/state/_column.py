@@ -38,6 +38,11 @@ class GroupKeys(dict[CanonicalKey, bytes]):
         self._groups = KeyGroups.of(max_parallelism)
         self._key_groups = key_groups
 
+    @property
+    def key_groups(self) -> range:
+        """The key groups of the subtask."""
+        return self._key_groups
+
     def __missing__(self, key: CanonicalKey) -> bytes:
         if type(key) is str:
             data = b"s" + key.encode("utf-8", "surrogatepass")

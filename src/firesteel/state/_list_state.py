@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from firesteel.state.backend import OperatorState
 
 CHUNK_ELEMENTS: Final = 1024
-_CHUNK_BITS: Final = 24
+CHUNK_BITS: Final = 24
 _SIMPLE: Final = PLAIN | {bytes}
 
 
@@ -188,7 +188,7 @@ class ListColumn(Column, ListState[Any]):
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         core = self._core
         stamp = core.ttl_stamp if self._ttl is not None else b""
-        first = core.sequence << _CHUNK_BITS
+        first = core.sequence << CHUNK_BITS
         for key, cell in self._dirty.items():
             head = core.group_keys[key] + self.id
             for number in cell.gone:

@@ -18,8 +18,11 @@ from firesteel.state._list_state import ListColumn
 from firesteel.state._map_state import MapColumn
 from firesteel.state._ttl import Ttl
 from firesteel.state._value_state import AggregatingHandle, ReducingHandle, TtlValueColumn, ValueColumn
+from firesteel.state.deadlines import Deadlines
 from firesteel.state.keys import NO_KEY, raw_key
 from firesteel.state.operator_state import BroadcastColumn, OperatorListColumn
+from firesteel.state.panes import PaneColumn
+from firesteel.state.time_buffer import TimeBufferColumn
 from firesteel.state.timers import TimerQueue
 
 if TYPE_CHECKING:
@@ -70,6 +73,20 @@ class OperatorState:
         ttl = Ttl.of(descriptor)
         name = descriptor.name
         return self._column(name, "map", ttl, lambda: MapColumn(self._core, self, name, ttl))
+
+    def pane_state(self, name: str) -> PaneColumn:
+        """One value for each key and pane of time, for the window operator (``firesteel.state.panes``)."""
+        return self._column(name, "panes", None, lambda: PaneColumn(self._core, self.uid, name))
+
+    def time_buffer(self, name: str, reach_ms: int) -> TimeBufferColumn:
+        """The elements of each key by timestamp, up to ``reach_ms`` after it (``firesteel.state.time_buffer``)."""
+
+        def make() -> TimeBufferColumn:
+            deadlines = Deadlines(self._core, self.uid, f"{name}/deadlines")
+            self._subtask.add_column(deadlines)
+            return TimeBufferColumn(self._core, self.uid, name, reach_ms, deadlines)
+
+        return self._column(name, "time buffer", None, make)
 
     def get_keys(self, name: str) -> Iterable[Any]:
         """The keys that have state under ``name``, in an order that depends on the keys alone."""

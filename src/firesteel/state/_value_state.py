@@ -208,3 +208,12 @@ class AggregatingHandle(AggregatingState[Any, Any]):
 
     def clear(self) -> None:
         self._column.clear()
+
+    def accumulator(self) -> Any:
+        """What is kept for the current key, None when there is nothing."""
+        return self._column.value()
+
+    def merge(self, accumulator: Any) -> None:
+        """Merge another accumulator into that of the current key."""
+        held = self._column.value()
+        self._column.update(accumulator if held is None else self._function.merge(held, accumulator))

@@ -35,11 +35,14 @@ from firesteel.state.keys import NO_KEY, split_canonical
 from firesteel.state.line import OPERATOR_GROUP, EpochDelta, RunRef, StateLine
 from firesteel.state.lmdb_store import LocalStore, LocalStoreKey
 from firesteel.state.operator_state import OPERATOR_PREFIX
+from firesteel.state.panes import PaneColumn
 from firesteel.state.runs import encode_run, group_of
 from firesteel.state.timers import TimerQueue
 
 __all__ = ["NO_KEY", "OperatorState", "StateLimits", "SubtaskState", "TimerQueue"]
 
+#: Kinds of state whose entries lie beside the keys, by time; they are loaded whole.
+BESIDE_KEYS: Final = frozenset((TimerQueue.kind, PaneColumn.kind))
 _GROUP_KEYS_PER_CACHE: Final = 2
 #: A missed key costs about as much as loading so many entries of a whole state.
 _MISS_SHARE: Final = 100
@@ -162,8 +165,8 @@ class SubtaskState:
         if core.complete:
             self._load_entries(core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1))
         else:
-            has_timers = any(stored.kind == TimerQueue.kind for stored in self._catalog.values())
-            for group in self.key_groups if has_timers else ():
+            beside_keys = any(stored.kind in BESIDE_KEYS for stored in self._catalog.values())
+            for group in self.key_groups if beside_keys else ():
                 self._load_entries(core.overlay.scan(group.to_bytes(2, "big") + b"\0"))
             fits = self._may_fit(line)
             core.overlay.use_store = not fits
@@ -342,6 +345,11 @@ class SubtaskState:
         for column in self._columns.values():
             column.drop_key(key)
         self._core.group_keys.pop(key, None)
+
+    @property
+    def catalog(self) -> tuple[CatalogEntry, ...]:
+        """The states that the committed state holds."""
+        return tuple(self._catalog.values())
 
     @property
     def changed_entries(self) -> int:

@@ -47,6 +47,7 @@ class SubtaskContext:
     state_dir: str
     settings: dict[str, Any]
     now_ms: int = 0
+    watermark_interval_ms: int = 200
     restored: bool = False  # an epoch of this subtask was committed before
     epoch: int = 0
     accumulators: dict[str, Any] = field(default_factory=dict)
@@ -191,6 +192,9 @@ class BaseOperator:
         return None
 
     def restore(self, carry: Any) -> None: ...
+
+    def abandon(self) -> None:
+        """The attempt will not come to its end: leave nothing running and nothing written."""
 
     def close(self) -> None: ...
 

@@ -35,9 +35,13 @@ class KeyedOperator(FunctionOperator):
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         assert state is not None
         self.state = state
-        self.keyed_context = KeyedContext(KeyedTimerService(context, self, state), state)
+        self.keyed_context = self.make_context(KeyedTimerService(context, self, state), state)
         super().open(context, state)
         self.on_open()
+
+    def make_context(self, timers: KeyedTimerService, state: OperatorState) -> Any:
+        """What calls for elements and timers are given; ``stamp`` and ``domain`` are set before each."""
+        return KeyedContext(timers, state)
 
     def on_open(self) -> None:
         """Keyed state is there."""
@@ -129,6 +133,10 @@ class KeyedOperator(FunctionOperator):
             self._fire(processing, MAX_WATERMARK, TimeDomain.PROCESSING_TIME)
         self.state.key, self.state.raw_key = key, raw_key
         self.watermark = MIN_WATERMARK
+
+    def take_scopes(self) -> Iterable[Any]:
+        """BATCH mode: the keys, other than the current one, under which the operator keeps state for it."""
+        return ()
 
     def next_timer_ms(self) -> int | None:
         return None if self.ended else self.state.processing_timers.next_ms()

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections import deque
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from operator import itemgetter
+from typing import Any, Final
 
-from firesteel.connectors.base import Chunk, SourceReader
+from firesteel.connectors.base import Chunk, ReadRange, SourceReader
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.runtime.batch import END, MAX_WATERMARK, Batch, Mark
 from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
-from firesteel.runtime.program import OperatorProgram, SourceAssignment
+from firesteel.runtime.program import OperatorProgram, SourceAssignment, SplitTime
 from firesteel.runtime.valve import WatermarkValve
 from firesteel.runtime.watermarks import WatermarkTracker, assign_timestamps
 from firesteel.state.backend import OperatorState
+
+_SPLITS_AT_ONCE: Final = 16  # each may hold a file open
+_NO_SPLIT: Final = ""  # what a subtask without a split waits for: as a split without records it may be idle
 
 
 class SourceOperator(BaseOperator):
@@ -25,6 +31,7 @@ class SourceOperator(BaseOperator):
         self._strategy = program.watermark_strategy
         self._valve = WatermarkValve(())
         self._trackers: dict[str, WatermarkTracker] = {}
+        self._limit: int | None = None
         self.positions: dict[str, Any] = {}
         self.ended_splits: list[str] = []
 
@@ -42,64 +49,96 @@ class SourceOperator(BaseOperator):
 
     def run(self, assignment: SourceAssignment) -> Iterator[None]:
         """Read; yields after each chunk so that the task can hand finished buffers on."""
-        for split in assignment.new_splits:
-            self._add_split(split)
-        reading: list[tuple[str, Iterator[Chunk]]] = [
-            (r.split.id, self._reader.read(r)) for r in assignment.ranges
-        ]
+        self._limit = assignment.limit
+        self._add_splits(assignment.new_splits)
+        ranges = iter(assignment.ranges)
+        reading = deque(map(self._start, islice(ranges, _SPLITS_AT_ONCE)))
         while reading:  # a chunk of each split in turn, so that their watermarks move together
-            for split, chunks in tuple(reading):
-                try:
-                    chunk = next(chunks, None)
-                except Exception as e:
-                    raise self.failure(e) from e
-                if chunk is None:
-                    reading.remove((split, chunks))
-                    continue
+            split, chunks = reading.popleft()
+            try:
+                chunk = next(chunks, None)
+            except Exception as e:
+                raise self.failure(e) from e
+            if chunk is not None:
                 self._chunk(split, chunk)
                 yield
+            if chunk is None or self._is_ahead(split):
+                reading.extend(map(self._start, islice(ranges, 1)))
+            else:
+                reading.append((split, chunks))
         self._finish_epoch(assignment.last)
 
-    def _add_split(self, split: str) -> None:
-        self._trackers[split] = WatermarkTracker(self._strategy, self.context.batch_mode, self.context.now_ms)
-        self._valve.add_channel(split)
+    def _start(self, range_: ReadRange) -> tuple[str, Iterator[Chunk]]:
+        return range_.split.id, self._reader.read(range_)
+
+    def _is_ahead(self, split: str) -> bool:
+        """The split has come further than its group may (alignment): the rest of its range is for later."""
+        tracker = self._trackers.get(split)
+        return tracker is not None and tracker.is_ahead(self._limit)
+
+    def _add_splits(self, splits: Iterable[str]) -> None:
+        marks: list[Mark] = []
+        for split in splits:
+            self._trackers[split] = WatermarkTracker(self._strategy, self.context)
+            marks += self._valve.add_channel(split)
+        if len(self._trackers) > 1:
+            marks += self._remove_split(_NO_SPLIT)
+        self._emit(marks)
+
+    def _remove_split(self, split: str) -> list[Mark]:
+        if self._trackers.pop(split, None) is None:
+            return []
+        return self._valve.remove_channel(split)
+
+    def _emit(self, marks: list[Mark]) -> None:
+        if marks:
+            self.outputs.main.emit(Batch([], None, [(0, m) for m in marks]))
 
     def _chunk(self, split: str, chunk: Chunk) -> None:
         self.records_in += len(chunk.values)
         self.positions[split] = chunk.position
+        tracker = self._trackers[split]
         try:
-            stamps = assign_timestamps(self._strategy, chunk.values, chunk.timestamps)
-            raw = self._trackers[split].observe(chunk.values, stamps, self.context.now_ms)
+            stamps = assign_timestamps(self._strategy, chunk.values, chunk.timestamps, self.context.now_ms)
+            raw = tracker.observe(chunk.values, stamps, self.context.now_ms)
         except Exception as e:
             raise self.failure(e) from e
+        if chunk.marks and not self.context.batch_mode:
+            raw = sorted([*raw, *tracker.take(chunk.marks)], key=itemgetter(0))
         marks = [(at, m) for at, mark in raw for m in self._valve.feed(split, mark)]
         if chunk.end:
             self.ended_splits.append(split)
-            del self._trackers[split]
-            marks += [(len(chunk.values), m) for m in self._valve.remove_channel(split)]
+            marks += [(len(chunk.values), m) for m in self._remove_split(split)]
         if chunk.values or marks:
             self.outputs.main.emit(Batch(chunk.values, stamps, marks))
 
     def _finish_epoch(self, last: bool) -> None:
+        if last and self._trackers.keys() <= {_NO_SPLIT}:
+            self._trackers.clear()
+            self.ended = True
+            self._emit([END])
+            return
+        if not self._trackers:
+            self._add_splits([_NO_SPLIT])
         marks: list[Mark] = []
-        if last and not self._trackers:
-            if not self.ended:
-                self.ended = True
-                marks.append(END)
-        else:
-            for split, tracker in self._trackers.items():
-                for mark in tracker.end_epoch(self.context.now_ms):
-                    marks += self._valve.feed(split, mark)
-        if marks:
-            self.outputs.main.emit(Batch([], None, [(0, m) for m in marks]))
+        for split, tracker in self._trackers.items():
+            for mark in tracker.end_epoch(self.context.now_ms, self._limit):
+                marks += self._valve.feed(split, mark)
+        self._emit(marks)
 
     @property
     def watermark(self) -> int:
         return MAX_WATERMARK if self.ended else self._valve.output
 
     def next_timer_ms(self) -> int | None:
-        due = [t for t in (tracker.idle_at_ms() for tracker in self._trackers.values()) if t is not None]
-        return min(due, default=None)
+        due = (tracker.next_timer_ms() for tracker in self._trackers.values())
+        return min((t for t in due if t is not None), default=None)
+
+    def split_times(self) -> dict[str, SplitTime]:
+        """How far each split is, where the driver asks for it."""
+        if self._strategy is None or self._strategy.alignment is None:
+            return {}
+        return {s: SplitTime(t.watermark, t.idle) for s, t in self._trackers.items() if s != _NO_SPLIT}
 
     def snapshot(self) -> Any:
         return (
@@ -117,7 +156,7 @@ class SourceOperator(BaseOperator):
         valve, trackers, self.ended = carry
         self._valve.restore(valve)
         for split, snapshot in trackers.items():
-            tracker = WatermarkTracker(self._strategy, self.context.batch_mode, self.context.now_ms)
+            tracker = WatermarkTracker(self._strategy, self.context)
             tracker.restore(snapshot)
             self._trackers[split] = tracker
 
@@ -132,13 +171,13 @@ class TimestampsAndWatermarksOperator(BaseOperator):
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        self._tracker = WatermarkTracker(self._strategy, context.batch_mode, context.now_ms)
+        self._tracker = WatermarkTracker(self._strategy, context)
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         values = batch.values
         self.records_in += len(values)
         try:
-            stamps = assign_timestamps(self._strategy, values, batch.timestamps)
+            stamps = assign_timestamps(self._strategy, values, batch.timestamps, self.context.now_ms)
             marks = self._tracker.observe(values, stamps, self.context.now_ms)
         except Exception as e:
             raise self.failure(e) from e
@@ -160,14 +199,14 @@ class TimestampsAndWatermarksOperator(BaseOperator):
         return MAX_WATERMARK if self.ended else self._tracker.watermark
 
     def next_timer_ms(self) -> int | None:
-        return None if self.ended else self._tracker.idle_at_ms()
+        return None if self.ended else self._tracker.next_timer_ms()
 
     def snapshot(self) -> Any:
         return self._tracker.snapshot(), self.ended
 
     def restore(self, carry: Any) -> None:
         self.ended = False
-        self._tracker = WatermarkTracker(self._strategy, self.context.batch_mode, self.context.now_ms)
+        self._tracker = WatermarkTracker(self._strategy, self.context)
         if carry is not None:
             tracker, self.ended = carry
             self._tracker.restore(tracker)

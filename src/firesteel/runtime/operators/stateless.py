@@ -5,7 +5,7 @@ They work on whole batches: one list comprehension or loop for about a thousand 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import compress
 from typing import Any
 
@@ -36,10 +36,14 @@ class FunctionOperator(BaseOperator):
         try:
             self.initialize_state()
             if callable(opening):
-                opening(TaskRuntimeContext(context, self.program, state))
+                self.call(opening, TaskRuntimeContext(context, self.program, state))
         except Exception as e:
             raise self.failure(e) from e
         self._watch = SelfWatch(self.function)
+
+    def call(self, hook: Callable[..., Any], *arguments: Any) -> None:
+        """Call ``open`` or ``close`` of the function."""
+        hook(*arguments)
 
     def initialize_state(self) -> None:
         """Let the function take over its operator state: before it is opened, and again whenever another
@@ -67,7 +71,7 @@ class FunctionOperator(BaseOperator):
         closing = getattr(self.function, "close", None)
         if callable(closing):
             try:
-                closing()
+                self.call(closing)
             except Exception as e:
                 raise self.failure(e) from e
 

@@ -1,4 +1,4 @@
-"""Operators with two inputs: CoMap, CoFlatMap, CoProcess, keyed or not.
+"""Operators with two inputs, keyed or not, and the co-functions on them: CoMap, CoFlatMap, CoProcess.
 
 The watermark is the minimum over both inputs, with the same rule for idleness as over channels (T01).
 """
@@ -20,29 +20,27 @@ from firesteel.runtime.valve import WatermarkValve
 from firesteel.state.backend import OperatorState
 
 
-class CoOperator(FunctionOperator):
-    """CoMap, CoFlatMap and CoProcess on streams that are not keyed."""
+class TwoInputOperator(FunctionOperator):
+    """Two inputs that are not keyed, each with the call for its records and the context of that call."""
 
-    def __init__(self, program: OperatorProgram, spec: CoMap | CoFlatMap | CoProcess) -> None:
-        super().__init__(program, spec.function)
-        f = spec.function
+    def __init__(self, program: OperatorProgram, function: Any, calls: tuple[Any, Any]) -> None:
+        super().__init__(program, function)
+        self._calls = calls
         self._valve = WatermarkValve((0, 1))
         self.watermark = MIN_WATERMARK
-        match spec:
-            case CoMap():
-                self._calls = (one_result(f.map1), one_result(f.map2))
-            case CoFlatMap():
-                self._calls = (without_context(f.flat_map1), without_context(f.flat_map2))
-            case _:
-                self._calls = (f.process_element1, f.process_element2)
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
-        self._context = ProcessContext(context, self)
+        self._contexts = self.contexts(context, state)
         super().open(context, state)
+
+    def contexts(self, context: SubtaskContext, state: OperatorState | None) -> tuple[Any, Any]:
+        """What the calls are given; both have ``set_timestamp``."""
+        both = ProcessContext(context, self)
+        return both, both
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         self.records_in += len(batch.values)
-        call, context = self._calls[input_index], self._context
+        call, context = self._calls[input_index], self._contexts[input_index]
         outputs = self.outputs
         add = outputs.main.collector.add
         for start, stop, mark in batch.segments():
@@ -76,13 +74,53 @@ class CoOperator(FunctionOperator):
         self.ended = self._valve.is_ended
 
 
-class KeyedCoOperator(KeyedOperator):
+class CoOperator(TwoInputOperator):
+    """CoMap, CoFlatMap and CoProcess on streams that are not keyed."""
+
+    def __init__(self, program: OperatorProgram, spec: CoMap | CoFlatMap | CoProcess) -> None:
+        f = spec.function
+        match spec:
+            case CoMap():
+                calls = one_result(f.map1), one_result(f.map2)
+            case CoFlatMap():
+                calls = without_context(f.flat_map1), without_context(f.flat_map2)
+            case _:
+                calls = f.process_element1, f.process_element2
+        super().__init__(program, f, calls)
+
+
+class KeyedTwoInputOperator(KeyedOperator):
+    """The watermark of a keyed operator with two inputs; subclasses say what a record does."""
+
+    def __init__(self, program: OperatorProgram, function: Any) -> None:
+        super().__init__(program, function)
+        self._valve = WatermarkValve((0, 1))
+
+    def on_mark(self, mark: Mark, input_index: int) -> None:
+        for merged in self._valve.feed(input_index, mark):
+            super().on_mark(merged, input_index)
+
+    def snapshot(self) -> Any:
+        return super().snapshot(), self._valve.snapshot()
+
+    def restore(self, carry: Any) -> None:
+        super().restore(None if carry is None else carry[0])
+        if carry is None:
+            self._valve = WatermarkValve((0, 1))
+        else:
+            self._valve.restore(carry[1])
+
+    def end_key(self) -> None:
+        super().end_key()
+        self.watermark = MIN_WATERMARK if not self.ended else MAX_WATERMARK
+
+
+class KeyedCoOperator(KeyedTwoInputOperator):
     """KeyedCoProcess, CoMap and CoFlatMap on two keyed streams: both sides share the state of a key."""
 
     def __init__(self, program: OperatorProgram, spec: KeyedCoProcess | KeyedCoMap) -> None:
         super().__init__(program, spec.function)
         f = spec.function
-        self._valve = WatermarkValve((0, 1))
         self._on_timer = None
         match spec:
             case KeyedCoProcess():
@@ -105,24 +143,6 @@ class KeyedCoOperator(KeyedOperator):
 
     def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[Any] | None:
         return None if self._on_timer is None else self._on_timer(timestamp, context)
-
-    def on_mark(self, mark: Mark, input_index: int) -> None:
-        for merged in self._valve.feed(input_index, mark):
-            super().on_mark(merged, input_index)
-
-    def snapshot(self) -> Any:
-        return super().snapshot(), self._valve.snapshot()
-
-    def restore(self, carry: Any) -> None:
-        super().restore(None if carry is None else carry[0])
-        if carry is None:
-            self._valve = WatermarkValve((0, 1))
-        else:
-            self._valve.restore(carry[1])
-
-    def end_key(self) -> None:
-        super().end_key()
-        self.watermark = MIN_WATERMARK if not self.ended else MAX_WATERMARK
 
 
 def one_result(call: Any) -> Any:

@@ -1,0 +1,54 @@
+"""The files that a reader has open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, Generic, Protocol, TypeVar
+
+from firesteel.connectors.base import Split
+
+_KEPT: Final = 16
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+F = TypeVar("F", bound=_Closable)
+
+
+class OpenFiles(Generic[F]):
+    """One open file for each split that is being read: ranges of several splits are read in turns. What was
+    read last stays open, since the next range mostly goes on there. A cache, never state."""
+
+    def __init__(self, open_file: Callable[[Split], F]) -> None:
+        self._open = open_file
+        self._free: dict[str, F] = {}  # nobody reads them now; the one longest unused first
+        self._closed = False
+
+    @contextmanager
+    def use(self, split: Split) -> Iterator[F]:
+        """The file of a split, for one range."""
+        file = self._free.pop(split.id, None) or self._open(split)
+        try:
+            yield file
+        except Exception:  # where it stands is not known
+            file.close()
+            raise
+        except GeneratorExit:  # the range is not read to its end
+            self._give_back(split, file)
+            raise
+        self._give_back(split, file)
+
+    def _give_back(self, split: Split, file: F) -> None:
+        self._free[split.id] = file
+        self._close_all_but(0 if self._closed else _KEPT)
+
+    def _close_all_but(self, kept: int) -> None:
+        while len(self._free) > kept:
+            self._free.pop(next(iter(self._free))).close()
+
+    def close(self) -> None:
+        self._closed = True
+        self._close_all_but(0)

@@ -1,0 +1,115 @@
+"""One epoch, from its descriptors to a complete set of answers, whatever Spark does to it in between."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Callable
+from typing import Protocol
+
+from firesteel.common.errors import EngineError, FiresteelError, JobExecutionError
+from firesteel.common.job_id import JobID
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmanager.lines import Subtask
+from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+
+log = logging.getLogger(__name__)
+
+
+class EpochEngine(Protocol):
+    """What runs an epoch: Spark, or an in-process twin in tests."""
+
+    def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Ack | UserError]:
+        """Raises EngineError when the epoch could not be run; it is discarded whole and may be run again."""
+
+    def cancel(self) -> None: ...
+
+
+class EpochRunner:
+    """Runs epochs until they answer. ``attempts``: how often one is tried that Spark could not run."""
+
+    def __init__(
+        self,
+        engine: EpochEngine,
+        job_id: JobID,
+        graph: JobGraph,
+        subtasks: list[Subtask],
+        attempts: int,
+        is_cancelled: Callable[[], bool],
+    ) -> None:
+        self._engine = engine
+        self._job_id = job_id
+        self._graph = graph
+        self._subtasks = subtasks
+        self._attempts = attempts
+        self._is_cancelled = is_cancelled
+
+    def cancel(self) -> None:
+        self._engine.cancel()
+
+    def run(self, levels: list[LevelDescriptor], widths: list[int]) -> tuple[list[Ack], int] | None:
+        """The answers of all subtasks, in the order of the subtasks, and how many attempts it took; None
+        when the job is cancelled. What a failed attempt did is discarded whole (I2).
+
+        :raises JobExecutionError: the user's code failed.
+        :raises EngineError: no attempt could be run.
+        """
+        for attempt in range(1, self._attempts + 1):
+            try:
+                answers = self._engine.run(levels, widths)
+                errors = [a for a in answers if isinstance(a, UserError)]
+                if errors:
+                    raise user_failure(errors[0], self._job_id, self._uid_of(errors[0].uid))
+                if self._is_cancelled():
+                    return None
+                return self._complete([a for a in answers if isinstance(a, Ack)]), attempt
+            except EngineError as e:
+                if self._is_cancelled():
+                    return None
+                if attempt == self._attempts:
+                    raise
+                epoch = levels[0].epoch
+                log.warning("epoch failed and is run again job=%s epoch=%d: %s", self._job_id, epoch, e)
+        raise AssertionError("unreachable")
+
+    def _complete(self, acks: list[Ack]) -> list[Ack]:
+        """Every subtask has answered exactly once: an epoch with less must never count (I2)."""
+        acks.sort(key=lambda a: (a.vertex, a.subtask))
+        if [(a.vertex, a.subtask) for a in acks] != self._subtasks:
+            raise EngineError(
+                "An epoch came back incomplete",
+                detail=f"{len(acks)} answers of {len(self._subtasks)} subtasks",
+            )
+        return acks
+
+    def _uid_of(self, operator_id: str) -> str | None:
+        """The uid that the program gave the operator, else its id."""
+        operators = (o for v in self._graph.vertices for o in v.operators if o.operator_id == operator_id)
+        return next((o.node.uid for o in operators if o.node.uid), operator_id or None)
+
+
+def user_failure(error: UserError, job_id: JobID, uid: str | None) -> JobExecutionError:
+    """The error of the job, with the user's own exception as its cause."""
+    cause: BaseException | None = None
+    if error.error is not None:
+        try:
+            cause = pickle.loads(error.error)
+        except Exception:
+            cause = None
+    if cause is None or isinstance(cause, FiresteelError):
+        cause = cause or UserCodeException(error.summary)
+    cause.add_note(f"\nTraceback in the worker:\n{error.traceback}")
+    failure = JobExecutionError(
+        f"Job {job_id} failed: {error.summary}",
+        job_id=str(job_id),
+        operator=error.operator,
+        uid=uid,
+        subtask=error.subtask,
+        detail=error.traceback,
+    )
+    failure.__cause__ = cause
+    return failure
+
+
+class UserCodeException(Exception):
+    """Stands for an exception of the user's code that could not be pickled."""

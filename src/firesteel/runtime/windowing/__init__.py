@@ -1,0 +1,1 @@
+"""What the window operators (``runtime/operators/windows.py``, ``panes.py``) are made of."""

@@ -1,0 +1,60 @@
+"""Windows as the namespace of state and timers, in bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from io import BytesIO
+from struct import Struct
+from typing import Any, Final
+
+from firesteel.datastream.window import (
+    CountWindow,
+    CountWindowSerializer,
+    GlobalWindow,
+    GlobalWindowSerializer,
+    TimeWindow,
+    TimeWindowSerializer,
+)
+
+Encode = Callable[[Any], bytes]
+Decode = Callable[[bytes], Any]
+
+_BIAS: Final = 1 << 63  # in the order of their start, as bytes too
+_TIMES: Final = Struct(">QQ")
+_COUNT: Final = Struct(">Q")
+
+
+def encode_time_window(window: TimeWindow) -> bytes:
+    return _TIMES.pack(window.start + _BIAS, window.end + _BIAS)
+
+
+def decode_time_window(data: bytes) -> TimeWindow:
+    start, end = _TIMES.unpack(data)
+    return TimeWindow(start - _BIAS, end - _BIAS)
+
+
+_CODECS: Final[dict[type, tuple[Encode, Decode]]] = {
+    TimeWindowSerializer: (encode_time_window, decode_time_window),
+    CountWindowSerializer: (
+        lambda window: _COUNT.pack(window.id),
+        lambda data: CountWindow(_COUNT.unpack(data)[0]),
+    ),
+    GlobalWindowSerializer: (lambda window: b"", lambda data: GlobalWindow.get()),
+}
+
+
+def window_codec(serializer: Any) -> tuple[Encode, Decode]:
+    """How the windows of an assigner become bytes, from its ``get_window_serializer()``.
+
+    Flink's own windows have a form of ours; a serializer of the user's is asked.
+    """
+    own = _CODECS.get(type(serializer))  # not a subclass, which may have another form
+    if own is not None:
+        return own
+
+    def encode(window: Any) -> bytes:
+        stream = BytesIO()
+        serializer.serialize(window, stream)
+        return stream.getvalue()
+
+    return encode, lambda data: serializer.deserialize(BytesIO(data))

@@ -1,0 +1,119 @@
+"""The contexts of assigners, triggers and evictors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.datastream.functions import RuntimeContext
+from firesteel.datastream.state import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    ReducingStateDescriptor,
+    StateDescriptor,
+)
+from firesteel.datastream.window import Evictor, Trigger, WindowAssigner
+from firesteel.metrics import MetricGroup
+from firesteel.runtime.windowing.scopes import Scoped, state_of
+
+if TYPE_CHECKING:
+    from firesteel.runtime.operators.windows import WindowOperator
+
+
+class EvictorContext(Evictor.EvictorContext):
+    def __init__(self, operator: WindowOperator, runtime_context: RuntimeContext) -> None:
+        self._operator = operator
+        self._runtime_context = runtime_context
+
+    def get_current_processing_time(self) -> int:
+        return self._operator.context.now_ms
+
+    def get_metric_group(self) -> MetricGroup:
+        return self._runtime_context.get_metrics_group()
+
+    def get_current_watermark(self) -> int:
+        return self._operator.watermark
+
+
+class AssignerContext(WindowAssigner.WindowAssignerContext):
+    def __init__(self, operator: WindowOperator, runtime_context: RuntimeContext) -> None:
+        self._operator = operator
+        self._runtime_context = runtime_context
+
+    def get_current_processing_time(self) -> int:
+        return self._operator.context.now_ms
+
+    def get_runtime_context(self) -> RuntimeContext:
+        return self._runtime_context
+
+
+class TriggerContext(Trigger.OnMergeContext):
+    """Time, timers and state of one key and window. The operator calls ``enter`` before each use."""
+
+    def __init__(self, operator: WindowOperator, runtime_context: RuntimeContext) -> None:
+        self._operator = operator
+        self._runtime_context = runtime_context
+        self._state = operator.state
+        self._register_event = operator.state.event_timers.register
+        self._register_processing = operator.state.processing_timers.register
+        self._delete_event = operator.state.event_timers.delete
+        self._delete_processing = operator.state.processing_timers.delete
+        self._namespace = b""
+        self._merged: Sequence[bytes] = ()
+
+    def enter(self, namespace: bytes, merged: Sequence[bytes] = ()) -> None:
+        """From here on it is about this window of the current key; ``merged``: those that became it."""
+        self._namespace = namespace
+        self._merged = merged
+
+    def get_current_processing_time(self) -> int:
+        return self._operator.context.now_ms
+
+    def get_metric_group(self) -> MetricGroup:
+        return self._runtime_context.get_metrics_group()
+
+    def get_current_watermark(self) -> int:
+        return self._operator.watermark
+
+    def register_processing_time_timer(self, time: int) -> None:
+        self._register_processing(time, self._namespace)
+
+    def register_event_time_timer(self, time: int) -> None:
+        self._register_event(time, self._namespace)
+
+    def delete_processing_time_timer(self, time: int) -> None:
+        self._delete_processing(time, self._namespace)
+
+    def delete_event_time_timer(self, time: int) -> None:
+        self._delete_event(time, self._namespace)
+
+    def get_partitioned_state(self, state_descriptor: StateDescriptor) -> Any:
+        return self._scoped(state_descriptor, self._namespace)
+
+    def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
+        target = self._scoped(state_descriptor, self._namespace)
+        for namespace in self._merged:
+            source = self._scoped(state_descriptor, namespace)
+            match state_descriptor:
+                case ReducingStateDescriptor():
+                    value = source.get()
+                    if value is not None:
+                        target.add(value)
+                case ListStateDescriptor():
+                    target.add_all(list(source.get()))
+                case AggregatingStateDescriptor():
+                    accumulator = source.accumulator()
+                    if accumulator is not None:
+                        target.merge(accumulator)
+                case _:
+                    raise UnsupportedFeatureError(
+                        f"The state {state_descriptor.name!r} cannot be merged.",
+                        operator=self._operator.program.name,
+                        hint="a trigger of merging windows keeps reducing, aggregating or list state",
+                    )
+            source.clear()
+
+    def _scoped(self, descriptor: StateDescriptor, namespace: bytes) -> Scoped:
+        state = self._state
+        return Scoped(state_of(state, descriptor), state, self._operator.scoped_key(namespace))

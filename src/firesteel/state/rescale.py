@@ -1,0 +1,99 @@
+"""The state of a vertex dealt out anew over another number of subtasks (features T17, T19).
+
+Keyed state follows its key groups and is not copied: each new line refers to parts of the old runs. Operator
+state is small; it is read, dealt out by its kind, and written as one more delta of each new line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from firesteel.common.key_groups import key_group_range
+from firesteel.state._column import COLUMN_ID_BYTES, canonical_of, column_id
+from firesteel.state._key_codec import encode_key
+from firesteel.state._map_state import in_order
+from firesteel.state._overlay import Overlay
+from firesteel.state.files import StateFiles
+from firesteel.state.line import OPERATOR_GROUP, RunRef, StateLine, advance, restored
+from firesteel.state.operator_state import (
+    OPERATOR_PREFIX,
+    redistribute_broadcast,
+    redistribute_split,
+    redistribute_union,
+)
+from firesteel.state.reader import StateReader
+from firesteel.state.runs import encode_run
+
+__all__ = ["rescaled"]
+
+_Entries = dict[bytes, bytes]
+_LISTS: Final[dict[str, Callable[[Sequence[Sequence[bytes]], int], list[list[bytes]]]]] = {
+    "operator list": redistribute_split,
+    "union list": redistribute_union,
+}
+
+
+def rescaled(
+    lines: Sequence[StateLine], files: StateFiles, max_parallelism: int, parallelism: int, manifest_id: str
+) -> list[StateLine]:
+    """The lines of ``parallelism`` subtasks, made of the lines of all subtasks before.
+
+    :param manifest_id: names the new lines; it must be new in ``files``.
+    """
+    if len(lines) == parallelism:
+        return list(lines)
+    beside = _operator_entries(lines, files, max_parallelism, parallelism)
+    result = []
+    for subtask, entries in enumerate(beside):
+        groups = key_group_range(max_parallelism, parallelism, subtask)
+        line = restored(lines, groups, manifest_id)
+        if entries:
+            data, digest = encode_run(sorted(entries), [entries[key] for key in sorted(entries)])
+            path = files.write_once(f"{manifest_id}-{subtask}-{digest}.run", data)
+            ref = RunRef(path, 0, len(data), digest, len(entries), OPERATOR_GROUP, OPERATOR_GROUP)
+            line, _ = advance(line, f"{manifest_id}#operator", ref, None)
+        result.append(line)
+    return result
+
+
+def _operator_entries(
+    lines: Sequence[StateLine], files: StateFiles, max_parallelism: int, parallelism: int
+) -> list[_Entries]:
+    """The entries of the operator group for each new subtask."""
+    result: list[_Entries] = [{} for _ in range(parallelism)]
+    columns: dict[bytes, list[_Entries]] = {}  # column id -> the entries of each old subtask, without prefix
+    kinds: dict[bytes, str] = {}
+    for number, line in enumerate(lines):
+        overlay = Overlay(files)
+        overlay.move_to(line)
+        for key, value in overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP).items():
+            if not key.startswith(OPERATOR_PREFIX):  # the catalog: what states there are, for all subtasks
+                for entries in result:
+                    entries[key] = value
+                continue
+            start = len(OPERATOR_PREFIX)
+            name, rest = key[start : start + COLUMN_ID_BYTES], key[start + COLUMN_ID_BYTES :]
+            columns.setdefault(name, [{} for _ in lines])[number][rest] = value
+        groups = key_group_range(max_parallelism, len(lines), number)
+        reader = StateReader(line, files, max_parallelism=max_parallelism, key_groups=groups)
+        kinds.update({column_id(entry.uid, entry.name): entry.kind for entry in reader.states})
+    for name, old in columns.items():
+        for entries, part in zip(result, _dealt(kinds[name], old, parallelism), strict=True):
+            entries.update({OPERATOR_PREFIX + name + rest: value for rest, value in part.items()})
+    return result
+
+
+def _dealt(kind: str, old: Sequence[Mapping[bytes, bytes]], parallelism: int) -> list[_Entries]:
+    deal = _LISTS.get(kind)
+    if deal is None:
+        return redistribute_broadcast(old, parallelism)
+    lists = [_in_list_order(entries) for entries in old]
+    return [
+        {encode_key(number): value for number, value in enumerate(part)} for part in deal(lists, parallelism)
+    ]
+
+
+def _in_list_order(entries: Mapping[bytes, bytes]) -> list[bytes]:
+    numbered = {canonical_of(rest): value for rest, value in entries.items()}
+    return [numbered[number] for number in in_order(numbered)]
