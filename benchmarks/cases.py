@@ -10,8 +10,9 @@ from typing import Any
 from benchmarks.environments import OURS, Environments
 from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate
 
-KEYED = System("firesteel", OURS, "keyed_count.py", 6_000_000, pyflink_text=True)
-CHAIN = System("firesteel", OURS, "chain.py", 6_000_000, pyflink_text=True)
+KEYED = System("firesteel", OURS, "keyed_count.py", 12_000_000, pyflink_text=True)
+CHAIN = System("firesteel", OURS, "chain.py", 12_000_000, pyflink_text=True)
+WINDOWS = System("firesteel", OURS, "windows.py", 7_200_000, pyflink_text=True)  # an hour of event time
 PACED = System("firesteel", OURS, "paced.py")
 THREAD = ("--config", "python.execution-mode=thread")
 # As shipped, with bundles of 1,000 records, PyFlink's process mode writes every key of a bundle back to the
@@ -104,7 +105,7 @@ def keyed_peers(keys: int) -> list[Peer]:
 def keyed_count(environments: Environments, rounds: int) -> list[Comparison]:
     results = []
     for keys in (1_000, 500_000):
-        records = KEYED.records if keys == 1_000 else 2_000_000
+        records = KEYED.records if keys == 1_000 else 6_000_000
         ours = by_rate(replace(KEYED, records=records, arguments=("--keys", str(keys))), environments)
         peers = [(by_rate(peer.system, environments), peer.target) for peer in keyed_peers(keys)]
         results += compare(f"a: keyed count, {keys:,} keys", "rec/s", True, ours, peers, rounds)
@@ -179,6 +180,61 @@ def leftovers(environments: Environments, rounds: int) -> list[Comparison]:
     return results
 
 
+def windows(environments: Environments, rounds: int) -> list[Comparison]:
+    results = []
+    for kind, keys, target in (
+        ("tumbling", 1_000, 15.0),
+        ("tumbling", 100_000, 15.0),
+        ("sliding", 1_000, 15.0),
+        ("sliding", 100_000, 15.0),
+        ("session", 1_000, 10.0),
+    ):
+        arguments = ("--kind", kind, "--keys", str(keys))
+        system = replace(WINDOWS, arguments=arguments)
+        if kind == "session":
+            system = replace(system, records=2_000_000)
+
+        def peer(name: str, records: int, *more: str, arguments: tuple[str, ...] = arguments) -> Measured:
+            flink = System(f"PyFlink {name}", "pyflink", "windows.py", records, (*arguments, *more))
+            return by_rate(flink, environments)
+
+        peers = [
+            peer("process, as shipped", 20_000),
+            peer("process, tuned", 60_000, *tuned(10 * keys)),
+            peer("thread", 60_000, *THREAD),
+        ]
+        case = f"g: {kind} count, {keys:,} keys"
+        ours = by_rate(system, environments)
+        results += compare(case, "rec/s", True, ours, [(p, target) for p in peers], rounds)
+    return results
+
+
+def interval_join(environments: Environments, rounds: int) -> list[Comparison]:
+    ours = System("firesteel, interval_join", OURS, "interval_join.py", 1_000_000, pyflink_text=True)
+    name = "PyFlink KeyedCoProcessFunction"
+    peers = [
+        System(f"{name}, process", "pyflink", "interval_join.py", 20_000),
+        System(f"{name}, process, tuned", "pyflink", "interval_join.py", 20_000, tuned(10_000)),
+        System(f"{name}, thread", "pyflink", "interval_join.py", 40_000, THREAD),
+    ]
+    measured = [(by_rate(peer, environments), 5.0) for peer in peers]
+    return compare("h: interval join", "rec/s", True, by_rate(ours, environments), measured, rounds)
+
+
+def window_memory(environments: Environments, rounds: int) -> list[Comparison]:
+    """Ten times the records in the same number of windows are `ours`, the smaller job is the peer."""
+
+    def peak(records: int) -> Measured:
+        arguments = ("--kind", "tumbling", "--keys", "10000", "--minutes", "10")
+        system = replace(WINDOWS, arguments=arguments)
+        name = f"firesteel, {records:,} records"
+        return Measured(name, lambda: execute(system, environments, [records]).peak_worker_mb)
+
+    return compare(
+        "i: worker memory, tumbling windows", "MB", False, peak(10_000_000), [(peak(1_000_000), 1.2)], rounds
+    )
+
+
 CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "a": keyed_count,
     "b": chain,
@@ -186,4 +242,7 @@ CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "d": memory,
     "e": state_size,
     "f": leftovers,
+    "g": windows,
+    "h": interval_join,
+    "i": window_memory,
 }

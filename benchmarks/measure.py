@@ -163,7 +163,7 @@ class Comparison:
     @property
     def ratio(self) -> float | None:
         pairs = zip(self.ours_values, self.peer_values, strict=True)
-        ratios = [ours / peer for ours, peer in pairs if peer]
+        ratios = [1.0 if ours == peer else ours / peer for ours, peer in pairs if peer or ours == peer]
         return median(ratios) if ratios else None
 
     @property
