@@ -505,3 +505,15 @@ def test_a_stream_cannot_go_to_the_workers(env: StreamExecutionEnvironment) -> N
     with pytest.raises(ProgramError, match="cannot be sent") as error:
         stream.map(lambda v: stream)
     assert "variable 'stream'" in str(error.value)
+
+
+def test_a_strategy_that_is_changed_later_stays_as_it_was_where_it_was_used(env: Any) -> None:
+    strategy = WatermarkStrategy.for_monotonous_timestamps()
+    first = env.from_collection([1]).assign_timestamps_and_watermarks(
+        strategy.with_timestamp_assigner(lambda value, ts: value)
+    )
+    second = env.from_collection([1]).assign_timestamps_and_watermarks(
+        strategy.with_timestamp_assigner(lambda value, ts: -value)
+    )
+    strategies = [stream._transformation.operator.strategy for stream in (first, second)]
+    assert [s.timestamp_assigner.extract_timestamp(7, 0) for s in strategies] == [7, -7]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
@@ -148,7 +149,8 @@ class DataStream(StreamSettings):
                 detail=f"got {watermark_strategy!r}",
                 hint="for example WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_seconds(5))",
             )
-        spec = ops.TimestampsAndWatermarks(watermark_strategy)
+        # A copy: with_timestamp_assigner() changes a strategy, for later uses of it only.
+        spec = ops.TimestampsAndWatermarks(copy.copy(watermark_strategy))
         return self._transform("Timestamps/Watermarks", spec, self._transformation.output_type)
 
     # ---- several streams ----

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
@@ -154,7 +155,8 @@ class EnvironmentSources:
         transformation = SourceTransformation(
             name=name,
             source=source,
-            watermark_strategy=watermark_strategy,
+            # A copy: with_timestamp_assigner() changes a strategy, for later uses of it only.
+            watermark_strategy=copy.copy(watermark_strategy),
             output_type=output_type,
             parallelism=1 if limit == 1 else None,
             max_parallelism=1 if limit == 1 else None,
