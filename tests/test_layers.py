@@ -27,6 +27,7 @@ def test_import_linter_keeps_the_layers() -> None:
         ("runtime", ("pyspark", "pandas")),
         ("state", ("pyspark", "pandas")),
         ("cli", ("pyspark", "pyarrow")),
+        ("testing", ("pyspark", "pandas")),
     ],
 )
 def test_importing_a_package_does_not_load(package: str, absent: tuple[str, ...]) -> None:

@@ -175,3 +175,17 @@ def test_system_clock():
     assert clock.monotonic_s() - before >= 0.015
     interrupt.set()
     assert not clock.wait_until(clock.now_ms() + 60_000, interrupt)
+
+
+def test_a_clock_that_is_set_back_does_not_make_a_wait_longer(monkeypatch):
+    clock, real = SystemClock(), time.time
+    begun_s = clock.monotonic_s()
+    target_ms = clock.now_ms() + 300
+
+    def hour_ago():
+        return real() - (3_600 if clock.monotonic_s() - begun_s > 0.1 else 0)
+
+    monkeypatch.setattr("firesteel.common.clock.time.time", hour_ago)
+    monkeypatch.setattr("firesteel.common.clock.SystemClock._LONGEST_WAIT_S", 0.05)
+    assert clock.wait_until(target_ms)
+    assert 0.25 <= clock.monotonic_s() - begun_s < 60

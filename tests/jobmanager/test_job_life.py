@@ -14,7 +14,7 @@ from firesteel.common._executor_registry import get_executor
 from firesteel.common.accumulators import Histogram, IntCounter
 from firesteel.common.errors import EngineError, JobCancelledError, JobExecutionError
 from firesteel.common.job_status import JobStatus
-from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.common.watermark_strategy import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 from firesteel.datastream import (
     DataStream,
     KeyedProcessFunction,
@@ -167,7 +167,10 @@ def test_an_exception_that_cannot_be_pickled_still_tells_what_it_was() -> None:
     assert failed.value.__cause__ is not None
 
 
-@pytest.mark.parametrize("where", ["open", "filter", "flat_map", "key", "reduce", "assigner", "close"])
+@pytest.mark.parametrize(
+    "where",
+    ["open", "filter", "flat_map", "key", "reduce", "assigner", "generator", "event", "periodic", "close"],
+)
 def test_wherever_user_code_fails_the_operator_is_named(where: str) -> None:
     def fail(*_: Any) -> Any:
         raise Shouts("here", 0)
@@ -184,7 +187,23 @@ def test_wherever_user_code_fails_the_operator_is_named(where: str) -> None:
             if where == "close":
                 fail()
 
-    s = environment(1).from_collection([1, 2])
+    class Generator(WatermarkGenerator):
+        def __init__(self) -> None:
+            if where == "generator":
+                fail()
+
+        def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+            if where == "event":
+                fail()
+
+        def on_periodic_emit(self, output: WatermarkOutput) -> None:
+            fail()
+
+    def generated() -> DataStream:
+        strategy = WatermarkStrategy.for_generator(Generator)
+        return s.assign_timestamps_and_watermarks(strategy).name("x")
+
+    s = environment(1, epoch_records=1).from_collection([1, 2])
     programs: dict[str, Callable[[], DataStream]] = {
         "open": lambda: s.map(Opens()).name("x"),
         "close": lambda: s.map(Opens()).name("x"),
@@ -195,6 +214,9 @@ def test_wherever_user_code_fails_the_operator_is_named(where: str) -> None:
         "assigner": lambda: s.assign_timestamps_and_watermarks(
             punctuated().with_timestamp_assigner(fail)  # type: ignore[arg-type]
         ).name("x"),
+        "generator": generated,
+        "event": generated,
+        "periodic": generated,
     }
     with pytest.raises(JobExecutionError) as failed:
         collect(programs[where]())

@@ -5,13 +5,12 @@ from __future__ import annotations
 import pickle
 import random
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from firesteel.common.errors import EngineError
-from firesteel.runtime import worker
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
 from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import RowKind, WireRow
+from firesteel.runtime.worker import ProcessMemory, as_process
 from firesteel.testing.local_platform import LocalEngine
 
 Answers = list[Ack | UserError]
@@ -22,29 +21,19 @@ class TurnsEngine(LocalEngine):
 
     def __init__(self, processes: int, choose: Callable[[int], int] | None = None) -> None:
         super().__init__()
-        self._worlds: list[tuple[dict[Any, Any], dict[Any, Any]]] = [({}, {}) for _ in range(processes)]
+        self._processes = [ProcessMemory() for _ in range(processes)]
         self._choose = choose or (lambda task: self.epochs % processes)
         self._task = 0
 
+    def lose_processes(self) -> None:
+        """New processes take the place of all."""
+        self._processes = [ProcessMemory() for _ in self._processes]
+
     def _run_level(self, descriptor: LevelDescriptor, width: int, rows: list[WireRow]) -> list[WireRow]:
-        programs, levels = self._worlds[self._choose(self._task)]
+        process = self._processes[self._choose(self._task)]
         self._task += 1
-        saved = dict(worker._programs), dict(worker._levels)
-        _fill(worker._programs, programs)
-        _fill(worker._levels, levels)
-        try:
+        with as_process(process):
             return super()._run_level(descriptor, width, rows)
-        finally:
-            _fill(programs, worker._programs)
-            _fill(levels, worker._levels)
-            _fill(worker._programs, saved[0])
-            _fill(worker._levels, saved[1])
-
-
-def _fill(target: dict[Any, Any], content: dict[Any, Any]) -> None:
-    content = dict(content)
-    target.clear()
-    target.update(content)
 
 
 class _Killed(BaseException):
@@ -121,11 +110,8 @@ class TwinEngine(CapturingEngine):
         self.captured = []
         answers = super().run(levels, parallelism)
         warm, self.captured = self.captured, []
-        saved = dict(worker._programs), dict(worker._levels)
-        worker.forget_everything()
-        super().run(levels, parallelism)
-        _fill(worker._programs, saved[0])
-        _fill(worker._levels, saved[1])
+        with as_process(ProcessMemory()):
+            super().run(levels, parallelism)
         assert len(warm) == len(self.captured)
         self.rows += len(warm)
         self.differences += [(self.epochs, a, b) for a, b in zip(warm, self.captured, strict=True) if a != b]

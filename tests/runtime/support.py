@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -220,22 +219,7 @@ class _LiveReader(SourceReader):
 
 
 class SteppedClock(ManualClock):
-    """A manual clock that knows when the job has done all it can do at the present instant."""
-
-    def __init__(self, start_ms: int = 0) -> None:
-        super().__init__(start_ms)
-        self._until = -1
-
-    def wait_until(self, instant_ms: int, interrupt: Any = None) -> bool:
-        self._until = instant_ms
-        return super().wait_until(instant_ms, interrupt)
-
-    def settle(self, timeout_s: float = 5.0) -> None:
-        """Wait until the job waits for an instant that has not come."""
-        deadline = time.monotonic() + timeout_s
-        while not (self.waiters and self._until > self.now_ms()):
-            assert time.monotonic() < deadline, "the job does not come to rest"
-            time.sleep(0.0005)
+    """A manual clock that moves when the job has done all it can do at the present instant."""
 
     def tick(self, ms: int = 100) -> None:
         self.settle()

@@ -224,9 +224,7 @@ class LosesHosts(TurnsEngine):
 
     def _run_level(self, descriptor: LevelDescriptor, width: int, rows: list[WireRow]) -> list[WireRow]:
         if self.chance.random() < 0.1:
-            for world in self._worlds:
-                for content in world:
-                    content.clear()
+            self.lose_processes()
             shutil.rmtree(self.local_dir, ignore_errors=True)
             self.lost += 1
         if self.chance.random() < 0.2:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from decimal import Decimal
 from typing import Any
 
 import pytest
 
+from firesteel.common.clock import ManualClock
+from firesteel.common.errors import JobExecutionError, ProgramError
 from firesteel.common.time import Duration
 from firesteel.common.typeinfo import Types
 from firesteel.common.watermark_strategy import IngestionTimeAssigner, WatermarkOutput, WatermarkStrategy
@@ -201,6 +204,39 @@ def test_an_assigner_sees_the_timestamp_that_the_record_has() -> None:
     assert [t for _, t, _ in collect(stream)] == [7, 99]
 
 
+@pytest.mark.parametrize("wrong", ["5", None, 2**63, float("nan"), float("inf"), b"5"])
+@pytest.mark.parametrize("where", ["assigner", "generator", "supplier"])
+def test_what_is_no_instant_is_refused_with_what_it_was(wrong: Any, where: str) -> None:
+    class Says(AfterEach):
+        def on_event(self, event: Any, event_timestamp: int, output: WatermarkOutput) -> None:
+            output.emit_watermark(wrong)
+
+    strategy = {
+        "assigner": WatermarkStrategy.no_watermarks().with_timestamp_assigner(lambda v, t: wrong),  # type: ignore[arg-type, return-value]
+        "generator": WatermarkStrategy.for_generator(Says),
+        "supplier": WatermarkStrategy.for_generator(lambda: wrong),
+    }[where]
+    with pytest.raises(JobExecutionError) as failed:
+        collect(environment(1).from_collection([1]).assign_timestamps_and_watermarks(strategy).name("here"))
+    assert isinstance(failed.value.__cause__, ProgramError)
+    assert repr(wrong) in str(failed.value.__cause__)
+    assert failed.value.operator == "here"
+
+
+def test_any_number_is_a_timestamp_and_loses_its_fraction() -> None:
+    """As in PyFlink, where an assigner may return ``time.time() * 1000``."""
+
+    class Index:
+        def __index__(self) -> int:
+            return 7
+
+    numbers = [1.5, -1.5, True, Decimal("3.9"), 4, Index()]
+    strategy = WatermarkStrategy.no_watermarks().with_timestamp_assigner(lambda v, t: numbers[v])  # type: ignore[arg-type]
+    stream = environment(1).from_collection(range(6)).assign_timestamps_and_watermarks(strategy)
+    stamps = [stamp for _, stamp, _ in collect(stream.process(Probe()))]
+    assert repr(stamps) == "[1, -1, 1, 3, 4, 7]"
+
+
 def test_an_assigner_survives_maps_filters_and_exchanges() -> None:
     env = environment(2)
     stream = env.from_collection([At(t, t) for t in range(10)])
@@ -307,7 +343,7 @@ def test_an_interval_of_a_second_gives_one_watermark_for_each_second() -> None:
 def test_ingestion_time_is_when_a_record_is_read_and_never_goes_back() -> None:
     """S-TIME-03."""
 
-    class MayBeSetBack(SteppedClock):
+    class MayBeSetBack(ManualClock):
         back_ms = 0
 
         def now_ms(self) -> int:
@@ -325,7 +361,9 @@ def test_ingestion_time_is_when_a_record_is_read_and_never_goes_back() -> None:
         client = env.execute_async()
         for n in range(20):
             feed("i", ((n % 2, n), 12345), split=n % 2)
-            clock.tick(200)
+            clock.settle()
+            clock.advance(200)
+            clock.settle()
             clock.back_ms = 2_500 if n >= 9 else 0
         client.cancel().result(10)
     seen = notes["seen"]

@@ -20,8 +20,8 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
     def wait_until(self, instant_ms: int, interrupt: threading.Event | None = None) -> bool:
-        """Wait until the wall time is ``instant_ms``, or until ``interrupt`` is set; when the clock is set back
-        meanwhile, no longer than it seemed in the beginning.
+        """Wait until the wall time is ``instant_ms``, or until ``interrupt`` is set; when the clock is set
+        back meanwhile, no longer than it seemed in the beginning.
 
         :returns: True: the instant is reached. False: the wait was interrupted before.
         """

@@ -271,6 +271,27 @@ def _global_names(code: CodeType) -> set[str]:
     return names
 
 
+def require_merge(aggregate_function: Any, operator: str, *, detail: str, hint: str) -> None:
+    """The aggregate function can merge accumulators; many leave ``merge`` out, which only sessions call.
+
+    It is asked to merge two accumulators that are empty, which some cannot and need not.
+    """
+    try:
+        empty, other = aggregate_function.create_accumulator(), aggregate_function.create_accumulator()
+        missing = aggregate_function.merge(empty, other) is None and empty is not None
+    except NotImplementedError:
+        missing = True
+    except Exception:
+        return
+    if missing:
+        raise ProgramError(
+            f"{type(aggregate_function).__name__}.merge() is not implemented.",
+            operator=operator,
+            detail=detail,
+            hint=hint,
+        )
+
+
 def as_callable(
     function: Any, function_class: type, method: str, parameter: str, operator: str
 ) -> Callable[..., Any]:

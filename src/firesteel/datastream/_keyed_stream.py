@@ -40,6 +40,7 @@ from firesteel.datastream.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from firesteel.datastream._interval_join import IntervalJoin
+    from firesteel.datastream._salted_stream import SaltedStream
     from firesteel.datastream._window_assigner_base import WindowAssigner
 
 
@@ -142,10 +143,19 @@ class KeyedStream(DataStream):
         """Windows of ``size`` records of a key: one after the other, or one each ``slide`` records."""
         return self.window(count_window_assigner(size, slide))
 
+    # ---- skew ----
+
+    def salted(self, buckets: int) -> SaltedStream:
+        """The same keys, each spread over up to ``buckets`` subtasks: for keys that one alone cannot keep up
+        with. ``reduce``, and ``reduce`` and ``aggregate`` of windows, work in two stages then."""
+        from firesteel.datastream._salted_stream import SaltedStream
+
+        return SaltedStream(self, buckets)
+
     # ---- joins ----
 
     def interval_join(self, other: KeyedStream) -> IntervalJoin:
-        """Pairs of records of one key whose timestamps are close: ``.between(...).process(...)`` come next."""
+        """Pairs of records of one key whose timestamps are close; ``.between(...).process(...)`` follow."""
         from firesteel.datastream._interval_join import IntervalJoin
 
         return IntervalJoin(self, other)

@@ -63,9 +63,15 @@ class KeyedMap(OperatorSpec):
 
 @dataclass(frozen=True, slots=True)
 class KeyedReduce(OperatorSpec):
-    """Rolling aggregate: ``reduce(accumulated, value)``, the first value of a key is kept as it is."""
+    """Rolling aggregate: ``reduce(accumulated, value)``, the first value of a key is kept as it is.
+
+    With ``newest_only`` the results of a key that are made from one batch are not all handed on but the last
+    of them. ``finish`` makes the result of what is kept.
+    """
 
     function: Any  # ReduceFunction | Callable[[T, T], T]
+    newest_only: bool = False
+    finish: Any = None  # Callable[[T], R]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +130,7 @@ class Window(OperatorSpec):
     evictor: Any = None  # Evictor
     allowed_lateness_ms: int = 0
     late_tag: OutputTag | None = None
-    combined: bool = False  # elements may come aggregated already; set when the job is translated
+    combined: bool = False  # accumulators may come for elements; set when the job is translated
 
 
 @dataclass(frozen=True, slots=True)

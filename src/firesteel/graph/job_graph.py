@@ -10,10 +10,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from firesteel.datastream._operators import BroadcastProcess, KeyedBroadcastProcess
 from firesteel.datastream._transformations import Partitioning, PartitionKind
 from firesteel.graph._topology import topological_order
 from firesteel.graph.chaining import is_chainable
-from firesteel.graph.stream_graph import StreamGraph, StreamNode
+from firesteel.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from firesteel.graph.uids import operator_ids
 
 if TYPE_CHECKING:
@@ -169,7 +170,9 @@ def create_job_graph(graph: StreamGraph) -> JobGraph:
                 parallelism=head.parallelism,
                 max_parallelism=head.max_parallelism,
                 slot_sharing_group=head.slot_sharing_group,
-                inputs=tuple(edge for edge in edges if edge.target_vertex == vertex_id),
+                inputs=tuple(
+                    sorted((e for e in edges if e.target_vertex == vertex_id), key=lambda e: e.input_index)
+                ),
                 outputs=tuple(edge for edge in edges if edge.source_vertex == vertex_id),
             )
         )
@@ -191,6 +194,9 @@ def _job_edges(
 ) -> list[JobEdge]:
     result_type = ResultType.BLOCKING if graph.batch else ResultType.PIPELINED_BOUNDED
     crossing = [edge for edge in graph.edges if id(edge) not in chained]
+    # Buffers of one number come by edge: broadcast state that is there at the start precedes the records it
+    # is for. (Flink promises no order here, and neither do we where there is more than one buffer.)
+    crossing.sort(key=lambda edge: not _feeds_broadcast_state(edge, graph))
     return [
         JobEdge(
             id=number,
@@ -205,6 +211,11 @@ def _job_edges(
         )
         for number, edge in enumerate(crossing)
     ]
+
+
+def _feeds_broadcast_state(edge: StreamEdge, graph: StreamGraph) -> bool:
+    target = graph.node(edge.target).operator
+    return isinstance(target, (BroadcastProcess, KeyedBroadcastProcess)) and edge.input_index == 1
 
 
 def _chain(

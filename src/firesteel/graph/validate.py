@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.key_groups import UPPER_BOUND_MAX_PARALLELISM
+from firesteel.datastream._operators import BroadcastProcess, KeyedBroadcastProcess
 from firesteel.datastream._transformations import PartitionKind, Transformation
 
 if TYPE_CHECKING:
@@ -135,11 +136,28 @@ def _check_keyed_inputs(graph: StreamGraph) -> None:
                 )
 
 
+def _check_broadcast_inputs(graph: StreamGraph) -> None:
+    """The copies of broadcast state are the same only where every subtask sees every broadcast record."""
+    for node in graph.nodes:
+        if not isinstance(node.operator, (BroadcastProcess, KeyedBroadcastProcess)):
+            continue
+        for edge in graph.in_edges(node.id):
+            if edge.input_index == 1 and edge.partitioning.kind is not PartitionKind.BROADCAST:
+                raise ProgramError(
+                    "The broadcast stream of an operator with broadcast state is not broadcast.",
+                    detail=f"its input from {graph.node(edge.source).name!r} is {edge.ship_strategy}",
+                    hint="connect to stream.broadcast(descriptor, ...)",
+                    operator=node.name,
+                    uid=node.uid,
+                )
+
+
 _CHECKS: tuple[Callable[[StreamGraph], None], ...] = (
     _check_unique_uids,
     _check_bounded_in_batch,
     _check_side_outputs,
     _check_keyed_inputs,
+    _check_broadcast_inputs,
 )
 
 

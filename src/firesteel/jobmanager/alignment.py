@@ -15,9 +15,9 @@ def group_watermarks(
     """The watermark of each group: the lowest one of the active splits of all its sources.
 
     ``sources``: the alignment of each source, and its splits that have not ended. A split without a watermark
-    and one that is idle hold nobody back. When no other is left, the highest watermark of the idle ones stands
-    for the group, so none of them has to wait; when there is none either, the lowest possible one: each split
-    is then read until it has a watermark, and not for a whole epoch.
+    and one that is idle hold nobody back. When no other is left, the highest watermark of the idle ones
+    stands for the group, so none of them has to wait; when there is none either, the lowest possible one:
+    each split is then read until it has a watermark, and not for a whole epoch.
     """
     active: dict[str, int] = {}
     idle: dict[str, int] = {}

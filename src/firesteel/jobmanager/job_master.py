@@ -188,7 +188,8 @@ class JobMaster:
         pause_ms = self._pacer.pause_ms(elapsed_ms, records)
         if attempts == 1:
             dirty = max((a.delta.entries for a in acks if a.delta is not None), default=0)
-            self._pacer.learn(elapsed_ms, records, max(read, default=0), dirty)
+            waited_ms = max((a.waited_ms for a in acks), default=0.0)
+            self._pacer.learn(elapsed_ms - waited_ms, records, max(read, default=0), dirty)
         self.progress.report(EpochReport(self._epoch, now, elapsed_ms, records, attempts))
         if pause_ms and self._sources.unbounded and not self._state.has_ended:
             self._clock.wait_until(self._clock.now_ms() + pause_ms, self._cancel)

@@ -44,7 +44,8 @@ class Pacer:
         return max(0, int(self._options.min_interval_ms - elapsed_ms))
 
     def learn(self, elapsed_ms: float, records: int, most_records: int, most_dirty: int) -> None:
-        """``records``: what the epoch read; ``most_records``: the most that one subtask read;
+        """``elapsed_ms``: without what the tasks only waited for at its end, which does not become less with
+        fewer records; ``records``: what the epoch read; ``most_records``: the most that one subtask read;
         ``most_dirty``: the most state entries that one subtask changed."""
         if records < _FEW_RECORDS:
             self._fixed_ms = min(self._fixed_ms, elapsed_ms)

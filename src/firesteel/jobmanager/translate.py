@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.connectors.base import Source
-from firesteel.datastream._operators import Window
-from firesteel.datastream._transformations import PartitionKind
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.levels import LevelPlan, RouteKind
 from firesteel.jobmanager.options import PRE_AGGREGATION
-from firesteel.runtime.operators.panes import serves
+from firesteel.jobmanager.pre_aggregation import pre_aggregated
 from firesteel.runtime.program import InEdge, JobProgram, OperatorProgram, OutEdge, VertexProgram
 
 
@@ -22,7 +19,7 @@ def to_program(job_id: str, graph: JobGraph, plan: LevelPlan, settings: dict[str
     vertices = tuple(_vertex(vertex, graph, plan) for vertex in plan.vertices)
     configuration = Configuration.from_dict(settings)
     if configuration.get_boolean(PRE_AGGREGATION, False):
-        vertices = _with_combiners(vertices)
+        vertices = pre_aggregated(vertices, graph.batch)
     interval_ms = ExecutionConfig(configuration).get_auto_watermark_interval()
     return JobProgram(job_id, graph.name, graph.batch, vertices, settings, interval_ms)
 
@@ -79,40 +76,4 @@ def _out_edge(edge: JobEdge, graph: JobGraph, plan: LevelPlan) -> OutEdge:
         consumer_max_parallelism=consumer.max_parallelism,
         consumer=consumer.id,
         local=plan.routes[edge.id].kind is RouteKind.LOCAL,
-    )
-
-
-def _with_combiners(vertices: tuple[VertexProgram, ...]) -> tuple[VertexProgram, ...]:
-    """Window operators that can take elements aggregated already, and the edges that aggregate for them."""
-    combiners: dict[int, Window] = {}  # by edge
-    for vertex in vertices:
-        specs = {operator.uid: operator.spec for operator in vertex.operators}
-        for edge in vertex.inputs:
-            spec = specs[edge.operator]
-            if isinstance(spec, Window) and can_combine(spec, edge):
-                combiners[edge.edge] = spec
-    return tuple(_combined(vertex, combiners) for vertex in vertices)
-
-
-def _combined(vertex: VertexProgram, combiners: dict[int, Window]) -> VertexProgram:
-    receivers = {edge.operator for edge in vertex.inputs if edge.edge in combiners}
-    return replace(
-        vertex,
-        operators=tuple(
-            replace(o, spec=replace(o.spec, combined=True))
-            if o.uid in receivers and isinstance(o.spec, Window)
-            else o
-            for o in vertex.operators
-        ),
-        outputs=tuple(replace(edge, combiner=combiners.get(edge.edge)) for edge in vertex.outputs),
-    )
-
-
-def can_combine(spec: Window, edge: InEdge) -> bool:
-    """Whether the elements of an edge may be aggregated for the window operator that reads it."""
-    return (
-        serves(spec)
-        and spec.assigner.is_event_time()
-        and edge.partitioning.kind is PartitionKind.HASH
-        and not edge.local
     )

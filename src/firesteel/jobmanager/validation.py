@@ -7,6 +7,8 @@ from firesteel.common.errors import FiresteelError
 from firesteel.connectors.base import Sink, Source
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmanager.options import PRE_AGGREGATION
+from firesteel.jobmanager.pre_aggregation import without_effect
 
 
 def validate(graph: JobGraph) -> None:
@@ -35,10 +37,12 @@ _NO_EFFECT = {
 
 
 def notices(configuration: Configuration, graph: JobGraph) -> list[str]:
-    """One sentence for each setting that is accepted and has no effect."""
+    """One sentence for each setting that is accepted and has no effect, or none on some operator."""
     settings = [
         f"{key} has no effect: {why}" for key, why in _NO_EFFECT.items() if configuration.contains_key(key)
     ]
+    if configuration.get_boolean(PRE_AGGREGATION, False):
+        settings += without_effect(graph)
     return settings + [
         f"with_watermark_alignment has no effect on {operator.node.name!r}: only sources can wait for each "
         "other; give the strategy to from_source"

@@ -183,7 +183,7 @@ class Requests:
                 error.add_note(f"{type(self._spec.function).__name__}, for the input {_short.repr(value)}")
             self._ready.put(error)
         finally:
-            self._tasks.discard(asyncio.current_task())  # type: ignore[arg-type]
+            self._tasks.discard(asyncio.current_task())
 
     async def _results(self, value: Any) -> list[Any]:
         """The results within the timeout, which covers all attempts and what lies between them; else what

@@ -1,4 +1,4 @@
-"""The contexts of broadcast process functions, and the view of broadcast state that may only be read (T15)."""
+"""The contexts of broadcast process functions, and the view of broadcast state that is only read (T15)."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ class ReadOnlyView(ReadOnlyBroadcastState[Any, Any]):
     def _refuse(self, *arguments: Any) -> NoReturn:
         raise StateError(
             f"Broadcast state {self._name!r} can only be changed on the broadcast side.",
-            detail="subtasks do not talk to each other: their copies stay the same because only elements that "
-            "all of them see change them",
+            detail="subtasks do not talk to each other: their copies stay the same because only elements "
+            "that all of them see change them",
             hint="change it in process_broadcast_element(), and keep what belongs to a key in keyed state",
         )
 

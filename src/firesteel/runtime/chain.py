@@ -241,6 +241,7 @@ class Chain:
         ack.ended = ended
         ack.carry = pickle.dumps(carry, 5)
         ack.next_timer_ms = min(due, default=None)
+        ack.waited_ms = sum(operator.waited_ms for operator in self.operators.values())
         watermarks = [getattr(operator, "watermark", None) for operator in self.operators.values()]
         ack.watermark = next((w for w in reversed(watermarks) if w is not None), None)
         first, last = self.vertex.operators[0].uid, self.vertex.operators[-1].uid

@@ -108,9 +108,7 @@ class NoTimers(TimerService):
         return int(self._operator.watermark)
 
     def _refuse(self) -> UnsupportedFeatureError:
-        return UnsupportedFeatureError(
-            self.REASON, operator=self._operator.program.name, hint=self.HINT
-        )
+        return UnsupportedFeatureError(self.REASON, operator=self._operator.program.name, hint=self.HINT)
 
     def register_processing_time_timer(self, timestamp: int) -> None:
         raise self._refuse()

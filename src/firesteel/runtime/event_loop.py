@@ -7,27 +7,29 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 T = TypeVar("T")
 
-_GRACE_S: Final = 1.0  # for cancelled coroutines; one that takes longer blocks or does not want to end
+_GRACE_S: Final = 1.0  # for what was cancelled; what takes longer blocks or does not want to end
 
 
 class EventLoop:
     """Starts with the first thing that is handed to it and runs until ``close()``, after which it may start
-    again.
+    again. One that is dropped ends too.
 
     What the user's code starts on the loop (connections, their heartbeats) lives on between epochs, and is
-    cancelled when it closes.
+    cancelled when the loop ends.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread
+        self._stop: Callable[[], object]
 
     def post(self, callback: Callable[..., object], *arguments: Any) -> None:
         """Have the loop call ``callback`` soon; it must not raise."""
@@ -43,18 +45,16 @@ class EventLoop:
             asyncio.run_coroutine_threadsafe(coroutine, self._running()).result(_GRACE_S)
 
     def close(self) -> None:
-        """Cancel what is left and end the thread. A callback that blocks the loop keeps it for that long, and
-        nobody waits for it."""
-        if self._loop is None:
-            return
-        self.run_briefly(_cancel_everything())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(_GRACE_S)
-        self._loop = None
+        """Cancel what is left and end the thread; one whose loop is blocked ends later, by itself."""
+        if self._loop is not None:
+            self._loop = None
+            self._stop()
+            self._thread.join(2 * _GRACE_S)
 
     def _running(self) -> asyncio.AbstractEventLoop:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
+            self._stop = weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)
             self._thread = threading.Thread(target=_serve, args=(self._loop,), name=self._name, daemon=True)
             self._thread.start()
         return self._loop
@@ -68,7 +68,10 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
             break
         except (SystemExit, KeyboardInterrupt):
             continue  # raised by one task and kept as its result; those of the others are still owed
-    loop.close()
+    try:
+        loop.run_until_complete(_cancel_everything())
+    finally:
+        loop.close()
 
 
 async def _cancel_everything() -> None:
@@ -77,8 +80,8 @@ async def _cancel_everything() -> None:
 
 
 async def cancel(tasks: set[Any]) -> None:
-    """Cancel ``tasks`` of the running loop, and wait until they have ended."""
+    """Cancel ``tasks`` of the running loop, and wait a moment for them to end."""
     for task in tasks:
         task.cancel()
     if tasks:
-        await asyncio.wait(tasks)
+        await asyncio.wait(tasks, timeout=_GRACE_S)

@@ -16,14 +16,12 @@ class _TwoInputs(Protocol):
 
 
 class HeldInput:
-    """Holds all other inputs back until the input ``first`` has ended; what does not fit in memory is spilled.
+    """Holds all other inputs back until the input ``first`` has ended.
 
-    The order within an input stays as it was.
+    What does not fit in memory is spilled. The order within an input stays as it was.
     """
 
-    def __init__(
-        self, operator: _TwoInputs, first: int, records_in_memory: int = RECORDS_IN_MEMORY
-    ) -> None:
+    def __init__(self, operator: _TwoInputs, first: int, records_in_memory: int = RECORDS_IN_MEMORY) -> None:
         self._operator = operator
         self._first = first
         self._limit = records_in_memory
@@ -68,7 +66,8 @@ class HeldInput:
         if spilled is not None:
             spilled.seek(0)
             while header := spilled.read(9):
-                self._operator.process(decode_batch(spilled.read(int.from_bytes(header[1:], "big"))), header[0])
+                batch = decode_batch(spilled.read(int.from_bytes(header[1:], "big")))
+                self._operator.process(batch, header[0])
         held: list[Any] = self._held
         self.reset()
         self._open = False

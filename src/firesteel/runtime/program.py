@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.base import ReadRange, Sink, SourceReader
-from firesteel.datastream._operators import OperatorSpec, Window
+from firesteel.datastream._operators import OperatorSpec
 from firesteel.datastream._transformations import Partitioning
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.state.line import StateLine
@@ -34,6 +34,17 @@ class OperatorProgram:
 
 
 @dataclass(frozen=True, slots=True)
+class PreAggregation:
+    """Elements are aggregated before they travel, for the operator that reads them.
+
+    ``by_time``: in the order of their timestamps, which is that of the operator in BATCH mode.
+    """
+
+    operator: OperatorProgram  # of a window, or of a reduce
+    by_time: bool
+
+
+@dataclass(frozen=True, slots=True)
 class OutEdge:
     """An edge that leaves the chain. ``local``: the consumer runs in the same task (forward, same level)."""
 
@@ -45,7 +56,7 @@ class OutEdge:
     consumer_max_parallelism: int
     consumer: str  # vertex id
     local: bool
-    combiner: Window | None = None  # aggregate for this window operator before records travel
+    pre_aggregation: PreAggregation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +153,7 @@ class Ack:
     ended: bool = False  # end of input was seen by every operator of the subtask
     watermark: int | None = None  # of the last operator of the chain that has one
     next_timer_ms: int | None = None  # processing time at which something is due without input
+    waited_ms: float = 0.0  # for answers from outside that a shorter epoch would have waited for as long
     records_in: int = 0
     records_out: int = 0
     operators: dict[str, tuple[int, int]] = field(default_factory=dict)  # uid -> records in, records out

@@ -14,9 +14,9 @@ from firesteel.common.distribution import pointwise_consumers, pointwise_produce
 from firesteel.common.errors import ProgramError
 from firesteel.common.key_groups import subtask_of
 from firesteel.datastream._transformations import PartitionKind
-from firesteel.runtime.batch import END, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
+from firesteel.runtime.batch import END, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
+from firesteel.runtime.combiner import Combiner
 from firesteel.runtime.program import OutEdge
-from firesteel.runtime.windowing.combiner import Combiner
 from firesteel.runtime.wire import (
     FIRST_BUFFER_RECORDS,
     MAX_BUFFER_RECORDS,
@@ -88,7 +88,7 @@ class Router:
             case _:
                 self._reached = range(self._n)
         self._targets = _TARGETS[kind]
-        self._combine = None if edge.combiner is None else Combiner(edge.combiner).combine
+        self._combiner = None if edge.pre_aggregation is None else Combiner(edge.pre_aggregation)
         self._next = 0  # round robin position, carried from epoch to epoch
         self._groups = KeyGroups.of(edge.consumer_max_parallelism)
         self._subtask_of = [
@@ -99,6 +99,7 @@ class Router:
         self._send: RowSink
         self._limit = FIRST_BUFFER_RECORDS
         self._watermark = MIN_WATERMARK
+        self._was_idle = False
         self._pending: dict[int, _Pending] = {}
 
     def begin_epoch(self, epoch: int, send: RowSink) -> None:
@@ -155,6 +156,7 @@ class Router:
             self._status(mark)
 
     def _status(self, mark: Mark) -> None:
+        self._was_idle = self._was_idle or mark == IDLE
         for pending in self._pending.values():
             self._catch_up(pending)
             pending.marks.append((len(pending.values), mark))
@@ -178,7 +180,7 @@ class Router:
 
     def _route(self, values: list[Any], stamps: Sequence[int] | None) -> None:  # hot
         keys: list[Any] | None
-        if self._combine is not None:
+        if self._combiner is not None:
             values, stamps, keys, targets = self._combined(values, stamps)
         else:
             keys, targets = self._place(values)
@@ -214,13 +216,16 @@ class Router:
         self, values: list[Any], stamps: Sequence[int] | None
     ) -> tuple[list[Any], Sequence[int] | None, list[Any], Targets]:
         assert self._select is not None
-        assert self._combine is not None
+        assert self._combiner is not None
         try:
             keys = list(map(self._select, values))
-            values, stamps, keys = self._combine(values, stamps, keys, self._watermark)
-            return values, stamps, keys, self._targets(self, values, keys)
-        except Exception as e:  # of the key selector or of the function that aggregates
+            canon = canonical_keys(keys)
+        except Exception as e:  # of the key selector, or a key without a stable hash
             raise self._fail(e) from e
+        values, stamps, keys = self._combiner.combine(
+            values, stamps, keys, canon, self._watermark, self._was_idle
+        )
+        return values, stamps, keys, self._targets(self, values, keys)
 
     def _append(
         self,
@@ -276,10 +281,11 @@ class Router:
             self._flush(pending)
 
     def snapshot(self) -> Any:
-        return self._next, self._watermark
+        return self._next, self._watermark, self._was_idle
 
     def restore(self, carry: Any) -> None:
-        self._next, self._watermark = (self._subtask, MIN_WATERMARK) if carry is None else carry
+        fresh = self._subtask, MIN_WATERMARK, False
+        self._next, self._watermark, self._was_idle = fresh if carry is None else carry
 
     # How targets are chosen: one int for all records, None for all targets, or one int for each record.
 

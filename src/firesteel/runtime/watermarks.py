@@ -8,11 +8,13 @@ time of the epochs, which is fixed too. Punctuated generators emit wherever they
 from __future__ import annotations
 
 import pickle
+from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import cloudpickle
 
+from firesteel.common.errors import ProgramError
 from firesteel.common.watermark_strategy import IngestionTimeAssigner, WatermarkOutput, WatermarkStrategy
 from firesteel.runtime.batch import ACTIVE, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Mark
 
@@ -30,7 +32,7 @@ class _GeneratorOutput(WatermarkOutput):
         self.marks: list[Mark] = []
 
     def emit_watermark(self, watermark_ms: int) -> None:
-        self.marks += (ACTIVE, watermark_ms)
+        self.marks += (ACTIVE, *_instants([watermark_ms], "emit_watermark takes"))
 
     def mark_idle(self) -> None:
         self.marks.append(IDLE)
@@ -144,7 +146,17 @@ def make_generator(strategy: WatermarkStrategy | None, batch_mode: bool) -> Gene
             return NoGenerator()
         case factory:
             assert callable(factory)
-            return CustomGenerator(factory())
+            return CustomGenerator(_checked_generator(factory()))
+
+
+def _checked_generator(generator: Any) -> Any:
+    if all(callable(getattr(generator, name, None)) for name in ("on_event", "on_periodic_emit")):
+        return generator
+    raise ProgramError(
+        "for_generator was given something that does not make a WatermarkGenerator",
+        detail=f"it gave {generator!r}",
+        hint="pass a subclass of WatermarkGenerator, or a function that returns an object of one",
+    )
 
 
 class WatermarkTracker:
@@ -296,5 +308,24 @@ def assign_timestamps(
         return [now_ms] * len(values)
     extract = assigner.extract_timestamp
     if stamps is None:
-        return [extract(v, NO_TIMESTAMP) for v in values]
-    return [extract(v, t) for v, t in zip(values, stamps, strict=True)]
+        extracted = [extract(v, NO_TIMESTAMP) for v in values]
+    else:
+        extracted = [extract(v, t) for v, t in zip(values, stamps, strict=True)]
+    return _instants(extracted, "extract_timestamp must return")
+
+
+def _instants(numbers: list[Any], what: str) -> list[int]:
+    """``numbers`` as integers of 64 bits; of other numbers the fraction is cut off, as PyFlink does it."""
+    try:
+        return array("q", numbers).tolist()  # hot: looks at each of them, in C
+    except (TypeError, OverflowError):
+        return [_instant(n, what) for n in numbers]
+
+
+def _instant(number: Any, what: str) -> int:
+    try:
+        if hasattr(number, "__int__") or hasattr(number, "__index__"):  # text has neither
+            return array("q", [int(number)])[0]
+    except (ValueError, OverflowError):  # not a number, or too large
+        pass
+    raise ProgramError(f"{what} epoch milliseconds, a number of 64 bits", detail=f"got {number!r}")

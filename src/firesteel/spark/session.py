@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from firesteel.common.errors import EngineError
@@ -67,6 +68,12 @@ def create_session(master: str | None, app_name: str, conf: dict[str, str]) -> S
             detail="\n".join(_telling_lines(str(e)) or [type(e).__name__]),
             hint="check the master's address, and that Java 17 or newer is found (JAVA_HOME)",
         ) from e
+
+
+def running_master() -> str | None:
+    """The master of the Spark application that runs in this process; None when there is none."""
+    context = SparkContext._active_spark_context
+    return None if context is None else context.master
 
 
 def _telling_lines(text: str) -> list[str]:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import subprocess
 import time
-from pathlib import Path
 from typing import Final
 
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
+from firesteel.spark.processes import find_process, python_daemons
+
 _PATIENCE_S: Final = 2.0
+_JVM_PATIENCE_S: Final = 20.0
 
 
 def stop_quietly(session: SparkSession) -> None:
@@ -20,39 +24,39 @@ def stop_quietly(session: SparkSession) -> None:
     A session that is stopped closes the sockets of its idle workers before it ends them, and those print a
     BrokenPipeError each into the terminal. Asked first, their daemon ends them without a word.
     """
-    for daemon in _daemons(session):
+    for daemon in python_daemons(session):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(daemon, signal.SIGTERM)
             _await_end(daemon)
     session.stop()
 
 
-def _daemons(session: SparkSession) -> list[int]:
-    """The ``pyspark.daemon`` processes of a local session, where the system has /proc."""
-    gateway = getattr(session.sparkContext, "_gateway", None)
-    jvm = getattr(getattr(gateway, "proc", None), "pid", None)
-    if jvm is None or not Path("/proc/self/stat").exists():
-        return []
-    return [pid for pid in map(int, filter(str.isdigit, os.listdir("/proc"))) if _is_daemon_of(pid, jvm)]
+def end_jvm() -> None:
+    """End the JVM that the sessions of this process ran in; all of them must be stopped.
 
-
-def _is_daemon_of(pid: int, jvm: int) -> bool:
+    Spark keeps it until Python ends, with the options it was started with. The next session starts another.
+    """
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    gateway.shutdown()
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    if process.stdin is not None:
+        process.stdin.close()  # that is what the JVM waits for
     try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:  # it has ended meanwhile
-        return False
-    parent = int(stat.rpartition(")")[2].split()[1])
-    return parent == jvm and b"pyspark.daemon" in command
+        process.wait(_JVM_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _await_end(pid: int) -> None:
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except OSError:
-            return
-        if state == "Z":
+        process = find_process(pid)
+        if process is None or process.state == "Z":
             return
         time.sleep(0.01)

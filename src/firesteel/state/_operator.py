@@ -79,7 +79,7 @@ class OperatorState:
         return self._column(name, "panes", None, lambda: PaneColumn(self._core, self.uid, name))
 
     def time_buffer(self, name: str, reach_ms: int) -> TimeBufferColumn:
-        """The elements of each key by timestamp, up to ``reach_ms`` after it (``firesteel.state.time_buffer``)."""
+        """The elements of each key by timestamp, up to ``reach_ms`` after it (see ``state.time_buffer``)."""
 
         def make() -> TimeBufferColumn:
             deadlines = Deadlines(self._core, self.uid, f"{name}/deadlines")

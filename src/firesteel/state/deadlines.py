@@ -6,6 +6,7 @@ order that matters. They are stored as timers are, so a process always knows all
 
 from __future__ import annotations
 
+import builtins
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Final
 
@@ -30,13 +31,10 @@ class Deadlines(Column):
 
     def __init__(self, core: StateCore, uid: str, name: str) -> None:
         super().__init__(core, uid, name)
-        self._due: dict[CanonicalKey, int] = {}
-        self._buckets: dict[int, list[CanonicalKey]] = {}  # a key counts where ``_due`` says the same
+        self.due: dict[CanonicalKey, int] = {}  # to be read only; always the same object
+        self._buckets: dict[int, list[CanonicalKey]] = {}  # a key counts where ``due`` says the same
         self._heap: list[int] = []  # the instants that have a bucket
         self._before: dict[CanonicalKey, int | None] = {}  # what is stored of the keys that changed
-
-    def __contains__(self, key: CanonicalKey) -> bool:
-        return key in self._due
 
     def set(self, key: CanonicalKey, instant_ms: int) -> None:  # hot
         """Give a key that has no deadline one."""
@@ -46,7 +44,7 @@ class Deadlines(Column):
 
     def take(self, until_ms: int) -> list[CanonicalKey]:
         """The keys whose deadline is at or before ``until_ms``, without it from now on."""
-        heap, due, before = self._heap, self._due, self._before
+        heap, due, before = self._heap, self.due, self._before
         taken = []
         while heap and heap[0] <= until_ms:
             instant = heappop(heap)
@@ -59,7 +57,7 @@ class Deadlines(Column):
         return taken
 
     def _put(self, key: CanonicalKey, instant_ms: int) -> None:
-        self._due[key] = instant_ms
+        self.due[key] = instant_ms
         bucket = self._buckets.get(instant_ms)
         if bucket is None:
             self._buckets[instant_ms] = [key]
@@ -73,19 +71,19 @@ class Deadlines(Column):
         instant = int.from_bytes(key[_HEAD : _HEAD + 8], "big") - _BIAS
         rest = b"\0\0" + key[_HEAD + 8 :]
         name = canonical_of(key_data(rest, key_end(rest)))
-        current = self._due.get(name)
+        current = self.due.get(name)
         if value != TOMBSTONE:
             if current != instant:
                 self._put(name, instant)
         elif current == instant:
-            del self._due[name]
+            del self.due[name]
 
     def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
         return  # always complete
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         for key, before in self._before.items():
-            now = self._due.get(key)
+            now = self.due.get(key)
             if now == before:
                 continue
             if before is not None:
@@ -101,13 +99,13 @@ class Deadlines(Column):
         return head[:2] + b"\0" + self.id + (instant_ms + _BIAS).to_bytes(8, "big") + head[2:]
 
     def drop(self) -> None:
-        self._due.clear()
+        self.due.clear()
         self._buckets.clear()
         self._heap.clear()
         self._before.clear()
 
     def drop_key(self, key: CanonicalKey) -> None:
-        self._due.pop(key, None)
+        self.due.pop(key, None)
         self._before.pop(key, None)
 
     def changed(self) -> int:
@@ -119,5 +117,5 @@ class Deadlines(Column):
     def evict(self, share: float) -> None:
         return
 
-    def cached_keys(self) -> set[CanonicalKey]:
-        return set(self._due)
+    def cached_keys(self) -> builtins.set[CanonicalKey]:
+        return builtins.set(self.due)

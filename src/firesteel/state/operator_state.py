@@ -12,7 +12,14 @@ from firesteel.datastream.state import BroadcastState, ListState
 from firesteel.state._column import CanonicalKey, Column, canonical_of
 from firesteel.state._key_codec import encode_key
 from firesteel.state._map_state import in_order
-from firesteel.state._value_codec import NONE_VALUE, TOMBSTONE, decode_value, encode_value
+from firesteel.state._value_codec import (
+    NONE_VALUE,
+    TOMBSTONE,
+    decode_value,
+    encode_cached,
+    is_atom,
+    to_cached,
+)
 from firesteel.state.keys import canonical, raw_key
 from firesteel.state.line import OPERATOR_GROUP
 
@@ -71,11 +78,13 @@ def redistribute_broadcast(maps: Sequence[Mapping[Any, T]], parallelism: int) ->
 class _OperatorColumn(Column):
     def __init__(self, core: StateCore, operator: OperatorState, name: str) -> None:
         super().__init__(core, operator.uid, name)
-        self._data: dict[CanonicalKey, bytes] = {}
+        self._data: dict[CanonicalKey, Any] = {}  # as caches hold values: atoms, everything else encoded
         self._changes: set[CanonicalKey] = set()
+        self._order: list[CanonicalKey] | None = None  # the names in order; None: not known
 
     def load(self, key: bytes, end: int, value: bytes) -> None:
         name = canonical_of(key[len(OPERATOR_PREFIX) + len(self.id) :])
+        self._order = None
         if value == TOMBSTONE:
             self._data.pop(name, None)
         else:
@@ -88,12 +97,13 @@ class _OperatorColumn(Column):
         head = OPERATOR_PREFIX + self.id
         for name in self._changes:
             keys.append(head + (name if type(name) is bytes else encode_key(name)))
-            values.append(self._data.get(name, TOMBSTONE))
+            values.append(encode_cached(self._data.get(name)))
         self._changes.clear()
 
     def drop(self) -> None:
         self._data.clear()
         self._changes.clear()
+        self._order = None
 
     def drop_key(self, key: CanonicalKey) -> None:
         return  # belongs to no key
@@ -110,17 +120,31 @@ class _OperatorColumn(Column):
     def cached_keys(self) -> set[CanonicalKey]:
         return set()
 
-    def _set(self, name: CanonicalKey, value: bytes) -> None:
-        self._data[name] = value
+    def _set(self, name: CanonicalKey, value: Any) -> None:
+        if name not in self._data:
+            self._order = None
+        self._data[name] = NONE_VALUE if value is None else to_cached(value)
         self._changes.add(name)
+
+    def _value(self, name: CanonicalKey) -> Any:
+        cached = self._data[name]
+        if type(cached) is not bytes:
+            return cached
+        value = decode_value(cached)
+        if value is not None and is_atom(value):
+            self._data[name] = value
+        return value
+
+    def _names(self) -> list[CanonicalKey]:
+        order = self._order
+        if order is None:
+            order = self._order = in_order(self._data)
+        return order
 
     def clear(self) -> None:
         self._changes.update(self._data)
         self._data.clear()
-
-
-def _encode(value: Any) -> bytes:
-    return NONE_VALUE if value is None else encode_value(value)
+        self._order = None
 
 
 class OperatorListColumn(_OperatorColumn, ListState[Any]):
@@ -131,12 +155,15 @@ class OperatorListColumn(_OperatorColumn, ListState[Any]):
         self.kind = kind
 
     def get(self) -> list[Any]:
-        return [decode_value(self._data[number]) for number in in_order(self._data)]
+        return list(map(self._value, self._names()))
 
     def add(self, value: Any) -> None:
-        last = next(reversed(in_order(self._data)), -1) if self._data else -1
+        order = self._names()
+        last = order[-1] if order else -1
         assert isinstance(last, int)
-        self._set(last + 1, _encode(value))
+        self._set(last + 1, value)
+        order.append(last + 1)
+        self._order = order
 
     def add_all(self, values: Iterable[Any]) -> None:
         for value in values:
@@ -146,7 +173,7 @@ class OperatorListColumn(_OperatorColumn, ListState[Any]):
         values = list(values)
         self.clear()
         for number, value in enumerate(values):
-            self._set(number, _encode(value))
+            self._set(number, value)
 
 
 class BroadcastColumn(_OperatorColumn, BroadcastState[Any, Any]):
@@ -155,14 +182,14 @@ class BroadcastColumn(_OperatorColumn, BroadcastState[Any, Any]):
     kind = "broadcast"
 
     def get(self, key: Any) -> Any:
-        stored = self._data.get(canonical(key))
-        return None if stored is None else decode_value(stored)
+        name = canonical(key)
+        return self._value(name) if name in self._data else None
 
     def contains(self, key: Any) -> bool:
         return canonical(key) in self._data
 
     def put(self, key: Any, value: Any) -> None:
-        self._set(canonical(key), _encode(value))
+        self._set(canonical(key), value)
 
     def put_all(self, dict_value: Mapping[Any, Any]) -> None:
         for key, value in dict_value.items():
@@ -172,15 +199,16 @@ class BroadcastColumn(_OperatorColumn, BroadcastState[Any, Any]):
         name = canonical(key)
         if self._data.pop(name, None) is not None:
             self._changes.add(name)
+            self._order = None
 
     def items(self) -> list[tuple[Any, Any]]:
-        return [(raw_key(name), decode_value(self._data[name])) for name in in_order(self._data)]
+        return [(raw_key(name), self._value(name)) for name in self._names()]
 
     def keys(self) -> list[Any]:
-        return [raw_key(name) for name in in_order(self._data)]
+        return list(map(raw_key, self._names()))
 
     def values(self) -> list[Any]:
-        return [decode_value(self._data[name]) for name in in_order(self._data)]
+        return list(map(self._value, self._names()))
 
     def is_empty(self) -> bool:
         return not self._data

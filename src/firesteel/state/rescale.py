@@ -22,7 +22,7 @@ from firesteel.state.operator_state import (
     redistribute_split,
     redistribute_union,
 )
-from firesteel.state.reader import StateReader
+from firesteel.state.reader import StateReader, is_keyed
 from firesteel.state.runs import encode_run
 
 __all__ = ["rescaled"]
@@ -37,17 +37,18 @@ _LISTS: Final[dict[str, Callable[[Sequence[Sequence[bytes]], int], list[list[byt
 def rescaled(
     lines: Sequence[StateLine], files: StateFiles, max_parallelism: int, parallelism: int, manifest_id: str
 ) -> list[StateLine]:
-    """The lines of ``parallelism`` subtasks, made of the lines of all subtasks before.
+    """The lines with which ``parallelism`` subtasks begin, made of the lines of all subtasks before.
 
     :param manifest_id: names the new lines; it must be new in ``files``.
     """
-    if len(lines) == parallelism:
+    kinds = _operator_states(lines, files, max_parallelism)
+    unchanged = len(lines) == parallelism
+    if unchanged and "union list" not in kinds.values():
         return list(lines)
-    beside = _operator_entries(lines, files, max_parallelism, parallelism)
     result = []
-    for subtask, entries in enumerate(beside):
+    for subtask, entries in enumerate(_operator_entries(lines, files, kinds, parallelism)):
         groups = key_group_range(max_parallelism, parallelism, subtask)
-        line = restored(lines, groups, manifest_id)
+        line = lines[subtask] if unchanged else restored(lines, groups, manifest_id)
         if entries:
             data, digest = encode_run(sorted(entries), [entries[key] for key in sorted(entries)])
             path = files.write_once(f"{manifest_id}-{subtask}-{digest}.run", data)
@@ -57,27 +58,33 @@ def rescaled(
     return result
 
 
+def _operator_states(lines: Sequence[StateLine], files: StateFiles, max_parallelism: int) -> dict[bytes, str]:
+    """The states of operators that the lines hold: column id -> kind."""
+    kinds: dict[bytes, str] = {}
+    for number, line in enumerate(lines):
+        groups = key_group_range(max_parallelism, len(lines), number)
+        states = StateReader(line, files, max_parallelism=max_parallelism, key_groups=groups).states
+        kinds.update({column_id(e.uid, e.name): e.kind for e in states if not is_keyed(e)})
+    return kinds
+
+
 def _operator_entries(
-    lines: Sequence[StateLine], files: StateFiles, max_parallelism: int, parallelism: int
+    lines: Sequence[StateLine], files: StateFiles, kinds: Mapping[bytes, str], parallelism: int
 ) -> list[_Entries]:
     """The entries of the operator group for each new subtask."""
     result: list[_Entries] = [{} for _ in range(parallelism)]
     columns: dict[bytes, list[_Entries]] = {}  # column id -> the entries of each old subtask, without prefix
-    kinds: dict[bytes, str] = {}
+    start = len(OPERATOR_PREFIX)
     for number, line in enumerate(lines):
         overlay = Overlay(files)
         overlay.move_to(line)
         for key, value in overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP).items():
-            if not key.startswith(OPERATOR_PREFIX):  # the catalog: what states there are, for all subtasks
+            if key.startswith(OPERATOR_PREFIX):
+                name, rest = key[start : start + COLUMN_ID_BYTES], key[start + COLUMN_ID_BYTES :]
+                columns.setdefault(name, [{} for _ in lines])[number][rest] = value
+            else:  # the catalog: what states there are, for all subtasks
                 for entries in result:
                     entries[key] = value
-                continue
-            start = len(OPERATOR_PREFIX)
-            name, rest = key[start : start + COLUMN_ID_BYTES], key[start + COLUMN_ID_BYTES :]
-            columns.setdefault(name, [{} for _ in lines])[number][rest] = value
-        groups = key_group_range(max_parallelism, len(lines), number)
-        reader = StateReader(line, files, max_parallelism=max_parallelism, key_groups=groups)
-        kinds.update({column_id(entry.uid, entry.name): entry.kind for entry in reader.states})
     for name, old in columns.items():
         for entries, part in zip(result, _dealt(kinds[name], old, parallelism), strict=True):
             entries.update({OPERATOR_PREFIX + name + rest: value for rest, value in part.items()})

@@ -50,17 +50,12 @@ class _Cell:
         self.pending: dict[bytes, bytes] = {}  # stored chunks that are not in the columns yet
         self.counted = 0  # what the column has counted of this cell
 
-    def insert(self, stamp: int, value: Any, fresh: int) -> None:  # hot
-        stamps = self.stamps
-        if not stamps or stamps[-1] <= stamp:
-            stamps.append(stamp)
-            self.values.append(value)
-            self.fresh.append(fresh)
-        else:
-            at = bisect_right(stamps, stamp, self.start)
-            stamps.insert(at, stamp)
-            self.values.insert(at, value)
-            self.fresh.insert(at, fresh)
+    def insert(self, stamp: int, value: Any, fresh: int) -> None:
+        """Insert an element behind those of the same timestamp."""
+        at = bisect_right(self.stamps, stamp, self.start)
+        self.stamps.insert(at, stamp)
+        self.values.insert(at, value)
+        self.fresh.insert(at, fresh)
 
     def extend(self, stamps: list[int], values: list[Any]) -> None:
         """Insert elements of a chunk, which are in order."""
@@ -118,12 +113,11 @@ class TimeBufferColumn(Column):
 
     kind = "time buffer"
 
-    def __init__(
-        self, core: StateCore, uid: str, name: str, reach_ms: int, deadlines: Deadlines
-    ) -> None:
+    def __init__(self, core: StateCore, uid: str, name: str, reach_ms: int, deadlines: Deadlines) -> None:
         super().__init__(core, uid, name)
         self._reach = max(0, reach_ms)
         self._deadlines = deadlines
+        self._due = deadlines.due
         self._cells: dict[CanonicalKey, _Cell] = {}
         self._dirty: dict[CanonicalKey, _Cell] = {}
         self._gone: dict[bytes, None] = {}  # the entries of stored chunks to delete
@@ -139,8 +133,15 @@ class TimeBufferColumn(Column):
         elif cell.swept != self._watermark or cell.pending:
             self._settle(key, cell)
         self._dirty[key] = cell
-        cell.insert(stamp, value if type(value) in ATOMS else to_cached(value), _FRESH)
-        if key not in self._deadlines and not self._core.limits.batch:
+        cached = value if type(value) in ATOMS else to_cached(value)
+        stamps = cell.stamps
+        if stamps and stamp < stamps[-1]:
+            cell.insert(stamp, cached, _FRESH)
+        else:
+            stamps.append(stamp)
+            cell.values.append(cached)
+            cell.fresh.append(_FRESH)
+        if key not in self._due and not self._core.limits.batch:
             self._deadlines.set(key, self._end(stamp))
 
     def between(self, key: CanonicalKey, first: int, last: int) -> Found | None:  # hot

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import pickle
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from firesteel.runtime import worker
+from firesteel.runtime.chain import Chain
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
 from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import RowKind, WireRow
@@ -53,6 +54,25 @@ class LocalEngine:
         return out
 
     def cancel(self) -> None: ...
+
+
+class AlternatingEngine(LocalEngine):
+    """Epochs run in turn in several worker processes, which all keep what they have, as those of an executor
+    do: what a function keeps in ``self`` is missing, or old, in the next epoch."""
+
+    def __init__(self, processes: int) -> None:
+        super().__init__()
+        self._processes = [worker.ProcessMemory() for _ in range(processes)]
+
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+        with worker.as_process(self._processes[self.epochs % len(self._processes)]):
+            return super().run(levels, parallelism)
+
+    def chains(self) -> Iterator[Chain]:
+        """The chains that are open in the processes."""
+        for process in self._processes:
+            for level in process.levels.values():
+                yield from level.chains
 
 
 class LocalPlatform:

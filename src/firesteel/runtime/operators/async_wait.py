@@ -1,7 +1,9 @@
 """Async I/O: requests that overlap, in input order or as they come (Flink: ``AsyncWaitOperator``).
 
 **All requests belong to the epoch.** They overlap across its batches and are all answered when it ends, so
-that none is open at the cut and none has to be stored. An attempt that is left cancels its requests.
+that none is open at the cut and none has to be stored. An attempt that is left cancels its requests. How long
+an epoch waits for the last answers does not depend on its size, so its ack tells the pacing, which would
+otherwise make epochs ever shorter that are only waiting.
 
 **The event loop has a thread of its own**, one for each operator and subtask, open from epoch to epoch with
 the user's clients. Run only inside ``process()`` it would stand still while the task reads, waits for Spark
@@ -23,6 +25,7 @@ every timeout and retry; for a service that always gives the same answer there i
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -74,7 +77,10 @@ class AsyncWaitOperator(FunctionOperator):
         self._hand_on(allowed=self._spec.capacity + submitted)
 
     def end_epoch(self) -> None:
+        self._hand_on(allowed=self._spec.capacity)
+        begun_s = time.monotonic()
         self._hand_on(allowed=0)
+        self.waited_ms = (time.monotonic() - begun_s) * 1000
         super().end_epoch()
 
     def _hand_on(self, allowed: int) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from itertools import chain
 from typing import Any, Final
 
 from firesteel.common._coercion import compile_coercion
@@ -136,18 +138,23 @@ class Outputs:
 
 def _isolated(batch: Batch) -> Batch:
     """A batch whose records a consumer may change without another consumer seeing it (S-GRAPH-14)."""
-    for value in batch.values:
-        kind = type(value)
-        if kind in _IMMUTABLE or (kind is tuple and all(type(v) in _IMMUTABLE for v in value)):
-            continue
-        try:
-            values = pickle.loads(pickle.dumps(batch.values, 5))
-        except Exception:
-            import copy
+    if are_immutable(batch.values):
+        return batch
+    try:
+        values = pickle.loads(pickle.dumps(batch.values, 5))
+    except Exception:
+        values = copy.deepcopy(batch.values)
+    return Batch(values, batch.timestamps, batch.marks, batch.keys)
 
-            values = copy.deepcopy(batch.values)
-        return Batch(values, batch.timestamps, batch.marks, batch.keys)
-    return batch
+
+def are_immutable(values: list[Any]) -> bool:  # hot
+    """Whether nobody can change any of ``values``: plain ones, and tuples of plain ones."""
+    kinds = set(map(type, values))
+    if tuple in kinds:
+        kinds.remove(tuple)
+        tuples = [value for value in values if type(value) is tuple] if kinds else values
+        kinds.update(map(type, chain.from_iterable(tuples)))
+    return _IMMUTABLE.issuperset(kinds)
 
 
 class BaseOperator:
@@ -162,6 +169,7 @@ class BaseOperator:
         self.outputs = Outputs(Output(compile_coercion(program.output_type), self.failure))
         self.context: SubtaskContext
         self.records_in = 0
+        self.waited_ms = 0.0  # at the end of the epoch, for answers from outside
         self.ended = False
 
     def failure(self, error: BaseException) -> UserCodeError:

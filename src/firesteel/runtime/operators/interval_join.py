@@ -118,5 +118,3 @@ class IntervalJoinOperator(KeyedTwoInputOperator):
         super().restore(carry)
         for buffer in self._buffers:
             buffer.reset_watermark(self.watermark)
-
-

@@ -199,12 +199,17 @@ class KeyedReduceOperator(KeyedOperator):
     def __init__(self, program: OperatorProgram, spec: KeyedReduce) -> None:
         super().__init__(program, spec.function)
         self._reduce = method_of(spec.function, "reduce")
+        self._newest_only = spec.newest_only
+        self._finish = spec.finish
 
     def on_open(self) -> None:
         self._value = self.state.get_state(ValueStateDescriptor("_reduce_state", Types.PICKLED_BYTE_ARRAY()))
 
     def run(self, batch: Batch, canon: list[Any], start: int, stop: int, input_index: int) -> None:  # hot
-        state, reduce = self.state, self._reduce
+        if self._newest_only:
+            self._run_newest(batch, canon, start, stop)
+            return
+        state, reduce, finish = self.state, self._reduce, self._finish
         read, update = self._value.value, self._value.update
         add = self.outputs.main.collector.add
         stamps = batch.timestamps
@@ -220,12 +225,41 @@ class KeyedReduceOperator(KeyedOperator):
                 value = reduce(old, value)
             update(value)
             if not quiet:
-                add(value, NO_TIMESTAMP if stamps is None else stamps[i])
+                result = value if finish is None else finish(value)
+                add(result, NO_TIMESTAMP if stamps is None else stamps[i])
+
+    def _run_newest(self, batch: Batch, canon: list[Any], start: int, stop: int) -> None:  # hot
+        state, reduce = self.state, self._reduce
+        read = self._value.value
+        values, raw_keys = batch.values, batch.keys
+        assert raw_keys is not None
+        held: dict[Any, Any] = {}
+        last: dict[Any, int] = {}  # where the last record of a key is
+        for i in range(start, stop):
+            state.key = key = canon[i]
+            state.raw_key = raw_keys[i]
+            old = held.get(key)
+            if old is None:
+                old = read()
+            held[key] = values[i] if old is None else reduce(old, values[i])
+            last[key] = i
+        for key, value in held.items():
+            state.key = key
+            self._value.update(value)
+            if not self.context.batch_mode:
+                self._emit(value, NO_TIMESTAMP if batch.timestamps is None else batch.timestamps[last[key]])
+
+    def _emit(self, value: Any, stamp: int) -> None:
+        result = value if self._finish is None else self._finish(value)
+        self.outputs.main.collector.add(result, stamp)
 
     def end_key(self) -> None:
         value = self._value.value()
         if value is not None:
-            self.outputs.main.collector.add(value, MAX_WATERMARK)
+            try:
+                self._emit(value, MAX_WATERMARK)
+            except Exception as e:
+                raise self.failure(e) from e
         super().end_key()
 
 

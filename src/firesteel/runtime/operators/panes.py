@@ -25,13 +25,13 @@ from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, 
 from firesteel.runtime.operators.base import method_of
 from firesteel.runtime.operators.windows import WindowedOperator, WindowOperator
 from firesteel.runtime.program import OperatorProgram
-from firesteel.runtime.windowing.combiner import Partial
-from firesteel.runtime.windowing.contents import WINDOW_STATE_NAME
+from firesteel.runtime.windowing.contents import WINDOW_STATE_NAME, Partial
 from firesteel.runtime.windowing.places import Place, Places
 from firesteel.state.keys import raw_key
-from firesteel.state.panes import Pane, PaneColumn, decode_value, encode_value, is_atom, to_cached
+from firesteel.state.panes import Pane, PaneColumn, decode_value, to_cached
 
-_TRIGGERS: Final[dict[type, type]] = {
+#: The trigger that tumbling and sliding windows have by themselves.
+OWN_TRIGGERS: Final[dict[type, type]] = {
     TumblingEventTimeWindows: EventTimeTrigger,
     SlidingEventTimeWindows: EventTimeTrigger,
     TumblingProcessingTimeWindows: ProcessingTimeTrigger,
@@ -42,7 +42,7 @@ _TRIGGERS: Final[dict[type, type]] = {
 def serves(spec: Window) -> bool:
     """Whether ``PaneOperator`` gives these windows their exact results."""
     return (
-        type(spec.trigger) is _TRIGGERS.get(type(spec.assigner))
+        type(spec.trigger) is OWN_TRIGGERS.get(type(spec.assigner))
         and spec.contents.kind != "list"
         and spec.evictor is None
         and spec.allowed_lateness_ms == 0
@@ -62,11 +62,12 @@ class PaneOperator(WindowedOperator):
         self._event_time: bool = spec.assigner.is_event_time()
         function = spec.contents.function
         self._reduces = spec.contents.kind == "reduce"
-        self._add: Callable[[Any, Any], Any]
         self._create: Any = None
+        self._add: Any = None
         self._result: Any = None
+        self._merge: Callable[[Any, Any], Any]
         if self._reduces:
-            self._add = self._merge = method_of(function, "reduce")
+            self._merge = method_of(function, "reduce")
         else:
             self._create, self._add, self._merge = function.create_accumulator, function.add, function.merge
             self._result = function.get_result
@@ -83,13 +84,13 @@ class PaneOperator(WindowedOperator):
             values, canon = values[start:stop], canon[start:stop]
             stamps = stamps and stamps[start:stop]
         stamps = self._times(values, stamps)
-        if self.spec.combined:
-            values, canon, stamps = self._take_partials(values, canon, stamps)
         places = self._places.of(stamps)
         known: dict[Any, list[tuple[int, Pane]]] = {}  # place -> its open panes
         place: Any = None
         panes: list[tuple[int, Pane]] = []
-        create, add, reduces, missed = self._create, self._add, self._reduces, self._panes.missed
+        create, add, merge, missed = self._create, self._add, self._merge, self._panes.missed
+        reduces = self._reduces
+        combined = self.spec.combined
         for i, (value, key) in enumerate(zip(values, canon, strict=True)):
             if places[i] != place:
                 place = places[i]
@@ -97,17 +98,22 @@ class PaneOperator(WindowedOperator):
                 panes = known[place] = self._open_panes(place) if found is None else found
             if not panes:
                 self._no_pane(value, stamps[i])
+            merges = reduces
+            if combined and type(value) is Partial:
+                value, merges = value.accumulator, True
             for begin, pane in panes:
                 held = pane.values.get(key)
                 if type(held) is bytes:
                     held = decode_value(held)
                 elif held is None and not pane.whole:
                     held = missed(begin, pane, key)
-                if reduces:
-                    held = value if held is None else add(held, value)
+                if merges:
+                    held = value if held is None else merge(held, value)
                 else:
                     held = add(value, create() if held is None else held)
-                pane.values[key] = held if type(held) is not bytes else to_cached(held)
+                if type(held) is bytes or (held is value and len(panes) > 1):
+                    held = to_cached(held)  # encoded: each pane has an object of its own
+                pane.values[key] = held
                 pane.dirty.add(key)
 
     def _times(self, values: list[Any], stamps: Sequence[int] | None) -> Sequence[int]:
@@ -117,31 +123,6 @@ class PaneOperator(WindowedOperator):
             self.spec.assigner.assign_windows(values[0], NO_TIMESTAMP, None)
             raise AssertionError("the assigner refuses elements without a timestamp")
         return stamps
-
-    def _take_partials(
-        self, values: list[Any], canon: list[Any], stamps: Sequence[int]
-    ) -> tuple[list[Any], list[Any], Sequence[int]]:
-        """Merge what was combined before the exchange; what was not is given back."""
-        merge, missed = self._merge, self._panes.missed
-        for value, key in zip(values, canon, strict=True):
-            if type(value) is not Partial:
-                continue
-            copies = False
-            for begin, pane in self._open_panes(value.place):
-                part = value.accumulator
-                if copies and not is_atom(part):  # each pane has an accumulator of its own
-                    part = decode_value(encode_value(part))
-                copies = True
-                held = pane.values.get(key)
-                if type(held) is bytes:
-                    held = decode_value(held)
-                elif held is None and not pane.whole:
-                    held = missed(begin, pane, key)
-                held = part if held is None else merge(held, part)
-                pane.values[key] = held if type(held) is not bytes else to_cached(held)
-                pane.dirty.add(key)
-        rest = [i for i, value in enumerate(values) if type(value) is not Partial]
-        return [values[i] for i in rest], [canon[i] for i in rest], [stamps[i] for i in rest]
 
     def _open_panes(self, place: Place) -> list[tuple[int, Pane]]:
         """The panes of a place that are not gone, as (start, pane)."""

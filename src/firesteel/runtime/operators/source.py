@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Final
@@ -19,6 +20,15 @@ from firesteel.state.backend import OperatorState
 
 _SPLITS_AT_ONCE: Final = 16  # each may hold a file open
 _NO_SPLIT: Final = ""  # what a subtask without a split waits for: as a split without records it may be idle
+
+
+@contextmanager
+def _user_code(operator: BaseOperator) -> Iterator[None]:
+    """What an assigner or a generator raises is an error of this operator."""
+    try:
+        yield
+    except Exception as e:
+        raise operator.failure(e) from e
 
 
 class SourceOperator(BaseOperator):
@@ -79,7 +89,8 @@ class SourceOperator(BaseOperator):
     def _add_splits(self, splits: Iterable[str]) -> None:
         marks: list[Mark] = []
         for split in splits:
-            self._trackers[split] = WatermarkTracker(self._strategy, self.context)
+            with _user_code(self):
+                self._trackers[split] = WatermarkTracker(self._strategy, self.context)
             marks += self._valve.add_channel(split)
         if len(self._trackers) > 1:
             marks += self._remove_split(_NO_SPLIT)
@@ -98,11 +109,9 @@ class SourceOperator(BaseOperator):
         self.records_in += len(chunk.values)
         self.positions[split] = chunk.position
         tracker = self._trackers[split]
-        try:
+        with _user_code(self):
             stamps = assign_timestamps(self._strategy, chunk.values, chunk.timestamps, self.context.now_ms)
             raw = tracker.observe(chunk.values, stamps, self.context.now_ms)
-        except Exception as e:
-            raise self.failure(e) from e
         if chunk.marks and not self.context.batch_mode:
             raw = sorted([*raw, *tracker.take(chunk.marks)], key=itemgetter(0))
         marks = [(at, m) for at, mark in raw for m in self._valve.feed(split, mark)]
@@ -122,8 +131,9 @@ class SourceOperator(BaseOperator):
             self._add_splits([_NO_SPLIT])
         marks: list[Mark] = []
         for split, tracker in self._trackers.items():
-            for mark in tracker.end_epoch(self.context.now_ms, self._limit):
-                marks += self._valve.feed(split, mark)
+            with _user_code(self):
+                raw = tracker.end_epoch(self.context.now_ms, self._limit)
+            marks += [m for mark in raw for m in self._valve.feed(split, mark)]
         self._emit(marks)
 
     @property
@@ -141,11 +151,9 @@ class SourceOperator(BaseOperator):
         return {s: SplitTime(t.watermark, t.idle) for s, t in self._trackers.items() if s != _NO_SPLIT}
 
     def snapshot(self) -> Any:
-        return (
-            self._valve.snapshot(),
-            {split: tracker.snapshot() for split, tracker in self._trackers.items()},
-            self.ended,
-        )
+        with _user_code(self):
+            trackers = {split: tracker.snapshot() for split, tracker in self._trackers.items()}
+        return self._valve.snapshot(), trackers, self.ended
 
     def restore(self, carry: Any) -> None:
         self._valve = WatermarkValve(())
@@ -155,10 +163,10 @@ class SourceOperator(BaseOperator):
             return
         valve, trackers, self.ended = carry
         self._valve.restore(valve)
-        for split, snapshot in trackers.items():
-            tracker = WatermarkTracker(self._strategy, self.context)
-            tracker.restore(snapshot)
-            self._trackers[split] = tracker
+        with _user_code(self):
+            for split, snapshot in trackers.items():
+                self._trackers[split] = WatermarkTracker(self._strategy, self.context)
+                self._trackers[split].restore(snapshot)
 
 
 class TimestampsAndWatermarksOperator(BaseOperator):
@@ -169,18 +177,12 @@ class TimestampsAndWatermarksOperator(BaseOperator):
         self._strategy = spec.strategy
         self._tracker: WatermarkTracker
 
-    def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
-        super().open(context, state)
-        self._tracker = WatermarkTracker(self._strategy, context)
-
     def process(self, batch: Batch, input_index: int = 0) -> None:
         values = batch.values
         self.records_in += len(values)
-        try:
+        with _user_code(self):
             stamps = assign_timestamps(self._strategy, values, batch.timestamps, self.context.now_ms)
             marks = self._tracker.observe(values, stamps, self.context.now_ms)
-        except Exception as e:
-            raise self.failure(e) from e
         if any(mark == END for _, mark in batch.marks):
             self.ended = True
             marks.append((len(values), END))
@@ -190,7 +192,8 @@ class TimestampsAndWatermarksOperator(BaseOperator):
     def end_epoch(self) -> None:
         if self.ended:
             return
-        marks = self._tracker.end_epoch(self.context.now_ms)
+        with _user_code(self):
+            marks = self._tracker.end_epoch(self.context.now_ms)
         if marks:
             self.outputs.main.emit(Batch([], None, [(0, m) for m in marks]))
 
@@ -202,11 +205,13 @@ class TimestampsAndWatermarksOperator(BaseOperator):
         return None if self.ended else self._tracker.next_timer_ms()
 
     def snapshot(self) -> Any:
-        return self._tracker.snapshot(), self.ended
+        with _user_code(self):
+            return self._tracker.snapshot(), self.ended
 
     def restore(self, carry: Any) -> None:
         self.ended = False
-        self._tracker = WatermarkTracker(self._strategy, self.context)
-        if carry is not None:
-            tracker, self.ended = carry
-            self._tracker.restore(tracker)
+        with _user_code(self):
+            self._tracker = WatermarkTracker(self._strategy, self.context)
+            if carry is not None:
+                tracker, self.ended = carry
+                self._tracker.restore(tracker)

@@ -257,7 +257,7 @@ class WindowOperator(WindowedOperator):
     # ---- merging
 
     def _on_merge(self, result: Any, merged: list[Any], kept: Any, moved: Sequence[Any]) -> None:
-        """``merged`` became ``result``; its state lies under ``kept``, that of ``moved`` has to come there."""
+        """``merged`` became ``result``; its state lies under ``kept``, that of ``moved`` has to go there."""
         self._check_not_past(result)
         encode, context = self._encode, self._trigger_context
         namespaces = [encode(window) for window in merged]

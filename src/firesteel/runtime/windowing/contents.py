@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from firesteel.common.typeinfo import Types
 from firesteel.datastream._operators import Window, WindowContents
@@ -21,6 +21,12 @@ WINDOW_STATE_NAME = "window-contents"  # as in Flink
 
 #: What an evictor does to the elements of the window that fires, before or after the function is called.
 Evict = Callable[[list[TimestampedValue]], None]
+
+
+class Partial(NamedTuple):
+    """Elements that were aggregated before the exchange, where an element could be."""
+
+    accumulator: Any
 
 
 class Contents(Protocol):
@@ -173,14 +179,26 @@ def fold_of(contents: WindowContents) -> Callable[[list[Any]], list[Any]]:
             return lambda values: values
 
 
-def step_of(contents: WindowContents) -> Callable[[Any, Any], Any]:
-    """``(what is kept or None, element) -> what is kept`` of reduce and aggregate contents."""
+def step_of(contents: WindowContents, combined: bool) -> Callable[[Any, Any], Any]:
+    """``(what is kept or None, element) -> what is kept`` of reduce and aggregate contents.
+
+    :param combined: an element may be a ``Partial``.
+    """
     function = contents.function
     if contents.kind == "reduce":
         step = method_of(function, "reduce")
         return lambda held, value: value if held is None else step(held, value)
     create, add = function.create_accumulator, function.add
-    return lambda held, value: add(value, create() if held is None else held)
+    if not combined:
+        return lambda held, value: add(value, create() if held is None else held)
+    merge = function.merge
+
+    def add_or_merge(held: Any, value: Any) -> Any:
+        if type(value) is not Partial:
+            return add(value, create() if held is None else held)
+        return value.accumulator if held is None else merge(held, value.accumulator)
+
+    return add_or_merge
 
 
 def make_contents(spec: Window, state: OperatorState) -> Contents:
@@ -191,7 +209,9 @@ def make_contents(spec: Window, state: OperatorState) -> Contents:
         case "list":
             return ListContents(state)
         case "reduce":
-            return SingleContents(state, step_of(contents), method_of(contents.function, "reduce"), None)
+            step = step_of(contents, spec.combined)
+            return SingleContents(state, step, method_of(contents.function, "reduce"), None)
         case "aggregate":
             function = contents.function
-            return SingleContents(state, step_of(contents), function.merge, function.get_result)
+            step = step_of(contents, spec.combined)
+            return SingleContents(state, step, function.merge, function.get_result)

@@ -1,0 +1,128 @@
+"""Aggregation before the exchange: what a batch has for one key and the same windows travels as one value.
+
+A hot key then costs its subtask one call for each batch of each producer instead of one for each element
+(Flink SQL does the same under the name local-global aggregation). Elements of a reduce travel reduced, as
+elements like any other; those of an aggregate travel as ``Partial``. Which operators are served is decided in
+``jobmanager/pre_aggregation.py``. Elements that may be late travel as they are, so lateness is decided where
+it always is.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import reduce
+from typing import Any
+
+from firesteel.datastream._operators import KeyedReduce, Window, WindowContents
+from firesteel.runtime.batch import NO_TIMESTAMP
+from firesteel.runtime.operators.base import UserCodeError, are_immutable, method_of
+from firesteel.runtime.program import PreAggregation
+from firesteel.runtime.windowing.contents import Partial
+from firesteel.runtime.windowing.places import Place, Places
+from firesteel.runtime.wire import dumps
+
+Stamps = Sequence[int] | None
+
+
+class Combiner:
+    """What one router aggregates for the operator behind its exchange."""
+
+    def __init__(self, what: PreAggregation) -> None:
+        self._operator = what.operator
+        self._by_time = what.by_time
+        self._places: Places | None = None
+        self._tells_late = False  # each late element shows by itself: in a side output, or by a firing
+        spec = what.operator.spec
+        if isinstance(spec, KeyedReduce):
+            self._fold = _fold_of(WindowContents("reduce", spec.function))
+            return
+        assert isinstance(spec, Window)
+        self._fold = _fold_of(spec.contents)
+        if spec.assigner.is_event_time():  # all elements of an epoch have the same processing time
+            self._places = Places(spec.assigner)
+            self._size_ms: int = spec.assigner.size_ms
+            self._tells_late = spec.late_tag is not None or spec.allowed_lateness_ms > 0
+
+    def combine(  # hot
+        self,
+        values: list[Any],
+        stamps: Stamps,
+        keys: list[Any],
+        canon: list[Any],
+        watermark: int,
+        was_idle: bool,
+    ) -> tuple[list[Any], Stamps, list[Any]]:
+        """Values, timestamps and keys as they travel; a value has the timestamp of its first element.
+
+        :param canon: the keys as ``canonical_keys`` gives them.
+        :param watermark: the last one that was sent before.
+        :param was_idle: whether the channel ever was.
+        """
+        if self._places is not None and (stamps is None or NO_TIMESTAMP in stamps):
+            return values, stamps, keys  # the window operator refuses them
+        groups: dict[Hashable, list[int]] = defaultdict(list)  # positions of what is aggregated together
+        for i, group in enumerate(self._groups(canon, stamps, watermark, was_idle)):
+            groups[group].append(i)
+        if len(groups) == len(values):
+            return values, stamps, keys
+        members = list(groups.values())
+        if self._by_time and stamps is not None:
+            for positions in members:
+                positions.sort(key=stamps.__getitem__)
+        try:
+            travelling = self._aggregated(values, members)
+        except Exception as e:  # the function is the receiving operator's
+            raise UserCodeError(self._operator.name, self._operator.uid) from e
+        first = [positions[0] for positions in members]
+        return travelling, stamps and [stamps[i] for i in first], [keys[i] for i in first]
+
+    def _groups(self, canon: list[Any], stamps: Stamps, watermark: int, was_idle: bool) -> Iterable[Hashable]:
+        """For each element what it is aggregated by; its own position when it travels alone."""
+        if self._places is None:
+            return canon
+        if was_idle and self._tells_late:  # then the receiver's watermark may be ahead of this channel's
+            return range(len(canon))
+        assert stamps is not None
+        places = self._places.of(stamps)
+        safe = {place: self._is_safe(place, watermark) for place in set(places)}
+        if all(safe.values()):
+            return zip(canon, places, strict=True)
+        return [
+            (key, place) if safe[place] else i
+            for i, (key, place) in enumerate(zip(canon, places, strict=True))
+        ]
+
+    def _is_safe(self, place: Place, watermark: int) -> bool:
+        """Whether all windows of a place are open. The receiver's watermark is at most this channel's."""
+        assert self._places is not None
+        starts = self._places.starts(place)
+        return bool(starts) and starts[-1] + self._size_ms - 1 > watermark
+
+    def _aggregated(self, values: list[Any], members: list[list[int]]) -> list[Any]:
+        # Behind the exchange elements are copies, which functions may change; they get copies here too.
+        if not are_immutable(values):
+            values = pickle.loads(dumps(values))
+        fold = self._fold
+        return [
+            fold([values[i] for i in positions]) if len(positions) > 1 else values[positions[0]]
+            for positions in members
+        ]
+
+
+def _fold_of(contents: WindowContents) -> Callable[[list[Any]], Any]:
+    """Elements -> the one value that travels for them."""
+    function = contents.function
+    if contents.kind == "reduce":
+        step = method_of(function, "reduce")
+        return lambda elements: reduce(step, elements)
+
+    def accumulate(elements: list[Any]) -> Partial:
+        accumulator = function.create_accumulator()
+        add = function.add
+        for element in elements:
+            accumulator = add(element, accumulator)
+        return Partial(accumulator)
+
+    return accumulate

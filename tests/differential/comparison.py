@@ -1,0 +1,43 @@
+"""What of a program's standard output is compared.
+
+Flink keeps the order of a key and of a sink; between them it is free. So the lines of a program are put into
+groups, by the sink's name and the key that stand before them (``sums> a> 3``; ``print()`` puts the name there, the
+programs put the key), and only the order within a group counts. A program with ``# order: free`` has a group for
+each line.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+REFERENCE = HERE / "reference"
+PROGRAMS = {path.stem: path for path in sorted((HERE / "programs").glob("*.py")) if path.stem != "timed"}
+
+_GROUP = re.compile(r"(?:[^>]*[^->]> )?(?:\S*[^->\s]> )?")
+_SUBTASK = re.compile(r"^(?:\d+|([^>:]+):\d+)> ")
+# What PyFlink and Beam log on standard output when a program sets logging to it.
+_LOGGED = re.compile(
+    r"^(?:No module named google\.cloud\b|PYFLINK_CYTHON_ENABLED: |Using Any for unsupported type: )"
+)
+
+
+def printed(output: str) -> list[str]:
+    """The lines that a program prints itself, without the number of the subtask before a record."""
+    lines = (line for line in output.splitlines() if not _LOGGED.match(line))
+    return [_SUBTASK.sub(lambda m: f"{m[1]}> " if m[1] else "", line) for line in lines]
+
+
+def comparable(program: Path, output: str) -> list[str]:
+    """What must be equal wherever the program runs."""
+    lines = printed(output)
+    if "\n# order: free\n" in program.read_text("utf-8"):
+        return sorted(lines)
+    return sorted(lines, key=_group)
+
+
+def _group(line: str) -> str:
+    prefix = _GROUP.match(line)
+    assert prefix is not None, "it may be empty"
+    return prefix[0]
