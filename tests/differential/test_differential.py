@@ -51,8 +51,26 @@ def run(program: Path) -> str:
     return output.getvalue()
 
 
+#: Programs whose output is not PyFlink's: what is right instead stands in ``different/``, and here is why.
+DIFFERENT = {
+    "timer_again": "PyFlink delivers timers that on_timer registers only with the next watermark; Java at once",
+    "window_batch": "PyFlink loses the first record of all keys but the first in BATCH windows; Java does not",
+    "window_session_aggregates": "PyFlink keeps one of two aggregates when sessions merge; Java merges them",
+    "window_session_count_trigger": "PyFlink loses the counts of sessions that merge; Java adds them up",
+    "refused": "a keyed function without keys is refused; flat_map may return None for no records",
+    "keys_typed": "a declared key type is not applied to the keys: they stay as the selector gives them",
+    "state_types": "a declared type is not applied to what state holds: it comes back as it was put in",
+}
+
+
 def expected(name: str) -> list[str]:
-    return (REFERENCE / f"{name}.txt").read_text("utf-8").splitlines()
+    directory = REFERENCE.with_name("different") if name in DIFFERENT else REFERENCE
+    return (directory / f"{name}.txt").read_text("utf-8").splitlines()
+
+
+def test_what_is_different_really_is() -> None:
+    for name in DIFFERENT:
+        assert expected(name) != (REFERENCE / f"{name}.txt").read_text("utf-8").splitlines()
 
 
 @pytest.mark.usefixtures("as_pyflink")
@@ -64,6 +82,7 @@ def test_a_program_in_one_epoch(name: str, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("as_pyflink")
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_with_an_epoch_for_each_record(name: str) -> None:
+def test_a_program_with_an_epoch_for_each_record(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watermarks, "PERIOD_RECORDS", 1)
     set_session_defaults({"firesteel.epoch.max-records": "1"})
     assert comparable(PROGRAMS[name], run(PROGRAMS[name])) == expected(name)
