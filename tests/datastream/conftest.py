@@ -40,13 +40,13 @@ class RememberingExecutor:
         finally:
             self.closed = True
 
-    def stream_graph(self, env: Any, transformations: list[Any], job_name: str | None) -> Any:
+    def stream_graph(self, env: Any) -> Any:
         from firesteel.graph import generate
 
-        return generate(transformations, env._graph_config(job_name))
+        return generate(env.transformations, env._graph_config(None))
 
-    def execution_plan(self, env: Any, transformations: list[Any]) -> str:
-        return f'{{"nodes": {len(transformations)}}}'
+    def execution_plan(self, env: Any) -> str:
+        return f'{{"nodes": {len(env.transformations)}}}'
 
     def from_spark(self, env: Any, frame: Any) -> Any:
         return NumberSequenceSource(0, frame), Types.ROW_NAMED(["id"], [Types.LONG()])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
@@ -310,3 +311,11 @@ def test_records_that_are_bool_none_or_tuples_with_a_tag_inside_pass() -> None:
 
     assert collect(env.from_collection(values).process(Same())) == values
     assert collect(env.from_collection(values).rebalance().map(lambda v: v)) == values
+
+
+def test_the_execution_plan_of_a_program_is_there_without_running_it() -> None:
+    env = environment(2)
+    env.from_collection([1, 2]).map(lambda v: v).print()
+    plan = json.loads(env.get_execution_plan())
+    assert [node["type"] for node in plan["nodes"]][1:] == ["Map", "Sink: Print to Std. Out"]
+    assert len(env.get_stream_graph().nodes) == 3

@@ -20,7 +20,6 @@ EXPECTED: dict[str, tuple[str, str | None, str]] = {
     "unstable_key": ("UnstableKeyError", "key_by", "no stable hash"),
     "output_is_a_file": ("ConfigurationError", "Sink: the sink", "is a file"),
     "taken_uid": ("ProgramError", "two", "'same' is taken"),
-    "alignment": ("UnsupportedFeatureError", "aligned", "alignment"),
     "jars": ("UnsupportedFeatureError", "add_jars", "no JVM of Flink runs"),
     "unknown_option": ("ConfigurationError", None, "firesteel.epoch.lenght"),
 }

@@ -115,11 +115,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
 
     def get_execution_plan(self) -> str:
         """The program as a JSON text, in the form of Flink's execution plan. Starts nothing."""
-        return str(get_executor().execution_plan(self, self.transformations))
+        return str(get_executor().execution_plan(self))
 
     def get_stream_graph(self) -> Any:
         """The program as a ``firesteel.graph`` stream graph. Starts nothing."""
-        return get_executor().stream_graph(self, self.transformations, self._job_name(None))
+        return get_executor().stream_graph(self)
 
     def close(self) -> None:
         """Forget the program. Jobs that were started go on."""

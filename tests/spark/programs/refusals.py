@@ -9,7 +9,7 @@ from typing import Any
 
 import psutil
 
-from firesteel.common import Configuration, Duration, Encoder, Types, WatermarkStrategy
+from firesteel.common import Configuration, Encoder, Types, WatermarkStrategy
 from firesteel.common.errors import FiresteelError
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSink, FileSource, StreamFormat
@@ -58,14 +58,6 @@ def taken_uid(env: Environment) -> None:
     env.execute()
 
 
-def alignment(env: Environment) -> None:
-    strategy = WatermarkStrategy.for_monotonous_timestamps().with_watermark_alignment(
-        "group", Duration.of_seconds(1), Duration.of_seconds(1)
-    )
-    env.from_collection([1]).assign_timestamps_and_watermarks(strategy).name("aligned").print()
-    env.execute()
-
-
 def jars(env: Environment) -> None:
     env.add_jars("file:///connector.jar")
 
@@ -86,7 +78,6 @@ CASES: tuple[Callable[[Environment], None], ...] = (
     unstable_key,
     output_is_a_file,
     taken_uid,
-    alignment,
     jars,
     unknown_option,
 )
