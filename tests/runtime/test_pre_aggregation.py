@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from firesteel.datastream import (
     AggregateFunction,
     KeyedStream,
     OutputTag,
+    ProcessWindowFunction,
     ReduceFunction,
     RuntimeContext,
     RuntimeExecutionMode,
@@ -178,7 +179,7 @@ def test_what_a_function_changes_in_place_is_its_own_copy() -> None:
 
     on, off = on_and_off(program)
     assert on == off
-    assert on[:2] == [("even", -5, 5, (3, "even")), ("even", 0, 10, (5, "even"))]
+    assert on[:2] == [("even", -5, 5, ("even", 3)), ("even", 0, 10, ("even", 5))]
 
 
 def test_windows_of_a_whole_stream_are_aggregated_too() -> None:
@@ -370,9 +371,14 @@ class Opened(ReduceFunction):
         return value1
 
 
+class HowMany(ProcessWindowFunction):
+    def process(self, key: Any, context: Any, elements: Iterable[Any]) -> Iterator[int]:
+        yield len(list(elements))
+
+
 SESSIONS = EventTimeSessionWindows.with_gap(Time.milliseconds(5))
 WITHOUT_EFFECT: dict[str, tuple[Callable[[KeyedStream], Any], bool, str]] = {
-    "list": (lambda s: s.window(tumbling(5)).process(Named()), False, "its function gets all elements"),
+    "list": (lambda s: s.window(tumbling(5)).process(HowMany()), False, "its function gets all elements"),
     "evictor": (
         lambda s: s.window(tumbling(5)).evictor(CountEvictor.of(1)).reduce(add_up),
         False,

@@ -27,19 +27,8 @@ def write_examples(folder: Path) -> list[str]:
 
 def run_pytest(folder: Path, *names: str) -> None:
     """As in a project without any setting, but warnings are errors."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-W",
-        "error",
-        "-p",
-        "no:cacheprovider",
-        "-o",
-        "faulthandler_timeout=60",
-        *names,
-    ]
+    options = ["-q", "-W", "error", "-p", "no:cacheprovider", "-o", "faulthandler_timeout=150"]
+    command = [sys.executable, "-m", "pytest", *options, *names]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stdout + done.stderr
 

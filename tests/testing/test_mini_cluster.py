@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -16,19 +15,14 @@ ROOT = Path(__file__).parents[2]
 PROGRAM = Path(__file__).with_name("programs") / "clusters.py"
 ONCE, TWICE = [[n % 5, n // 5 + 1] for n in range(10)], [[n % 5, n // 5 + 1] for n in range(20)]
 
-pytestmark = [pytest.mark.spark, pytest.mark.cluster]
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(400)]
 
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("clusters")
     command = [sys.executable, str(PROGRAM), "local[2,4]", "local-cluster[2,1,1024]"]
-    done = run(
-        command,
-        folder,
-        {"PYTHONPATH": os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])},
-        250,
-    )
+    done = run(command, folder, {"PYTHONPATH": str(ROOT)}, timeout_s=350)
     assert done.code == 0, done.err
     assert done.complaints == ""
     return json.loads(done.lines[-1])  # type: ignore[no-any-return]

@@ -259,6 +259,14 @@ def test_a_program_makes_its_own_environment(cluster: MiniCluster) -> None:
     assert list(env.from_collection([1, 2]).map(lambda n: n + 1).execute_and_collect()) == [2, 3]
 
 
+def test_a_cluster_takes_the_place_of_another_one_until_it_stops(cluster: MiniCluster) -> None:
+    with MiniCluster.in_process() as other:
+        env = other.environment(one_record_an_epoch(), parallelism=1)
+        assert list(env.from_collection([1, 2]).execute_and_collect()) == [1, 2]
+    env = cluster.environment(parallelism=1)
+    assert list(env.from_collection([3]).execute_and_collect()) == [3]
+
+
 def test_epochs_run_in_several_processes(cluster: MiniCluster) -> None:
     env = cluster.environment(one_record_an_epoch(), parallelism=1)
     stream = env.from_collection(["a"] * 4).key_by(identity)

@@ -29,8 +29,8 @@ class MiniCluster:
         ``local-cluster[2,1,1024]`` (two executors of one core and 1024 MB each, as on a cluster).
     :param conf: further settings of the Spark session.
 
-    There can be one at a time, and no other Spark session beside it. When it stops, its jobs are cancelled,
-    and its Python workers, executors and JVM end.
+    There can be no other Spark session beside it; a cluster ``in_process`` takes its place until that one
+    stops. When it stops, its jobs are cancelled, and its Python workers, executors and JVM end.
 
     >>> with MiniCluster.in_process() as cluster:
     ...     env = cluster.environment(parallelism=2)
