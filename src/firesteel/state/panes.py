@@ -108,7 +108,9 @@ class PaneColumn(Column):
             if pane.dirty:
                 dirty = list(pane.dirty)
                 keys += [self._entry_key(start, key) for key in dirty]
-                values += encode_all([to_cached(pane.values[key]) for key in dirty])
+                held = map(pane.values.__getitem__, dirty)
+                # What is bytes is encoded already.
+                values += encode_all([v if type(v) is bytes else to_cached(v) for v in held])
                 pane.stored |= pane.dirty
                 pane.dirty.clear()
 
