@@ -345,9 +345,9 @@ def test_adding_to_a_long_list_costs_the_same_as_to_a_short_one(monkeypatch: pyt
     assert min(driver.run(state, add(10_000)) for _ in range(5)) < 5 * short + 0.01
     driver.limits = StateLimits(warm_entries=0)
     cold = driver.process()
-    monkeypatch.setattr(StateCore, "fetch_all", None)  # nothing stored is read to add
+    monkeypatch.setattr(StateCore, "entries", None)  # nothing stored is read to add
     driver.run(cold, add(10))
-    found = driver.run(state, lambda op: use(op, "a").get_list_state(LIST).get())
+    found = driver.run(state, lambda op: list(use(op, "a").get_list_state(LIST).get()))
     assert len(found) == 10 * 10_000 + 19 * 50_000 + 10
     assert found[-10:] == list(range(10))
 

@@ -65,6 +65,8 @@ ATOMS = st.one_of(
     st.decimals(allow_nan=False),
     st.uuids(),
 )
+#: Where the length of an int takes more than a byte.
+LARGE = [sign * 2**bits + off for sign in (1, -1) for bits in (1006, 1007, 1008, 5000) for off in (-1, 0, 1)]
 KEYS = st.recursive(ATOMS, lambda inner: st.lists(inner, max_size=4).map(tuple), max_leaves=8)
 
 
@@ -82,9 +84,20 @@ def test_only_keys_that_look_alike_share_their_bytes(one: Any, other: Any) -> No
     assert (canonical(one) == canonical(other)) == (repr(one) == repr(other))
 
 
+@given(st.lists(st.integers() | st.integers(-300, 300) | st.sampled_from(LARGE)))
+def test_the_bytes_of_ints_are_in_the_order_of_the_ints(numbers: list[int]) -> None:
+    assert sorted(numbers, key=encode_key) == sorted(numbers)
+
+
+@given(st.lists(st.text(st.characters(codec=None))))
+def test_the_bytes_of_text_are_in_the_order_of_the_text(texts: list[str]) -> None:
+    assert sorted(texts, key=encode_key) == sorted(texts)
+
+
 @pytest.mark.parametrize(
     "key",
     [
+        *LARGE,
         Colour.RED,
         Point(1, "a"),
         Order(7, ("a", "b")),

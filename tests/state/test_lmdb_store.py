@@ -18,7 +18,7 @@ from firesteel.state.backend import OperatorState, StateLimits
 from firesteel.state.files import MemoryStateFiles, StateFiles
 from firesteel.state.line import EMPTY, DeltaRef, RunRef, StateLine, advance
 from firesteel.state.lmdb_store import LONGEST_KEY, LocalStore, LocalStoreKey
-from firesteel.state.runs import TOMBSTONE, Run, encode_run
+from firesteel.state.runs import TOMBSTONE, Run, encode_run, prefix_end
 
 from .support import Driver, use
 
@@ -60,6 +60,12 @@ def store(path: Path, boot_id: str = "boot") -> LocalStore:
     return LocalStore(LocalStoreKey(str(path), "job", "1", "v", 0), boot_id)
 
 
+def entries(local: LocalStore, prefix: bytes) -> list[tuple[bytes, bytes]]:
+    """What is stored under a prefix, in the order that it is given in."""
+    slices = local.slices(prefix, prefix_end(prefix))
+    return [entry for slice in slices for entry in zip(*slice, strict=True)]
+
+
 def directories(path: Path) -> list[str]:
     return sorted(os.listdir(path / "job" / "1" / "v" / "0"))
 
@@ -72,7 +78,7 @@ def test_a_store_catches_up_with_its_line(tmp_path: Path) -> None:
     line.add("m2", {b"\0\1a": b"3", b"\0\1b": TOMBSTONE})
     line.add("m3", {b"\0\1c": b"4"})
     assert local.catch_up(line.line, line.slices)
-    assert dict(local.scan(b"\0\1")) == {b"\0\1a": b"3", b"\0\1c": b"4"}
+    assert entries(local, b"\0\1") == [(b"\0\1a", b"3"), (b"\0\1c", b"4")]
     assert local.complete
     assert len(directories(tmp_path)) == 1
 
@@ -119,9 +125,9 @@ def test_long_keys(tmp_path: Path) -> None:
     assert local.catch_up(line.line, line.slices)
     assert [local.get(key) for key in keys] == [b"%d" % number for number in range(len(keys))]
     assert local.get(b"\0\1" + b"x" * 801) is None
-    assert dict(local.scan(b"\0\1")) == {key: b"%d" % n for n, key in enumerate(keys)}
+    assert entries(local, b"\0\1") == sorted((key, b"%d" % n) for n, key in enumerate(keys))
     long = b"\0\1" + b"x" * 800
-    assert {key for key, _ in local.scan(long)} == {key for key in keys if key.startswith(long)}
+    assert [key for key, _ in entries(local, long)] == sorted(key for key in keys if key.startswith(long))
     line.add("m2", {keys[3]: TOMBSTONE})
     assert local.catch_up(line.line, line.slices)
     assert local.get(keys[3]) is None

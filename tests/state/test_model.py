@@ -7,12 +7,14 @@ import shutil
 import tempfile
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from firesteel.state import _cells, _list_state
 from firesteel.state.backend import StateLimits, SubtaskState
 from firesteel.state.files import MemoryStateFiles
 from firesteel.state.keys import encode_key, with_namespace
@@ -24,12 +26,14 @@ VALUE = ValueStateDescriptor("value", ANY)
 LIST = ListStateDescriptor("list", ANY)
 MAP = MapStateDescriptor("map", ANY, ANY)
 
-KEYS = st.sampled_from(["a", "a", "ü", 1, 1, 1.0, True, None, ("a", 1), b"a", "x" * 600, 10**30])
+KEYS = st.sampled_from(["a", "a", "a", "ü", 1, 1, 1.0, True, None, ("a", 1), b"a", "x" * 600, 10**30])
+#: The keys of the collections: few, so that what happens to one adds up.
+OWNERS = st.sampled_from(["a", "a", "a", 1, "x" * 600])
 ATOMS = st.one_of(
     st.integers(-(2**70), 2**70), st.text(max_size=3), st.booleans(), st.floats(allow_nan=False), st.binary()
 )
 VALUES = st.one_of(ATOMS, st.lists(ATOMS, max_size=3), st.tuples(ATOMS, ATOMS), st.tuples(st.lists(ATOMS)))
-MAP_KEYS = st.sampled_from(["k", "l", 0, 1, 2.5, (1, "z"), None])
+MAP_KEYS = st.sampled_from(["k", "l", -300, -1, 0, 1, 2, 300, 2.5, (1, "z"), None])
 
 TINY = StateLimits(cache_entries=4, warm_entries=0, inline_bytes=400, compaction_entries=500)
 SMALL = StateLimits(cache_entries=6, warm_entries=8, inline_bytes=400, compaction_entries=20)
@@ -38,8 +42,15 @@ COLD = StateLimits(cache_entries=10**6, warm_entries=0, inline_bytes=10**6, comp
 
 
 class StateMachine(RuleBasedStateMachine):
-    @initialize(limits=st.sampled_from([TINY, SMALL, LARGE, COLD]), local=st.booleans())
-    def start(self, limits: StateLimits, local: bool) -> None:
+    @initialize(
+        limits=st.sampled_from([TINY, SMALL, LARGE, COLD]),
+        local=st.booleans(),
+        whole=st.sampled_from([0, 2, _cells.WHOLE_PARTS]),
+    )
+    def start(self, limits: StateLimits, local: bool, whole: int) -> None:
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(_cells, "WHOLE_PARTS", whole)
+        self.patch.setattr(_list_state, "CHUNK_ELEMENTS", 3)
         self.local = tempfile.mkdtemp() if local else None
         self.driver = Driver(MemoryStateFiles(), limits, self.local)
         self.processes = [self.driver.process() for _ in range(3)]
@@ -47,6 +58,7 @@ class StateMachine(RuleBasedStateMachine):
         self.begin(0)
 
     def teardown(self) -> None:
+        self.patch.undo()
         if getattr(self, "local", None):
             for process in self.processes:
                 process.close()
@@ -129,59 +141,110 @@ class StateMachine(RuleBasedStateMachine):
         use(self.op, key)
         assert_same(self.value.value(), self.model["value"].get(encode_key(key)))
 
-    @rule(key=KEYS, values=st.lists(VALUES, max_size=4))
-    def add(self, key: Any, values: list[Any]) -> None:
+    @rule(key=OWNERS, values=st.lists(st.none() | VALUES, max_size=4), at_once=st.booleans())
+    def add(self, key: Any, values: list[Any], at_once: bool) -> None:
         use(self.op, key)
-        for value in values:
-            self.list.add(value)
+        if at_once:
+            self.list.add_all(values)
+        else:
+            for value in values:
+                self.list.add(value)
         self.model["list"].setdefault(encode_key(key), []).extend(copy.deepcopy(values))
 
-    @rule(key=KEYS, values=st.lists(VALUES, max_size=3))
+    @rule(key=OWNERS, values=st.lists(VALUES, max_size=3))
     def replace_list(self, key: Any, values: list[Any]) -> None:
         use(self.op, key)
         self.list.update(values)
         self.model["list"][encode_key(key)] = values
 
-    @rule(key=KEYS)
+    @rule(key=OWNERS, value=VALUES)
+    def extend_list_by_itself(self, key: Any, value: Any) -> None:
+        use(self.op, key)
+        self.list.update([value, *self.list.get()])
+        self.model["list"].setdefault(encode_key(key), []).insert(0, value)
+
+    @rule(key=OWNERS)
     def read_list(self, key: Any) -> None:
         use(self.op, key)
-        assert_same(list(self.list.get()), self.model["list"].get(encode_key(key), []))
+        expected = self.model["list"].get(encode_key(key), [])
+        found = self.list.get()
+        assert_same(list(found), expected)
+        assert bool(found) == bool(expected)
+        self.list.add(None)
+        self.list.clear()
+        assert_same(list(found), expected)
+        self.list.update(found)
 
-    @rule(key=KEYS, name=MAP_KEYS, value=st.one_of(st.none(), VALUES))
+    @rule(key=OWNERS, name=MAP_KEYS, value=st.one_of(st.none(), VALUES))
     def put(self, key: Any, name: Any, value: Any) -> None:
         use(self.op, key)
         self.map.put(name, value)
         self.model["map"].setdefault(encode_key(key), {})[encode_key(name)] = (name, value)
 
-    @rule(key=KEYS, name=MAP_KEYS)
+    @rule(key=OWNERS, names=st.lists(MAP_KEYS, max_size=6), value=VALUES)
+    def put_all(self, key: Any, names: list[Any], value: Any) -> None:
+        use(self.op, key)
+        self.map.put_all((name, value) for name in names)
+        self.model["map"].setdefault(encode_key(key), {}).update(
+            (encode_key(name), (name, copy.deepcopy(value))) for name in names
+        )
+
+    @rule(key=OWNERS, name=MAP_KEYS)
     def remove(self, key: Any, name: Any) -> None:
         use(self.op, key)
         self.map.remove(name)
         assert not self.map.contains(name)
         self.model["map"].get(encode_key(key), {}).pop(encode_key(name), None)
 
-    @rule(key=KEYS)
+    @rule(key=OWNERS)
     def clear_map(self, key: Any) -> None:
         use(self.op, key)
         self.map.clear()
         self.model["map"].pop(encode_key(key), None)
         assert self.map.is_empty()
 
-    @rule(key=KEYS, name=MAP_KEYS)
+    @rule(key=OWNERS, name=MAP_KEYS)
     def read_entry(self, key: Any, name: Any) -> None:
         use(self.op, key)
-        expected = self.model["map"].get(encode_key(key), {}).get(encode_key(name))
+        _, expected = self.model["map"].get(encode_key(key), {}).get(encode_key(name), (name, None))
         assert self.map.contains(name) == (expected is not None)
-        assert_same(self.map.get(name), None if expected is None else expected[1])
+        assert_same(self.map.get(name), expected)
 
-    @rule(key=KEYS)
+    @rule(key=OWNERS)
     def read_map(self, key: Any) -> None:
         use(self.op, key)
-        expected = self.model["map"].get(encode_key(key), {})
-        found = list(self.map.items())
-        assert_same(sorted((encode_key(k), (k, v)) for k, v in found), sorted(expected.items()))
-        assert len(found) == len(expected)
+        expected = self.expected_map(key)
+        assert_same(list(self.map.items()), expected)
+        assert_same(list(self.map.keys()), [name for name, _ in expected])
+        assert_same(list(self.map.values()), [value for _, value in expected])
         assert self.map.is_empty() == (not expected)
+
+    @rule(key=OWNERS, data=st.data())
+    def change_map_in_a_loop(self, key: Any, data: st.DataObject) -> None:
+        use(self.op, key)
+        model = self.model["map"].setdefault(encode_key(key), {})
+        expected = self.expected_map(key)
+        found = []
+        entries = self.map.items()
+        for name, value in entries:
+            found.append((name, value))
+            match data.draw(st.sampled_from(["remove", "put", "put another", "nothing"])):
+                case "remove":
+                    entries.remove()  # type: ignore[attr-defined]
+                    del model[encode_key(name)]
+                case "put":
+                    self.map.put(name, "changed")
+                    model[encode_key(name)] = (name, "changed")
+                case "put another":
+                    other = data.draw(MAP_KEYS)
+                    self.map.put(other, "another")
+                    model[encode_key(other)] = (other, "another")
+        assert_same(found, expected)
+        assert_same(list(self.map.items()), self.expected_map(key))
+
+    def expected_map(self, key: Any) -> list[tuple[Any, Any]]:
+        """In the order of the keys' bytes."""
+        return [entry for _, entry in sorted(self.model["map"].get(encode_key(key), {}).items())]
 
     @rule(key=KEYS, instant=st.integers(-3, 30), namespace=st.sampled_from([None, b"", b"n"]))
     def register(self, key: Any, instant: int, namespace: bytes | None) -> None:

@@ -93,7 +93,7 @@ def test_what_is_stored_does_not_change_with_the_users_object() -> None:
         op.list_state("l").add(mine)
         op.broadcast_state(RULES).put("k", mine)
         mine.append(2)
-        assert op.list_state("l").get() == [[1]]
+        assert list(op.list_state("l").get()) == [[1]]
         assert op.broadcast_state(RULES).get("k") == [1]
 
     driver = Driver()

@@ -43,7 +43,10 @@ def test_scans_of_prefixes_and_groups(
     entries: dict[bytes, bytes], prefix: bytes, one: int, other: int
 ) -> None:
     run, _ = make(entries)
-    assert dict(run.scan(prefix)) == {k: v for k, v in entries.items() if k.startswith(prefix)}
+    slices = run.slices(prefix, prefix_end(prefix))
+    assert {key: value for slice in slices for key, value in zip(*slice, strict=True)} == {
+        key: value for key, value in entries.items() if key.startswith(prefix)
+    }
     first, last = sorted((one, other))
     found = [key for keys, _ in run.scan_groups(first, last) for key in keys]
     assert found == sorted(key for key in entries if first <= group_of(key) <= last)

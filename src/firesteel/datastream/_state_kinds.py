@@ -6,8 +6,10 @@ Keyed state always belongs to the key of the element or timer that is being proc
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from firesteel.datastream._state_futures import in_future
 
 if TYPE_CHECKING:
     from firesteel.datastream._state_descriptors import ListStateDescriptor, MapStateDescriptor
@@ -26,6 +28,8 @@ class State(ABC):
     def clear(self) -> None:
         """Remove the state of the current key."""
 
+    async_clear = in_future("clear")
+
 
 class ValueState(State, Generic[T]):
     """One value for each key."""
@@ -38,6 +42,9 @@ class ValueState(State, Generic[T]):
     def update(self, value: T) -> None:
         """Set the value of the current key; None removes it."""
 
+    async_value = in_future("value")
+    async_update = in_future("update")
+
 
 class AppendingState(State, Generic[IN, OUT]):
     """State that values are added to and that gives something else back."""
@@ -49,6 +56,9 @@ class AppendingState(State, Generic[IN, OUT]):
     @abstractmethod
     def add(self, value: IN) -> None:
         """Take one value in."""
+
+    async_get = in_future("get")
+    async_add = in_future("add")
 
 
 class MergingState(AppendingState[IN, OUT]):
@@ -64,7 +74,13 @@ class AggregatingState(MergingState[IN, OUT]):
 
 
 class ListState(MergingState[T, Iterable[T]]):
-    """A list for each key, in the order of adding."""
+    """A list for each key, in the order of adding. Adding costs the same however long the list is."""
+
+    @abstractmethod
+    def get(self) -> Iterable[T]:
+        """The list as it is now, nothing when there is none. It may be iterated over again and again while
+        the function is called, and what is done to it or its elements does not change the state. As in
+        PyFlink it has no length: ``list(state.get())`` has."""
 
     @abstractmethod
     def update(self, values: list[T]) -> None:
@@ -74,28 +90,36 @@ class ListState(MergingState[T, Iterable[T]]):
     def add_all(self, values: list[T]) -> None:
         """Append all of ``values``."""
 
+    async_update = in_future("update")
+    async_add_all = in_future("add_all")
+
     def __iter__(self) -> Iterator[T]:
-        return iter(self.get() or ())
+        return iter(self.get())
 
 
 class _ReadOnlyMap(State, Generic[K, V]):
-    """What map state and broadcast state have in common."""
+    """What map state and broadcast state have in common.
+
+    Iteration is over what is there when it begins, in an order that depends on the keys alone: text and
+    numbers in their natural order. The map may be changed meanwhile.
+    """
 
     @abstractmethod
     def get(self, key: K) -> V | None:
         """The value of ``key``, None when there is none."""
 
     @abstractmethod
-    def contains(self, key: K) -> bool: ...
+    def contains(self, key: K) -> bool:
+        """Whether ``key`` has a value; as in PyFlink None is not one, though iteration gives it."""
 
     @abstractmethod
-    def items(self) -> Iterable[tuple[K, V]]: ...
+    def items(self) -> Iterator[tuple[K, V]]: ...
 
     @abstractmethod
-    def keys(self) -> Iterable[K]: ...
+    def keys(self) -> Iterator[K]: ...
 
     @abstractmethod
-    def values(self) -> Iterable[V]: ...
+    def values(self) -> Iterator[V]: ...
 
     @abstractmethod
     def is_empty(self) -> bool: ...
@@ -115,7 +139,8 @@ class _WritableMap(_ReadOnlyMap[K, V]):
     def put(self, key: K, value: V) -> None: ...
 
     @abstractmethod
-    def put_all(self, dict_value: dict[K, V]) -> None: ...
+    def put_all(self, dict_value: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
+        """Put all entries of a map, or all of the given pairs."""
 
     @abstractmethod
     def remove(self, key: K) -> None:
@@ -129,7 +154,18 @@ class _WritableMap(_ReadOnlyMap[K, V]):
 
 
 class MapState(_WritableMap[K, V]):
-    """A map for each key. Entries are stored one by one: a large map costs only what is touched of it."""
+    """A map for each key. Entries are stored one by one: a large map costs only what is touched of it, and is
+    not held in memory to iterate over it. The iterators have a ``remove()`` for the entry they gave last."""
+
+    async_get = in_future("get")
+    async_put = in_future("put")
+    async_put_all = in_future("put_all")
+    async_remove = in_future("remove")
+    async_contains = in_future("contains")
+    async_items = in_future("items")
+    async_keys = in_future("keys")
+    async_values = in_future("values")
+    async_is_empty = in_future("is_empty")
 
 
 class ReadOnlyBroadcastState(_ReadOnlyMap[K, V]):

@@ -11,9 +11,10 @@ from firesteel.datastream._checks import WrongArgumentError
 class _CleanupStrategies:
     """How what has expired is removed (Flink: ``StateTtlConfig.CleanupStrategies``).
 
-    The strategies are named after Flink's backends. Here expired entries are left out when they are read,
-    when state is compacted and when a savepoint is written; the settings are kept so that programs read
-    back what they have set.
+    The strategies are named after Flink's backends. Here what has expired is removed from memory and from
+    disk, a bounded piece in each epoch, when any of them is on; without ``disable_cleanup_in_background`` one
+    always is. The size of the incremental one says how many cached entries are looked at for each that an
+    epoch changes; Flink's other settings have nothing to tune here and are only read back.
     """
 
     class Strategies(Enum):
@@ -31,6 +32,10 @@ class _CleanupStrategies:
         """Look at ``cleanup_size`` entries at each access, or for every record."""
 
         def __init__(self, cleanup_size: int, run_cleanup_for_every_record: bool) -> None:
+            if not isinstance(cleanup_size, int) or cleanup_size <= 0:
+                raise WrongArgumentError(
+                    "An incremental clean-up must look at one entry at least.", detail=f"got {cleanup_size!r}"
+                )
             self._cleanup_size = cleanup_size
             self._run_cleanup_for_every_record = run_cleanup_for_every_record
 

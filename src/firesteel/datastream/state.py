@@ -10,6 +10,7 @@ from firesteel.datastream._state_descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
+from firesteel.datastream._state_futures import StateFuture
 from firesteel.datastream._state_kinds import (
     AggregatingState,
     AppendingState,
@@ -41,6 +42,7 @@ __all__ = [
     "ReducingStateDescriptor",
     "State",
     "StateDescriptor",
+    "StateFuture",
     "StateTtlConfig",
     "ValueState",
     "ValueStateDescriptor",

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.common.errors import StateError
-from firesteel.state._key_codec import encode_key, length_prefix
+from firesteel.state._key_codec import decode_int, encode_key, length_prefix
 from firesteel.state.keys import KeyGroups
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
+    from firesteel.state._ttl import Ttl
 
 COLUMN_ID_BYTES: Final = 6
 
@@ -47,7 +49,7 @@ class GroupKeys(dict[CanonicalKey, bytes]):
         if type(key) is str:
             data = b"s" + key.encode("utf-8", "surrogatepass")
         else:
-            data = key if type(key) is bytes else encode_key(key)
+            data = typed_bytes(key)
         group = self._groups[key]
         if group not in self._key_groups:
             raise StateError(
@@ -75,8 +77,24 @@ def canonical_of(data: bytes) -> CanonicalKey:  # hot
     if tag == 0x73:
         return data[1:].decode("utf-8", "surrogatepass")
     if tag == 0x69:
-        return int.from_bytes(data[1:], "big", signed=True)
+        return decode_int(data[1:])
     return data
+
+
+def typed_bytes(key: CanonicalKey) -> bytes:
+    """The typed bytes for a canonical key."""
+    return key if type(key) is bytes else encode_key(key)
+
+
+def in_order(keys: Iterable[CanonicalKey]) -> list[CanonicalKey]:
+    """In the order of their typed bytes, which depends on the keys alone, not on their history (invariant
+    I1). For text and for numbers it is the natural order."""
+    found = list(keys)
+    if len({type(key) for key in found}) > 1:
+        found.sort(key=typed_bytes)
+    else:
+        found.sort()
+    return found
 
 
 class Column(ABC):
@@ -85,11 +103,11 @@ class Column(ABC):
     #: Name of the kind of state, as the catalog of a subtask keeps it.
     kind: str
 
-    def __init__(self, core: StateCore, uid: str, name: str, ttl_ms: int = 0) -> None:
+    def __init__(self, core: StateCore, uid: str, name: str, ttl: Ttl | None = None) -> None:
         self._core = core
         self.uid = uid
         self.name = name
-        self.ttl_ms = ttl_ms
+        self.ttl = ttl
         self.id = column_id(uid, name)
 
     @abstractmethod
@@ -104,6 +122,10 @@ class Column(ABC):
     @abstractmethod
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         """Append the entries that changed in this epoch, and regard them as written."""
+
+    def clean(self, changed: int) -> None:
+        """Forget some of what is gone by its time to live; the epoch has changed ``changed`` entries. All
+        changes are collected."""
 
     @abstractmethod
     def drop(self) -> None:
@@ -137,7 +159,7 @@ def check_kind(column: Column, kind: str, ttl: bool, uid: str) -> None:
             hint="give each state of an operator a name of its own",
             uid=uid,
         )
-    if bool(column.ttl_ms) != ttl:
+    if (column.ttl is not None) != ttl:
         raise ttl_mismatch(column.name, uid)
 
 

@@ -8,11 +8,11 @@ is rewritten O(log(state)) times, and no epoch pays for more than its budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from firesteel.state._overlay import Overlay
+from firesteel.state._ttl import Expiry
 from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state.files import StateFiles
 from firesteel.state.line import (
@@ -29,8 +29,6 @@ LEVEL_RATIO: Final = 8
 #: A level has at most about so many files, whatever its size.
 PIECES_PER_LEVEL: Final = 64
 
-Expired = Callable[[bytes, bytes], bool]
-
 
 @dataclass(frozen=True, slots=True)
 class Compactor:
@@ -39,7 +37,7 @@ class Compactor:
     :param prefix: directory of the files it writes.
     :param budget: about how many entries a piece may read.
     :param level_entries: size of level 1.
-    :param expired: tells of a key and a value whether its time to live is over; None: no state has one.
+    :param expiry: which entries are gone by their time to live.
     """
 
     overlay: Overlay
@@ -48,14 +46,16 @@ class Compactor:
     key_groups: range
     budget: int
     level_entries: int
-    expired: Expired | None = None
+    expiry: Expiry
 
     def step(self) -> Compaction | None:
         """None when nothing is due."""
         line = self.overlay.line
         sweep = self._sweep(line) if self._sweep_is_due(line) else None
         push = self._push(line, sweep)
-        pieces = tuple(piece for piece in (sweep, push) if piece is not None)
+        done = [piece for piece in (sweep, push) if piece is not None]
+        renewal = self._renew(line, done) if self.expiry else None
+        pieces = (*done, renewal) if renewal is not None else tuple(done)
         return Compaction(pieces, self.key_groups.stop - 1) if pieces else None
 
     # ---- the deltas into level 1
@@ -125,6 +125,27 @@ class Compactor:
         run = self._merge(line, sources, level + 1, first, last)
         return CompactionPiece(level, level + 1, first, last, run)
 
+    # ---- a segment of idle keys, whose time to live is over
+
+    def _renew(self, line: StateLine, done: list[CompactionPiece]) -> CompactionPiece | None:
+        """Write a segment again of which all entries of some state are gone: when nothing is added to its
+        keys, nothing else would ever come by. The deepest goes first, so that nothing shines through."""
+        end = self.key_groups.stop - 1
+        with_ttl: list[RunRef] = []
+        for ref in line.segments:  # the deepest first
+            due = 0 < ref.expires_ms <= self.expiry.now_ms
+            if due and not any(d.replaces(ref) for d in done) and not any(map(ref.overlaps, with_ttl)):
+                first, bound = ref.first_group, min(ref.last_group, end)
+                last = self._last_within([ref], first, bound, self._piece_size(line, ref.level))
+                if last >= end and ref.last_group == OPERATOR_GROUP:
+                    last = OPERATOR_GROUP
+                sources = [other for other in line.segments if other.level == ref.level]
+                run = self._merge(line, sources, ref.level, first, last)
+                return CompactionPiece(ref.level, ref.level, first, last, run)
+            if ref.expires_ms:
+                with_ttl.append(ref)
+        return None
+
     # ---- how
 
     def _piece_size(self, line: StateLine, level: int) -> int:
@@ -159,14 +180,19 @@ class Compactor:
             if ref.first_group <= last and ref.last_group >= first:
                 for keys, values in self.overlay.slices(ref.view(first, last)):
                     merged.update(zip(keys, values, strict=True))
-        bottom = not any(
-            ref.level > level and ref.first_group <= last and ref.last_group >= first for ref in line.segments
-        )
-        self._expire(merged)
-        if bottom:
-            keys = sorted([key for key, value in merged.items() if value != TOMBSTONE])
-        else:
+        below = [
+            ref
+            for ref in line.segments
+            if ref.level > level and ref.first_group <= last and ref.last_group >= first
+        ]
+        expires_ms = 0
+        if self.expiry:
+            # Gone entries stay while there may be older ones below, which must not come to light.
+            expires_ms = self.expiry.sweep(merged, remove=not any(ref.expires_ms for ref in below))
+        if below:
             keys = sorted(merged)
+        else:
+            keys = sorted([key for key, value in merged.items() if value != TOMBSTONE])
         if not keys:
             return None
         data, digest = encode_run(keys, list(map(merged.__getitem__, keys)))
@@ -180,12 +206,5 @@ class Compactor:
             first_group=first,
             last_group=max(last, group_of(keys[-1])),
             level=level,
+            expires_ms=expires_ms,
         )
-
-    def _expire(self, merged: dict[bytes, bytes]) -> None:
-        expired = self.expired
-        if expired is None:
-            return
-        for key, value in merged.items():
-            if value != TOMBSTONE and expired(key, value):
-                merged[key] = TOMBSTONE

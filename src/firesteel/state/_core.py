@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from firesteel.state._column import CanonicalKey, GroupKeys
+from firesteel.state._merge import Slice
 from firesteel.state._overlay import Overlay
+from firesteel.state._ttl import stamp
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class StateCore:
     __slots__ = (
         "complete",
         "complete_cache",
+        "epoch",
         "group_keys",
         "limits",
         "miss_limit",
@@ -56,9 +59,17 @@ class StateCore:
         self.complete_cache: Callable[[], None] = lambda: None
         self.misses = 0
         self.miss_limit = 0
+        self.epoch = 0  # number of epochs that this process has begun
         self.now_ms = 0
         self.ttl_stamp = bytes(8)
         self.sequence = 0
+
+    def begin(self, sequence: int, now_ms: int) -> None:
+        """An epoch begins, number ``sequence`` on its line, at the processing time ``now_ms``."""
+        self.epoch += 1
+        self.sequence = sequence
+        self.now_ms = now_ms
+        self.ttl_stamp = stamp(now_ms)
 
     def fetch(self, key: CanonicalKey, rest: bytes) -> bytes | None:
         """The committed value of the entry of a key whose key goes on with ``rest``; None when there is
@@ -67,11 +78,22 @@ class StateCore:
         return self.overlay.get(self.group_keys[key] + rest)
 
     def fetch_all(self, key: CanonicalKey, column: bytes) -> dict[bytes, bytes]:
-        """The committed entries of a key in a column: rest of the entry's key -> value."""
+        """The committed entries of a key in a column, in order: rest of the entry's key -> value."""
+        return {
+            rest: value for slice in self.entries(key, column) for rest, value in zip(*slice, strict=True)
+        }
+
+    def entries(self, key: CanonicalKey, column: bytes) -> Iterator[Slice]:
+        """The committed entries of a key in a column, in order, some at a time, read as they are asked for:
+        the rests of their keys, and their values. Good for this epoch only."""
         self._count_miss()
-        prefix = self.group_keys[key] + column
+        return self._rests(self.group_keys[key] + column)
+
+    def _rests(self, prefix: bytes) -> Iterator[Slice]:
         cut = len(prefix)
-        return {name[cut:]: value for name, value in self.overlay.scan(prefix).items()}
+        for keys, values in self.overlay.stream(prefix):
+            self.misses += 1  # a slice costs about as much
+            yield [key[cut:] for key in keys], values
 
     def _count_miss(self) -> None:
         self.misses += 1

@@ -81,7 +81,22 @@ def _split(data: bytes) -> list[Any]:
 
 
 def _encode_int(value: int) -> bytes:
-    return b"i" + value.to_bytes((value.bit_length() + 8) >> 3, "big", signed=True)
+    """One byte for sign and length, then the number: the bytes of two ints compare as the ints do."""
+    size = (value.bit_length() + 8) >> 3
+    if size >= 0x7F:
+        return _encode_long_int(value, size)
+    head = 0x80 + size if value >= 0 else 0x80 - size
+    return bytes((0x69, head)) + value.to_bytes(size, "big", signed=True)
+
+
+def _encode_long_int(value: int, size: int) -> bytes:
+    sign, length = (b"\xff", size) if value >= 0 else (b"\0", 0xFFFFFFFF - size)
+    return b"i" + sign + length.to_bytes(4, "big") + value.to_bytes(size, "big", signed=True)
+
+
+def decode_int(data: bytes) -> int:
+    """The int whose typed bytes are ``i`` and ``data``."""
+    return int.from_bytes(data[1 if 0 < data[0] < 0xFF else 5 :], "big", signed=True)
 
 
 def _encode_float(value: float) -> bytes:
@@ -230,7 +245,7 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
 
 _DECODERS: dict[int, Callable[[bytes], Any]] = {
     ord("s"): lambda d: d.decode("utf-8", "surrogatepass"),
-    ord("i"): lambda d: int.from_bytes(d, "big", signed=True),
+    ord("i"): decode_int,
     ord("f"): lambda d: _unpack_double(d)[0],
     ord("T"): lambda d: True,
     ord("F"): lambda d: False,

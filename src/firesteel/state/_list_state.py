@@ -1,27 +1,25 @@
-"""ListState: adding costs the same whatever the length, because an epoch's elements are entries of their own.
+"""ListState: adding costs the same whatever the length, because an epoch's elements are parts of their own.
 
-The elements that one epoch adds to a key are written as *chunks* under a rising 8-byte number: the number of
+The elements that one epoch adds to a key are stored as *chunks* under a rising 8-byte number: the number of
 the epoch on the line, then one of the chunk. No stored element is read to add one.
 """
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, Final
 
 from firesteel.datastream.state import ListState
-from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
-from firesteel.state._ttl import Ttl
-from firesteel.state._value_codec import ATOMS, PLAIN, TOMBSTONE, decode_value, dumps, pack, to_cached, unpack
-
-if TYPE_CHECKING:
-    from firesteel.state._core import StateCore
-    from firesteel.state.backend import OperatorState
+from firesteel.state._cell_reader import Reader
+from firesteel.state._cells import Cell, CellColumn, Parts
+from firesteel.state._column import CanonicalKey, in_order
+from firesteel.state._value_codec import ATOMS, PLAIN, decode_value, dumps, pack, to_cached, unpack
 
 CHUNK_ELEMENTS: Final = 1024
 CHUNK_BITS: Final = 24
+_FEW_CHUNKS: Final = 4
 _SIMPLE: Final = PLAIN | {bytes}
 
 
@@ -36,32 +34,40 @@ def encode_chunk(elements: list[Any]) -> bytes:
 
 
 def decode_chunk(data: bytes) -> list[Any]:
-    elements: list[Any] = pickle.loads(data) if data[0] == 0x80 else unpack(data)
+    return _decoded(pickle.loads(data) if data[0] == 0x80 else unpack(data))
+
+
+def _cached(values: Iterable[Any]) -> list[Any]:
+    return [value if type(value) in ATOMS else to_cached(value) for value in values]
+
+
+def _decoded(elements: list[Any]) -> list[Any]:
     return [decode_value(e) if type(e) is bytes else e for e in elements]
 
 
-class _Cell:
-    """The list of one key. ``chunks`` None: the stored chunks are not known here."""
+class ListCell(Cell):
+    """The parts are chunks, by number; ``tail`` has what was added in this epoch, as it is cached."""
 
-    __slots__ = ("chunks", "gone", "rewritten", "tail")
+    __slots__ = ("tail",)
 
-    def __init__(self, chunks: dict[bytes, bytes] | None) -> None:
-        self.chunks = chunks
-        self.tail: list[Any] = []  # added in this epoch, as cached
-        self.gone: set[bytes] = set()  # numbers of stored chunks to delete
-        self.rewritten: set[bytes] = set()  # numbers of stored chunks with a new time stamp
+    def __init__(self, complete: bool) -> None:
+        super().__init__(complete)
+        self.tail: list[Any] = []
 
 
-class ListColumn(Column, ListState[Any]):
+class ListColumn(CellColumn[ListCell], ListState[Any]):
     kind = "list"
+    _keeps_parts = False
 
-    def __init__(self, core: StateCore, operator: OperatorState, name: str, ttl: Ttl | None = None) -> None:
-        super().__init__(core, operator.uid, name, ttl.ms if ttl else 0)
-        self._operator = operator
-        self._ttl = ttl
-        self._cells: dict[CanonicalKey, _Cell] = {}
-        self._dirty: dict[CanonicalKey, _Cell] = {}
-        self._size = 0  # stored chunks in the cache
+    _make_cell = ListCell
+
+    @staticmethod
+    def _rest_of(key: CanonicalKey) -> bytes:
+        return key  # type: ignore[return-value]
+
+    @staticmethod
+    def _name_of(data: bytes) -> CanonicalKey:
+        return data
 
     # ---- the user's side
 
@@ -74,164 +80,114 @@ class ListColumn(Column, ListState[Any]):
         cell.tail.append(value if type(value) in ATOMS else to_cached(value))
 
     def add_all(self, values: Iterable[Any]) -> None:
-        key = self._operator.key
-        cell = self._cells.get(key) or self._new_cell(key)
-        self._dirty[key] = cell
-        cell.tail += [value if type(value) in ATOMS else to_cached(value) for value in values]
+        self._append(_cached(values))
 
     def update(self, values: Iterable[Any]) -> None:
-        values = list(values)  # may be a view of this very list
+        added = _cached(values)  # before anything is changed: they may be read from this very list
         self.clear()
-        if values:
-            self.add_all(values)
+        self._append(added)
 
-    def get(self) -> list[Any]:
+    def _append(self, added: list[Any]) -> None:
+        key = self._operator.key
+        cell = self._cells.get(key)
+        if added:
+            if cell is None:
+                cell = self._new_cell(key)
+            cell.tail += added
+            self._dirty[key] = cell
+
+    def get(self) -> Elements:  # hot
         key = self._operator.key
         cell = self._cells.get(key)
         if cell is None:
             if self._core.complete:
-                return []
+                return Elements([])
             cell = self._new_cell(key)
-        if cell.chunks is None:
-            self._read(key, cell)
-        if self._ttl is not None:
-            return self._get_with_ttl(key, cell, self._ttl)
+        if self.ttl is not None or not self._is_whole(key, cell) or len(cell.data) > _FEW_CHUNKS:
+            return Elements(_Chunks(self, key, self._parts(key), cell.tail))
         elements: list[Any] = []
-        if cell.chunks:
-            for number in sorted(cell.chunks):
-                elements += decode_chunk(cell.chunks[number])
+        data = cell.data
+        for number in data if cell.ordered else in_order(data):
+            elements += decode_chunk(data[number])
         elements += [decode_value(e) if type(e) is bytes else e for e in cell.tail]
-        return elements
+        return Elements(elements)
 
     def clear(self) -> None:
+        cell = self._cells.get(self._operator.key)
+        if cell is not None:
+            cell.tail = []
+        super().clear()
+
+    def is_empty(self) -> bool:
         key = self._operator.key
         cell = self._cells.get(key)
-        if cell is None:
-            if self._core.complete:
-                return
-            cell = self._new_cell(key)
-        if cell.chunks is None:
-            self._read(key, cell)
-        assert cell.chunks is not None
-        cell.gone.update(cell.chunks)
-        self._size -= len(cell.chunks)
-        cell.rewritten.clear()
-        cell.chunks.clear()
-        cell.tail.clear()
-        self._dirty[key] = cell
-
-    def _get_with_ttl(self, key: CanonicalKey, cell: _Cell, ttl: Ttl) -> list[Any]:
-        core = self._core
-        elements: list[Any] = []
-        assert cell.chunks is not None
-        for number in sorted(cell.chunks):
-            chunk = cell.chunks[number]
-            if ttl.expired(chunk, core.now_ms):
-                del cell.chunks[number]
-                self._size -= 1
-                cell.rewritten.discard(number)
-                cell.gone.add(number)
-                self._dirty[key] = cell
-                if ttl.hide_expired:
-                    continue
-            elif ttl.refresh_on_read and chunk[:8] != core.ttl_stamp:
-                cell.chunks[number] = core.ttl_stamp + chunk[8:]
-                cell.rewritten.add(number)
-                self._dirty[key] = cell
-            elements += decode_chunk(chunk[8:])
-        elements += [decode_value(e) if type(e) is bytes else e for e in cell.tail]
-        return elements
-
-    def _new_cell(self, key: CanonicalKey) -> _Cell:
-        cell = self._cells[key] = _Cell({} if self._core.complete else None)
-        return cell
-
-    def _read(self, key: CanonicalKey, cell: _Cell) -> None:
-        cell.chunks = self._core.fetch_all(key, self.id)
-        self._size += len(cell.chunks)
+        return not (cell is not None and cell.tail) and not self._has_any(key)
 
     # ---- the backend's side
 
-    def load(self, key: bytes, end: int, value: bytes) -> None:
-        canonical = canonical_of(key_data(key, end))
-        cell = self._cells.get(canonical)
-        if cell is None:
-            if not self._core.complete:
-                return
-            cell = self._new_cell(canonical)
-        if cell.chunks is None:
-            return
-        number = key[end + len(self.id) :]
-        if value == TOMBSTONE:
-            self._size -= cell.chunks.pop(number, None) is not None
-            if not cell.chunks and self._core.complete:
-                del self._cells[canonical]
-        else:
-            self._size += number not in cell.chunks
-            cell.chunks[number] = value
-
-    def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
-        known = {key for key, cell in self._cells.items() if cell.chunks is not None}
-        for key, cell in self._cells.items():
-            if key not in known:
-                cell.chunks = {}
-        cut = len(self.id)
-        for key, end, value in entries:
-            current = canonical_of(key_data(key, end))
-            if current in known:
-                continue
-            cell = self._cells.get(current) or self._cells.setdefault(current, _Cell({}))
-            assert cell.chunks is not None
-            cell.chunks[key[end + cut :]] = value
-            self._size += 1
-
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
-        core = self._core
-        stamp = core.ttl_stamp if self._ttl is not None else b""
+        for cell in self._dirty.values():
+            self._store_tail(cell)
+        super().collect(keys, values)
+
+    def _store_tail(self, cell: ListCell) -> None:
+        core, tail = self._core, cell.tail
+        stamp = core.ttl_stamp if self.ttl is not None else b""
         first = core.sequence << CHUNK_BITS
-        for key, cell in self._dirty.items():
-            head = core.group_keys[key] + self.id
-            for number in cell.gone:
-                keys.append(head + number)
-                values.append(TOMBSTONE)
-            for number in cell.rewritten:
-                assert cell.chunks is not None
-                keys.append(head + number)
-                values.append(cell.chunks[number])
-            for index, start in enumerate(range(0, len(cell.tail), CHUNK_ELEMENTS)):
-                number = (first + index).to_bytes(8, "big")
-                chunk = stamp + encode_chunk(cell.tail[start : start + CHUNK_ELEMENTS])
-                keys.append(head + number)
-                values.append(chunk)
-                if cell.chunks is not None:
-                    cell.chunks[number] = chunk
-                    self._size += 1
-            cell.gone.clear()
-            cell.rewritten.clear()
-            cell.tail = []
-            if cell.chunks is None or (not cell.chunks and core.complete):
-                del self._cells[key]
-        self._dirty.clear()
-
-    def drop(self) -> None:
-        self._cells.clear()
-        self._dirty.clear()
-        self._size = 0
-
-    def drop_key(self, key: CanonicalKey) -> None:
-        cell = self._cells.pop(key, None)
-        self._size -= len(cell.chunks or ()) if cell is not None else 0
-        self._dirty.pop(key, None)
+        for index, start in enumerate(range(0, len(tail), CHUNK_ELEMENTS)):
+            number = (first + index).to_bytes(8, "big")  # the highest so far: the order holds
+            cell.data[number] = stamp + encode_chunk(tail[start : start + CHUNK_ELEMENTS])
+            cell.dirty.add(number)
+        cell.tail = []
 
     def changed(self) -> int:
-        return len(self._dirty)
-
-    def cached(self) -> int:
-        return len(self._cells) + self._size
-
-    def evict(self, share: float) -> None:
-        for key in list(islice(self._cells, int(len(self._cells) * share) + 1)):
-            self._size -= len(self._cells.pop(key).chunks or ())
+        return super().changed() + len(self._dirty)
 
     def cached_keys(self) -> set[CanonicalKey]:
-        return {key for key, cell in self._cells.items() if cell.chunks or cell.tail}
+        return super().cached_keys() | {key for key, cell in self._cells.items() if cell.tail}
+
+
+def _elements_of(number: CanonicalKey, chunk: bytes) -> list[Any]:
+    return decode_chunk(chunk)
+
+
+class Elements(Iterable[Any]):
+    """The elements of a list as it was when ``get()`` was called. Like what PyFlink gives it can be iterated
+    over again and again, and has no length."""
+
+    __slots__ = ("_elements",)
+
+    def __init__(self, elements: Iterable[Any]) -> None:
+        self._elements = elements
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._elements)
+
+    def __bool__(self) -> bool:
+        return any(True for _ in self._elements)
+
+    def __repr__(self) -> str:
+        return repr(list(self._elements))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self._elements),)  # emitted as a record it is a plain list
+
+
+class _Chunks(Iterable[Any]):
+    """The elements of a long list, decoded a chunk at a time; good for this epoch only."""
+
+    def __init__(self, column: ListColumn, current: CanonicalKey, parts: Parts, tail: list[Any]) -> None:
+        self._column = column
+        self._current = current
+        self._parts = parts
+        self._tail = tail  # only ever appended to
+        self._tail_end = len(tail)
+        self._epoch = column.core.epoch
+
+    def __iter__(self) -> Iterator[Any]:
+        chunks = Reader(self._column, self._current, self._parts, _elements_of, self._epoch)
+        return chain(chain.from_iterable(chunks), chain.from_iterable(self._added()))
+
+    def _added(self) -> Iterator[list[Any]]:
+        for start in range(0, self._tail_end, CHUNK_ELEMENTS):
+            yield _decoded(self._tail[start : min(start + CHUNK_ELEMENTS, self._tail_end)])

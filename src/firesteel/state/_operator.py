@@ -103,9 +103,7 @@ class OperatorState:
             match column:
                 case ValueColumn():
                     return column.value() is not None
-                case ListColumn():
-                    return bool(column.get())
-                case MapColumn():
+                case ListColumn() | MapColumn():
                     return not column.is_empty()
             return False
 

@@ -9,14 +9,18 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import lmdb
 
+from firesteel.state._merge import Slice, merged, without_tombstones
 from firesteel.state.files import StateFiles
 from firesteel.state.line import EMPTY, DeltaRef, RunRef, StateLine
 from firesteel.state.lmdb_store import LocalStore
-from firesteel.state.runs import TOMBSTONE, Run, prefix_end
+from firesteel.state.runs import BLOCK_ENTRIES, TOMBSTONE, Run, prefix_end
+
+if TYPE_CHECKING:
+    from firesteel.state._ttl import Expiry
 
 #: Up to so many delta entries are held in one dictionary.
 RECENT_ENTRIES: Final = 100_000
@@ -30,6 +34,7 @@ class Overlay:
         self._store = store
         self._store_ready = False
         self.use_store = False  # set when the state outgrows the cache: only then the store pays
+        self.expiry: Expiry | None = None  # of the epoch
         self._line = EMPTY
         self._runs: dict[tuple[str, int], Run] = {}
         self._by_group: dict[int, list[Run]] = {}
@@ -70,7 +75,7 @@ class Overlay:
         self._layers_ready = True
         line = self._line
         if self._store is not None and self.use_store:
-            self._store_ready = self._store.catch_up(line, self._delta_slices)
+            self._store_ready = self._store.catch_up(line, self._delta_slices, self.expiry)
             if self._store_ready:
                 self._recent = self._recent_at = None
                 return
@@ -97,10 +102,10 @@ class Overlay:
             start -= 1
         return start
 
-    def _delta_slices(self, delta: DeltaRef) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    def _delta_slices(self, delta: DeltaRef) -> Iterator[Slice]:
         return self.slices(delta.run) if delta.run is not None else iter(())
 
-    def slices(self, ref: RunRef) -> Iterator[tuple[list[bytes], list[bytes]]]:
+    def slices(self, ref: RunRef) -> Iterator[Slice]:
         """Keys and values of a view, a block at a time."""
         return self.run(ref).scan_groups(ref.first_group, ref.last_group)
 
@@ -143,23 +148,34 @@ class Overlay:
         return None if value == TOMBSTONE else value
 
     def scan(self, prefix: bytes) -> dict[bytes, bytes]:
-        """All entries whose key begins with ``prefix`` (at least its key group), in no order."""
+        """All entries whose key begins with ``prefix`` (at least its key group), in order."""
+        return {key: value for slice in self.stream(prefix) for key, value in zip(*slice, strict=True)}
+
+    def stream(self, prefix: bytes) -> Iterator[Slice]:
+        """The same, some at a time: they are read as they are asked for. Good for this line only."""
         if not self._layers_ready:
             self._prepare()
-        found: dict[bytes, bytes] = {}
-        if not (self._store_ready and self._store.complete):  # type: ignore[union-attr]
-            # A complete store keeps no tombstones: what was deleted must not shine through from below.
-            for run in reversed(self._layers(prefix[0] << 8 | prefix[1])):
-                found.update(run.scan(prefix))
-        if self._recent is not None:
-            found.update(self._scan_recent(prefix))
-        elif self._store_ready:
+        start, stop = prefix, prefix_end(prefix)
+        while True:
             try:
-                found.update(self._store.scan(prefix))  # type: ignore[union-attr]
+                for slice in merged(self._slices_of(start, stop)):
+                    start = slice[0][-1] + b"\0"
+                    yield from without_tombstones((slice,))
+                return
             except lmdb.Error:
                 self._give_store_up()
-                return self.scan(prefix)
-        return {key: value for key, value in found.items() if value != TOMBSTONE}
+
+    def _slices_of(self, start: bytes, stop: bytes | None) -> list[Iterator[Slice]]:
+        """What each layer holds from ``start`` on and before ``stop``, the oldest first; tombstones too."""
+        found = []
+        if not (self._store_ready and self._store.complete):  # type: ignore[union-attr]
+            # A complete store keeps no tombstones: what was deleted must not shine through from below.
+            found = [run.slices(start, stop) for run in reversed(self._layers(start[0] << 8 | start[1]))]
+        if self._recent is not None:
+            found.append(self._recent_slices(start, stop))
+        elif self._store_ready:
+            found.append(self._store.slices(start, stop))  # type: ignore[union-attr]
+        return found
 
     def _give_store_up(self) -> None:
         """The local store is damaged. It is only a cache: go on without it."""
@@ -174,16 +190,16 @@ class Overlay:
             self._store_ready = self._layers_ready = False
             self._by_group.clear()
 
-    def _scan_recent(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+    def _recent_slices(self, start: bytes, stop: bytes | None) -> Iterator[Slice]:
         recent = self._recent
         assert recent is not None
         if len(self._recent_sorted) != len(recent):
             self._recent_sorted = sorted(recent)
         order = self._recent_sorted
-        stop = prefix_end(prefix)
         high = len(order) if stop is None else bisect_left(order, stop)
-        for key in order[bisect_left(order, prefix) : high]:
-            yield key, recent[key]
+        for low in range(bisect_left(order, start), high, BLOCK_ENTRIES):
+            keys = order[low : min(low + BLOCK_ENTRIES, high)]
+            yield keys, list(map(recent.__getitem__, keys))
 
     def scan_all(self, first: int, last: int) -> dict[bytes, bytes]:
         """All entries of the key groups ``first``..``last``."""

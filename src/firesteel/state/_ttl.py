@@ -1,42 +1,157 @@
 """Time to live of entries (Flink: ``StateTtlConfig``), in processing time.
 
-An entry that was written at w expires when w + ttl <= now. It is left out when it is read, then deleted, and
-dropped by compaction. Stored values begin with the time of their last write (8 bytes).
+An entry that was written at w expires when w + ttl <= now. It is left out when it is read, and then deleted.
+One that nobody reads any more is *gone* in the end (``Ttl.gone_ms``) and removed bit by bit: from the caches
+(``Column.clean``), from the local store, and by compaction from the segments. What a function sees depends on
+the times alone, never on how far that has come (invariant I1). Stored values begin with the time of their
+last write (8 bytes).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
+from typing import Any, Final
+
+from firesteel.state._column import COLUMN_ID_BYTES, Column, key_end
+from firesteel.state._value_codec import TOMBSTONE
+
+STAMP_BYTES: Final = 8
+#: At the end of an epoch at least so many cached entries of a state are looked at.
+LEAST_LOOKS: Final = 1000
+_DEFAULT_LOOKS: Final = 5
+_LINGER_MS: Final = 10 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Ttl:
+    """
+    :param ms: how long an entry lives.
+    :param refresh_on_read: whether its life begins anew when it is read.
+    :param hide_expired: whether it is never seen once it has expired; else it is, as long as it is not gone.
+    :param gone_ms: so long after its last write an entry is removed though nobody reads it; 0: never.
+    :param looks: so many cached entries are looked at for each that an epoch changes.
+    """
+
     ms: int
-    refresh_on_read: bool
-    hide_expired: bool
+    refresh_on_read: bool = False
+    hide_expired: bool = True
+    gone_ms: int = 0
+    looks: int = _DEFAULT_LOOKS
 
     @classmethod
     def of(cls, descriptor: Any) -> Ttl | None:
-        """The time to live that a descriptor asks for, None when entries never expire."""
-        config = getattr(descriptor, "_ttl_config", None)
-        if config is None or not config.is_enabled():
+        """The time to live that a descriptor asks for, None when entries never expire.
+
+        Flink's strategies belong to its backends. Here any that is on, and one is unless
+        ``disable_cleanup_in_background`` was called, removes what has expired from memory and from disk. What
+        may be seen after it has expired is kept for a while, for as long again at least.
+        """
+        config = getattr(descriptor, "ttl_config", None)
+        if config is None:
             return None
-        ttl = config.get_ttl()
-        ms = ttl.to_milliseconds() if hasattr(ttl, "to_milliseconds") else ttl.to_millis()
+        strategies = config.get_cleanup_strategies()
+        incremental = strategies.get_incremental_cleanup_strategy()
+        compaction = strategies.get_rocksdb_compact_filter_cleanup_strategy()
+        cleaned = incremental is not None or compaction is not None or strategies.in_full_snapshot()
+        hide_expired = config.get_state_visibility().name == "NeverReturnExpired"
         return cls(
-            int(ms),
-            config.get_update_type().name == "OnReadAndWrite",
-            config.get_state_visibility().name == "NeverReturnExpired",
+            ms=config.ttl_ms,
+            refresh_on_read=config.get_update_type().name == "OnReadAndWrite",
+            hide_expired=hide_expired,
+            gone_ms=config.ttl_ms + (0 if hide_expired else max(config.ttl_ms, _LINGER_MS)) if cleaned else 0,
+            looks=incremental.get_cleanup_size() if incremental is not None else _DEFAULT_LOOKS,
         )
 
     def expired(self, stored: bytes, now_ms: int) -> bool:
-        return is_expired(stored, self.ms, now_ms)
+        return written_ms(stored) + self.ms <= now_ms
+
+    def gone(self, stored: bytes, now_ms: int) -> bool:
+        return self.gone_ms > 0 and written_ms(stored) + self.gone_ms <= now_ms
+
+    def visible(self, stored: bytes, now_ms: int) -> bool:
+        """Whether a function may see the entry."""
+        return not (self.hide_expired and self.expired(stored, now_ms)) and not self.gone(stored, now_ms)
 
 
 def stamp(now_ms: int) -> bytes:
-    return now_ms.to_bytes(8, "big", signed=True)
+    return now_ms.to_bytes(STAMP_BYTES, "big", signed=True)
 
 
-def is_expired(stored: bytes, ttl_ms: int, now_ms: int) -> bool:
-    return int.from_bytes(stored[:8], "big", signed=True) + ttl_ms <= now_ms
+def written_ms(stored: bytes) -> int:
+    return int.from_bytes(stored[:STAMP_BYTES], "big", signed=True)
+
+
+class Round:
+    """Goes round the cached entries of a column, some of them at a time, and begins anew at the end.
+
+    :param begin: gives an iterator that in each step looks at one more entry and yields 1.
+    """
+
+    def __init__(self, begin: Callable[[], Iterator[int]], ttl: Ttl | None) -> None:
+        self._begin = begin
+        self._looks = ttl.looks if ttl is not None and ttl.gone_ms else 0
+        self._steps: Iterator[int] | None = None
+
+    def go(self, changed: int) -> None:
+        """Look at as many entries as an epoch should that has changed ``changed``."""
+        if self._looks:
+            looks = max(LEAST_LOOKS, self._looks * changed)
+            steps = self._steps or self._begin()
+            self._steps = steps if sum(islice(steps, looks)) == looks else None
+
+    def reset(self) -> None:
+        """The cache is another one."""
+        self._steps = None
+
+
+def shrink(cache: dict[Any, Any], before: int) -> None:
+    """Give back the room of a dictionary that held ``before`` entries: Python keeps it for later."""
+    if len(cache) < before // 2:
+        kept = cache.copy()
+        cache.clear()
+        cache.update(kept)
+
+
+class Expiry:
+    """Which stored entries of a subtask are gone at ``now_ms``."""
+
+    def __init__(self, columns: Iterable[Column], now_ms: int) -> None:
+        self.now_ms = now_ms
+        self._ttls = {c.id: c.ttl for c in columns if c.ttl is not None and c.ttl.gone_ms}
+
+    def __bool__(self) -> bool:
+        return bool(self._ttls)
+
+    def gone(self, key: bytes, value: bytes) -> bool:
+        ttl = self._ttls.get(_column_of(key)) if value != TOMBSTONE else None
+        return ttl is not None and ttl.gone(value, self.now_ms)
+
+    def sweep(self, entries: dict[bytes, bytes], remove: bool) -> int:
+        """Remove what is gone from ``entries``, if it may be removed.
+
+        :returns: the time when all that is left here of some state will be gone, 0 if nothing ever will.
+        """
+        gone: list[bytes] = []
+        newest: dict[bytes, int] = {}  # by column
+        for key, value in entries.items():
+            column = _column_of(key)
+            ttl = self._ttls.get(column) if value != TOMBSTONE else None
+            if ttl is None:
+                continue
+            gone_at = written_ms(value) + ttl.gone_ms
+            if remove and gone_at <= self.now_ms:
+                gone.append(key)
+            elif gone_at > newest.get(column, 0):
+                newest[column] = gone_at
+        for key in gone:
+            del entries[key]
+        return min(newest.values(), default=0)
+
+
+def _column_of(key: bytes) -> bytes:
+    if not key[2]:
+        return b""  # beside the keys: none that has a time to live
+    end = key_end(key)
+    return key[end : end + COLUMN_ID_BYTES]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from firesteel.datastream.state import AggregatingState, ReducingState, ValueState
 from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
-from firesteel.state._ttl import Ttl
+from firesteel.state._ttl import Round, Ttl, shrink
 from firesteel.state._value_codec import (
     ATOMS,
     TOMBSTONE,
@@ -29,8 +30,8 @@ class ValueColumn(Column, ValueState[Any]):
 
     kind = "value"
 
-    def __init__(self, core: StateCore, operator: OperatorState, name: str, ttl_ms: int = 0) -> None:
-        super().__init__(core, operator.uid, name, ttl_ms)
+    def __init__(self, core: StateCore, operator: OperatorState, name: str, ttl: Ttl | None = None) -> None:
+        super().__init__(core, operator.uid, name, ttl)
         self._operator = operator
         self._cache: dict[CanonicalKey, Any] = {}
         self._get = self._cache.get
@@ -135,8 +136,9 @@ class TtlValueColumn(ValueColumn):
     """A value that expires. The cache holds bytes: the time of the last write (8 bytes), then the value."""
 
     def __init__(self, core: StateCore, operator: OperatorState, name: str, ttl: Ttl) -> None:
-        super().__init__(core, operator, name, ttl.ms)
+        super().__init__(core, operator, name, ttl)
         self._ttl = ttl
+        self._round = Round(self._look_for_gone, ttl)
 
     def value(self) -> Any:
         cached = self._get(self._operator.key)
@@ -158,12 +160,29 @@ class TtlValueColumn(ValueColumn):
         core = self._core
         if self._ttl.expired(cached, core.now_ms):
             self.clear()
-            return None if self._ttl.hide_expired else decode_value(cached[8:])
+            return decode_value(cached[8:]) if self._ttl.visible(cached, core.now_ms) else None
         if self._ttl.refresh_on_read and cached[:8] != core.ttl_stamp:
             key = self._operator.key
             self._cache[key] = core.ttl_stamp + cached[8:]
             self._dirty[key] = None
         return decode_value(cached[8:])
+
+    def clean(self, changed: int) -> None:
+        self._round.go(changed)
+
+    def _look_for_gone(self) -> Iterator[int]:
+        cache, ttl, core = self._cache, self._ttl, self._core
+        keys = list(cache)
+        for key in keys:
+            cached = cache.get(key)
+            if cached is not None and cached != TOMBSTONE and ttl.gone(cached, core.now_ms):
+                del cache[key]
+            yield 1
+        shrink(cache, len(keys))
+
+    def drop(self) -> None:
+        super().drop()
+        self._round.reset()
 
 
 class ReducingHandle(ReducingState[Any]):

@@ -18,16 +18,16 @@ from firesteel.state._column import (
     CanonicalKey,
     Column,
     canonical_of,
+    in_order,
     key_data,
     key_end,
     ttl_mismatch,
 )
-from firesteel.state._compaction import Compactor, Expired
+from firesteel.state._compaction import Compactor
 from firesteel.state._core import StateCore, StateLimits
-from firesteel.state._map_state import in_order
 from firesteel.state._operator import OperatorState
 from firesteel.state._overlay import Overlay
-from firesteel.state._ttl import is_expired, stamp
+from firesteel.state._ttl import Expiry
 from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state._value_state import ValueColumn
 from firesteel.state.files import StateFiles
@@ -115,11 +115,10 @@ class SubtaskState:
         :returns: whether this process had the newest content already: it ran the last epoch itself.
         """
         core = self._core
-        core.now_ms = now_ms
-        core.ttl_stamp = stamp(now_ms)
-        core.sequence = line.sequence
+        core.begin(line.sequence, now_ms)
         position = self._position_on(line)
         core.overlay.move_to(line)
+        core.overlay.expiry = self._expiry()
         if position is None or self._too_far(line, position):
             self._start_over(line)
         else:
@@ -228,8 +227,8 @@ class SubtaskState:
             name: CanonicalKey
             if tag == 0x73:
                 name = key[4:end].decode("utf-8", "surrogatepass")
-            elif tag == 0x69:
-                name = int.from_bytes(key[4:end], "big", signed=True)
+            elif tag == 0x69 and 0 < key[4] < 0xFF:
+                name = int.from_bytes(key[5:end], "big", signed=True)
             else:
                 name = canonical_of(key[3:end])
             if complete and value == TOMBSTONE:
@@ -265,8 +264,9 @@ class SubtaskState:
         for name, column in self._columns.items():
             before = len(keys)
             column.collect(keys, values)
+            column.clean(len(keys) - before)
             if len(keys) > before and name not in self._catalog:
-                entry = CatalogEntry(column.uid, column.name, column.kind, bool(column.ttl_ms))
+                entry = CatalogEntry(column.uid, column.name, column.kind, column.ttl is not None)
                 self._catalog[name] = entry
                 keys.append(_CATALOG_PREFIX + name)
                 values.append(msgspec.msgpack.encode(entry))
@@ -302,23 +302,11 @@ class SubtaskState:
             self.key_groups,
             budget,
             level_entries=4 * self.limits.compaction_entries,
-            expired=self._expired(),
+            expiry=self._expiry(),
         )
 
-    def _expired(self) -> Expired | None:
-        now_ms = self._core.now_ms
-        ttls = {name: column.ttl_ms for name, column in self._columns.items() if column.ttl_ms}
-        if not ttls:
-            return None
-
-        def expired(key: bytes, value: bytes) -> bool:
-            if not key[2]:
-                return False
-            end = key_end(key)
-            ttl_ms = ttls.get(key[end : end + COLUMN_ID_BYTES])
-            return ttl_ms is not None and is_expired(value, ttl_ms, now_ms)
-
-        return expired
+    def _expiry(self) -> Expiry:
+        return Expiry(self._columns.values(), self._core.now_ms)
 
     def _shrink(self) -> None:
         """Keep the caches within their limit. All changes are collected, so anything may go."""
@@ -403,7 +391,7 @@ class SubtaskState:
                 hint="use the kind it was stored as, or give the new state a name of its own",
                 uid=column.uid,
             )
-        if stored.ttl != bool(column.ttl_ms):
+        if stored.ttl != (column.ttl is not None):
             raise ttl_mismatch(column.name, column.uid)
 
     def keys_of(self, column: Column, is_there: Callable[[CanonicalKey], bool]) -> list[CanonicalKey]:
@@ -414,6 +402,7 @@ class SubtaskState:
             for key in core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1):
                 if key[2] and key.startswith(column.id, key_end(key)):
                     keys.add(canonical_of(key_data(key, key_end(key))))
+        if not core.complete or column.ttl is not None:
             keys = set(filter(is_there, keys))
         return in_order(key for key in keys if split_canonical(key)[1] is None)
 

@@ -38,6 +38,7 @@ class RunRef(msgspec.Struct, frozen=True, array_like=True):
     :param digest: blake2b-128 of the run's bytes, as hexadecimal text.
     :param entries: entries in the view, exact only when the view is the whole run.
     :param level: level of a segment; 0 for deltas.
+    :param expires_ms: when all that a segment has of some state will be gone by its time to live; 0: never.
     """
 
     path: str
@@ -48,6 +49,11 @@ class RunRef(msgspec.Struct, frozen=True, array_like=True):
     first_group: int
     last_group: int
     level: int = 0
+    expires_ms: int = 0
+
+    def overlaps(self, other: RunRef) -> bool:
+        """Whether both may hold entries of a key group."""
+        return _overlaps(self, other.first_group, other.last_group)
 
     def view(self, first: int, last: int, end: int = OPERATOR_GROUP) -> RunRef:
         """The part within ``first``..``last``; the groups must overlap. ``end`` is the last key group that
@@ -131,6 +137,10 @@ class CompactionPiece(msgspec.Struct, frozen=True, array_like=True):
     run: RunRef | None
     sweep_end: bool = False
 
+    def replaces(self, ref: RunRef) -> bool:
+        """Whether some of a segment is now in ``run``."""
+        return self.source <= ref.level <= self.target and _overlaps(ref, self.first_group, self.last_group)
+
 
 class Compaction(msgspec.Struct, frozen=True, array_like=True):
     """What a task has compacted of the line it worked on. ``key_group_end``: its last key group."""
@@ -185,7 +195,7 @@ def advance(
 def _compacted(line: StateLine, done: CompactionPiece, previous_id: str, end: int) -> StateLine:
     rest: list[RunRef] = []
     for ref in line.segments:
-        if done.source <= ref.level <= done.target and _overlaps(ref, done.first_group, done.last_group):
+        if done.replaces(ref):
             rest += _outside(ref, done.first_group, done.last_group, end)
         else:
             rest.append(ref)

@@ -12,21 +12,28 @@ import hashlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
 
 import lmdb
 import msgspec
 
+from firesteel.state._merge import Slice
 from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state.line import DeltaRef, StateLine
-from firesteel.state.runs import prefix_end
+from firesteel.state.runs import BLOCK_BYTES, BLOCK_ENTRIES
+
+if TYPE_CHECKING:
+    from firesteel.state._ttl import Expiry
 
 __all__ = ["LocalStore", "LocalStoreKey"]
 
-Slices = Callable[[DeltaRef], Iterator[tuple[list[bytes], list[bytes]]]]
+Slices = Callable[[DeltaRef], Iterator[Slice]]
 
 FIRST_MAP_BYTES: Final = 16 << 20
+#: While a store takes in deltas, so many of its entries are looked at for each, whether they are gone.
+_LOOKS: Final = 5
+_LEAST_LOOKS: Final = 1000
 _META: Final = b"m"  # shorter than any key of an entry
 _PREFIX_BYTES: Final = 495
 _HASH_BYTES: Final = 16
@@ -62,11 +69,15 @@ class LocalStore:
         self._path: str | None = None
         self._txn: Any = None
         self._broken = False
+        self._expiry: Expiry | None = None
+        self._looked_at = b""  # up to here the store was looked through for what is gone
         self.complete = False
 
-    def catch_up(self, line: StateLine, slices: Slices) -> bool:
-        """Bring the store to ``line`` and open it for reading. False: it cannot be used in this epoch."""
+    def catch_up(self, line: StateLine, slices: Slices, expiry: Expiry | None = None) -> bool:
+        """Bring the store to ``line`` and open it for reading; a piece of it is looked through for what is
+        gone by its time to live. False: it cannot be used in this epoch."""
         self.rest()
+        self._expiry = expiry
         if self._broken:
             return False
         if self._path is not None and not self._usable(self._path, line, slices):
@@ -136,11 +147,30 @@ class LocalStore:
         position = line.position(meta.manifest_id)
         if position is None:
             return False
+        entries = 0
         for delta in line.deltas[position:]:
             for keys, values in slices(delta):
                 _put_all(txn, keys, values, meta.complete)
+                entries += len(keys)
+        if self._expiry:
+            self._remove_gone(txn, self._expiry, max(_LEAST_LOOKS, _LOOKS * entries))
         txn.put(_META, msgspec.msgpack.encode(_Meta(self._boot_id, line.manifest_id, meta.complete)))
         return True
+
+    def _remove_gone(self, txn: Any, expiry: Expiry, looks: int) -> None:
+        """Look at the next entries. Older versions in the segments below are gone too: no tombstone."""
+        with txn.cursor() as cursor:
+            there = cursor.set_range(self._looked_at) if self._looked_at else cursor.first()
+            for _ in range(looks):
+                if not there:
+                    break
+                key, value = cursor.item()
+                long = len(key) > LONGEST_KEY
+                if len(key) > len(_META) and expiry.gone(*(_split_long(value) if long else (key, value))):
+                    there = cursor.delete()  # moves on to the next
+                else:
+                    there = cursor.next()
+            self._looked_at = cursor.key() if there else b""
 
     # ---- reads, after catch_up
 
@@ -150,20 +180,38 @@ class LocalStore:
             return self._txn.get(key)  # type: ignore[no-any-return]
         return _unpack_long(key, self._txn.get(_short(key)))
 
-    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """All entries whose key begins with ``prefix``, deletions too, in no particular order."""
-        start = prefix[:_PREFIX_BYTES]
-        stop = prefix_end(start)
+    def slices(self, start: bytes, stop: bytes | None) -> Iterator[Slice]:
+        """Keys and values from ``start`` on and before ``stop``, deletions too, in order, some at a time."""
+        keys: list[bytes] = []
+        values: list[bytes] = []
+        size = 0
+        for key, value in self._entries(start, stop):
+            keys.append(key)
+            values.append(value)
+            size += len(value)
+            if len(keys) == BLOCK_ENTRIES or size >= BLOCK_BYTES:
+                yield keys, values
+                keys, values, size = [], [], 0
+        if keys:
+            yield keys, values
+
+    def _entries(self, start: bytes, stop: bytes | None) -> Iterator[tuple[bytes, bytes]]:
         with self._txn.cursor() as cursor:
-            if not cursor.set_range(start):
+            if not cursor.set_range(start[:_PREFIX_BYTES]):
                 return
+            alike: list[tuple[bytes, bytes]] = []  # long keys: what is hashed of them is not in order
             for key, value in cursor:
-                if stop is not None and key >= stop:
+                if alike and not key.startswith(alike[0][0][:_PREFIX_BYTES]):
+                    yield from sorted(e for e in alike if start <= e[0] and (stop is None or e[0] < stop))
+                    alike.clear()
+                if stop is not None and key[:_PREFIX_BYTES] > stop:
                     return
-                if len(key) > LONGEST_KEY:
-                    key, value = _split_long(value)
-                if key.startswith(prefix):
-                    yield key, value
+                if len(key) < _PREFIX_BYTES:
+                    if stop is None or key < stop:
+                        yield key, value
+                else:
+                    alike.append(_split_long(value) if len(key) > LONGEST_KEY else (key, value))
+            yield from sorted(e for e in alike if start <= e[0] and (stop is None or e[0] < stop))
 
     def rest(self) -> None:
         """Let go of the snapshot: while it is held LMDB cannot use freed pages again."""

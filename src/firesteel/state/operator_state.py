@@ -5,13 +5,12 @@ It is small, so it is held whole in memory; it is stored as entries of the opera
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from firesteel.datastream.state import BroadcastState, ListState
-from firesteel.state._column import CanonicalKey, Column, canonical_of
-from firesteel.state._key_codec import encode_key
-from firesteel.state._map_state import in_order
+from firesteel.state._column import CanonicalKey, Column, canonical_of, in_order, typed_bytes
+from firesteel.state._list_state import Elements
 from firesteel.state._value_codec import (
     NONE_VALUE,
     TOMBSTONE,
@@ -96,7 +95,7 @@ class _OperatorColumn(Column):
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         head = OPERATOR_PREFIX + self.id
         for name in self._changes:
-            keys.append(head + (name if type(name) is bytes else encode_key(name)))
+            keys.append(head + typed_bytes(name))
             values.append(encode_cached(self._data.get(name)))
         self._changes.clear()
 
@@ -154,8 +153,8 @@ class OperatorListColumn(_OperatorColumn, ListState[Any]):
         super().__init__(core, operator, name)
         self.kind = kind
 
-    def get(self) -> list[Any]:
-        return list(map(self._value, self._names()))
+    def get(self) -> Elements:
+        return Elements(list(map(self._value, self._names())))
 
     def add(self, value: Any) -> None:
         order = self._names()
@@ -177,7 +176,8 @@ class OperatorListColumn(_OperatorColumn, ListState[Any]):
 
 
 class BroadcastColumn(_OperatorColumn, BroadcastState[Any, Any]):
-    """A map that is the same on every subtask; iteration is in an order that depends on the content alone."""
+    """A map that is the same on every subtask; iteration is in an order that depends on the content alone,
+    over what is there when it begins."""
 
     kind = "broadcast"
 
@@ -186,13 +186,13 @@ class BroadcastColumn(_OperatorColumn, BroadcastState[Any, Any]):
         return self._value(name) if name in self._data else None
 
     def contains(self, key: Any) -> bool:
-        return canonical(key) in self._data
+        return bool(self._data.get(canonical(key), NONE_VALUE) != NONE_VALUE)
 
     def put(self, key: Any, value: Any) -> None:
         self._set(canonical(key), value)
 
-    def put_all(self, dict_value: Mapping[Any, Any]) -> None:
-        for key, value in dict_value.items():
+    def put_all(self, dict_value: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
+        for key, value in dict_value.items() if isinstance(dict_value, Mapping) else dict_value:
             self.put(key, value)
 
     def remove(self, key: Any) -> None:
@@ -201,14 +201,14 @@ class BroadcastColumn(_OperatorColumn, BroadcastState[Any, Any]):
             self._changes.add(name)
             self._order = None
 
-    def items(self) -> list[tuple[Any, Any]]:
-        return [(raw_key(name), self._value(name)) for name in self._names()]
+    def items(self) -> Iterator[tuple[Any, Any]]:
+        return iter([(raw_key(name), self._value(name)) for name in self._names()])
 
-    def keys(self) -> list[Any]:
-        return list(map(raw_key, self._names()))
+    def keys(self) -> Iterator[Any]:
+        return iter(list(map(raw_key, self._names())))
 
-    def values(self) -> list[Any]:
-        return list(map(self._value, self._names()))
+    def values(self) -> Iterator[Any]:
+        return iter(list(map(self._value, self._names())))
 
     def is_empty(self) -> bool:
         return not self._data

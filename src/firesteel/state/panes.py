@@ -10,8 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from firesteel.state._column import COLUMN_ID_BYTES, CanonicalKey, Column, canonical_of, key_data, key_end
-from firesteel.state._map_state import in_order
+from firesteel.state._column import (
+    COLUMN_ID_BYTES,
+    CanonicalKey,
+    Column,
+    canonical_of,
+    in_order,
+    key_data,
+    key_end,
+)
 from firesteel.state._value_codec import (
     TOMBSTONE,
     decode_value,

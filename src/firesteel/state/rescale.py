@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from firesteel.common.key_groups import key_group_range
-from firesteel.state._column import COLUMN_ID_BYTES, canonical_of, column_id
+from firesteel.state._column import COLUMN_ID_BYTES, canonical_of, column_id, in_order
 from firesteel.state._key_codec import encode_key
-from firesteel.state._map_state import in_order
 from firesteel.state._overlay import Overlay
 from firesteel.state.files import StateFiles
 from firesteel.state.line import OPERATOR_GROUP, RunRef, StateLine, advance, restored

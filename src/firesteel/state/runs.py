@@ -236,11 +236,6 @@ class Run:
                 yield keys, values
             number += 1
 
-    def scan(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
-        """The entries whose key begins with ``prefix``, in order."""
-        for keys, values in self.slices(prefix, prefix_end(prefix)):
-            yield from zip(keys, values, strict=True)
-
     def scan_all(self) -> Iterator[tuple[bytes, bytes]]:
         for keys, values in self.slices():
             yield from zip(keys, values, strict=True)
