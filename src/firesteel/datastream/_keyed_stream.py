@@ -40,7 +40,6 @@ from firesteel.datastream.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from firesteel.datastream._interval_join import IntervalJoin
-    from firesteel.datastream._salted_stream import SaltedStream
     from firesteel.datastream._window_assigner_base import WindowAssigner
 
 
@@ -142,15 +141,6 @@ class KeyedStream(DataStream):
     def count_window(self, size: int, slide: int = 0) -> WindowedStream:
         """Windows of ``size`` records of a key: one after the other, or one each ``slide`` records."""
         return self.window(count_window_assigner(size, slide))
-
-    # ---- skew ----
-
-    def salted(self, buckets: int) -> SaltedStream:
-        """The same keys, each spread over up to ``buckets`` subtasks: for keys that one alone cannot keep up
-        with. ``reduce``, and ``reduce`` and ``aggregate`` of windows, work in two stages then."""
-        from firesteel.datastream._salted_stream import SaltedStream
-
-        return SaltedStream(self, buckets)
 
     # ---- joins ----
 
