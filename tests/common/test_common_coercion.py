@@ -5,6 +5,7 @@ import datetime as dt
 import math
 from decimal import Decimal
 from enum import IntEnum
+from typing import NamedTuple
 
 import pytest
 
@@ -185,12 +186,35 @@ def test_error_index_of_generated_loops():
 def test_nothing_to_do():
     assert compile_coercion(None) is None
     assert compile_coercion(Types.PICKLED_BYTE_ARRAY()) is None
-    records = [(1, "a"), (2, "b")]
-    assert compile_coercion(PAIR)(records) is records
+    assert compile_coercion(PAIR)([(1, "a"), (2, "b")]) == [(1, "a"), (2, "b")]
     pickled = Types.TUPLE([Types.PICKLED_BYTE_ARRAY(), Types.INT()])
     anything = object()
     assert operator(pickled, (anything, 1.0)) == (anything, 1)
     assert compile_coercion(PAIR)([]) == []
+
+
+def test_values_of_subclasses_become_plain():
+    class Number(int): ...
+
+    class Real(float): ...
+
+    class Text(str): ...
+
+    class Pair(NamedTuple):
+        a: int
+        b: str
+
+    types = [Types.LONG(), Types.DOUBLE(), Types.STRING(), Types.BOOLEAN()]
+    for declared, value in zip(types, [Number(1), Real(2.5), Text("c"), True], strict=True):
+        (alone,) = compile_coercion(declared)([value])
+        ((inside, _),) = compile_coercion(Types.TUPLE([declared, Types.INT()]))([(value, 0)])
+        for got in (alone, inside):
+            assert got == value
+            assert type(got) in (int, float, str, bool)
+    with pytest.raises(TypeMismatchError, match="expected tuple"):
+        compile_coercion(PAIR)([(1, "a"), Pair(1, "a")])
+    with pytest.raises(TypeMismatchError, match="expected tuple"):
+        compile_coercion(PAIR)([[1, "a"]])
 
 
 def test_records_are_not_changed_in_place():

@@ -17,6 +17,7 @@ from firesteel.common.key_groups import default_max_parallelism, key_group_range
     ],
 )
 def test_ranges_of_128_groups(parallelism: int, expected: list[range]) -> None:
+    """T17."""
     assert [key_group_range(128, parallelism, i) for i in range(parallelism)] == expected
 
 

@@ -262,6 +262,7 @@ def test_errors_show_and_pickle_what_they_carry(cls):
 def test_errors_fit_pythons():
     assert issubclass(errors.ProgramError, ValueError)
     assert issubclass(errors.TypeMismatchError, TypeError)
+    assert issubclass(errors.UnsupportedFeatureError, NotImplementedError)
     assert issubclass(errors.PathNotFoundError, FileNotFoundError)
     assert pickle.loads(pickle.dumps(errors.JobExecutionError("x", job_id="1"))).job_id == "1"
 

@@ -103,7 +103,8 @@ def test_a_large_map_is_read_as_far_as_it_is_iterated_over(driver: Driver, count
     counts["blocks"] = 0
     assert list(islice(a_map(epoch.op).items(), 5)) == [(n, n) for n in range(5)]
     assert counts["values"] == 5
-    assert counts["blocks"] <= _cells.WHOLE_PARTS // BLOCK_ENTRIES + RETAINED_DELTAS + 5 < 25
+    # ``filled`` leaves so many small deltas, and each is looked into
+    assert counts["blocks"] <= _cells.WHOLE_PARTS // BLOCK_ENTRIES + 3 * RETAINED_DELTAS + 5 < 40
     assert list(a_map(epoch.op).keys()) == list(range(ENTRIES))
     assert counts["values"] == 5  # nothing of the values is decoded for the keys
     assert sum(a_map(epoch.op).values()) == sum(range(ENTRIES))

@@ -142,7 +142,8 @@ def test_the_map_grows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run_python(program: str, *args: str) -> subprocess.Popen[str]:
-    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    root = Path(__file__).parents[2]
+    env = {**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'src'}"}
     return subprocess.Popen(
         [sys.executable, "-c", program, *args], stdout=subprocess.PIPE, text=True, env=env
     )
@@ -247,6 +248,25 @@ def test_the_backend_reads_through_the_store(tmp_path: Path) -> None:
     assert len(directories(tmp_path)) == 1
 
 
+@pytest.mark.parametrize("entries", [0, 1, 4, 7, 10_000])
+def test_a_late_host_does_not_copy_large_deltas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entries: int
+) -> None:
+    """Its store begins with the newest deltas; what is older is read from the runs, until it is folded."""
+    monkeypatch.setattr(lmdb_store, "NEW_STORE_ENTRIES", entries)
+    driver = Driver(MemoryStateFiles(), TINY)
+    first = driver.process()
+    for epoch in range(6):
+        driver.run(first, lambda op, epoch=epoch: work(op, epoch))
+    driver.local_dir = str(tmp_path)
+    late = driver.process()
+    for epoch in range(6, 30):
+        driver.run(late, lambda op, epoch=epoch: work(op, epoch))
+        store = late._core.overlay._store
+        assert store is not None
+        assert store.complete == (entries == 10_000)
+
+
 def test_a_store_that_breaks_in_the_middle_of_an_epoch_is_given_up(tmp_path: Path) -> None:
     driver = Driver(StateFiles(tmp_path / "state"), TINY, str(tmp_path))
     state = driver.process()
@@ -255,6 +275,7 @@ def test_a_store_that_breaks_in_the_middle_of_an_epoch_is_given_up(tmp_path: Pat
 
     class Broken:
         complete = True
+        base_id = ""
 
         def get(self, key: bytes) -> bytes:
             raise lmdb.CorruptedError("damaged")

@@ -18,6 +18,7 @@ from firesteel.state import _cells, _list_state
 from firesteel.state.backend import StateLimits, SubtaskState
 from firesteel.state.files import MemoryStateFiles
 from firesteel.state.keys import encode_key, with_namespace
+from tests.budget import examples
 
 from .support import Driver, use
 
@@ -298,7 +299,7 @@ def assert_same(found: Any, expected: Any) -> None:
 
 TestState = StateMachine.TestCase
 TestState.settings = settings(
-    max_examples=60,
+    max_examples=examples(60),
     stateful_step_count=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from zlib import crc32
+
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firesteel.common.errors import StateCorruptionError
-from firesteel.state.runs import TOMBSTONE, Run, encode_run, group_of, prefix_end
+from firesteel.state import runs
+from firesteel.state.runs import TOMBSTONE, Run, RunWriter, encode_run, group_of, mark_of, prefix_end
 
 KEYS = st.binary(min_size=3, max_size=12)
 
@@ -92,9 +96,47 @@ def test_reading_one_entry_reads_the_index_and_one_block() -> None:
     assert read[-1] < len(data) / 100
 
 
+def test_a_filter_spares_the_look_into_blocks() -> None:
+    run, _ = make(numbered(5_000))
+    keys = list(numbered(5_000))
+    assert all(run.may_hold(mark_of(key)) for key in keys)
+    others = [key + b"?" for key in keys]
+    assert sum(run.may_hold(mark_of(key)) for key in others) < 0.03 * len(others)
+
+
+def test_a_run_without_a_filter_is_read() -> None:
+    """Version 1 of the format."""
+    _, data = make(numbered(300))
+    offset, length, _, entries, _, magic = runs._FOOTER.unpack(data[-runs._FOOTER.size :])
+    *index, _ = runs._unpack_index(data[offset : offset + length])
+    old = msgspec.msgpack.encode(index)
+    footer = runs._FOOTER.pack(offset, len(old), crc32(old), entries, 1, magic)
+    run = Run.of_bytes(data[:offset] + old + footer)
+    assert dict(run.scan_all()) == numbered(300)
+    key, value = next(iter(numbered(300).items()))
+    assert run.may_hold(mark_of(key))
+    assert run.may_hold(mark_of(b"another"))
+    assert run.get(key) == value
+
+
+def test_entries_may_come_in_pieces() -> None:
+    entries = numbered(1_000)
+    keys = sorted(entries)
+    parts: list[bytes] = []
+    writer = RunWriter(parts.append)
+    for start in range(0, 1_000, 77):
+        piece = keys[start : start + 77]
+        writer.add(piece, [entries[key] for key in piece])
+    digest = writer.finish()
+    data = b"".join(parts)
+    assert (writer.length, writer.entries) == (len(data), 1_000)
+    assert dict(Run.of_bytes(data).scan_all()) == entries
+    assert (data, digest) == encode_run(keys, [entries[key] for key in keys])
+
+
 def test_every_damaged_byte_is_found() -> None:
     _, data = make(numbered(300))
-    for at in range(0, len(data), 37):
+    for at in (*range(0, len(data) - 60, 37), *range(len(data) - 60, len(data))):
         damaged = bytearray(data)
         damaged[at] ^= 0x10
         run = Run.of_bytes(bytes(damaged), name="segment-1.run")

@@ -3,66 +3,35 @@
 from __future__ import annotations
 
 import copy
-import shutil
-import tempfile
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+from hypothesis.stateful import initialize, rule
 
 from firesteel.state.backend import OperatorState, StateLimits, SubtaskState
-from firesteel.state.files import MemoryStateFiles
 from firesteel.state.keys import canonical, encode_key
 from firesteel.state.reader import StateReader
 from firesteel.state.time_buffer import TimeBufferColumn
 
+from .machine import LIMITS, ColumnMachine, as_test
 from .support import GROUPS, Driver
-from .test_model import COLD, LARGE, SMALL, TINY
+from .test_model import LARGE, TINY
 
 KEYS = st.sampled_from(["a", "a", "a", 1, ("t", None)])
 MAX = 2**63 - 1
 
 
-class TimeBufferMachine(RuleBasedStateMachine):
-    @initialize(
-        limits=st.sampled_from([TINY, SMALL, LARGE, COLD]),
-        reach=st.sampled_from([-4, 0, 1, 6, 20]),
-        local=st.booleans(),
-    )
+class TimeBufferMachine(ColumnMachine):
+    @initialize(limits=LIMITS, reach=st.sampled_from([-4, 0, 1, 6, 20]), local=st.booleans())
     def start(self, limits: StateLimits, reach: int, local: bool) -> None:
         self.reach = reach
         self.number = 0
-        self.local = tempfile.mkdtemp() if local else None
-        self.driver = Driver(MemoryStateFiles(), limits, self.local)
-        self.processes = [self.driver.process() for _ in range(3)]
-        self.committed: tuple[dict[bytes, list[tuple[int, Any]]], int] = {}, -1000
-        self.begin(0)
+        self.start_at(-1000, limits, local)
 
-    def begin(self, number: int) -> None:
-        self.state: SubtaskState = self.processes[number]
-        self.state.begin(self.driver.line, 0)
-        self.model, self.watermark = copy.deepcopy(self.committed)
-        self.buffer = self.state.operator("op").time_buffer("buffer", self.reach)
-        self.buffer.reset_watermark(self.watermark)
-
-    @rule(number=st.integers(0, 2), new=st.booleans())
-    def commit(self, number: int, new: bool) -> None:
-        self.driver.commit(self.state.finish())
-        self.committed = self.model, self.watermark
-        if new:
-            self.processes[number].close()
-            self.processes[number] = self.driver.process()
-        self.begin(number)
-
-    @rule(number=st.integers(0, 2), how=st.sampled_from(["left", "finished", "abandoned"]))
-    def lose_epoch(self, number: int, how: str) -> None:
-        if how == "finished":
-            self.state.finish()
-        elif how == "abandoned":
-            self.state.abandon()
-        self.begin(number)
+    def take_column(self, operator: OperatorState) -> None:
+        self.buffer = operator.time_buffer("buffer", self.reach)
+        self.buffer.reset_watermark(self.now)
 
     @rule(
         key=KEYS,
@@ -73,7 +42,7 @@ class TimeBufferMachine(RuleBasedStateMachine):
         for delay in after:
             self.number += 1
             element = [self.number] if mutable else (self.number, "v")
-            stamp = self.watermark + delay
+            stamp = self.now + delay
             self.buffer.add(canonical(key), stamp, element)
             self.model.setdefault(encode_key(key), []).append((stamp, copy.deepcopy(element)))
             if mutable:
@@ -81,45 +50,22 @@ class TimeBufferMachine(RuleBasedStateMachine):
 
     @rule(key=KEYS, first=st.sampled_from([-30, -30, -5, 0, 1]), length=st.sampled_from([60, 60, 0, 1, 7]))
     def find(self, key: Any, first: int, length: int) -> None:
-        first += self.watermark
+        first += self.now
         expected = [e for e in self.model.get(encode_key(key), []) if first <= e[0] <= first + length]
         expected.sort(key=lambda e: e[0])
         found = self.buffer.between(canonical(key), first, first + length)
         assert (list(zip(*found, strict=True)) if found else []) == expected
 
     @rule(step=st.sampled_from([1, 1, 2, 5, 12]))
-    def advance(self, step: int) -> None:
-        self.watermark += step
-        self.buffer.advance(self.watermark)
-        self.forget_ended()
-
-    def forget_ended(self) -> None:
+    def move_on(self, step: int) -> None:
+        self.now += step
+        self.buffer.advance(self.now)
         reach = max(0, self.reach)
         for key, elements in self.model.items():
-            self.model[key] = [e for e in elements if e[0] + reach > self.watermark]
-
-    def teardown(self) -> None:
-        if not hasattr(self, "driver"):
-            return
-        self.watermark += 1000
-        self.buffer.advance(self.watermark)
-        self.driver.commit(self.state.finish())
-        reader = StateReader(self.driver.line, self.driver.files, max_parallelism=128, key_groups=GROUPS)
-        assert reader.count_entries() == 0, "what nobody can find must not stay"
-        assert reader.timers() == []
-        for process in self.processes:
-            process.close()
-        if self.local:
-            shutil.rmtree(self.local, ignore_errors=True)
+            self.model[key] = [e for e in elements if e[0] + reach > self.now]
 
 
-TimeBufferMachine.TestCase.settings = settings(
-    max_examples=200,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
-TestTimeBufferModel = TimeBufferMachine.TestCase
+TestTimeBufferModel = as_test(TimeBufferMachine)
 
 
 def filled(limits: StateLimits, keys: int, elements: int) -> Driver:

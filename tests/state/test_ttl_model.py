@@ -23,6 +23,7 @@ from firesteel.datastream.state import (
 )
 from firesteel.state import _cells, _ttl
 from firesteel.state.backend import StateLimits, SubtaskState
+from tests.budget import examples
 
 from .support import Driver, use
 
@@ -225,7 +226,7 @@ class TtlMachine(RuleBasedStateMachine):
 
 TestTtl = TtlMachine.TestCase
 TestTtl.settings = settings(
-    max_examples=60,
+    max_examples=examples(60),
     stateful_step_count=50,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -142,6 +142,16 @@ class InstantTypeInfo(BasicTypeInfo):
         return None if obj is None else Instant.of_epoch_milli(obj // 1000)
 
 
+class DecimalTypeInfo(BasicTypeInfo):
+    """A BIG_DEC of ``precision`` digits, ``scale`` of them behind the point: what a column of a table or file
+    has. In a stream it is a BIG_DEC."""
+
+    def __init__(self, precision: int, scale: int) -> None:
+        super().__init__(BasicType.BIG_DEC)
+        self.precision = precision
+        self.scale = scale
+
+
 class SqlTimeTypeInfo(TypeInformation):
     """Dates and times as ``java.sql`` has them."""
 

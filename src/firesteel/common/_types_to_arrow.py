@@ -8,6 +8,7 @@ from firesteel.common._basic_types import (
     BasicType,
     BasicTypeInfo,
     DateTypeInfo,
+    DecimalTypeInfo,
     LocalTimeTypeInfo,
     TimestampTypeInfo,
     TimeTypeInfo,
@@ -48,12 +49,35 @@ def to_arrow_schema(type_info: TypeInformation | None) -> Any:
     return pa.schema([pa.field("value", _convert(inner, ""), nullable=False)])
 
 
+def with_instants(schema: Any) -> Any:
+    """A ``pyarrow.Schema`` in which every timestamp is one of UTC."""
+    import pyarrow as pa
+
+    def instants(type_: Any) -> Any:
+        if pa.types.is_timestamp(type_):
+            return pa.timestamp(type_.unit, "UTC")
+        if pa.types.is_struct(type_):
+            return pa.struct([field(type_.field(i)) for i in range(type_.num_fields)])
+        if pa.types.is_map(type_):
+            return pa.map_(instants(type_.key_type), instants(type_.item_type))
+        if pa.types.is_list(type_):
+            return pa.list_(field(type_.value_field))
+        return type_
+
+    def field(column: Any) -> Any:
+        return column.with_type(instants(column.type))
+
+    return pa.schema([field(column) for column in schema])
+
+
 def _convert(type_info: TypeInformation | None, path: str) -> Any:
     import pyarrow as pa
 
     match type_info:
         case ExternalTypeInfo():
             return _convert(type_info._type_info, path)
+        case DecimalTypeInfo():
+            return pa.decimal128(type_info.precision, type_info.scale)
         case BasicTypeInfo():
             return _basic(type_info)
         case DateTypeInfo():

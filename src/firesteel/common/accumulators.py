@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from typing import Any, Protocol, Self
+from typing import Any, Generic, Protocol, Self, TypeVar
 
 __all__ = [
     "Accumulator",
@@ -24,6 +24,8 @@ __all__ = [
     "LongCounter",
     "take",
 ]
+
+N = TypeVar("N", int, float)
 
 
 class Accumulator(Protocol):
@@ -45,37 +47,50 @@ def take(accumulator: Any) -> Any:
     return part
 
 
-class IntCounter:
-    """A sum of numbers."""
+class _Sum(Generic[N]):
+    """A sum that starts at ``_zero`` in each epoch."""
 
-    def __init__(self, value: int = 0) -> None:
-        self._value = value
+    _zero: N
 
-    def add(self, value: int = 1) -> None:
-        self._value += value
+    def __init__(self, value: N) -> None:
+        self._value: N = value
 
-    def get_local_value(self) -> int:
+    def get_local_value(self) -> N:
         return self._value
 
     def reset_local(self) -> None:
-        self._value = 0
+        self._value = self._zero
 
     def merge(self, other: Self) -> None:
         self._value += other._value
+
+
+class IntCounter(_Sum[int]):
+    """A sum of ints."""
+
+    _zero = 0
+
+    def __init__(self, value: int = 0) -> None:
+        super().__init__(value)
+
+    def add(self, value: int = 1) -> None:
+        self._value += value
 
 
 class LongCounter(IntCounter):
     """The same as IntCounter: Python's int has no width."""
 
 
-class DoubleCounter(IntCounter):
+class DoubleCounter(_Sum[float]):
     """A sum of floats."""
 
-    def __init__(self, value: float = 0.0) -> None:
-        self._value = value  # type: ignore[assignment]
+    _zero = 0.0
 
-    def reset_local(self) -> None:
-        self._value = 0.0  # type: ignore[assignment]
+    def __init__(self, value: float = 0.0) -> None:
+        super().__init__(value)
+
+    def add(self, value: float = 1.0) -> None:
+        self._value += value
 
 
 class _Extreme:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Protocol
 
 __all__ = ["Clock", "ManualClock", "SystemClock"]
@@ -69,6 +70,7 @@ class ManualClock:
     """
 
     _INTERRUPT_POLL_S = 0.005  # an Event cannot wake a Condition, so it is looked at
+    _LOOK_S = 0.05
 
     def __init__(self, start_ms: int = 0) -> None:
         self._now_us = start_ms * 1000
@@ -127,8 +129,7 @@ class ManualClock:
 
     def await_waiters(self, count: int, timeout_s: float = 5.0) -> bool:
         """Wait, in real time, until ``count`` threads wait for this clock. False: the timeout came first."""
-        with self._changed:
-            return self._changed.wait_for(lambda: len(self._awaited_us) >= count, timeout_s)
+        return self._await(lambda: len(self._awaited_us) >= count, timeout_s)
 
     def settle(self, timeout_s: float = 30.0) -> None:
         """Wait, in real time, until nothing can happen before the clock is moved: somebody waits for it, and
@@ -137,9 +138,16 @@ class ManualClock:
 
         :raises TimeoutError: it does not come to that; a job that has ended does not wait.
         """
+        if not self._await(self._is_settled, timeout_s):
+            raise TimeoutError(f"after {timeout_s} s nobody waits for the clock, or work goes on")
+
+    def _await(self, predicate: Callable[[], bool], timeout_s: float) -> bool:
+        """In short looks: a process that was stopped for a while has not waited for as long."""
         with self._changed:
-            if not self._changed.wait_for(self._is_settled, timeout_s):
-                raise TimeoutError(f"after {timeout_s} s nobody waits for the clock, or work goes on")
+            for _ in range(max(1, round(timeout_s / self._LOOK_S))):
+                if self._changed.wait_for(predicate, self._LOOK_S):
+                    return True
+            return predicate()
 
     def _is_settled(self) -> bool:
         return bool(self._awaited_us) and min(self._awaited_us) > self._now_us

@@ -69,7 +69,7 @@ class ProgramError(FiresteelError, ValueError):
     """The program is wrong: a bad argument, a graph that cannot work. Raised before anything runs."""
 
 
-class UnsupportedFeatureError(FiresteelError):
+class UnsupportedFeatureError(FiresteelError, NotImplementedError):
     """Flink has it, Firesteel does not do it. Raised when the graph is built, never ignored."""
 
 
@@ -124,6 +124,19 @@ class JobExecutionError(FiresteelError):
 
 class JobCancelledError(JobExecutionError):
     """A job was cancelled before it had a result."""
+
+
+class ConnectorError(FiresteelError):
+    """A system outside that a source or a sink needs cannot be reached, or does not do what it is asked."""
+
+
+class CommitError(FiresteelError):
+    """A sink could not make visible what it has staged. What the sink raised, if anything, is the
+    ``__cause__``."""
+
+
+class BadRecordError(FiresteelError, ValueError):
+    """A source met a record that it cannot read, and the program does not say what is to become of such."""
 
 
 class EngineError(FiresteelError):

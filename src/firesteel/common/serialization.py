@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
 from firesteel.common.errors import ProgramError, TypeMismatchError
@@ -28,13 +28,28 @@ class SerializationSchema(ABC):
     def open(self) -> None:
         """Called once in the worker before the first element."""
 
+    def check_type(self, type_info: TypeInformation | None) -> None:
+        """Raise a ProgramError when a stream of this declared type (None: any Python object) cannot be
+        written. Called when the program puts a sink behind a stream."""
+
     @abstractmethod
     def serialize(self, element: Any) -> bytes | None:
         """The bytes of ``element``; None where the target knows empty values (a Kafka tombstone)."""
 
+    def serialize_batch(self, elements: Sequence[Any]) -> list[bytes | None]:
+        """The bytes of some elements: what sinks call that have many at once. An override must give what
+        ``serialize`` gives, and fail where it fails."""
+        return list(map(self.serialize, elements))
+
 
 class DeserializationSchema(ABC):
-    """Turns bytes of a system outside into an element."""
+    """Turns bytes of a system outside into an element.
+
+    What ``deserialize`` raises makes the message a bad record: it fails the job, or goes to the side output
+    of the source (``firesteel.datastream.bad_records``). An OSError is no such error, it fails the job.
+    """
+
+    ignored = 0  #: How many messages were left out because of an option to ignore errors; it only grows.
 
     def open(self) -> None:
         """Called once in the worker before the first message."""
@@ -42,6 +57,16 @@ class DeserializationSchema(ABC):
     @abstractmethod
     def deserialize(self, message: bytes) -> Any:
         """The element in ``message``; None: nothing, the message is left out."""
+
+    def deserialize_batch(self, messages: Sequence[bytes]) -> list[Any]:
+        """The element in each of some messages, or None: what sources call that have many at once. An
+        override must give what ``deserialize`` gives, and fail where it fails."""
+        return list(map(self.deserialize, messages))
+
+    def deserialize_many(self, message: bytes | None) -> Sequence[Any]:
+        """All elements of a message, for a format where one may have several (Flink: ``Collector``)."""
+        element = self.deserialize(message)  # type: ignore[arg-type]
+        return () if element is None else (element,)
 
     def is_end_of_stream(self, next_element: Any) -> bool:
         """Whether the source ends before this element."""
@@ -52,7 +77,8 @@ class DeserializationSchema(ABC):
         return None
 
 
-def _charset(name: str) -> str:
+def checked_charset(name: str) -> str:
+    """A charset under Python's name for it."""
     try:
         return codecs.lookup(name).name
     except LookupError:
@@ -63,7 +89,7 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
     """Text in a charset. What the charset cannot express is replaced, as Java does it."""
 
     def __init__(self, charset: str = "UTF-8") -> None:
-        self._charset = _charset(charset)
+        self._charset = checked_charset(charset)
 
     def open(self) -> None:
         """Nothing to prepare."""
@@ -77,6 +103,12 @@ class SimpleStringSchema(SerializationSchema, DeserializationSchema):
 
     def deserialize(self, message: bytes) -> str:
         return message.decode(self._charset, "replace")
+
+    def deserialize_batch(self, messages: Sequence[bytes]) -> list[Any]:
+        if type(self).deserialize is not SimpleStringSchema.deserialize:
+            return super().deserialize_batch(messages)
+        charset = self._charset
+        return [str(message, charset, "replace") for message in messages]
 
     def get_produced_type(self) -> TypeInformation:
         return Types.STRING()
@@ -148,7 +180,7 @@ class SimpleStringEncoder(Encoder):
     """See ``Encoder.simple_string_encoder``."""
 
     def __init__(self, charset_name: str = "UTF-8", to_string: Callable[[Any], str] = str) -> None:
-        self.charset_name = _charset(charset_name)
+        self.charset_name = checked_charset(charset_name)
         self._to_string = to_string
 
     def encode(self, element: Any) -> bytes:
@@ -164,6 +196,11 @@ class BulkWriter(ABC):
     @abstractmethod
     def add_element(self, element: Any) -> None: ...
 
+    def add_elements(self, elements: Sequence[Any]) -> None:
+        """Some elements in order; a writer that is quicker with many at once overrides it."""
+        for element in elements:
+            self.add_element(element)
+
     @abstractmethod
     def flush(self) -> None:
         """Hand over what is buffered, as far as the format allows."""
@@ -171,6 +208,9 @@ class BulkWriter(ABC):
     @abstractmethod
     def finish(self) -> None:
         """Write what completes the file. The stream stays open."""
+
+    def abort(self) -> None:
+        """The file is given up, and its stream closed after this: let go of it."""
 
 
 class BulkWriterFactory(ABC):

@@ -8,18 +8,21 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import StateError
 from firesteel.state._key_codec import decode_int, encode_key, length_prefix
-from firesteel.state.keys import KeyGroups
+from firesteel.state.catalog import CatalogEntry
+from firesteel.state.keys import group_of_canonical
+from firesteel.state.line import OPERATOR_GROUP
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
     from firesteel.state._ttl import Ttl
 
 COLUMN_ID_BYTES: Final = 6
+_OF_OPERATORS: Final = OPERATOR_GROUP.to_bytes(2, "big")
 
 CanonicalKey = str | int | bytes
 
@@ -34,10 +37,10 @@ def column_id(uid: str, name: str) -> bytes:
 class GroupKeys(dict[CanonicalKey, bytes]):
     """Canonical key -> the beginning of its entries' keys, made at the first use of a key."""
 
-    __slots__ = ("_groups", "_key_groups")
+    __slots__ = ("_key_groups", "_max_parallelism")
 
     def __init__(self, max_parallelism: int, key_groups: range) -> None:
-        self._groups = KeyGroups.of(max_parallelism)
+        self._max_parallelism = max_parallelism
         self._key_groups = key_groups
 
     @property
@@ -50,7 +53,7 @@ class GroupKeys(dict[CanonicalKey, bytes]):
             data = b"s" + key.encode("utf-8", "surrogatepass")
         else:
             data = typed_bytes(key)
-        group = self._groups[key]
+        group = group_of_canonical(key, self._max_parallelism)
         if group not in self._key_groups:
             raise StateError(
                 f"Key {key!r:.200} belongs to key group {group}, which is not one of this subtask.",
@@ -69,6 +72,24 @@ def key_end(key: bytes) -> int:
 
 def key_data(key: bytes, end: int) -> bytes:
     return key[3:end] if key[2] != 0xFF else key[7:end]
+
+
+def column_of(key: bytes) -> bytes:
+    """The column id in the key of an entry."""
+    start = _column_start(key)
+    return key[start : start + COLUMN_ID_BYTES]
+
+
+def with_column(key: bytes, column: bytes) -> bytes:
+    """The key of the same entry of another state."""
+    start = _column_start(key)
+    return key[:start] + column + key[start + COLUMN_ID_BYTES :]
+
+
+def _column_start(key: bytes) -> int:
+    if key[2]:
+        return key_end(key)
+    return 4 if key.startswith(_OF_OPERATORS) else 3  # in the operator group a letter says what it is
 
 
 def canonical_of(data: bytes) -> CanonicalKey:  # hot
@@ -97,6 +118,17 @@ def in_order(keys: Iterable[CanonicalKey]) -> list[CanonicalKey]:
     return found
 
 
+class KeyScope(NamedTuple):
+    """What the keyed state of an operator is kept by.
+
+    :param key: declared type of the keys, as text; "": not known.
+    :param window: what its windows are, where state and timers belong to windows too.
+    """
+
+    key: str = ""
+    window: str = ""
+
+
 class Column(ABC):
     """One state of one operator: its cache, its changes and how its entries are read and written."""
 
@@ -109,6 +141,18 @@ class Column(ABC):
         self.name = name
         self.ttl = ttl
         self.id = column_id(uid, name)
+        self.type = ""  # as the program declares it (``common._type_text``)
+        self.scope = KeyScope()
+        #: The user's functions, by the type that they migrate from.
+        self.migrations: Mapping[str, Callable[[Any], Any]] = {}
+
+    @property
+    def declared(self) -> CatalogEntry:
+        """What is to be stored about it beside its content."""
+        scope = self.scope
+        return CatalogEntry(
+            self.uid, self.name, self.kind, self.ttl is not None, self.type, scope.key, scope.window
+        )
 
     @abstractmethod
     def load(self, key: bytes, end: int, value: bytes) -> None:
@@ -160,13 +204,13 @@ def check_kind(column: Column, kind: str, ttl: bool, uid: str) -> None:
             uid=uid,
         )
     if (column.ttl is not None) != ttl:
-        raise ttl_mismatch(column.name, uid)
+        raise differs(column.name, "two settings", "with a time to live", "without", uid)
 
 
-def ttl_mismatch(name: str, uid: str) -> StateError:
+def differs(name: str, what: str, one: str, other: str, uid: str) -> StateError:
     return StateError(
-        f"State {name!r} was stored with another time-to-live setting (one of them has none).",
-        hint="keep the time to live of a stored state switched on or off, or give the state a new name",
+        f"State {name!r} is asked for twice with {what}: {one} and {other}.",
+        hint="give each state of an operator a name of its own, and pass the same descriptor for it",
         uid=uid,
     )
 

@@ -1,9 +1,13 @@
 """Compaction: deltas are folded into segments, a bounded piece of key groups in each epoch.
 
-Levelled, as in LSM trees: the deltas go into level 1 (all at once into a larger level after a burst) in
-*sweeps* over all key groups; a level that has
-outgrown its size gives key groups to the next one, which may be ``LEVEL_RATIO`` times as large. So an entry
-is rewritten O(log(state)) times, and no epoch pays for more than its budget.
+What a checkpoint writes beyond its delta is what compaction has written since the one before, so it is lazy.
+Segments lie on levels. The deepest one, the *bottom*, holds most of the state; the one above it may hold half
+as much, and each further one an eighth of the one below. Deltas wait until they have half of the bottom's
+entries, or are many, and are then folded in a *sweep* over all key groups into the first level that they
+fit into with all that lies above it. So where 1 % of the keys change between two checkpoints the deltas of
+about 50 go straight to the bottom: each change is written four times, once as a delta and three times by
+compaction. A level that has outgrown its size gives key groups to a deeper one. No epoch pays for more than
+its budget, which goes by what it has changed.
 """
 
 from __future__ import annotations
@@ -11,9 +15,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from firesteel.state._merge import merged, without_tombstones
 from firesteel.state._overlay import Overlay
 from firesteel.state._ttl import Expiry
-from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state.files import StateFiles
 from firesteel.state.line import (
     OPERATOR_GROUP,
@@ -23,9 +27,14 @@ from firesteel.state.line import (
     RunRef,
     StateLine,
 )
-from firesteel.state.runs import encode_run, group_of
+from firesteel.state.runs import RunWriter, group_of
 
+#: The bottom of a new line: room for as many levels above it.
+BOTTOM: Final = 6
+BOTTOM_RATIO: Final = 2
 LEVEL_RATIO: Final = 8
+#: So many deltas are folded, however small they are.
+MOST_DELTAS: Final = 64
 #: A level has at most about so many files, whatever its size.
 PIECES_PER_LEVEL: Final = 64
 
@@ -36,7 +45,7 @@ class Compactor:
 
     :param prefix: directory of the files it writes.
     :param budget: about how many entries a piece may read.
-    :param level_entries: size of level 1.
+    :param level_entries: a level that would have to be smaller is not used.
     :param expiry: which entries are gone by their time to live.
     """
 
@@ -64,11 +73,16 @@ class Compactor:
         if line.sweep_group >= 0:
             return True
         unfolded = line.deltas[line.folded :]
-        return len(unfolded) >= RETAINED_DELTAS and any(d.run is not None for d in unfolded)
+        if len(unfolded) < RETAINED_DELTAS or not any(d.run is not None for d in unfolded):
+            return False
+        few = len(unfolded) < MOST_DELTAS
+        return not few or BOTTOM_RATIO * line.unfolded_entries >= self._held(line, self._bottom(line))
 
     def _sweep(self, line: StateLine) -> CompactionPiece:
-        deltas = [d.run for d in line.deltas[line.folded :] if d.run is not None]
-        first = line.sweep_group if line.sweep_group >= 0 else self.key_groups.start
+        under_way = line.sweep_group >= 0
+        upto = line.position(line.sweep_upto) if under_way else None  # later ones are for the next sweep
+        deltas = [d.run for d in line.deltas[line.folded : upto] if d.run is not None]
+        first = line.sweep_group if under_way else self.key_groups.start
         target = self._target(line, deltas, first)
         sources = [ref for ref in line.segments if ref.level <= target] + deltas
         last = self._last_within(sources, first, self.key_groups.stop - 1, self._piece_size(line, target))
@@ -79,31 +93,47 @@ class Compactor:
         return CompactionPiece(0, target, first, last, run, end)
 
     def _target(self, line: StateLine, deltas: list[RunRef], first: int) -> int:
-        """The level that the deltas fit into, with all that lies above it: 1, but after a burst a lower one.
-        Only the groups that the sweep has not done yet are looked at."""
+        """The level that the deltas fit into; looks at the groups that the sweep has still to do."""
         end = self.key_groups.stop - 1
-        size = 2 * self.level_entries * (end - first + 1) / len(self.key_groups)
-        held = self._count(deltas, first, end)
-        level = 1
-        while True:
-            held += self._count([ref for ref in line.segments if ref.level == level], first, end)
-            if held <= size:
+        share = (end - first + 1) / len(self.key_groups)
+        return self._fitting(line, self._count(deltas, first, end), first, end, share)
+
+    def _fitting(
+        self, line: StateLine, added: float, first: int, last: int, share: float = 1.0, above: int = 0
+    ) -> int:
+        """The first level below ``above`` that has room for so many entries and for all that lies between."""
+        bottom = self._bottom(line)
+        held = added
+        for level in range(above + 1, bottom):
+            held += self._count([ref for ref in line.segments if ref.level == level], first, last)
+            size = share * self._size(line, level)
+            if added <= size / 2 and held <= 2 * size:
                 return level
-            size *= LEVEL_RATIO
-            level += 1
+        return bottom
+
+    # ---- levels
+
+    @staticmethod
+    def _bottom(line: StateLine) -> int:
+        return max((ref.level for ref in line.segments), default=BOTTOM)
+
+    @staticmethod
+    def _held(line: StateLine, level: int) -> int:
+        return sum(ref.entries for ref in line.segments if ref.level == level)
+
+    def _size(self, line: StateLine, level: int) -> float:
+        """How many entries a level above the bottom should have."""
+        bottom = self._bottom(line)
+        size = self._held(line, bottom) / (BOTTOM_RATIO * LEVEL_RATIO ** (bottom - 1 - level))
+        return size if size >= self.level_entries else 0.0
 
     # ---- a level into the next one
 
     def _push(self, line: StateLine, sweep: CompactionPiece | None) -> CompactionPiece | None:
-        size = self.level_entries
-        level = 1
-        top = max((ref.level for ref in line.segments), default=0)
-        while level <= top:
-            refs = [ref for ref in line.segments if ref.level == level]
-            if sum(ref.entries for ref in refs) > size:
+        for level in sorted({ref.level for ref in line.segments} - {self._bottom(line)}):
+            if self._held(line, level) > self._size(line, level):
+                refs = [ref for ref in line.segments if ref.level == level]
                 return self._push_from(line, refs, level, sweep)
-            size *= LEVEL_RATIO
-            level += 1
         return None
 
     def _push_from(
@@ -117,13 +147,15 @@ class Compactor:
         if not refs:
             return None
         densest = max(refs, key=lambda ref: ref.entries / (min(ref.last_group, end) - ref.first_group + 1))
-        sources = [ref for ref in line.segments if ref.level in (level, level + 1)]
         first, bound = densest.first_group, min(densest.last_group, end)
-        last = self._last_within(sources, first, bound, self._piece_size(line, level + 1))
+        share = (bound - first + 1) / len(self.key_groups)
+        target = self._fitting(line, self._count(refs, first, bound), first, bound, share, level)
+        sources = [ref for ref in line.segments if level <= ref.level <= target]
+        last = self._last_within(sources, first, bound, self._piece_size(line, target))
         if last >= end and densest.last_group == OPERATOR_GROUP:
             last = OPERATOR_GROUP
-        run = self._merge(line, sources, level + 1, first, last)
-        return CompactionPiece(level, level + 1, first, last, run)
+        run = self._merge(line, sources, target, first, last)
+        return CompactionPiece(level, target, first, last, run)
 
     # ---- a segment of idle keys, whose time to live is over
 
@@ -175,36 +207,34 @@ class Compactor:
     def _merge(self, line: StateLine, refs: list[RunRef], level: int, first: int, last: int) -> RunRef | None:
         """Merge the views (oldest first) and write the segment. Deletions are dropped when nothing older
         lies below them."""
-        merged: dict[bytes, bytes] = {}
-        for ref in refs:
-            if ref.first_group <= last and ref.last_group >= first:
-                for keys, values in self.overlay.slices(ref.view(first, last)):
-                    merged.update(zip(keys, values, strict=True))
+        views = [ref.view(first, last) for ref in refs if ref.first_group <= last and ref.last_group >= first]
         below = [
             ref
             for ref in line.segments
             if ref.level > level and ref.first_group <= last and ref.last_group >= first
         ]
-        expires_ms = 0
-        if self.expiry:
-            # Gone entries stay while there may be older ones below, which must not come to light.
-            expires_ms = self.expiry.sweep(merged, remove=not any(ref.expires_ms for ref in below))
-        if below:
-            keys = sorted(merged)
-        else:
-            keys = sorted([key for key, value in merged.items() if value != TOMBSTONE])
-        if not keys:
-            return None
-        data, digest = encode_run(keys, list(map(merged.__getitem__, keys)))
-        path = self.files.write_once(f"{self.prefix}/{digest}.run", data)
+        slices = merged(map(self.overlay.slices, views))
+        if not below:
+            slices = without_tombstones(slices)
+        # Gone entries stay while there may be older ones below, which must not come to light.
+        kept = self.expiry.sweep(remove=not any(ref.expires_ms for ref in below)) if self.expiry else None
+        with self.files.create(self.prefix) as file:
+            writer = RunWriter(file.write)
+            for keys, values in slices if kept is None else map(kept.of, slices):
+                writer.add(keys, values)
+            if not writer.entries:
+                return None
+            digest = writer.finish()
+            path = file.save(f"{self.prefix}/{digest}.run")
         return RunRef(
             path=path,
             offset=0,
-            length=len(data),
+            length=writer.length,
             digest=digest,
-            entries=len(keys),
+            entries=writer.entries,
             first_group=first,
-            last_group=max(last, group_of(keys[-1])),
+            last_group=max(last, group_of(writer.last_key)),
             level=level,
-            expires_ms=expires_ms,
+            expires_ms=0 if kept is None else kept.expires_ms,
+            versions=self.overlay.migrations.versions,
         )

@@ -3,30 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Final
 
 from firesteel.state._column import CanonicalKey, GroupKeys
 from firesteel.state._merge import Slice
 from firesteel.state._overlay import Overlay
 from firesteel.state._ttl import stamp
 
+#: What a cached entry costs beside its bytes: the key, two objects, a place in a dictionary.
+_OBJECT_BYTES: Final = 150
+
 
 @dataclass(frozen=True, slots=True)
 class StateLimits:
-    """Limits of one subtask's state.
+    """Limits of one subtask's state, and how it works.
 
-    :param cache_entries: above it, entries that are not changed are forgotten and read again when needed.
+    :param cache_bytes: about so much memory the cache of a process may take. Above it, entries that are not
+        changed are forgotten and read again when needed.
+    :param cache_entries: the same, in entries.
     :param warm_entries: a state of up to so many entries is loaded whole by a process that has none of it.
-    :param inline_bytes: a delta of up to so many bytes rides in the ack of the task.
-    :param compaction_entries: at least so many entries may be rewritten by an epoch's compaction.
+    :param inline_bytes: a delta whose entries have up to so many bytes rides in the ack of the task.
+    :param compaction_entries: at least so many entries may be rewritten by an epoch's compaction, or so many
+        as have ``compaction_bytes``.
+    :param local_store: whether there may be a store on the host's disk.
+    :param typed_values: states give back what the declared type makes of a value, else what was put in.
     :param batch: no epochs: changes are not tracked, and state is dropped key by key.
     """
 
-    cache_entries: int = 1_000_000
+    cache_bytes: int = 512 << 20
+    cache_entries: int = 1 << 62
     warm_entries: int = 20_000
     inline_bytes: int = 64 * 1024
     compaction_entries: int = 10_000
+    compaction_bytes: int = 4 << 20
+    local_store: bool = True
+    typed_values: bool = False
     batch: bool = False
+
+    def fitted(self, entry_bytes: int) -> StateLimits:
+        """The limits in entries, where an entry has so many bytes."""
+        cache = min(self.cache_entries, self.cache_bytes // (entry_bytes + _OBJECT_BYTES))
+        return replace(
+            self,
+            cache_entries=cache,
+            warm_entries=min(self.warm_entries, cache),
+            compaction_entries=max(1, min(self.compaction_entries, self.compaction_bytes // entry_bytes)),
+        )
 
 
 class StateCore:

@@ -9,13 +9,19 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.datastream.state import ListState
 from firesteel.state._cell_reader import Reader
 from firesteel.state._cells import Cell, CellColumn, Parts
 from firesteel.state._column import CanonicalKey, in_order
-from firesteel.state._value_codec import ATOMS, PLAIN, decode_value, dumps, pack, to_cached, unpack
+from firesteel.state._declared import ANY_VALUE, DeclaredValue
+from firesteel.state._value_codec import PLAIN, decode_value, dumps, pack, unpack
+
+if TYPE_CHECKING:
+    from firesteel.state._core import StateCore
+    from firesteel.state._operator import OperatorState
+    from firesteel.state._ttl import Ttl
 
 CHUNK_ELEMENTS: Final = 1024
 CHUNK_BITS: Final = 24
@@ -35,10 +41,6 @@ def encode_chunk(elements: list[Any]) -> bytes:
 
 def decode_chunk(data: bytes) -> list[Any]:
     return _decoded(pickle.loads(data) if data[0] == 0x80 else unpack(data))
-
-
-def _cached(values: Iterable[Any]) -> list[Any]:
-    return [value if type(value) in ATOMS else to_cached(value) for value in values]
 
 
 def _decoded(elements: list[Any]) -> list[Any]:
@@ -61,6 +63,17 @@ class ListColumn(CellColumn[ListCell], ListState[Any]):
 
     _make_cell = ListCell
 
+    def __init__(
+        self,
+        core: StateCore,
+        operator: OperatorState,
+        name: str,
+        ttl: Ttl | None = None,
+        declared: DeclaredValue = ANY_VALUE,
+    ) -> None:
+        super().__init__(core, operator, name, ttl)
+        self._plain, self._to_cached, _ = declared
+
     @staticmethod
     def _rest_of(key: CanonicalKey) -> bytes:
         return key  # type: ignore[return-value]
@@ -77,15 +90,19 @@ class ListColumn(CellColumn[ListCell], ListState[Any]):
         if cell is None:
             cell = self._new_cell(key)
         self._dirty[key] = cell
-        cell.tail.append(value if type(value) in ATOMS else to_cached(value))
+        cell.tail.append(value if type(value) in self._plain else self._to_cached(value))
 
     def add_all(self, values: Iterable[Any]) -> None:
-        self._append(_cached(values))
+        self._append(self._cached(values))
 
     def update(self, values: Iterable[Any]) -> None:
-        added = _cached(values)  # before anything is changed: they may be read from this very list
+        added = self._cached(values)  # before anything is changed: they may be read from this very list
         self.clear()
         self._append(added)
+
+    def _cached(self, values: Iterable[Any]) -> list[Any]:
+        plain, to_cached = self._plain, self._to_cached
+        return [value if type(value) in plain else to_cached(value) for value in values]
 
     def _append(self, added: list[Any]) -> None:
         key = self._operator.key

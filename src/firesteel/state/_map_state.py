@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firesteel.datastream.state import MapState
 from firesteel.state._cell_reader import Reader
 from firesteel.state._cells import Cell, CellColumn
 from firesteel.state._column import CanonicalKey, canonical_of, typed_bytes
-from firesteel.state._value_codec import (
-    ATOMS,
-    NONE_VALUE,
-    TOMBSTONE,
-    decode_value,
-    encode_value,
-    is_atom,
-    to_cached,
-)
-from firesteel.state.keys import canonical, decode_key
+from firesteel.state._declared import ANY_KEY, ANY_VALUE, DeclaredKey, DeclaredValue
+from firesteel.state._value_codec import NONE_VALUE, TOMBSTONE, decode_value, is_atom
+from firesteel.state.keys import decode_key
+
+if TYPE_CHECKING:
+    from firesteel.state._core import StateCore
+    from firesteel.state._operator import OperatorState
+    from firesteel.state._ttl import Ttl
 
 
 class MapColumn(CellColumn[Cell], MapState[Any, Any]):
@@ -28,10 +26,21 @@ class MapColumn(CellColumn[Cell], MapState[Any, Any]):
     _name_of = staticmethod(canonical_of)
     _make_cell = Cell
 
+    def __init__(
+        self,
+        core: StateCore,
+        operator: OperatorState,
+        name: str,
+        ttl: Ttl | None = None,
+        declared: tuple[DeclaredKey, DeclaredValue] = (ANY_KEY, ANY_VALUE),
+    ) -> None:
+        super().__init__(core, operator, name, ttl)
+        (self._plain_keys, self._canonical), (self._plain, self._to_cached, self._encode) = declared
+
     # ---- the user's side
 
     def get(self, key: Any) -> Any:  # hot
-        name = key if type(key) is str or type(key) is int else canonical(key)
+        name = key if type(key) in self._plain_keys else self._canonical(key)
         cached = self._lookup(name)
         if type(cached) is not bytes:
             return cached
@@ -41,7 +50,7 @@ class MapColumn(CellColumn[Cell], MapState[Any, Any]):
         return value
 
     def contains(self, key: Any) -> bool:
-        cached = self._lookup(canonical(key))
+        cached = self._lookup(self._canonical(key))
         return cached is not None and cached != NONE_VALUE
 
     def put(self, key: Any, value: Any) -> None:  # hot
@@ -49,7 +58,7 @@ class MapColumn(CellColumn[Cell], MapState[Any, Any]):
         cell = self._cells.get(current)
         if cell is None:
             cell = self._new_cell(current)
-        name = key if type(key) is str or type(key) is int else canonical(key)
+        name = key if type(key) in self._plain_keys else self._canonical(key)
         data = cell.data
         if cell.ordered:
             if cell.lent >= 0:
@@ -57,11 +66,11 @@ class MapColumn(CellColumn[Cell], MapState[Any, Any]):
             if name not in data:
                 cell.ordered = False
         if self.ttl is not None:
-            data[name] = self._core.ttl_stamp + (NONE_VALUE if value is None else encode_value(value))
-        elif type(value) in ATOMS:
+            data[name] = self._core.ttl_stamp + (NONE_VALUE if value is None else self._encode(value))
+        elif type(value) in self._plain:
             data[name] = value
         else:
-            data[name] = NONE_VALUE if value is None else to_cached(value)
+            data[name] = NONE_VALUE if value is None else self._to_cached(value)
         cell.dirty.add(name)
         self._dirty[current] = cell
 
@@ -71,7 +80,7 @@ class MapColumn(CellColumn[Cell], MapState[Any, Any]):
             self.put(key, value)
 
     def remove(self, key: Any) -> None:
-        self.remove_part(self._operator.key, canonical(key))
+        self.remove_part(self._operator.key, self._canonical(key))
 
     def items(self) -> Iterator[tuple[Any, Any]]:
         return self._iterate(_item_of)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from firesteel.common._type_text import type_text
 from firesteel.datastream.state import (
     AggregatingState,
     BroadcastState,
@@ -13,20 +14,23 @@ from firesteel.datastream.state import (
     ReducingState,
     ValueState,
 )
-from firesteel.state._column import CanonicalKey, Column, check_kind
+from firesteel.state._column import CanonicalKey, Column, KeyScope, check_kind
+from firesteel.state._declared import Declared
 from firesteel.state._list_state import ListColumn
 from firesteel.state._map_state import MapColumn
 from firesteel.state._ttl import Ttl
 from firesteel.state._value_state import AggregatingHandle, ReducingHandle, TtlValueColumn, ValueColumn
 from firesteel.state.deadlines import Deadlines
 from firesteel.state.keys import NO_KEY, raw_key
-from firesteel.state.operator_state import BroadcastColumn, OperatorListColumn
-from firesteel.state.panes import PaneColumn
+from firesteel.state.operator_state import OF_OPERATORS, BroadcastColumn, OperatorListColumn
+from firesteel.state.panes import PaneColumn, pane_windows
+from firesteel.state.sessions import SessionColumn
 from firesteel.state.time_buffer import TimeBufferColumn
 from firesteel.state.timers import TimerQueue
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
+    from firesteel.state._stored_states import Inherited
     from firesteel.state.backend import SubtaskState
 
 C = TypeVar("C", bound=Column)
@@ -35,21 +39,29 @@ C = TypeVar("C", bound=Column)
 class OperatorState:
     """Keyed state, timers and operator state of one operator.
 
-    The runtime sets ``key`` to the canonical key (``keys.canonical``) and ``raw_key`` to the user's key
-    before each record and timer, and ``key`` to ``NO_KEY`` where there is none.
+    Before each record and timer the runtime sets ``key`` to the canonical key (``keys.canonical``), and
+    ``raw_key`` to the user's key, which it may leave out where that is the canonical one; ``key`` is
+    ``NO_KEY`` where there is none.
     """
 
-    def __init__(self, subtask: SubtaskState, core: StateCore, uid: str) -> None:
+    def __init__(self, subtask: SubtaskState, core: StateCore, uid: str, scope: KeyScope) -> None:
         self.key: Any = NO_KEY
         self.raw_key: Any = None
         self.uid = uid
+        self._scope = scope
         self._subtask = subtask
         self._core = core
         self._columns: dict[str, Column] = {}
+        self._declared = Declared(uid, core.limits.typed_values)
         self.event_timers = TimerQueue(core, self, "_timer_state/event_user-timers")
         self.processing_timers = TimerQueue(core, self, "_timer_state/processing_user-timers")
-        subtask.add_column(self.event_timers)
-        subtask.add_column(self.processing_timers)
+        self._add(self.event_timers, scope)
+        self._add(self.processing_timers, scope)
+
+    @property
+    def current_key(self) -> Any:
+        """The user's key."""
+        return self.raw_key if type(self.key) is bytes else self.key
 
     # ---- keyed state
 
@@ -67,26 +79,57 @@ class OperatorState:
     def get_list_state(self, descriptor: Any) -> ListState[Any]:
         ttl = Ttl.of(descriptor)
         name = descriptor.name
-        return self._column(name, "list", ttl, lambda: ListColumn(self._core, self, name, ttl))
+
+        def make() -> ListColumn:
+            of_elements = self._declared.list(descriptor.type_info, name)
+            return ListColumn(self._core, self, name, ttl, of_elements)
+
+        return self._column(name, "list", ttl, make, descriptor)
 
     def get_map_state(self, descriptor: Any) -> MapState[Any, Any]:
         ttl = Ttl.of(descriptor)
         name = descriptor.name
-        return self._column(name, "map", ttl, lambda: MapColumn(self._core, self, name, ttl))
 
-    def pane_state(self, name: str) -> PaneColumn:
-        """One value for each key and pane of time, for the window operator (``firesteel.state.panes``)."""
-        return self._column(name, "panes", None, lambda: PaneColumn(self._core, self.uid, name))
+        def make() -> MapColumn:
+            return MapColumn(self._core, self, name, ttl, self._declared.map(descriptor.type_info, name))
+
+        return self._column(name, "map", ttl, make, descriptor)
+
+    def pane_state(self, name: str, size_ms: int = 0) -> PaneColumn:
+        """One value for each key and pane of time, for the window operator (``firesteel.state.panes``).
+
+        :param size_ms: how long the windows are that the panes stand for; 0: not known.
+        """
+        windows = pane_windows(size_ms) if size_ms else ""
+        return self._column(
+            name, "panes", None, lambda: PaneColumn(self._core, self.uid, name), windows=windows
+        )
+
+    def session_state(self, name: str) -> SessionColumn:
+        """The sessions of each key with one value each, for the window operator (``state.sessions``)."""
+        return self._column(
+            name, "sessions", None, lambda: SessionColumn(self._core, self.uid, name, self._deadlines(name))
+        )
 
     def time_buffer(self, name: str, reach_ms: int) -> TimeBufferColumn:
         """The elements of each key by timestamp, up to ``reach_ms`` after it (see ``state.time_buffer``)."""
 
-        def make() -> TimeBufferColumn:
-            deadlines = Deadlines(self._core, self.uid, f"{name}/deadlines")
-            self._subtask.add_column(deadlines)
-            return TimeBufferColumn(self._core, self.uid, name, reach_ms, deadlines)
+        return self._column(
+            name,
+            "time buffer",
+            None,
+            lambda: TimeBufferColumn(self._core, self.uid, name, reach_ms, self._deadlines(name)),
+        )
 
-        return self._column(name, "time buffer", None, make)
+    def inherited(self, name: str) -> Inherited | None:
+        """What the state ``name`` was stored as until this epoch, when that was another kind of state: the
+        operator puts it into the state as it is now."""
+        return self._subtask.inherited(self._columns[name])
+
+    @property
+    def column_ids(self) -> list[bytes]:
+        """Those of the states that were asked for."""
+        return [column.id for column in self._columns.values()]
 
     def get_keys(self, name: str) -> Iterable[Any]:
         """The keys that have state under ``name``, in an order that depends on the keys alone."""
@@ -117,42 +160,73 @@ class OperatorState:
         name = descriptor.name
 
         def make() -> ValueColumn:
+            declared = self._declared.value(descriptor.type_info, name)
             column = (
-                ValueColumn(self._core, self, name)
+                ValueColumn(self._core, self, name, None, declared)
                 if ttl is None
-                else TtlValueColumn(self._core, self, name, ttl)
+                else TtlValueColumn(self._core, self, name, ttl, declared)
             )
             column.kind = kind
             return column
 
-        return self._column(name, kind, ttl, make)
+        return self._column(name, kind, ttl, make, descriptor)
 
     # ---- operator state
 
-    def list_state(self, name: str) -> ListState[Any]:
-        """A list of this subtask; dealt out anew over the subtasks when the parallelism changes."""
-        return self._column(
-            name, "operator list", None, lambda: OperatorListColumn(self._core, self, name, "operator list")
-        )
+    def list_state(self, name: str, descriptor: Any = None) -> ListState[Any]:
+        """A list of this subtask; dealt out anew over the subtasks when the parallelism changes.
 
-    def union_list_state(self, name: str) -> ListState[Any]:
+        :param descriptor: says the type of the elements; None: it is not recorded.
+        """
+        return self._operator_list(name, "operator list", descriptor)
+
+    def union_list_state(self, name: str, descriptor: Any = None) -> ListState[Any]:
         """A list of which every subtask restores the entries of all subtasks."""
+        return self._operator_list(name, "union list", descriptor)
+
+    def _operator_list(self, name: str, kind: str, descriptor: Any) -> OperatorListColumn:
         return self._column(
-            name, "union list", None, lambda: OperatorListColumn(self._core, self, name, "union list")
+            name, kind, None, lambda: OperatorListColumn(self._core, self, name, kind), descriptor
         )
 
     def broadcast_state(self, descriptor: Any) -> BroadcastState[Any, Any]:
         """A map that every subtask restores whole; the runtime lets only the broadcast side write it."""
         name = descriptor.name
-        return self._column(name, "broadcast", None, lambda: BroadcastColumn(self._core, self, name))
+
+        def make() -> BroadcastColumn:
+            return BroadcastColumn(self._core, self, name, self._declared.map(descriptor.type_info, name))
+
+        return self._column(name, "broadcast", None, make, descriptor)
 
     # ---- how
 
-    def _column(self, name: str, kind: str, ttl: Ttl | None, make: Callable[[], C]) -> C:
+    def _add(self, column: Column, scope: KeyScope) -> None:
+        column.scope = scope
+        self._subtask.add_column(column)
+
+    def _deadlines(self, name: str) -> Deadlines:
+        """Those of the keys of the state ``name``."""
+        deadlines = Deadlines(self._core, self.uid, f"{name}/deadlines")
+        self._add(deadlines, self._scope)
+        return deadlines
+
+    def _column(
+        self,
+        name: str,
+        kind: str,
+        ttl: Ttl | None,
+        make: Callable[[], C],
+        descriptor: Any = None,
+        windows: str | None = None,
+    ) -> C:
         column = self._columns.get(name)
         if column is None:
             new = make()
-            self._subtask.add_column(new)
+            if descriptor is not None and descriptor.type_info is not None:
+                new.type = type_text(descriptor.type_info)
+                new.migrations = descriptor.migrations
+            scope = KeyScope() if kind in OF_OPERATORS else self._scope
+            self._add(new, scope if windows is None else scope._replace(window=windows))
             self._columns[name] = new
             return new
         check_kind(column, kind, ttl is not None, self.uid)

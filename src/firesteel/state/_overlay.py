@@ -1,7 +1,7 @@
 """Reads through the runs of a line: for what the cache does not know.
 
-Layers from new to old: the newest deltas in one dictionary, older ones as runs while they are not folded,
-then the segments of the key's group. With a local store, that store stands in for all deltas.
+Layers from new to old: the newest deltas in one dictionary or in the local store, older ones as runs while
+they are not folded, then the segments of the key's group.
 """
 
 from __future__ import annotations
@@ -14,16 +14,18 @@ from typing import TYPE_CHECKING, Final
 import lmdb
 
 from firesteel.state._merge import Slice, merged, without_tombstones
+from firesteel.state._migration import Migrations
 from firesteel.state.files import StateFiles
 from firesteel.state.line import EMPTY, DeltaRef, RunRef, StateLine
 from firesteel.state.lmdb_store import LocalStore
-from firesteel.state.runs import BLOCK_ENTRIES, TOMBSTONE, Run, prefix_end
+from firesteel.state.runs import BLOCK_ENTRIES, TOMBSTONE, Run, mark_of, prefix_end
 
 if TYPE_CHECKING:
     from firesteel.state._ttl import Expiry
 
-#: Up to so many delta entries are held in one dictionary.
+#: Up to so many delta entries are held in one dictionary, and of so many bytes.
 RECENT_ENTRIES: Final = 100_000
+RECENT_BYTES: Final = 32 << 20
 
 
 class Overlay:
@@ -35,6 +37,7 @@ class Overlay:
         self._store_ready = False
         self.use_store = False  # set when the state outgrows the cache: only then the store pays
         self.expiry: Expiry | None = None  # of the epoch
+        self._migrations = Migrations({})
         self._line = EMPTY
         self._runs: dict[tuple[str, int], Run] = {}
         self._by_group: dict[int, list[Run]] = {}
@@ -61,11 +64,27 @@ class Overlay:
             for key in [key for key in self._runs if key not in kept]:
                 del self._runs[key]
 
+    def migrate(self, migrations: Migrations) -> None:
+        """From here on all entries are read as ``migrations`` make them."""
+        if migrations == self._migrations:
+            return
+        self._migrations = migrations
+        self._runs.clear()
+        self._by_group.clear()
+        self._recent = self._recent_at = None
+        self._layers_ready = self._store_ready = False
+        if self._store is not None:
+            self._store.begin_anew(migrations.name)
+
+    @property
+    def migrations(self) -> Migrations:
+        return self._migrations
+
     def run(self, ref: RunRef) -> Run:
         key = (ref.path, ref.offset)
         found = self._runs.get(key)
         if found is None:
-            found = self._runs[key] = self._files.open_run(ref)
+            found = self._runs[key] = self._files.open_run(ref, self._migrations.of_run(ref))
         return found
 
     # ---- layers
@@ -81,8 +100,10 @@ class Overlay:
                 return
         start = line.position(self._recent_at) if self._recent_at is not None else None
         recent = self._recent
-        if start is None or recent is None or len(recent) > 2 * RECENT_ENTRIES:
-            start, recent = self._recent_start(line), {}
+        most = min(RECENT_ENTRIES, RECENT_BYTES // line.entry_bytes)
+        missing = sum(d.run.entries for d in line.deltas[start or 0 :] if d.run is not None)
+        if start is None or recent is None or len(recent) + missing > 2 * most:
+            start, recent = line.newest(most), {}
             self._recent_from = line.deltas[start - 1].manifest_id if start else line.base_id
         for delta in line.deltas[start:]:
             for keys, values in self._delta_slices(delta):
@@ -90,17 +111,6 @@ class Overlay:
         self._recent = recent
         self._recent_at = line.manifest_id
         self._recent_sorted = []
-
-    def _recent_start(self, line: StateLine) -> int:
-        """The first of the newest deltas that have few entries together."""
-        start, entries = len(line.deltas), 0
-        while start > line.folded:
-            run = line.deltas[start - 1].run
-            entries += run.entries if run is not None else 0
-            if entries > RECENT_ENTRIES:
-                break
-            start -= 1
-        return start
 
     def _delta_slices(self, delta: DeltaRef) -> Iterator[Slice]:
         return self.slices(delta.run) if delta.run is not None else iter(())
@@ -117,6 +127,8 @@ class Overlay:
             stop = 0  # older than what the dictionary or the store holds
             if self._recent is not None:
                 stop = line.position(self._recent_from) or 0
+            elif self._store_ready:
+                stop = line.position(self._store.base_id) or 0  # type: ignore[union-attr]
             above = (d.run for d in reversed(line.deltas[line.folded : stop]) if d.run is not None)
             refs = chain(above, reversed(line.segments))
             layers = [self.run(ref) for ref in refs if ref.first_group <= group <= ref.last_group]
@@ -141,10 +153,12 @@ class Overlay:
             if value is None and self._store.complete:  # type: ignore[union-attr]
                 return None
         if value is None:
+            mark = mark_of(key)
             for run in self._layers(key[0] << 8 | key[1]):
-                value = run.get(key)
-                if value is not None:
-                    break
+                if run.may_hold(mark):
+                    value = run.get(key)
+                    if value is not None:
+                        break
         return None if value == TOMBSTONE else value
 
     def scan(self, prefix: bytes) -> dict[bytes, bytes]:

@@ -15,6 +15,7 @@ from itertools import islice
 from typing import Any, Final
 
 from firesteel.state._column import COLUMN_ID_BYTES, Column, key_end
+from firesteel.state._merge import Slice
 from firesteel.state._value_codec import TOMBSTONE
 
 STAMP_BYTES: Final = 8
@@ -128,26 +129,44 @@ class Expiry:
         ttl = self._ttls.get(_column_of(key)) if value != TOMBSTONE else None
         return ttl is not None and ttl.gone(value, self.now_ms)
 
-    def sweep(self, entries: dict[bytes, bytes], remove: bool) -> int:
-        """Remove what is gone from ``entries``, if it may be removed.
+    def sweep(self, remove: bool) -> Sweep:
+        return Sweep(self._ttls, self.now_ms, remove)
 
-        :returns: the time when all that is left here of some state will be gone, 0 if nothing ever will.
-        """
-        gone: list[bytes] = []
-        newest: dict[bytes, int] = {}  # by column
-        for key, value in entries.items():
+
+class Sweep:
+    """Goes through the entries of a segment that is being written.
+
+    :param remove: whether what is gone may be left out.
+    """
+
+    def __init__(self, ttls: dict[bytes, Ttl], now_ms: int, remove: bool) -> None:
+        self._ttls = ttls
+        self._now_ms = now_ms
+        self._remove = remove
+        self._newest: dict[bytes, int] = {}  # by column: when its last entry will be gone
+
+    def of(self, entries: Slice) -> Slice:
+        """What stays of some entries."""
+        keys, values = entries
+        stays: list[int] = []
+        for at, (key, value) in enumerate(zip(keys, values, strict=True)):
             column = _column_of(key)
             ttl = self._ttls.get(column) if value != TOMBSTONE else None
-            if ttl is None:
-                continue
-            gone_at = written_ms(value) + ttl.gone_ms
-            if remove and gone_at <= self.now_ms:
-                gone.append(key)
-            elif gone_at > newest.get(column, 0):
-                newest[column] = gone_at
-        for key in gone:
-            del entries[key]
-        return min(newest.values(), default=0)
+            if ttl is not None:
+                gone_at = written_ms(value) + ttl.gone_ms
+                if self._remove and gone_at <= self._now_ms:
+                    continue
+                if gone_at > self._newest.get(column, 0):
+                    self._newest[column] = gone_at
+            stays.append(at)
+        if len(stays) == len(keys):
+            return entries
+        return [keys[at] for at in stays], [values[at] for at in stays]
+
+    @property
+    def expires_ms(self) -> int:
+        """When all that was left here of some state will be gone, 0 if nothing ever will."""
+        return min(self._newest.values(), default=0)
 
 
 def _column_of(key: bytes) -> bytes:

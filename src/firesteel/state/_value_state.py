@@ -8,16 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.datastream.state import AggregatingState, ReducingState, ValueState
 from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
+from firesteel.state._declared import ANY_VALUE, DeclaredValue
 from firesteel.state._ttl import Round, Ttl, shrink
-from firesteel.state._value_codec import (
-    ATOMS,
-    TOMBSTONE,
-    decode_value,
-    encode_all,
-    encode_value,
-    is_atom,
-    to_cached,
-)
+from firesteel.state._value_codec import TOMBSTONE, decode_value, encode_all, is_atom
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
@@ -25,52 +18,64 @@ if TYPE_CHECKING:
 
 
 class ValueColumn(Column, ValueState[Any]):
-    """A value for each key. The cache holds atoms themselves and everything else as bytes, so a value that
-    the user goes on changing does not change in the state."""
+    """A value for each key: what was there when the epoch began, and over it the changes of the epoch.
+
+    Both hold atoms themselves and everything else as bytes, so a value that the user goes on changing does
+    not change in the state.
+    """
 
     kind = "value"
 
-    def __init__(self, core: StateCore, operator: OperatorState, name: str, ttl: Ttl | None = None) -> None:
+    def __init__(
+        self,
+        core: StateCore,
+        operator: OperatorState,
+        name: str,
+        ttl: Ttl | None = None,
+        declared: DeclaredValue = ANY_VALUE,
+    ) -> None:
         super().__init__(core, operator.uid, name, ttl)
         self._operator = operator
+        self._plain, self._to_cached, self._encode = declared
         self._cache: dict[CanonicalKey, Any] = {}
-        self._get = self._cache.get
-        self._dirty: dict[CanonicalKey, None] = {}  # a set in the order of use, which is kind to CPU caches
+        self._changes: dict[CanonicalKey, Any] = {}  # in the order of use, which is kind to CPU caches
+        self._cached_value = self._cache.get
+        self._changed_value = self._changes.get
+        self._any_cleared = False
 
     # ---- the user's side
 
     def value(self) -> Any:  # hot
-        cached = self._get(self._operator.key)
+        key = self._operator.key
+        cached = self._changed_value(key)
+        if cached is None:
+            cached = self._cached_value(key)
+            if cached is None:
+                return self._miss()
         if type(cached) is bytes:
             return self._decode(cached)
-        if cached is None:
-            return self._miss()
         return cached
 
     def update(self, value: Any) -> None:  # hot
-        key = self._operator.key
-        if type(value) in ATOMS:
-            self._cache[key] = value
+        if type(value) in self._plain:
+            self._changes[self._operator.key] = value
         elif value is None:
             self.clear()
-            return
         else:
-            self._cache[key] = to_cached(value)
-        self._dirty[key] = None
+            self._changes[self._operator.key] = self._to_cached(value)
 
     def clear(self) -> None:
         key = self._operator.key
-        if not self._core.complete:
-            self._cache[key] = TOMBSTONE
-            self._dirty[key] = None
-        elif key in self._cache:
-            del self._cache[key]
-            self._dirty[key] = None
+        if key in self._changes or key in self._cache or not self._core.complete:
+            self._changes[key] = TOMBSTONE
+            self._any_cleared = True
 
     def _decode(self, cached: bytes) -> Any:
         value = decode_value(cached)
         if value is not None and is_atom(value):
-            self._cache[self._operator.key] = value
+            key = self._operator.key
+            if key not in self._changes:
+                self._cache[key] = value
         return value
 
     def _miss(self) -> Any:
@@ -90,6 +95,8 @@ class ValueColumn(Column, ValueState[Any]):
         return self._cache
 
     def load(self, key: bytes, end: int, value: bytes) -> None:
+        if not key[2]:
+            return  # of a pane: the operator takes it over (``SubtaskState.inherited``)
         canonical = canonical_of(key_data(key, end))
         if value == TOMBSTONE and self._core.complete:
             self._cache.pop(canonical, None)
@@ -102,24 +109,33 @@ class ValueColumn(Column, ValueState[Any]):
             known.setdefault(canonical_of(key_data(key, end)), value)
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:  # hot
-        dirty = self._dirty
-        if not dirty:
+        changes = self._changes
+        if not changes:
             return
         column = self.id
-        keys += [head + column for head in map(self._core.group_keys.__getitem__, dirty)]
-        values += encode_all(list(map(self._get, dirty)))  # what is gone gives None: the tombstone
-        dirty.clear()
+        keys += [head + column for head in map(self._core.group_keys.__getitem__, changes)]
+        values += encode_all(list(changes.values()))
+        self._cache.update(changes)
+        if self._any_cleared and self._core.complete:
+            for key, value in changes.items():
+                if value is TOMBSTONE:
+                    del self._cache[key]
+        self._forget_changes()
+
+    def _forget_changes(self) -> None:
+        self._changes.clear()
+        self._any_cleared = False
 
     def drop(self) -> None:
         self._cache.clear()
-        self._dirty.clear()
+        self._forget_changes()
 
     def drop_key(self, key: CanonicalKey) -> None:
         self._cache.pop(key, None)
-        self._dirty.pop(key, None)
+        self._changes.pop(key, None)
 
     def changed(self) -> int:
-        return len(self._dirty)
+        return len(self._changes)
 
     def cached(self) -> int:
         return len(self._cache)
@@ -129,30 +145,35 @@ class ValueColumn(Column, ValueState[Any]):
             del self._cache[key]
 
     def cached_keys(self) -> set[CanonicalKey]:
-        return {key for key, value in self._cache.items() if value is not TOMBSTONE and value != TOMBSTONE}
+        newest = self._cache | self._changes
+        return {key for key, value in newest.items() if type(value) is not bytes or value != TOMBSTONE}
 
 
 class TtlValueColumn(ValueColumn):
     """A value that expires. The cache holds bytes: the time of the last write (8 bytes), then the value."""
 
-    def __init__(self, core: StateCore, operator: OperatorState, name: str, ttl: Ttl) -> None:
-        super().__init__(core, operator, name, ttl)
+    def __init__(
+        self,
+        core: StateCore,
+        operator: OperatorState,
+        name: str,
+        ttl: Ttl,
+        declared: DeclaredValue = ANY_VALUE,
+    ) -> None:
+        super().__init__(core, operator, name, ttl, declared)
         self._ttl = ttl
         self._round = Round(self._look_for_gone, ttl)
 
     def value(self) -> Any:
-        cached = self._get(self._operator.key)
-        if cached is None:
-            return self._miss()
-        return self._decode(cached)
+        key = self._operator.key
+        cached = self._changed_value(key) or self._cached_value(key)
+        return self._miss() if cached is None else self._decode(cached)
 
     def update(self, value: Any) -> None:
         if value is None:
             self.clear()
-            return
-        key = self._operator.key
-        self._cache[key] = self._core.ttl_stamp + encode_value(value)
-        self._dirty[key] = None
+        else:
+            self._changes[self._operator.key] = self._core.ttl_stamp + self._encode(value)
 
     def _decode(self, cached: bytes) -> Any:
         if cached == TOMBSTONE:
@@ -162,9 +183,7 @@ class TtlValueColumn(ValueColumn):
             self.clear()
             return decode_value(cached[8:]) if self._ttl.visible(cached, core.now_ms) else None
         if self._ttl.refresh_on_read and cached[:8] != core.ttl_stamp:
-            key = self._operator.key
-            self._cache[key] = core.ttl_stamp + cached[8:]
-            self._dirty[key] = None
+            self._changes[self._operator.key] = core.ttl_stamp + cached[8:]
         return decode_value(cached[8:])
 
     def clean(self, changed: int) -> None:

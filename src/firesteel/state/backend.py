@@ -7,57 +7,56 @@ states' dictionaries, and below them reads through the runs of the line.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from firesteel.common.errors import StateError
 from firesteel.state._column import (
     COLUMN_ID_BYTES,
     CanonicalKey,
     Column,
+    KeyScope,
     canonical_of,
+    column_of,
     in_order,
     key_data,
     key_end,
-    ttl_mismatch,
 )
 from firesteel.state._compaction import Compactor
 from firesteel.state._core import StateCore, StateLimits
+from firesteel.state._migration import Migrations
 from firesteel.state._operator import OperatorState
 from firesteel.state._overlay import Overlay
+from firesteel.state._stored_states import Inherited, StoredStates
 from firesteel.state._ttl import Expiry
 from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state._value_state import ValueColumn
+from firesteel.state.catalog import CatalogEntry
 from firesteel.state.files import StateFiles
 from firesteel.state.keys import NO_KEY, split_canonical
 from firesteel.state.line import OPERATOR_GROUP, EpochDelta, RunRef, StateLine
 from firesteel.state.lmdb_store import LocalStore, LocalStoreKey
 from firesteel.state.operator_state import OPERATOR_PREFIX
 from firesteel.state.panes import PaneColumn
-from firesteel.state.runs import encode_run, group_of
+from firesteel.state.runs import RunWriter, encode_run, group_of
 from firesteel.state.timers import TimerQueue
 
-__all__ = ["NO_KEY", "OperatorState", "StateLimits", "SubtaskState", "TimerQueue"]
+__all__ = ["NO_KEY", "KeyScope", "OperatorState", "StateLimits", "SubtaskState", "TimerQueue"]
 
 #: Kinds of state whose entries lie beside the keys, by time; they are loaded whole.
 BESIDE_KEYS: Final = frozenset((TimerQueue.kind, PaneColumn.kind))
 _GROUP_KEYS_PER_CACHE: Final = 2
 #: A missed key costs about as much as loading so many entries of a whole state.
 _MISS_SHARE: Final = 100
+#: So many entries may be compacted for each that an epoch has changed: a sweep to the bottom reads half as
+#: much again as the bottom has, and is over when half as much as the bottom has was changed.
+_COMPACTED_FOR_CHANGED: Final = 3
 #: In about so many epochs a backlog of deltas is folded.
 _BACKLOG_EPOCHS: Final = 48
-_CATALOG_PREFIX: Final = OPERATOR_GROUP.to_bytes(2, "big") + b"\0C"
-
-
-class CatalogEntry(msgspec.Struct, frozen=True, array_like=True):
-    """What is stored about a state: whose it is and of which kind."""
-
-    uid: str
-    name: str
-    kind: str
-    ttl: bool
+#: The largest entries that a local store is kept for.
+LARGEST_STORED_BYTES: Final = 512
+_WRITTEN_AT_ONCE: Final = 4096  # entries
 
 
 class _Pending(NamedTuple):
@@ -73,6 +72,7 @@ class SubtaskState:
     :param key_groups: the key groups that the subtask owns.
     :param files: the job's state directory.
     :param local_dir: directory of this host for the local store, None: none is kept.
+    :param states: what is stored about the states, for lines that are a part of others; None: the line says.
     """
 
     def __init__(
@@ -87,13 +87,15 @@ class SubtaskState:
         files: StateFiles,
         local_dir: str | None = None,
         limits: StateLimits | None = None,
+        states: Mapping[bytes, CatalogEntry] | None = None,
     ) -> None:
         self.limits = limits or StateLimits()
+        self._fitted = self.limits.fitted(1)  # of the epoch: to the size of the entries
         self.key_groups = key_groups
         self._files = files
         self._prefix = f"{job_id}/state/{vertex_id}/{subtask}"
         store = None
-        if local_dir is not None and not self.limits.batch:
+        if local_dir is not None and self.limits.local_store and not self.limits.batch:
             name = LocalStoreKey(local_dir, job_id, str(attempt), vertex_id, subtask)
             store = LocalStore(name)
         self._core = StateCore(self.limits, max_parallelism, key_groups, Overlay(files, store))
@@ -101,7 +103,7 @@ class SubtaskState:
         self._operators: dict[str, OperatorState] = {}
         self._columns: dict[bytes, Column] = {}
         self._value_caches: dict[bytes, dict[CanonicalKey, Any]] = {}  # of the value columns
-        self._catalog: dict[bytes, CatalogEntry] = {}
+        self._stored = StoredStates(states)
         self._unclaimed: dict[bytes, dict[bytes, bytes]] = {}  # of states nobody has asked for yet
         self._at = ""  # the manifest that the cache is at, but for what is pending
         self._pending: _Pending | None = None
@@ -116,10 +118,11 @@ class SubtaskState:
         """
         core = self._core
         core.begin(line.sequence, now_ms)
+        self._fitted = self.limits.fitted(line.entry_bytes)
         position = self._position_on(line)
         core.overlay.move_to(line)
         core.overlay.expiry = self._expiry()
-        if position is None or self._too_far(line, position):
+        if position is None or self._too_far(line, position) or self._migrated(line, position):
             self._start_over(line)
         else:
             for delta in line.deltas[position:]:
@@ -147,7 +150,12 @@ class SubtaskState:
     def _too_far(self, line: StateLine, position: int) -> bool:
         """Whether patching costs more than it saves, as in a process that has next to nothing."""
         missing = sum(d.run.entries for d in line.deltas[position:] if d.run is not None)
-        return missing > self.limits.warm_entries and missing > 2 * self._cached()
+        return missing > self._fitted.warm_entries and missing > 2 * self._cached()
+
+    def _migrated(self, line: StateLine, position: int) -> bool:
+        """Whether another process has begun to convert a state: what this one has is of the type before."""
+        versions = self._core.overlay.migrations.versions
+        return any(d.run is not None and d.run.versions != versions for d in line.deltas[position:])
 
     def _cached(self) -> int:
         return sum(column.cached() for column in self._columns.values())
@@ -156,32 +164,46 @@ class SubtaskState:
         core = self._core
         for column in self._columns.values():
             column.drop()
-        self._catalog.clear()
         self._unclaimed.clear()
+        self._learn_what_is_stored()
         core.misses = 0
-        core.complete = line.entries <= self.limits.warm_entries
+        core.complete = line.entries <= self._fitted.warm_entries
         self._load_entries(core.overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP))
         if core.complete:
             self._load_entries(core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1))
         else:
-            beside_keys = any(stored.kind in BESIDE_KEYS for stored in self._catalog.values())
+            beside_keys = any(stored.kind in BESIDE_KEYS for stored in self._stored.entries)
             for group in self.key_groups if beside_keys else ():
                 self._load_entries(core.overlay.scan(group.to_bytes(2, "big") + b"\0"))
             fits = self._may_fit(line)
-            core.overlay.use_store = not fits
+            core.overlay.use_store = not fits and self._store_pays(line)
             core.miss_limit = max(1000, line.entries // _MISS_SHARE) if fits else sys.maxsize
-        for name, stored in self._catalog.items():
-            if name in self._columns:
-                self._check(self._columns[name], stored)
+        for name, left in self._stored.inherited.items():
+            self._read_inherited(name, left)
+
+    def _learn_what_is_stored(self) -> None:
+        """Which states there are, before anything of them is read: their types may be others now."""
+        overlay = self._core.overlay
+        overlay.migrate(Migrations({}))
+        self._stored.start_over(overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP))
+        for column in self._columns.values():
+            self._stored.agree(column, self._core.now_ms)
+        overlay.migrate(self._stored.migrations)
 
     def _may_fit(self, line: StateLine) -> bool:
         """Whether the whole state may fit into the cache: keys that are in several runs are counted once."""
-        limit = self.limits.cache_entries
+        limit = self._fitted.cache_entries
         levels: dict[int, int] = {}
         for ref in line.segments:
             levels[ref.level] = levels.get(ref.level, 0) + ref.entries
         deltas = (d.run.entries for d in line.deltas[line.folded :] if d.run is not None)
         return max((*levels.values(), *deltas), default=0) <= 0.75 * limit and line.entries <= 4 * limit
+
+    @staticmethod
+    def _store_pays(line: StateLine) -> bool:
+        """A local store is a second copy of what it holds. It spares the search for a small entry among the
+        others of its block; for a large one there is next to nothing to spare."""
+        return line.entry_bytes <= LARGEST_STORED_BYTES
 
     def _load_entries(self, entries: dict[bytes, bytes]) -> None:
         self._load(entries, entries.values())
@@ -240,8 +262,7 @@ class SubtaskState:
         if key[2]:
             end = key_end(key)
             name = key[end : end + COLUMN_ID_BYTES]
-        elif key.startswith(_CATALOG_PREFIX):
-            self._catalog[key[4:]] = msgspec.msgpack.decode(value, type=CatalogEntry)
+        elif self._stored.load(key, value):
             return
         else:
             end = 4 if key.startswith(OPERATOR_PREFIX) else 3
@@ -261,16 +282,15 @@ class SubtaskState:
         compaction."""
         keys: list[bytes] = []
         values: list[bytes] = []
-        for name, column in self._columns.items():
+        for column in self._columns.values():
             before = len(keys)
             column.collect(keys, values)
             column.clean(len(keys) - before)
-            if len(keys) > before and name not in self._catalog:
-                entry = CatalogEntry(column.uid, column.name, column.kind, column.ttl is not None)
-                self._catalog[name] = entry
-                keys.append(_CATALOG_PREFIX + name)
-                values.append(msgspec.msgpack.encode(entry))
+            if len(keys) > before:
+                self._stored.add(column)
+        self._stored.collect(keys, values)
         delta = self._delta(keys, values)
+        self._fitted = self.limits.fitted(self._entry_bytes(delta))
         self._pending = _Pending(self._at, delta.digest)
         self._open = False
         compaction = self._compactor(len(keys)).step()
@@ -278,30 +298,44 @@ class SubtaskState:
         self._core.overlay.rest()
         return msgspec.structs.replace(delta, compaction=compaction)
 
+    def _entry_bytes(self, delta: EpochDelta) -> int:
+        """About how many bytes an entry has; a first load has brought what the line knows nothing of yet."""
+        line = self._core.overlay.line
+        length = line.entry_bytes * line.entries + delta.length
+        return max(1, length // max(1, line.entries + delta.entries))
+
     def _delta(self, keys: list[bytes], values: list[bytes]) -> EpochDelta:
         if not keys:
             return EpochDelta()
         order = sorted(keys)
         by_key = dict(zip(keys, values, strict=True))
-        data, digest = encode_run(order, list(map(by_key.__getitem__, order)))
         first, last = group_of(order[0]), group_of(order[-1])
-        if len(data) <= self.limits.inline_bytes:
-            return EpochDelta(digest, data, None, len(order), None, first, last)
-        path = self._files.write_once(f"{self._prefix}/{digest}.run", data)
-        run = RunRef(path, 0, len(data), digest, len(order), first, last)
-        return EpochDelta(digest, None, run, len(order), None, first, last)
+        versions = self._core.overlay.migrations.versions
+        if sum(map(len, keys)) + sum(map(len, values)) <= self.limits.inline_bytes:
+            data, digest = encode_run(order, list(map(by_key.__getitem__, order)))
+            return EpochDelta(digest, data, None, len(order), None, first, last, versions)
+        with self._files.create(self._prefix) as file:
+            writer = RunWriter(file.write)
+            for start in range(0, len(order), _WRITTEN_AT_ONCE):
+                some = order[start : start + _WRITTEN_AT_ONCE]
+                writer.add(some, list(map(by_key.__getitem__, some)))
+            digest = writer.finish()
+            path = file.save(f"{self._prefix}/{digest}.run")
+        run = RunRef(path, 0, writer.length, digest, len(order), first, last, versions=versions)
+        return EpochDelta(digest, None, run, len(order), None, first, last, versions)
 
     def _compactor(self, changed: int) -> Compactor:
         overlay = self._core.overlay
         backlog = overlay.line.unfolded_entries // _BACKLOG_EPOCHS  # after a burst, such as a first load
-        budget = max(self.limits.compaction_entries, 2 * changed, backlog)
+        least = self._fitted.compaction_entries
+        budget = max(least, _COMPACTED_FOR_CHANGED * changed, backlog)
         return Compactor(
             overlay,
             self._files,
             self._prefix,
             self.key_groups,
             budget,
-            level_entries=4 * self.limits.compaction_entries,
+            level_entries=4 * least,
             expiry=self._expiry(),
         )
 
@@ -310,11 +344,11 @@ class SubtaskState:
 
     def _shrink(self) -> None:
         """Keep the caches within their limit. All changes are collected, so anything may go."""
-        limit = self.limits.cache_entries
+        limit = self._fitted.cache_entries
         total = self._cached()
         if total > limit:
             self._core.complete = False
-            self._core.overlay.use_store = True
+            self._core.overlay.use_store = self._store_pays(self._core.overlay.line)
             self._core.miss_limit = sys.maxsize
             share = min(1.0, 1 - 0.75 * limit / total)
             for column in self._columns.values():
@@ -337,7 +371,7 @@ class SubtaskState:
     @property
     def catalog(self) -> tuple[CatalogEntry, ...]:
         """The states that the committed state holds."""
-        return tuple(self._catalog.values())
+        return tuple(self._stored.entries)
 
     @property
     def changed_entries(self) -> int:
@@ -358,41 +392,45 @@ class SubtaskState:
 
     # ---- operators
 
-    def operator(self, uid: str) -> OperatorState:
-        """The state of the operator ``uid`` of the chain; always the same object."""
+    def operator(self, uid: str, scope: KeyScope | None = None) -> OperatorState:
+        """The state of the operator ``uid`` of the chain; always the same object.
+
+        :param scope: what its keyed state is kept by, as the program says; it counts the first time.
+        """
         found = self._operators.get(uid)
         if found is None:
-            found = self._operators[uid] = OperatorState(self, self._core, uid)
+            found = self._operators[uid] = OperatorState(self, self._core, uid, scope or KeyScope())
         return found
 
     def add_column(self, column: Column) -> None:
         """Called by OperatorState for a state that is used for the first time here."""
         name = column.id
-        stored = self._catalog.get(name)
-        if stored is not None:
-            self._check(column, stored)
+        unclaimed = self._unclaimed.pop(name, {})
+        if self._stored.agree(column, self._core.now_ms):
+            migrations = self._stored.migrations
+            self._core.overlay.migrate(migrations)
+            recode = migrations.last_step(name)
+            unclaimed = {key: recode(value) for key, value in unclaimed.items()}
         self._columns[name] = column
         if isinstance(column, ValueColumn):
             self._value_caches[name] = column.cache
-        for key, value in self._unclaimed.pop(name, {}).items():
-            column.load(key, key_end(key) if key[2] else 3, value)
+        for key, value in unclaimed.items():
+            if value != TOMBSTONE:
+                column.load(key, key_end(key) if key[2] else 3, value)
+        left = self._stored.inherited.get(name)
+        if left is not None:
+            self._read_inherited(name, left)
 
-    def _check(self, column: Column, stored: CatalogEntry) -> None:
-        if (stored.uid, stored.name) != (column.uid, column.name):
-            raise StateError(
-                f"State {column.name!r} cannot be told apart from state {stored.name!r} of {stored.uid}.",
-                hint="give the state another name",
-                uid=column.uid,
-            )
-        if stored.kind != column.kind:
-            raise StateError(
-                f"State {column.name!r} was stored as a {stored.kind} state and is now asked for as a "
-                f"{column.kind} state.",
-                hint="use the kind it was stored as, or give the new state a name of its own",
-                uid=column.uid,
-            )
-        if stored.ttl != (column.ttl is not None):
-            raise ttl_mismatch(column.name, column.uid)
+    def _read_inherited(self, column: bytes, left: Inherited) -> None:
+        beside_keys = left.stored.kind in BESIDE_KEYS
+        for group in self.key_groups:
+            for key, value in self._core.overlay.scan_all(group, group).items():
+                if beside_keys is not bool(key[2]) and column_of(key) == column:
+                    left.entries[key] = value
+
+    def inherited(self, column: Column) -> Inherited | None:
+        """What is stored of a state that was of another kind until this epoch."""
+        return self._stored.inherited.get(column.id)
 
     def keys_of(self, column: Column, is_there: Callable[[CanonicalKey], bool]) -> list[CanonicalKey]:
         """All keys that have state in a column, this epoch's changes included, in a fixed order."""

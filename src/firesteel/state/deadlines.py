@@ -42,6 +42,13 @@ class Deadlines(Column):
             self._before[key] = None
         self._put(key, instant_ms)
 
+    def bring_forward(self, key: CanonicalKey, instant_ms: int) -> None:  # hot
+        """Give a key a deadline unless it has an earlier one."""
+        current = self.due.get(key)
+        if current is None or instant_ms < current:
+            self._before.setdefault(key, current)
+            self._put(key, instant_ms)
+
     def take(self, until_ms: int) -> list[CanonicalKey]:
         """The keys whose deadline is at or before ``until_ms``, without it from now on."""
         heap, due, before = self._heap, self.due, self._before

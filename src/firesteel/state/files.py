@@ -6,21 +6,36 @@ directories are used directly, without importing pyarrow; any other file system 
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
+import tempfile
 import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final, Protocol
 from uuid import uuid4
 
 from firesteel.common.errors import StateCorruptionError
 from firesteel.state.line import RunRef
-from firesteel.state.runs import Run
+from firesteel.state.runs import ConvertValues, Run
 
-__all__ = ["MemoryStateFiles", "StateFiles"]
+__all__ = ["MemoryStateFiles", "NewFile", "StateFiles"]
 
+_COPY_BYTES: Final = 1 << 20
 #: Their PUT is atomic and their rename is a copy, so files are written under their own name at once.
 _OBJECT_STORES: Final = frozenset(("s3", "gcs", "abfs"))
+
+
+class NewFile(Protocol):
+    """A file that is being written. It goes when its block ends without ``save``."""
+
+    def write(self, data: bytes, /) -> object: ...
+
+    def save(self, name: str) -> str:
+        """Keep it under a content name, whole or not at all. Returns ``name``."""
 
 
 class StateFiles:
@@ -64,12 +79,27 @@ class StateFiles:
         """Write a file unless it is there: a content name means the same content. Returns ``name``."""
         path = self.path_of(name)
         if "://" in path:
-            self._write_remote(path, data)
+            self._write_remote(path, (data,))
         elif not os.path.exists(path):
             _write_local(path, data)
         return name
 
-    def _write_remote(self, path: str, data: bytes) -> None:
+    @contextmanager
+    def create(self, directory: str) -> Iterator[NewFile]:
+        """A file in a directory that gets its name when its content is known."""
+        path = self.path_of(directory)
+        remote = "://" in path
+        if not remote:
+            os.makedirs(path, exist_ok=True)
+        # What goes to another file system is collected here: its name must be known when it is begun.
+        temporary = os.path.join(tempfile.gettempdir() if remote else path, f"{uuid4().hex}.tmp")
+        try:
+            with open(temporary, "wb") as out:
+                yield _LocalFile(self, temporary, out)
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+
+    def _write_remote(self, path: str, data: Iterable[bytes]) -> None:
         fs, inner = self._file_system(path)
         if fs.get_file_info(inner).is_file:
             return
@@ -78,9 +108,19 @@ class StateFiles:
         if not in_place:
             fs.create_dir(inner.rpartition("/")[0], recursive=True)
         with fs.open_output_stream(target) as out:
-            out.write(data)
+            for part in data:
+                out.write(part)
         if not in_place:
             fs.move(target, inner)
+
+    def take_in(self, temporary: str, name: str) -> None:
+        """Make a complete local file the file ``name``, unless that is there."""
+        path = self.path_of(name)
+        if "://" in path:
+            with open(temporary, "rb") as file:
+                self._write_remote(path, iter(partial(file.read, _COPY_BYTES), b""))
+        elif not os.path.exists(path):
+            os.replace(temporary, path)
 
     def delete(self, name: str) -> None:
         """Delete a file; nothing happens when it is not there."""
@@ -107,8 +147,8 @@ class StateFiles:
             with open(path, "rb") as file:
                 file.seek(offset)
                 return file.read(-1 if length is None else length)
-        except FileNotFoundError as error:
-            raise _missing(path) from error
+        except OSError as error:
+            raise _unreadable(path, error) from error
 
     def open_mmap(self, name: str) -> memoryview:
         """The file as memory. A remote file is copied to the cache directory first."""
@@ -118,8 +158,8 @@ class StateFiles:
         try:
             with open(path, "rb") as file:
                 return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except FileNotFoundError as error:
-            raise _missing(path) from error
+        except OSError as error:
+            raise _unreadable(path, error) from error
         except ValueError as error:  # an empty file cannot be mapped
             raise StateCorruptionError(f"The state file {path} is empty.") from error
 
@@ -130,17 +170,20 @@ class StateFiles:
             _write_local(copy, self.read(name))
         return copy
 
-    def open_run(self, ref: RunRef) -> Run:
-        """Open a run. Nothing is read before it is needed; remote runs are then read whole."""
+    def open_run(self, ref: RunRef, convert: ConvertValues | None = None) -> Run:
+        """Open a run. Nothing is read before it is needed; remote runs are then read whole.
+
+        :param convert: what is done to the values of a block as it is read.
+        """
         name = ref.path if ref.offset == 0 else f"{ref.path} at {ref.offset}"
         held: list[memoryview] = []
 
-        def read(offset: int, length: int) -> bytes:
+        def read(offset: int, length: int) -> memoryview:
             if not held:
                 held.append(self._view(ref))
-            return bytes(held[0][offset : offset + length])
+            return held[0][offset : offset + length]
 
-        return Run(name, ref.length, read)
+        return Run(name, ref.length, read, ref.digest, convert)
 
     def _view(self, ref: RunRef) -> memoryview:
         if "://" in self.path_of(ref.path) and (self._cache_dir is None or ref.offset):
@@ -159,6 +202,29 @@ class StateFiles:
             base = Path(self.root)
             names = [str(path.relative_to(base)) for path in base.rglob("*") if path.is_file()]
         return sorted(name for name in names if name.startswith(prefix) and not name.endswith(".tmp"))
+
+
+class _LocalFile:
+    def __init__(self, files: StateFiles, temporary: str, out: BinaryIO) -> None:
+        self._files = files
+        self._temporary = temporary
+        self._out = out
+        self.write = out.write
+
+    def save(self, name: str) -> str:
+        self._out.close()
+        self._files.take_in(self._temporary, name)
+        return name
+
+
+def _unreadable(path: str, error: OSError) -> StateCorruptionError:
+    """No file, no right to it, a directory in its place, links that lead nowhere, a disk that is broken."""
+    if isinstance(error, FileNotFoundError):
+        return _missing(path)
+    return StateCorruptionError(
+        f"The state file {path} cannot be read: {error.strerror or error}.",
+        hint="make it readable, or restore the job from another checkpoint or savepoint",
+    )
 
 
 def _missing(path: str) -> StateCorruptionError:
@@ -194,6 +260,10 @@ class MemoryStateFiles(StateFiles):
             self.content.setdefault(name, data)
         return name
 
+    @contextmanager
+    def create(self, directory: str) -> Iterator[NewFile]:
+        yield _MemoryFile(self)
+
     def delete(self, name: str) -> None:
         self.content.pop(name, None)
 
@@ -214,3 +284,13 @@ class MemoryStateFiles(StateFiles):
 
     def list(self, prefix: str = "") -> list[str]:
         return sorted(name for name in self.content if name.startswith(prefix))
+
+
+class _MemoryFile:
+    def __init__(self, files: MemoryStateFiles) -> None:
+        self._files = files
+        self._out = io.BytesIO()
+        self.write = self._out.write
+
+    def save(self, name: str) -> str:
+        return self._files.write_once(name, self._out.getvalue())

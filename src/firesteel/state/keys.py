@@ -14,6 +14,9 @@ from firesteel.state._key_codec import decode_key, encode_key, join_bytes, split
 
 __all__ = [
     "NO_KEY",
+    "SELF_CANONICAL",
+    "KeyTargets",
+    "are_canonical",
     "canonical",
     "canonical_keys",
     "decode_key",
@@ -68,12 +71,18 @@ def canonical(obj: Any) -> str | int | bytes:  # hot
     return encode_key(obj)
 
 
-_SELF_CANONICAL = frozenset((str, int))
+#: The classes of keys that are their own identity.
+SELF_CANONICAL: Final = frozenset((str, int))
 
 
 def canonical_keys(keys: list[Any]) -> list[Any]:  # hot
     """The identities of ``keys``: the same list where each key is its own identity."""
-    return keys if _SELF_CANONICAL.issuperset(map(type, keys)) else [canonical(key) for key in keys]
+    return keys if are_canonical(keys) else [canonical(key) for key in keys]
+
+
+def are_canonical(keys: list[Any]) -> bool:  # hot
+    """Whether each of ``keys`` is its own identity."""
+    return SELF_CANONICAL.issuperset(map(type, keys))
 
 
 def raw_key(key: str | int | bytes) -> Any:
@@ -115,31 +124,35 @@ def key_group(obj: Any, max_parallelism: int) -> int:  # hot
     return _murmur(key_hash(obj)) % max_parallelism
 
 
-class KeyGroups(dict[str | int | bytes, int]):
-    """Canonical key -> key group, computed once for each key of a process; ``of`` gives the shared one.
+class KeyTargets(dict[str | int | bytes, int]):
+    """Canonical key -> the subtask that owns it, worked out once for each key of a process; ``of`` gives the
+    shared one.
 
     It starts again when it holds ``LIMIT`` keys: it is only there to save time.
     """
 
     LIMIT = 2_000_000
-    _shared: dict[int, KeyGroups] = {}
+    _shared: dict[tuple[int, int], KeyTargets] = {}
 
-    def __init__(self, max_parallelism: int) -> None:
+    def __init__(self, max_parallelism: int, parallelism: int) -> None:
         super().__init__()
         self._max_parallelism = max_parallelism
+        self._parallelism = parallelism
 
     @classmethod
-    def of(cls, max_parallelism: int) -> KeyGroups:
-        groups = cls._shared.get(max_parallelism)
-        if groups is None:
-            groups = cls._shared[max_parallelism] = cls(max_parallelism)
-        return groups
+    def of(cls, max_parallelism: int, parallelism: int) -> KeyTargets:
+        name = max_parallelism, parallelism
+        targets = cls._shared.get(name)
+        if targets is None:
+            targets = cls._shared[name] = cls(*name)
+        return targets
 
     def __missing__(self, key: str | int | bytes) -> int:
         if len(self) >= self.LIMIT:
             self.clear()
-        group = self[key] = group_of_canonical(key, self._max_parallelism)
-        return group
+        group = group_of_canonical(key, self._max_parallelism)
+        target = self[key] = subtask_of(group, self._max_parallelism, self._parallelism)
+        return target
 
 
 def key_hash(obj: Any) -> int:

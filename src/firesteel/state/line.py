@@ -7,7 +7,7 @@ delta for each committed epoch; a task may ask with it for a piece of compaction
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -21,6 +21,7 @@ __all__ = [
     "RunRef",
     "StateLine",
     "advance",
+    "renamed",
     "restored",
 ]
 
@@ -35,10 +36,12 @@ class RunRef(msgspec.Struct, frozen=True, array_like=True):
 
     :param path: name of the file, relative to the state directory.
     :param offset: where the run begins in the file, and its ``length`` in bytes.
-    :param digest: blake2b-128 of the run's bytes, as hexadecimal text.
+    :param digest: of the run's bytes (``RunWriter.finish``).
     :param entries: entries in the view, exact only when the view is the whole run.
     :param level: level of a segment; 0 for deltas.
     :param expires_ms: when all that a segment has of some state will be gone by its time to live; 0: never.
+    :param versions: column id -> steps of its state (``catalog.Step``) that the entries have behind them,
+        in the order of ids; a column that is not there has none.
     """
 
     path: str
@@ -50,6 +53,7 @@ class RunRef(msgspec.Struct, frozen=True, array_like=True):
     last_group: int
     level: int = 0
     expires_ms: int = 0
+    versions: tuple[tuple[bytes, int], ...] = ()
 
     def overlaps(self, other: RunRef) -> bool:
         """Whether both may hold entries of a key group."""
@@ -113,6 +117,24 @@ class StateLine(msgspec.Struct, frozen=True, array_like=True):
     def unfolded_entries(self) -> int:
         return sum(d.run.entries for d in self.deltas[self.folded :] if d.run is not None)
 
+    @property
+    def entry_bytes(self) -> int:
+        """About how many bytes an entry has in its run, at least 1."""
+        runs = self.live_runs
+        return sum(ref.length for ref in runs) // max(1, sum(ref.entries for ref in runs)) or 1
+
+    def newest(self, entries: int) -> int:
+        """The position of the oldest delta that is not folded and has, with all after it, up to so many
+        entries."""
+        start = len(self.deltas)
+        while start > self.folded:
+            run = self.deltas[start - 1].run
+            entries -= run.entries if run is not None else 0
+            if entries < 0:
+                break
+            start -= 1
+        return start
+
     def position(self, manifest_id: str) -> int | None:
         """How many of ``deltas`` are part of a state at ``manifest_id``; None when it is not on the line."""
         if manifest_id == self.base_id:
@@ -160,12 +182,25 @@ class EpochDelta(msgspec.Struct, frozen=True, array_like=True):
     compaction: Compaction | None = None
     first_group: int = 0
     last_group: int = 0
+    versions: tuple[tuple[bytes, int], ...] = ()
+
+    @property
+    def length(self) -> int:
+        """In bytes."""
+        return self.run.length if self.run is not None else len(self.payload or b"")
 
     def ref(self, path: str, offset: int) -> RunRef:
         """The reference to ``payload`` after the driver has written it into a file at ``offset``."""
         assert self.payload is not None
         return RunRef(
-            path, offset, len(self.payload), self.digest, self.entries, self.first_group, self.last_group
+            path,
+            offset,
+            len(self.payload),
+            self.digest,
+            self.entries,
+            self.first_group,
+            self.last_group,
+            versions=self.versions,
         )
 
 
@@ -232,6 +267,19 @@ def _without_old_deltas(line: StateLine) -> StateLine:
 def _is_blank(line: StateLine, number: int) -> bool:
     delta = line.deltas[number]
     return delta.run is None and delta.manifest_id != line.sweep_upto
+
+
+def renamed(line: StateLine, path_of: Callable[[str], str]) -> StateLine:
+    """The line with other names for its files."""
+    replace = msgspec.structs.replace
+    return replace(
+        line,
+        segments=tuple(replace(ref, path=path_of(ref.path)) for ref in line.segments),
+        deltas=tuple(
+            d if d.run is None else replace(d, run=replace(d.run, path=path_of(d.run.path)))
+            for d in line.deltas
+        ),
+    )
 
 
 def _overlaps(ref: RunRef, first: int, last: int) -> bool:

@@ -1,9 +1,10 @@
 """The local store of a subtask on one host: LMDB, open to every worker process of the host.
 
-It stands in for the deltas of a line: it holds the changes of all epochs since it was made, deletions too,
-and lies over the line's segments. It is a cache (invariant I3). It may lag behind the line and then catches
-up from the deltas; when it cannot - its manifest is not on the line, the host was rebooted, it is damaged -
-it is left alone and a new directory is begun. Nothing is deleted in place: another process may use it.
+It stands in for the newest deltas of a line: it holds the changes of all epochs after its base, deletions
+too, and lies over the older deltas and the segments. It is a cache (invariant I3). It may lag behind the line
+and then catches up from the deltas; when it cannot - its manifest is not on the line, the host was rebooted,
+it is damaged - it is left alone and a new directory is begun. Nothing is deleted in place: another process
+may use it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from uuid import uuid4
@@ -31,6 +33,9 @@ __all__ = ["LocalStore", "LocalStoreKey"]
 Slices = Callable[[DeltaRef], Iterator[Slice]]
 
 FIRST_MAP_BYTES: Final = 16 << 20
+#: A new store begins with the newest deltas that have up to so many entries: a host that comes late reads the
+#: large ones through, and does not copy them first.
+NEW_STORE_ENTRIES: Final = 20_000
 #: While a store takes in deltas, so many of its entries are looked at for each, whether they are gone.
 _LOOKS: Final = 5
 _LEAST_LOOKS: Final = 1000
@@ -55,8 +60,11 @@ class LocalStoreKey(NamedTuple):
 
 
 class _Meta(msgspec.Struct, frozen=True, array_like=True):
+    """``base_id``: the manifest before the first epoch whose changes the store has."""
+
     boot_id: str
     manifest_id: str
+    base_id: str
     complete: bool
 
 
@@ -64,6 +72,7 @@ class LocalStore:
     """One store directory, chosen or made when it is first needed."""
 
     def __init__(self, key: LocalStoreKey, boot_id: str | None = None) -> None:
+        self._key = key
         self._root = key.path
         self._boot_id = boot_id or _boot_id()
         self._path: str | None = None
@@ -72,6 +81,7 @@ class LocalStore:
         self._expiry: Expiry | None = None
         self._looked_at = b""  # up to here the store was looked through for what is gone
         self.complete = False
+        self.base_id = ""
 
     def catch_up(self, line: StateLine, slices: Slices, expiry: Expiry | None = None) -> bool:
         """Bring the store to ``line`` and open it for reading; a piece of it is looked through for what is
@@ -108,10 +118,10 @@ class LocalStore:
     def _make(self, line: StateLine, slices: Slices) -> str:
         path = str(self._root / uuid4().hex)
         os.makedirs(path, exist_ok=True)
-        complete = line.base_id == "" and not line.segments
-        start = 0 if complete else line.folded
+        start = line.newest(NEW_STORE_ENTRIES)
         base_id = line.deltas[start - 1].manifest_id if start else line.base_id
-        meta = _Meta(self._boot_id, base_id, complete)
+        complete = start == 0 and base_id == "" and not line.segments
+        meta = _Meta(self._boot_id, base_id, base_id, complete)
         _write(path, lambda txn: txn.put(_META, msgspec.msgpack.encode(meta)))
         if not self._move(path, line, slices):
             raise lmdb.Error("a new store does not take its line")
@@ -126,6 +136,7 @@ class LocalStore:
         if meta is None or line.position(meta.manifest_id) is None:
             return False
         self.complete = meta.complete
+        self.base_id = meta.base_id
         if meta.manifest_id == line.manifest_id:
             return True
         return bool(_write(path, lambda txn: self._apply(txn, line, slices)))
@@ -154,7 +165,7 @@ class LocalStore:
                 entries += len(keys)
         if self._expiry:
             self._remove_gone(txn, self._expiry, max(_LEAST_LOOKS, _LOOKS * entries))
-        txn.put(_META, msgspec.msgpack.encode(_Meta(self._boot_id, line.manifest_id, meta.complete)))
+        txn.put(_META, msgspec.msgpack.encode(msgspec.structs.replace(meta, manifest_id=line.manifest_id)))
         return True
 
     def _remove_gone(self, txn: Any, expiry: Expiry, looks: int) -> None:
@@ -218,6 +229,12 @@ class LocalStore:
         if self._txn is not None:
             self._txn.abort()
             self._txn = None
+
+    def begin_anew(self, name: str) -> None:
+        """What is in the store means something else now: use another one, named ``name`` ("": as before)."""
+        self.close()
+        root = self._key.path
+        self._root = root.with_name(f"{root.name}-{name}") if name else root
 
     def close(self) -> None:
         self.rest()
@@ -303,6 +320,7 @@ def _unpack_long(key: bytes, stored: bytes | None) -> bytes | None:
     return value if found == key else None
 
 
+@cache
 def _boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

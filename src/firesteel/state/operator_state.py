@@ -6,10 +6,11 @@ It is small, so it is held whole in memory; it is stored as entries of the opera
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from firesteel.datastream.state import BroadcastState, ListState
 from firesteel.state._column import CanonicalKey, Column, canonical_of, in_order, typed_bytes
+from firesteel.state._declared import ANY_KEY, ANY_VALUE, DeclaredKey, DeclaredValue
 from firesteel.state._list_state import Elements
 from firesteel.state._value_codec import (
     NONE_VALUE,
@@ -17,9 +18,8 @@ from firesteel.state._value_codec import (
     decode_value,
     encode_cached,
     is_atom,
-    to_cached,
 )
-from firesteel.state.keys import canonical, raw_key
+from firesteel.state.keys import raw_key
 from firesteel.state.line import OPERATOR_GROUP
 
 if TYPE_CHECKING:
@@ -35,6 +35,9 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+#: The kinds of state that belong to no key.
+OF_OPERATORS: Final = frozenset(("operator list", "union list", "broadcast"))
 
 #: The beginning of every entry of the operator group: group, 0 (beside the keys), "S" (state).
 OPERATOR_PREFIX = OPERATOR_GROUP.to_bytes(2, "big") + b"\0S"
@@ -75,8 +78,11 @@ def redistribute_broadcast(maps: Sequence[Mapping[Any, T]], parallelism: int) ->
 
 
 class _OperatorColumn(Column):
-    def __init__(self, core: StateCore, operator: OperatorState, name: str) -> None:
+    def __init__(
+        self, core: StateCore, operator: OperatorState, name: str, declared: DeclaredValue = ANY_VALUE
+    ) -> None:
         super().__init__(core, operator.uid, name)
+        self._to_cached = declared.to_cached
         self._data: dict[CanonicalKey, Any] = {}  # as caches hold values: atoms, everything else encoded
         self._changes: set[CanonicalKey] = set()
         self._order: list[CanonicalKey] | None = None  # the names in order; None: not known
@@ -122,7 +128,7 @@ class _OperatorColumn(Column):
     def _set(self, name: CanonicalKey, value: Any) -> None:
         if name not in self._data:
             self._order = None
-        self._data[name] = NONE_VALUE if value is None else to_cached(value)
+        self._data[name] = NONE_VALUE if value is None else self._to_cached(value)
         self._changes.add(name)
 
     def _value(self, name: CanonicalKey) -> Any:
@@ -181,22 +187,32 @@ class BroadcastColumn(_OperatorColumn, BroadcastState[Any, Any]):
 
     kind = "broadcast"
 
+    def __init__(
+        self,
+        core: StateCore,
+        operator: OperatorState,
+        name: str,
+        declared: tuple[DeclaredKey, DeclaredValue] = (ANY_KEY, ANY_VALUE),
+    ) -> None:
+        super().__init__(core, operator, name, declared[1])
+        self._canonical = declared[0].canonical
+
     def get(self, key: Any) -> Any:
-        name = canonical(key)
+        name = self._canonical(key)
         return self._value(name) if name in self._data else None
 
     def contains(self, key: Any) -> bool:
-        return bool(self._data.get(canonical(key), NONE_VALUE) != NONE_VALUE)
+        return bool(self._data.get(self._canonical(key), NONE_VALUE) != NONE_VALUE)
 
     def put(self, key: Any, value: Any) -> None:
-        self._set(canonical(key), value)
+        self._set(self._canonical(key), value)
 
     def put_all(self, dict_value: Mapping[Any, Any] | Iterable[tuple[Any, Any]]) -> None:
         for key, value in dict_value.items() if isinstance(dict_value, Mapping) else dict_value:
             self.put(key, value)
 
     def remove(self, key: Any) -> None:
-        name = canonical(key)
+        name = self._canonical(key)
         if self._data.pop(name, None) is not None:
             self._changes.add(name)
             self._order = None

@@ -1,14 +1,20 @@
 """State of time windows that do not merge: for each pane one value for each key.
 
 A pane is named by an integer, the start of its window. Entries lie beside the keys and by pane within a key
-group, as timers do: ``group (2) | 0 | column id | start (8) | length | typed key``. So the window operator
-needs no timer of its own for them: which panes are open is known, and a pane is read in one piece when it
-fires. What is made and fired within one epoch leaves no trace in any file.
+group, as timers do: ``group (2) | 0 | column id | start (8) | length | typed key``, and ``f`` behind it for
+what has fired and is kept for late elements. So the window operator needs no timer of its own for them: which
+panes are open is known, and a pane is read in one piece when it fires. What is made and gone within one epoch
+leaves no trace in any file.
+
+That a value has fired must be stored: after a restore the watermark begins anew, and what has fired before
+fires again only with a new element.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.state._column import (
     COLUMN_ID_BYTES,
@@ -20,6 +26,7 @@ from firesteel.state._column import (
     key_end,
 )
 from firesteel.state._value_codec import (
+    PLAIN,
     TOMBSTONE,
     decode_value,
     encode_all,
@@ -31,78 +38,158 @@ from firesteel.state._value_codec import (
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
 
-__all__ = ["Pane", "PaneColumn", "decode_value", "encode_value", "is_atom", "to_cached"]
+__all__ = [
+    "Pane",
+    "PaneColumn",
+    "PaneEntry",
+    "decode_value",
+    "encode_value",
+    "is_atom",
+    "pane_entry",
+    "pane_size_ms",
+    "pane_windows",
+    "to_cached",
+]
 
 _BIAS: Final = 1 << 63  # makes signed instants sort as unsigned bytes
 _HEAD: Final = 3 + COLUMN_ID_BYTES  # group, 0, column id
+_FIRED: Final = b"f"
 
 
 class Pane:
     """The values of one pane by key. ``values`` holds objects as functions gave them, and bytes for what is
     still encoded; an object of type bytes is never put in as it is (``to_cached``)."""
 
-    __slots__ = ("dirty", "stored", "values", "whole")
+    __slots__ = ("dirty", "mark", "stored", "values", "whole")
 
-    def __init__(self) -> None:
+    def __init__(self, mark: bytes = b"", whole: bool = True) -> None:
+        self.mark = mark  # behind the keys of its entries
         self.values: dict[CanonicalKey, Any] = {}
         self.dirty: set[CanonicalKey] = set()
         self.stored: set[CanonicalKey] = set()  # keys that the committed state has, as far as is known
-        self.whole = True  # ``values`` has all that the committed state has
+        self.whole = whole  # there is no more of it than ``values`` has
+
+
+class PaneEntry(NamedTuple):
+    """What the key of an entry says."""
+
+    start: int
+    key: CanonicalKey
+    fired: bool
+
+
+def pane_entry(name: bytes) -> PaneEntry:
+    start = int.from_bytes(name[_HEAD : _HEAD + 8], "big") - _BIAS
+    rest = b"\0\0" + name[_HEAD + 8 :]
+    end = key_end(rest)
+    return PaneEntry(start, canonical_of(key_data(rest, end)), rest[end:] == _FIRED)
+
+
+def pane_windows(size_ms: int) -> str:
+    """What the catalog says of the windows of panes: an entry has their start alone."""
+    return f"TimeWindow of {size_ms} ms"
+
+
+def pane_size_ms(window: str) -> int | None:
+    """The inverse; None: the size was not recorded."""
+    words = window.split()
+    return int(words[2]) if len(words) == 4 else None
 
 
 class PaneColumn(Column):
-    """All panes of one operator; the operator works on ``open`` directly."""
+    """All panes of one operator, by start. The operator works on them directly: it may change the values of
+    a pane, and then adds the key to ``dirty``. A key is in one of the two at most.
+
+    :ivar open: panes whose values fire when their time comes.
+    :ivar fired: what has fired, and is kept for late elements.
+    """
 
     kind = "panes"
 
     def __init__(self, core: StateCore, uid: str, name: str) -> None:
         super().__init__(core, uid, name)
         self.open: dict[int, Pane] = {}
-        self._gone: list[bytes] = []
+        self.fired: dict[int, Pane] = {}
+        self._gone: set[bytes] = set()
 
     # ---- the operator's side
 
     def pane(self, start: int) -> Pane:
-        """The pane of a start; a new one when there is none."""
+        """The open pane of a start; a new one when there is none."""
         pane = self.open.get(start)
         if pane is None:
             pane = self.open[start] = Pane()
+        if start in self.fired:
+            pane.whole = False
+        return pane
+
+    def fired_pane(self, start: int) -> Pane:
+        """The same of those that have fired."""
+        pane = self.fired.get(start)
+        if pane is None:
+            pane = self.fired[start] = Pane(_FIRED)
         return pane
 
     def missed(self, start: int, pane: Pane, key: CanonicalKey) -> Any:
-        """The committed value of a key that a pane which is not whole does not hold; None: there is none."""
-        stored = self._core.overlay.get(self._entry_key(start, key))
-        if stored is None or stored == TOMBSTONE:
-            return None
-        pane.stored.add(key)
-        return decode_value(stored)
+        """The value of a key that a pane which is not whole does not hold; None: there is none. What has
+        fired goes back to the open pane that asks for it."""
+        stored = self._core.overlay.get(self._entry_key(start, pane, key))
+        if stored is not None and stored != TOMBSTONE:
+            pane.stored.add(key)
+            return decode_value(stored)
+        fired = self.fired.get(start)
+        return None if fired is None or fired is pane else self._take_back(start, fired, key)
 
     def close(self, start: int) -> list[tuple[CanonicalKey, Any]]:
-        """Remove a pane; what it held, decoded, in an order that depends on the keys alone (invariant I1)."""
-        pane = self.open.pop(start)
-        if not pane.whole:
-            self._complete(start, pane)
-        self._gone += [self._entry_key(start, key) for key in pane.stored]
-        entries = [(key, pane.values[key]) for key in in_order(pane.values)]
-        return [(key, decode_value(value) if type(value) is bytes else value) for key, value in entries]
+        """Remove an open pane; what it held, decoded, in an order that depends on the keys alone (invariant
+        I1)."""
+        held = self._removed(self.open, start)
+        return [(key, _decoded(held[key])) for key in in_order(held)]
+
+    def fire(self, start: int) -> list[tuple[CanonicalKey, Any]]:
+        """What ``close`` gives; the pane is kept as one that has fired. Nobody else has the objects that are
+        given."""
+        held = self._removed(self.open, start)
+        if start in self.fired:
+            self._put_back(start, held)
+        kept = self.fired_pane(start)
+        if PLAIN.issuperset(map(type, held.values())):
+            kept.values.update(held)
+        else:
+            kept.values.update({key: v if type(v) is bytes else to_cached(v) for key, v in held.items()})
+        kept.dirty.update(held)
+        return [(key, _decoded(held[key])) for key in in_order(held)]
+
+    def drop_fired(self, start: int) -> set[CanonicalKey]:
+        """Remove a pane that has fired; the keys that it had."""
+        return set(self._removed(self.fired, start))
+
+    def put(self, start: int, key: CanonicalKey, value: bytes, fired: bool) -> None:
+        """Add a value, encoded, that was stored in another way before."""
+        pane = self.fired_pane(start) if fired else self.pane(start)
+        pane.values[key] = value
+        pane.dirty.add(key)
 
     # ---- the backend's side
 
     def load(self, key: bytes, end: int, value: bytes) -> None:
-        start = int.from_bytes(key[_HEAD : _HEAD + 8], "big") - _BIAS
-        rest = b"\0\0" + key[_HEAD + 8 :]
-        canonical = canonical_of(key_data(rest, key_end(rest)))
-        if value == TOMBSTONE:
-            pane = self.open.get(start)
-            if pane is not None:
-                pane.values.pop(canonical, None)
-                pane.stored.discard(canonical)
-                if not pane.values and pane.whole:
-                    del self.open[start]
+        if key[2]:
+            return  # of a key and window: the operator takes it over (``SubtaskState.inherited``)
+        start, canonical, fired = pane_entry(key)
+        panes = self.fired if fired else self.open
+        pane = panes.get(start)
+        if pane is None:
+            pane = panes[start] = Pane(_FIRED if fired else b"")
+        if fired and not self._core.complete:
+            pane.whole = False  # hardly anybody will ask for it: it stays where it is
+        elif value != TOMBSTONE:
+            pane.values[canonical] = value
+            pane.stored.add(canonical)
             return
-        pane = self.pane(start)
-        pane.values[canonical] = value
-        pane.stored.add(canonical)
+        pane.values.pop(canonical, None)
+        pane.stored.discard(canonical)
+        if not pane.values and pane.whole:
+            del panes[start]
 
     def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
         return  # entries beside the keys are loaded at the start
@@ -111,10 +198,10 @@ class PaneColumn(Column):
         keys += self._gone
         values += [TOMBSTONE] * len(self._gone)
         self._gone.clear()
-        for start, pane in self.open.items():
+        for start, pane in self._all():
             if pane.dirty:
                 dirty = list(pane.dirty)
-                keys += [self._entry_key(start, key) for key in dirty]
+                keys += [self._entry_key(start, pane, key) for key in dirty]
                 held = map(pane.values.__getitem__, dirty)
                 # What is bytes is encoded already.
                 values += encode_all([v if type(v) is bytes else to_cached(v) for v in held])
@@ -123,49 +210,89 @@ class PaneColumn(Column):
 
     def drop(self) -> None:
         self.open.clear()
+        self.fired.clear()
         self._gone.clear()
 
     def drop_key(self, key: CanonicalKey) -> None:
-        for pane in self.open.values():
+        for _, pane in self._all():
             pane.values.pop(key, None)
             pane.dirty.discard(key)
             pane.stored.discard(key)
 
     def changed(self) -> int:
-        return len(self._gone) + sum(len(pane.dirty) for pane in self.open.values())
+        return len(self._gone) + sum(len(pane.dirty) for _, pane in self._all())
 
     def cached(self) -> int:
-        return sum(len(pane.values) for pane in self.open.values())
+        return sum(len(pane.values) for _, pane in self._all())
 
     def evict(self, share: float) -> None:
-        """The oldest panes go first: hardly anything is added to them, and each is read whole when it
-        fires."""
+        """What has fired goes first, then the oldest panes: hardly anything is added to them, and each is
+        read whole when it fires."""
         rest = int(self.cached() * share) + 1
-        for start in sorted(self.open):
-            if rest <= 0:
-                return
-            pane = self.open[start]
-            rest -= len(pane.values)
-            pane.values.clear()
-            pane.stored.clear()
-            pane.whole = False
+        for panes in (self.fired, self.open):
+            for start in sorted(panes):
+                if rest <= 0:
+                    return
+                pane = panes[start]
+                rest -= len(pane.values)
+                pane.values.clear()
+                pane.stored.clear()
+                pane.whole = False
 
     def cached_keys(self) -> set[CanonicalKey]:
-        return {key for pane in self.open.values() for key in pane.values}
+        return {key for _, pane in self._all() for key in pane.values}
 
     # ---- how
 
-    def _entry_key(self, start: int, key: CanonicalKey) -> bytes:
+    def _all(self) -> Iterator[tuple[int, Pane]]:
+        return chain(self.open.items(), self.fired.items())
+
+    def _entry_key(self, start: int, pane: Pane, key: CanonicalKey) -> bytes:
         head = self._core.group_keys[key]
-        return head[:2] + b"\0" + self.id + (start + _BIAS).to_bytes(8, "big") + head[2:]
+        return head[:2] + b"\0" + self.id + (start + _BIAS).to_bytes(8, "big") + head[2:] + pane.mark
+
+    def _removed(self, panes: dict[int, Pane], start: int) -> dict[CanonicalKey, Any]:
+        """Remove a pane; all that it held."""
+        pane = panes.pop(start)
+        if not pane.whole:
+            self._complete(start, pane)
+        self._gone.update([self._entry_key(start, pane, key) for key in pane.stored])
+        return pane.values
 
     def _complete(self, start: int, pane: Pane) -> None:
-        """Read what an evicted pane does not hold; what it holds is newer."""
+        """Read what a pane does not hold; what it holds is newer."""
         rest = b"\0" + self.id + (start + _BIAS).to_bytes(8, "big")
         for group in self._core.group_keys.key_groups:
             for name, value in self._core.overlay.scan(group.to_bytes(2, "big") + rest).items():
-                head = b"\0\0" + name[_HEAD + 8 :]
-                key = canonical_of(key_data(head, key_end(head)))
-                pane.stored.add(key)
-                pane.values.setdefault(key, value)
+                entry = pane_entry(name)
+                if entry.fired is (pane.mark == _FIRED):
+                    pane.stored.add(entry.key)
+                    pane.values.setdefault(entry.key, value)
         pane.whole = True
+
+    def _take_back(self, start: int, fired: Pane, key: CanonicalKey) -> Any:
+        """Remove the value of a key from a pane that has fired; None: it has none."""
+        held = fired.values.pop(key, None)
+        if held is None and not fired.whole:
+            held = self._core.overlay.get(self._entry_key(start, fired, key))
+            if held is None or held == TOMBSTONE:
+                return None
+            fired.stored.add(key)
+        if key in fired.stored:
+            fired.stored.remove(key)
+            self._gone.add(self._entry_key(start, fired, key))
+        fired.dirty.discard(key)
+        return _decoded(held)
+
+    def _put_back(self, start: int, keys: Iterable[CanonicalKey]) -> None:
+        """What was taken back from a pane that has fired comes to it again: its entries are not gone."""
+        fired = self.fired[start]
+        for key in keys:
+            name = self._entry_key(start, fired, key)
+            if name in self._gone:
+                self._gone.remove(name)
+                fired.stored.add(key)
+
+
+def _decoded(value: Any) -> Any:
+    return decode_value(value) if type(value) is bytes else value

@@ -6,7 +6,7 @@ done here changes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,10 +23,12 @@ from firesteel.datastream.time_domain import TimeDomain
 from firesteel.state._column import COLUMN_ID_BYTES, column_id, key_end
 from firesteel.state._operator import OperatorState
 from firesteel.state._overlay import Overlay
-from firesteel.state.backend import CatalogEntry, SubtaskState
+from firesteel.state.backend import SubtaskState
+from firesteel.state.catalog import CatalogEntry
 from firesteel.state.files import StateFiles
 from firesteel.state.keys import canonical
 from firesteel.state.line import StateLine
+from firesteel.state.sessions import SessionColumn, session_count
 from firesteel.state.timers import TimerQueue
 
 _FOREVER: Final = 2**63 - 1
@@ -66,6 +68,9 @@ class Timer:
 
 class _Named:
     """Stands for the descriptor of a state that is asked for by its name: what is stored is what is given."""
+
+    type_info = None
+    migrations: Mapping[str, Any] = {}
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -159,12 +164,18 @@ class StateReader:
         """How many (key, state) pairs there are, windows counted one by one, timers not at all; what has
         expired counts until it is removed."""
         catalog = self._state.catalog
-        timers = {column_id(entry.uid, entry.name) for entry in catalog if entry.kind == TimerQueue.kind}
+        kinds = {column_id(entry.uid, entry.name): entry.kind for entry in catalog}
         groups = self._key_groups
-        entries = self._overlay.scan_all(groups.start, groups.stop - 1)
-        of_keys = {key[: key_end(key) + COLUMN_ID_BYTES] for key in entries if key[2]}
-        beside = [key for key in entries if not key[2] and key[_BESIDE] not in timers]
-        return len(of_keys) + len(beside)
+        of_keys: dict[bytes, int] = {}
+        beside = 0
+        for key, value in self._overlay.scan_all(groups.start, groups.stop - 1).items():
+            if not key[2]:
+                beside += kinds[key[_BESIDE]] != TimerQueue.kind
+                continue
+            end = key_end(key)
+            state = key[end : end + COLUMN_ID_BYTES]
+            of_keys[key[:end] + state] = session_count(value) if kinds[state] == SessionColumn.kind else 1
+        return sum(of_keys.values()) + beside
 
 
 def is_keyed(entry: CatalogEntry) -> bool:

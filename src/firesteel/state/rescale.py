@@ -10,9 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from firesteel.common.key_groups import key_group_range
-from firesteel.state._column import COLUMN_ID_BYTES, canonical_of, column_id, in_order
+from firesteel.state import catalog as catalogs
+from firesteel.state._column import COLUMN_ID_BYTES, canonical_of, in_order
 from firesteel.state._key_codec import encode_key
+from firesteel.state._migration import Migrations
 from firesteel.state._overlay import Overlay
+from firesteel.state.canonical import states_of
+from firesteel.state.catalog import CATALOG_PREFIX, CatalogEntry
 from firesteel.state.files import StateFiles
 from firesteel.state.line import OPERATOR_GROUP, RunRef, StateLine, advance, restored
 from firesteel.state.operator_state import (
@@ -21,7 +25,6 @@ from firesteel.state.operator_state import (
     redistribute_split,
     redistribute_union,
 )
-from firesteel.state.reader import StateReader, is_keyed
 from firesteel.state.runs import encode_run
 
 __all__ = ["rescaled"]
@@ -40,35 +43,33 @@ def rescaled(
 
     :param manifest_id: names the new lines; it must be new in ``files``.
     """
-    kinds = _operator_states(lines, files, max_parallelism)
+    states = states_of(lines, files)
     unchanged = len(lines) == parallelism
-    if unchanged and "union list" not in kinds.values():
+    if unchanged and all(state.kind != "union list" for state in states.values()):
         return list(lines)
     result = []
-    for subtask, entries in enumerate(_operator_entries(lines, files, kinds, parallelism)):
+    migrations = Migrations(states)
+    for subtask, entries in enumerate(_operator_entries(lines, files, states, migrations, parallelism)):
         groups = key_group_range(max_parallelism, parallelism, subtask)
         line = lines[subtask] if unchanged else restored(lines, groups, manifest_id)
         if entries:
             data, digest = encode_run(sorted(entries), [entries[key] for key in sorted(entries)])
             path = files.write_once(f"{manifest_id}-{subtask}-{digest}.run", data)
-            ref = RunRef(path, 0, len(data), digest, len(entries), OPERATOR_GROUP, OPERATOR_GROUP)
+            groups_of_ref = OPERATOR_GROUP, OPERATOR_GROUP
+            ref = RunRef(
+                path, 0, len(data), digest, len(entries), *groups_of_ref, versions=migrations.versions
+            )
             line, _ = advance(line, f"{manifest_id}#operator", ref, None)
         result.append(line)
     return result
 
 
-def _operator_states(lines: Sequence[StateLine], files: StateFiles, max_parallelism: int) -> dict[bytes, str]:
-    """The states of operators that the lines hold: column id -> kind."""
-    kinds: dict[bytes, str] = {}
-    for number, line in enumerate(lines):
-        groups = key_group_range(max_parallelism, len(lines), number)
-        states = StateReader(line, files, max_parallelism=max_parallelism, key_groups=groups).states
-        kinds.update({column_id(e.uid, e.name): e.kind for e in states if not is_keyed(e)})
-    return kinds
-
-
 def _operator_entries(
-    lines: Sequence[StateLine], files: StateFiles, kinds: Mapping[bytes, str], parallelism: int
+    lines: Sequence[StateLine],
+    files: StateFiles,
+    states: Mapping[bytes, CatalogEntry],
+    migrations: Migrations,
+    parallelism: int,
 ) -> list[_Entries]:
     """The entries of the operator group for each new subtask."""
     result: list[_Entries] = [{} for _ in range(parallelism)]
@@ -76,16 +77,16 @@ def _operator_entries(
     start = len(OPERATOR_PREFIX)
     for number, line in enumerate(lines):
         overlay = Overlay(files)
+        overlay.migrate(migrations)
         overlay.move_to(line)
         for key, value in overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP).items():
             if key.startswith(OPERATOR_PREFIX):
                 name, rest = key[start : start + COLUMN_ID_BYTES], key[start + COLUMN_ID_BYTES :]
                 columns.setdefault(name, [{} for _ in lines])[number][rest] = value
-            else:  # the catalog: what states there are, for all subtasks
-                for entries in result:
-                    entries[key] = value
+    for entries in result:  # what states there are, for all subtasks
+        entries.update({CATALOG_PREFIX + name: catalogs.encode(state) for name, state in states.items()})
     for name, old in columns.items():
-        for entries, part in zip(result, _dealt(kinds[name], old, parallelism), strict=True):
+        for entries, part in zip(result, _dealt(states[name].kind, old, parallelism), strict=True):
             entries.update({OPERATOR_PREFIX + name + rest: value for rest, value in part.items()})
     return result
 

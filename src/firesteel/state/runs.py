@@ -4,11 +4,16 @@ A run holds entries sorted by key; the first two bytes of a key are its key grou
 too. An entry is a key and a value, and the value ``TOMBSTONE`` says that the key was deleted::
 
     block*                      msgpack [[keys], [values]], up to BLOCK_ENTRIES entries, about BLOCK_BYTES
-    index                       msgpack [first keys, last key, offsets, lengths, counts, crc32s]
+    index                       msgpack [first keys, last key, offsets, lengths, counts, crc32s, filter]
     footer                      index offset, index length, index crc32, entries, version, magic
 
-All offsets are relative to the run's start, so a run may lie anywhere within a larger file. The blake2b-128
-digest of all bytes names the run: two attempts that compute the same epoch write the same file.
+All offsets are relative to the run's start, so a run may lie anywhere within a larger file. Its digest names
+the run: two attempts that compute the same epoch write the same file. It is the blake2b-128 of all bytes, and
+behind a hyphen the crc32 of the footer. That has the checksum of the index, which has those of the blocks: so
+who knows the digest sees at once, without reading it all, that another run lies where this one belongs.
+
+The filter (a Bloom filter with two bits for each key; empty when there is one block) says of 99 of 100 keys
+that the run does not hold that it does not, without a look at a block. So many runs may lie over each other.
 """
 
 from __future__ import annotations
@@ -27,17 +32,24 @@ import msgspec
 from firesteel.common.errors import StateCorruptionError
 from firesteel.state._value_codec import TOMBSTONE
 
-__all__ = ["TOMBSTONE", "Run", "encode_run", "group_bytes", "group_of"]
+__all__ = ["TOMBSTONE", "Run", "RunWriter", "encode_run", "group_bytes", "group_of", "mark_of"]
+
+#: What a run knows of each of its keys.
+mark_of = crc32
 
 BLOCK_ENTRIES: Final = 128
-BLOCK_BYTES: Final = 128 * 1024
+BLOCK_BYTES: Final = 32 * 1024
+_FILTER_BITS: Final = 12  # for each key, at least; twice as many at most
+_MIX: Final = 0x9E3779B1
 _MAGIC: Final = b"FSRUN1"
-_VERSION: Final = 1
+_VERSION: Final = 2
+_WITHOUT_FILTER: Final = 1  # the version before, which is still read
 _FOOTER: Final = struct.Struct("<QQIQH6s")
 
 _pack = msgspec.msgpack.Encoder().encode
 _unpack_block = msgspec.msgpack.Decoder(tuple[list[bytes], list[bytes]]).decode
-_unpack_index = msgspec.msgpack.Decoder(tuple[list[bytes], bytes, bytes, bytes, bytes, bytes]).decode
+_unpack_old_index = msgspec.msgpack.Decoder(tuple[list[bytes], bytes, bytes, bytes, bytes, bytes]).decode
+_unpack_index = msgspec.msgpack.Decoder(tuple[list[bytes], bytes, bytes, bytes, bytes, bytes, bytes]).decode
 
 
 def group_bytes(group: int) -> bytes:
@@ -48,32 +60,87 @@ def group_of(key: bytes) -> int:
     return key[0] << 8 | key[1]
 
 
-def encode_run(keys: list[bytes], values: list[bytes]) -> tuple[bytes, str]:  # hot
+class RunWriter:
+    """Makes a run of entries that come in order; of each it holds 4 bytes, of the last ones all.
+
+    :param write: takes the bytes of the run as they come.
+    """
+
+    def __init__(self, write: Callable[[bytes], object]) -> None:
+        self._write = write
+        self._hash = hashlib.blake2b(digest_size=16)
+        self._keys: list[bytes] = []
+        self._values: list[bytes] = []
+        self._firsts: list[bytes] = []
+        self.last_key = b""
+        self._lengths = array("Q")
+        self._counts = array("I")
+        self._crcs = array("I")
+        self._marks = array("I")
+        self.entries = 0
+        self.length = 0
+
+    def add(self, keys: list[bytes], values: list[bytes]) -> None:
+        """Go on with these entries: sorted, distinct, and behind all that were added before."""
+        self.entries += len(keys)
+        if self._keys:
+            keys, values = self._keys + keys, self._values + values
+        whole = len(keys) - len(keys) % BLOCK_ENTRIES
+        self._add_blocks(keys, values, whole)
+        self._keys, self._values = keys[whole:], values[whole:]
+
+    def _add_blocks(self, keys: list[bytes], values: list[bytes], end: int) -> None:  # hot
+        for start in range(0, end, BLOCK_ENTRIES):
+            for low, high in _cut(values, start, min(start + BLOCK_ENTRIES, end)):
+                block = _pack((keys[low:high], values[low:high]))
+                self._firsts.append(keys[low])
+                self._counts.append(high - low)
+                self._lengths.append(len(block))
+                self._crcs.append(crc32(block))
+                self._put(block)
+        if end:
+            self.last_key = keys[end - 1]
+            self._marks.extend(map(crc32, keys[:end]))
+
+    def _put(self, data: bytes) -> None:
+        self._hash.update(data)
+        self.length += len(data)
+        self._write(data)
+
+    def finish(self) -> str:
+        """Write what is left, and the end of the run; there must be an entry. Returns the digest."""
+        self._add_blocks(self._keys, self._values, len(self._keys))
+        filter = _filter(self._marks) if len(self._lengths) > 1 else b""
+        offsets = array("Q", accumulate(self._lengths, initial=0))
+        offsets.pop()
+        arrays = [_little(a).tobytes() for a in (offsets, self._lengths, self._counts, self._crcs)]
+        index = _pack((self._firsts, self.last_key, *arrays, filter))
+        offset = self.length
+        self._put(index)
+        footer = _FOOTER.pack(offset, len(index), crc32(index), self.entries, _VERSION, _MAGIC)
+        self._put(footer)
+        return f"{self._hash.hexdigest()}-{crc32(footer):08x}"
+
+
+def encode_run(keys: list[bytes], values: list[bytes]) -> tuple[bytes, str]:
     """The bytes of a run and its digest. ``keys`` must be sorted and distinct, and not empty."""
-    blocks: list[bytes] = []
-    firsts: list[bytes] = []
-    counts = array("I")
-    total = len(keys)
-    for start in range(0, total, BLOCK_ENTRIES):
-        stop = min(start + BLOCK_ENTRIES, total)
-        for low, high in _cut(values, start, stop):
-            blocks.append(_pack((keys[low:high], values[low:high])))
-            firsts.append(keys[low])
-            counts.append(high - low)
-    lengths = array("Q", map(len, blocks))
-    offsets = array("Q", accumulate(lengths, initial=0))
-    index_offset = offsets.pop()
-    crcs = array("I", map(crc32, blocks))
-    arrays = [_little(a).tobytes() for a in (offsets, lengths, counts, crcs)]
-    index = _pack((firsts, keys[-1], *arrays))
-    footer = _FOOTER.pack(index_offset, len(index), crc32(index), total, _VERSION, _MAGIC)
-    blocks += (index, footer)
-    data = b"".join(blocks)
-    return data, digest_of(data)
+    parts: list[bytes] = []
+    writer = RunWriter(parts.append)
+    writer.add(keys, values)
+    digest = writer.finish()
+    return b"".join(parts), digest
 
 
-def digest_of(data: bytes) -> str:
-    return hashlib.blake2b(data, digest_size=16).hexdigest()
+def _filter(marks: array[int]) -> bytes:  # hot
+    width = max(3, (_FILTER_BITS * len(marks) - 1).bit_length())
+    mask, shift = (1 << width) - 1, 32 - width
+    bits = bytearray(1 << (width - 3))
+    for mark in marks:
+        one = mark & mask
+        bits[one >> 3] |= 1 << (one & 7)
+        two = (mark * _MIX & 0xFFFFFFFF) >> shift
+        bits[two >> 3] |= 1 << (two & 7)
+    return bytes(bits)
 
 
 def _cut(values: list[bytes], start: int, stop: int) -> list[tuple[int, int]]:
@@ -96,12 +163,19 @@ def _array(code: str, data: bytes) -> array[int]:
     return _little(values)
 
 
+#: Keys and values of a block -> the values that are given in their place.
+ConvertValues = Callable[[list[bytes], list[bytes]], list[bytes]]
+
+
 class Run:
     """An open run, or a view of its key groups ``first_group``..``last_group``.
 
     :param name: names the run in errors.
     :param length: its length in bytes.
-    :param read: gives the bytes from an offset on, of a length.
+    :param read: gives the bytes from an offset on, of a length; fewer where the run ends before.
+    :param digest: that it must have; without the part behind the hyphen, as older releases wrote it, any run
+        will do.
+    :param convert: what is done to the values of a block as it is read.
 
     Nothing is read before it is needed. Raises StateCorruptionError when a checksum or a length is wrong.
     """
@@ -109,32 +183,48 @@ class Run:
     __slots__ = (
         "_cached_block",
         "_cached_number",
+        "_convert",
         "_counts",
         "_crcs",
+        "_digest",
         "_entries",
+        "_filter",
         "_firsts",
         "_last",
         "_lengths",
+        "_mask",
         "_offsets",
         "_read",
+        "_shift",
         "length",
         "name",
     )
 
-    def __init__(self, name: str, length: int, read: Callable[[int, int], bytes]) -> None:
+    def __init__(
+        self,
+        name: str,
+        length: int,
+        read: Callable[[int, int], bytes | memoryview],
+        digest: str = "",
+        convert: ConvertValues | None = None,
+    ) -> None:
         self.name = name
+        self._digest = digest
         self.length = length
         self._read = read
+        self._convert = convert
         self._firsts: list[bytes] | None = None
         self._last = b""
         self._entries = 0
+        self._filter = b""
+        self._mask = self._shift = 0
         self._cached_number = -1
         self._cached_block: tuple[list[bytes], list[bytes]] = ([], [])
 
     @classmethod
     def of_bytes(cls, data: bytes | memoryview, name: str = "run in memory") -> Run:
         view = memoryview(data)
-        return cls(name, len(data), lambda offset, length: bytes(view[offset : offset + length]))
+        return cls(name, len(data), lambda offset, length: view[offset : offset + length])
 
     def _open(self) -> list[bytes]:
         if self._firsts is None:
@@ -150,17 +240,35 @@ class Run:
         offset, length, crc, entries, version, magic = _FOOTER.unpack(footer)
         if magic != _MAGIC:
             raise self._corrupt("this is no state file, or its end is damaged", "footer")
-        if version != _VERSION:
+        if version not in (_WITHOUT_FILTER, _VERSION):
             raise self._corrupt(f"the format has version {version}, this release reads {_VERSION}", "footer")
+        expected = self._digest.partition("-")[2]
+        if expected and expected != f"{crc32(footer):08x}":
+            raise self._corrupt("it is another state file than the one that belongs here", "footer")
         data = self._read(offset, length)
         if len(data) != length or offset + length + size != self.length or crc32(data) != crc:
             raise self._corrupt("wrong checksum or length", "index")
-        firsts, self._last, offsets, lengths, counts, crcs = _unpack_index(data)
-        self._offsets = _array("Q", offsets)
-        self._lengths = _array("Q", lengths)
-        self._counts = _array("I", counts)
-        self._crcs = _array("I", crcs)
+        try:
+            if version == _VERSION:
+                firsts, self._last, offsets, lengths, counts, crcs, filter = _unpack_index(data)
+            else:
+                firsts, self._last, offsets, lengths, counts, crcs = _unpack_old_index(data)
+                filter = b""
+            self._offsets = _array("Q", offsets)
+            self._lengths = _array("Q", lengths)
+            self._counts = _array("I", counts)
+            self._crcs = _array("I", crcs)
+        except (msgspec.MsgspecError, ValueError) as error:
+            raise self._corrupt(str(error), "index") from error
+        columns = (self._offsets, self._lengths, self._counts, self._crcs)
+        if not firsts or {len(column) for column in columns} != {len(firsts)}:
+            raise self._corrupt("its blocks are not all described", "index")
+        if entries != sum(self._counts):
+            raise self._corrupt(f"{entries} entries are not {sum(self._counts)}", "footer")
         self._entries = entries
+        self._filter = filter
+        self._mask = 8 * len(filter) - 1
+        self._shift = 32 - self._mask.bit_length()
         self._firsts = firsts
 
     def _corrupt(self, what: str, where: str) -> StateCorruptionError:
@@ -201,9 +309,24 @@ class Run:
             block = _unpack_block(data)
         except msgspec.MsgspecError as error:
             raise self._corrupt(str(error), f"block {number}") from error
+        if self._convert is not None:
+            block = block[0], self._convert(*block)
         self._cached_number = number
         self._cached_block = block
         return block
+
+    def may_hold(self, mark: int) -> bool:  # hot
+        """Whether there may be a key with this mark (``mark_of``)."""
+        if self._firsts is None:
+            self._open()
+        bits = self._filter
+        if not bits:
+            return True
+        one = mark & self._mask
+        if not bits[one >> 3] >> (one & 7) & 1:
+            return False
+        two = (mark * _MIX & 0xFFFFFFFF) >> self._shift
+        return bool(bits[two >> 3] >> (two & 7) & 1)
 
     def get(self, key: bytes) -> bytes | None:  # hot
         """The value of ``key`` (``TOMBSTONE``: deleted here), None when the run does not know it."""

@@ -91,6 +91,21 @@ class TimerQueue(Column):
             self._orders.pop(first, None)
         return None
 
+    def take_all(self) -> set[tuple[int, _Entry]]:
+        """Take all timers back, of every key; what they were: (time, key) or (time, (key, namespace))."""
+        taken = {(instant, entry) for instant, bucket in self._buckets.items() for entry in bucket}
+        for instant, entry in taken:
+            del self._buckets[instant][entry]
+            self._forget(instant, entry)
+        return taken
+
+    def of_current_key(self, namespace: bytes | None = None) -> list[int]:
+        """The instants that are set for the current key (and window), in order. Looks at all timers: for
+        whoever reads state, not for a job."""
+        key = self._operator.key
+        entry: _Entry = key if namespace is None else (key, namespace)
+        return sorted(instant for instant, bucket in self._buckets.items() if entry in bucket)
+
     def pop(self, until_ms: int) -> Timer | None:  # hot
         """The next timer at or before ``until_ms`` as (time, user's key, canonical key, namespace), by time,
         then key bytes, then namespace. One that is registered meanwhile takes its place in this order, unless

@@ -1,0 +1,158 @@
+"""The state backends by their Flink names: what each option of theirs does here.
+
+One kind of store stands behind all of them (``backend.py``): sorted files that checkpoints refer to, read in
+place, and dictionaries in the worker processes in front. They differ in how much of the state a process may
+hold, and in whether a local store takes in what is small and often read. So each restores what another has
+written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError
+from firesteel.datastream import _options as keys
+from firesteel.state._core import StateLimits
+from firesteel.state.backend import LARGEST_STORED_BYTES
+from firesteel.state.manifest import FORMAT_VERSION
+
+_PREFIX: Final = "state.backend.rocksdb."
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """:param cache_bytes: about so much memory of a process the state of one subtask may take.
+    :param memory_option: Flink's option that sets it.
+    :param directory_option: Flink's option that says where the local store lies.
+    :param local_store: whether there is one.
+    :param ample_bytes: state of a job beyond which another backend suits it better; None: there is none.
+    """
+
+    name: str
+    flink_class: str
+    cache_bytes: int
+    memory_option: str | None
+    directory_option: str | None
+    local_store: bool
+    ample_bytes: int | None
+    suits: str
+
+
+BACKENDS: Final = {
+    backend.name: backend
+    for backend in (
+        Backend(
+            name="hashmap",
+            flink_class="HashMapStateBackend",
+            cache_bytes=512 << 20,
+            memory_option=None,
+            directory_option=None,
+            local_store=False,
+            ample_bytes=100 << 20,
+            suits="state that fits into the memory of the workers",
+        ),
+        Backend(
+            name="rocksdb",
+            flink_class="EmbeddedRocksDBStateBackend",
+            cache_bytes=128 << 20,
+            memory_option=keys.ROCKSDB_MEMORY,
+            directory_option=keys.ROCKSDB_DIRECTORIES,
+            local_store=True,
+            ample_bytes=None,
+            suits="state that is larger than memory",
+        ),
+    )
+}
+DEFAULT: Final = BACKENDS["hashmap"]  # as in Flink
+#: Names of Flink 1: where the state of a running job is and where checkpoints go were one choice then.
+_OLD_NAMES: Final = {"memory": "hashmap", "jobmanager": "hashmap", "filesystem": "hashmap"}
+
+
+def backend_of(configuration: Configuration) -> Backend:
+    """The backend that is chosen; ConfigurationError when there is none of that name."""
+    name = configuration.get_string(keys.STATE_BACKEND, DEFAULT.name)
+    found = BACKENDS.get(_OLD_NAMES.get(name, name))
+    if found is None:
+        raise ConfigurationError(
+            f"There is no state backend {name!r}",
+            detail=f"{keys.STATE_BACKEND} is {name}",
+            hint="the backends are: " + ", ".join(BACKENDS),
+        )
+    return found
+
+
+def state_limits(configuration: Configuration, *, batch: bool) -> StateLimits:
+    """How the state of each subtask works."""
+    backend = backend_of(configuration)
+    memory = backend.cache_bytes
+    if backend.memory_option is not None:
+        memory = configuration.get_memory_bytes(backend.memory_option, memory)
+    return StateLimits(
+        cache_bytes=memory,
+        local_store=backend.local_store,
+        typed_values=configuration.get_integer(keys.PYTHON_STATE_CACHE, 1000) <= 0,
+        batch=batch,
+    )
+
+
+def local_directory(configuration: Configuration) -> str | None:
+    """Where the backend's options say that local stores lie; None: they say nothing."""
+    option = backend_of(configuration).directory_option
+    found = keys.directories(configuration, option) if option is not None else []
+    return found[0] if found else None
+
+
+def notices(configuration: Configuration) -> list[str]:
+    """One sentence for each option of a backend that is accepted and has no effect."""
+    backend = backend_of(configuration)
+    name = configuration.get_string(keys.STATE_BACKEND, DEFAULT.name)
+    found = [f"{keys.STATE_BACKEND} {name} is an old name of {backend.name}"] if name in _OLD_NAMES else []
+    with_effect = {backend.memory_option, backend.directory_option}
+    for key in sorted(configuration.key_set()):
+        if key.startswith(_PREFIX) and key not in with_effect:
+            found.append(f"{key} has no effect: {_why(key, backend)}")
+    option = backend.directory_option
+    if option is not None and len(keys.directories(configuration, option)) > 1:
+        found.append(f"{option}: only the first directory is used, all others have no effect")
+    return found
+
+
+def _why(key: str, backend: Backend) -> str:
+    others = {option for b in BACKENDS.values() for option in (b.memory_option, b.directory_option)}
+    return f"the state backend is {backend.name}" if key in others else "state is not kept in RocksDB"
+
+
+# ---- what the documentation says about them
+
+
+def _mib(backend: Backend) -> str:
+    option = f", `{backend.memory_option}`" if backend.memory_option is not None else ""
+    return f"{backend.cache_bytes >> 20} MiB{option}"
+
+
+def _local_files(backend: Backend) -> str:
+    if not backend.local_store:
+        return "none"
+    where = f"`{backend.directory_option}`, `firesteel.local-dir`"
+    return f"a store of what has changed, where entries have up to {LARGEST_STORED_BYTES} bytes ({where})"
+
+
+_CAPABILITIES: Final[dict[str, Callable[[Backend], str]]] = {
+    "Flink's class": lambda backend: f"`{backend.flink_class}`",
+    "suits": lambda backend: backend.suits,
+    "memory of a process for each subtask": _mib,
+    "when the state is larger": lambda _: "the rest is read from the state files",
+    "on local disk": _local_files,
+    "checkpoints": lambda _: "incremental, always",
+    "snapshot format": lambda _: f"version {FORMAT_VERSION}, the same for all: each restores each",
+}
+
+
+def capability_table() -> str:
+    """What each backend can do, as a table in Markdown."""
+    rows = [("", *(f"`{name}`" for name in BACKENDS)), tuple("---" for _ in range(len(BACKENDS) + 1))]
+    rows += [(name, *map(of, BACKENDS.values())) for name, of in _CAPABILITIES.items()]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)

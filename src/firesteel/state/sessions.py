@@ -1,0 +1,201 @@
+"""State of session windows: for each key its open sessions, with one value each.
+
+All sessions of a key are one entry of the key: ``(start, end, value, start, end, value, ...)``, in the order
+in which they grew, and behind them the numbers of those that have fired, where there are any: after a restore
+the watermark begins anew, and they fire again only with a new element.
+
+A key that has sessions has a deadline at or before the instant at which the first of them has to be looked
+after; it is moved only when it has come, so a session that grows costs nothing there. Deadlines are always in
+memory: what has none has no session and is never asked for. What begins and ends within one epoch leaves no
+trace in any file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
+
+from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
+from firesteel.state._value_codec import (
+    PLAIN,
+    TOMBSTONE,
+    decode_value,
+    encode_value,
+    is_atom,
+    pack,
+    unpack,
+)
+from firesteel.state.deadlines import Deadlines
+
+if TYPE_CHECKING:
+    from firesteel.state._core import StateCore
+
+__all__ = ["Session", "SessionColumn", "copied", "session_count", "session_fields"]
+
+_FIELDS: Final = 3
+
+
+class Session:
+    """``[start, end)`` in epoch milliseconds; ``value`` is the object that the function gave, None: none."""
+
+    __slots__ = ("end", "fired", "start", "value")
+
+    def __init__(self, start: int, end: int, value: Any = None, fired: bool = False) -> None:
+        self.start = start
+        self.end = end
+        self.value = value
+        self.fired = fired  # with all of its elements
+
+
+class SessionColumn(Column):
+    """All sessions of one operator. The operator works on ``open`` and ``changed_keys`` directly: it may
+    change the sessions of a key that is in ``open``, and then adds the key to ``changed_keys``."""
+
+    kind = "sessions"
+
+    def __init__(self, core: StateCore, uid: str, name: str, deadlines: Deadlines) -> None:
+        super().__init__(core, uid, name)
+        self._deadlines = deadlines
+        self.open: dict[CanonicalKey, list[Session]] = {}
+        self.changed_keys: set[CanonicalKey] = set()
+        self._packed: dict[CanonicalKey, bytes] = {}  # what is stored of keys that nobody has used yet
+        self._stored: set[CanonicalKey] = set()  # keys that the committed state has, as far as is known
+
+    # ---- the operator's side
+
+    def of(self, key: CanonicalKey) -> list[Session]:
+        """The sessions of a key; an empty list, which nobody knows, when it has none."""
+        found = self.open.get(key)
+        if found is None:
+            found = self._read(key) if key in self._deadlines.due else []
+        return found
+
+    def put(self, key: CanonicalKey, sessions: list[Session], due_ms: int) -> None:
+        """``sessions`` are what a key has from now on, to be looked after at ``due_ms`` or before; only a
+        key whose deadline was taken may have none."""
+        self.changed_keys.add(key)
+        if sessions:
+            self.open[key] = sessions
+            self._deadlines.bring_forward(key, due_ms)
+        else:
+            self.open.pop(key, None)
+
+    def take_due(self, until_ms: int) -> dict[CanonicalKey, list[Session]]:
+        """The keys to look after, with their sessions; each must be ``put`` again."""
+        opened = self.open
+        return {key: opened.get(key) or self._read(key) for key in self._deadlines.take(until_ms)}
+
+    def _read(self, key: CanonicalKey) -> list[Session]:
+        """The sessions of a key that has some, which are not open here yet."""
+        packed = self._packed.pop(key, None)
+        if packed is None:
+            packed = self._core.fetch(key, self.id)
+            assert packed is not None, "a key has a deadline as long as it has sessions"
+            self._packed.pop(key, None)  # the cache may have been completed meanwhile
+            self._stored.add(key)
+        sessions = self.open[key] = _unpacked(packed)
+        return sessions
+
+    # ---- the backend's side
+
+    def load(self, key: bytes, end: int, value: bytes) -> None:
+        current = canonical_of(key_data(key, end))
+        known = self.open.pop(current, None) is not None or self._packed.pop(current, None) is not None
+        if value == TOMBSTONE:
+            self._stored.discard(current)
+        elif known or self._core.complete:
+            self._packed[current] = value
+            self._stored.add(current)
+
+    def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
+        for key, end, value in entries:
+            current = canonical_of(key_data(key, end))
+            if current not in self.open and current not in self.changed_keys:
+                self._packed[current] = value
+                self._stored.add(current)
+
+    def collect(self, keys: list[bytes], values: list[bytes]) -> None:
+        for key in self.changed_keys:
+            sessions = self.open.get(key)
+            if sessions is not None:
+                self._stored.add(key)
+                values.append(_packing(sessions))
+            elif key in self._stored:
+                self._stored.remove(key)
+                values.append(TOMBSTONE)
+            else:
+                continue
+            keys.append(self._core.group_keys[key] + self.id)
+        self.changed_keys.clear()
+
+    def drop(self) -> None:
+        self.open.clear()
+        self._packed.clear()
+        self._stored.clear()
+        self.changed_keys.clear()
+
+    def drop_key(self, key: CanonicalKey) -> None:
+        self.open.pop(key, None)
+        self._packed.pop(key, None)
+        self._stored.discard(key)
+        self.changed_keys.discard(key)
+
+    def changed(self) -> int:
+        return len(self.changed_keys)
+
+    def cached(self) -> int:
+        return len(self.open) + len(self._packed)
+
+    def evict(self, share: float) -> None:
+        going = list(islice(chain(self._packed, self.open), int(self.cached() * share) + 1))
+        for key in going:
+            self.drop_key(key)
+
+    def cached_keys(self) -> set[CanonicalKey]:
+        return {*self.open, *self._packed}
+
+
+def copied(value: Any) -> Any:
+    """A value that nobody else can change."""
+    return value if value is None or is_atom(value) else decode_value(encode_value(value))
+
+
+def session_count(stored: bytes) -> int:
+    """How many sessions an entry holds."""
+    return len(unpack(stored)) // _FIELDS
+
+
+def session_fields(stored: bytes) -> Iterator[tuple[int, int, Any]]:
+    """(start, end, value) of the sessions of an entry; bytes are encoded values."""
+    return _triples(unpack(stored))
+
+
+def _triples(fields: list[Any]) -> Iterator[tuple[int, int, Any]]:
+    count = len(fields) // _FIELDS * _FIELDS
+    return zip(*(fields[n:count:_FIELDS] for n in range(_FIELDS)), strict=True)
+
+
+def _packing(sessions: list[Session]) -> bytes:
+    """Plain values are written as they are, bytes stand for all others."""
+    fields: list[Any] = []
+    for s in sessions:
+        value = s.value
+        fields += (s.start, s.end, value if type(value) in PLAIN else encode_value(value))
+    fired = [number for number, s in enumerate(sessions) if s.fired]
+    if fired:
+        fields.append(fired)
+    try:
+        return pack(fields)
+    except (OverflowError, UnicodeEncodeError):  # a number or a text that msgpack does not know
+        fields[2::_FIELDS] = [encode_value(s.value) for s in sessions]
+        return pack(fields)
+
+
+def _unpacked(data: bytes) -> list[Session]:
+    fields = unpack(data)
+    fired = fields[-1] if len(fields) % _FIELDS else ()
+    return [
+        Session(start, end, decode_value(value) if type(value) is bytes else value, number in fired)
+        for number, (start, end, value) in enumerate(_triples(fields))
+    ]
