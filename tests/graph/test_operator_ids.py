@@ -251,7 +251,7 @@ def test_ids_and_plans_are_the_same_in_other_processes() -> None:
             command, env=env, cwd=root, capture_output=True, text=True, check=True, timeout=60
         ).stdout
 
-    first = run("1")
-    assert operator_ids(cs23().graph())[1] in run("2")
-    assert first == run("2")
+    first, second = run("1"), run("2")
+    assert operator_ids(cs23().graph())[1] in second
+    assert first == second
     assert "cbc357ccb763df2852fee8c4fc7d55f2" in first

@@ -128,6 +128,22 @@ class Mean(AggregateFunction):
         return b if a is None else a if b is None else (a[0] + b[0], a[1] + b[1])
 
 
+class Digits(AggregateFunction):
+    """Bytes, which mean "encoded" where state is kept."""
+
+    def create_accumulator(self) -> bytes:
+        return b""
+
+    def add(self, value: Any, accumulator: bytes) -> bytes:
+        return accumulator + bytes([value[1]])
+
+    def get_result(self, accumulator: bytes) -> list[int]:
+        return list(accumulator)
+
+    def merge(self, a: bytes, b: bytes) -> bytes:
+        return a + b
+
+
 class NotMerging(Mean):
     def merge(self, a: Any, b: Any) -> Any:
         raise NotImplementedError

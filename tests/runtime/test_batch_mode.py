@@ -44,6 +44,26 @@ def test_a_rolling_aggregate_gives_the_last_value_only(
     assert sorted(collect(getattr(keyed, aggregate)(1))) == [expected, ("l", 7, "x")]
 
 
+def test_three_keys_have_three_results() -> None:
+    """S-BATCH-02: a rolling reduce over 100 rows."""
+    keyed = batch(2).from_collection([(n % 3, 1) for n in range(100)]).key_by(lambda r: r[0])
+    assert sorted(collect(keyed.reduce(lambda a, b: (a[0], a[1] + b[1])))) == [(0, 34), (1, 33), (2, 33)]
+
+
+def test_the_counts_are_those_of_streaming_mode() -> None:
+    """S-BATCH-01: the last count of each word in STREAMING mode is the only one in BATCH mode."""
+    lines = ["to be or not to be", "that is the question", "to be"]
+
+    def counts(env: StreamExecutionEnvironment) -> list[tuple[str, int]]:
+        words = env.from_collection(lines).flat_map(str.split).map(lambda word: (word, 1))
+        return collect(words.key_by(lambda w: w[0]).reduce(lambda a, b: (a[0], a[1] + b[1])))
+
+    streaming, in_batch = counts(environment(2)), counts(batch(2))
+    assert len(streaming) == 12
+    assert len(in_batch) == 8
+    assert dict(in_batch) == dict(streaming)
+
+
 class Trace(KeyedProcessFunction):
     """What a key sees, and both kinds of timers."""
 

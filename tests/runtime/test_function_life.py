@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from firesteel.common.errors import JobExecutionError
 from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext
 from firesteel.datastream.functions import CheckpointedFunction
 from firesteel.runtime import worker
@@ -81,25 +82,37 @@ def test_two_subtasks_and_two_jobs_never_share_a_function_object() -> None:
     assert not hasattr(function, "mine"), "the object of the program stays as it is"
 
 
+class Named(MapFunction):
+    def __init__(self, name: str, fails: bool = False) -> None:
+        self.name = name
+        self.fails = fails
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        note("life", f"open {self.name}")
+        if self.fails:
+            raise RuntimeError("no connection")
+
+    def map(self, value: Any) -> Any:
+        return value
+
+    def close(self) -> None:
+        note("life", f"close {self.name}")
+
+
 def test_the_last_of_a_chain_is_opened_first_and_the_first_is_closed_first() -> None:
     """As Flink does it: when an operator is open, everything behind it is."""
-
-    class Named(MapFunction):
-        def __init__(self, name: str) -> None:
-            self.name = name
-
-        def open(self, runtime_context: RuntimeContext) -> None:
-            note("life", f"open {self.name}")
-
-        def map(self, value: Any) -> Any:
-            return value
-
-        def close(self) -> None:
-            note("life", f"close {self.name}")
-
     env = environment(1)
     collect(env.from_collection([1]).map(Named("a")).map(Named("b")).map(Named("c")))
     assert notes["life"] == ["open c", "open b", "open a", "close a", "close b", "close c"]
+
+
+def test_what_was_opened_before_a_function_that_cannot_be_opened_is_closed() -> None:
+    """In the order of the chain; the one that fails and those before it were never open."""
+    env = environment(1)
+    stream = env.from_collection([1]).map(Named("a")).map(Named("b", fails=True)).map(Named("c"))
+    with pytest.raises(JobExecutionError, match="no connection"):
+        collect(stream.map(Named("d")))
+    assert notes["life"] == ["open d", "open c", "open b", "close c", "close d"]
 
 
 def test_close_is_called_after_a_failure_too() -> None:

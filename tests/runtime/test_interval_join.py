@@ -28,6 +28,7 @@ from firesteel.runtime.batch import ACTIVE, IDLE
 from firesteel.runtime.valve import WatermarkValve
 from firesteel.testing import OperatorHarness, StreamRecord
 from firesteel.testing.local_platform import LocalEngine
+from tests.budget import examples
 
 from .engines import FaultyEngine, TurnsEngine
 from .support import At, Probe, collect, environment, local_platform, punctuated
@@ -82,6 +83,7 @@ def harness(lower: Any, upper: Any, exclusive: str = "", **options: Any) -> Oper
 def test_bounds_are_inclusive_unless_they_are_declared_exclusive(
     exclusive: str, partners: list[int], left_first: bool
 ) -> None:
+    """T22."""
     h = harness(Time.milliseconds(-2), Time.milliseconds(1), exclusive)
     left, right = h.inputs
     if left_first:
@@ -104,6 +106,8 @@ def test_records_of_other_keys_do_not_meet() -> None:
 
 
 def test_the_context_tells_the_timestamps_of_both() -> None:
+    """T22."""
+
     class Stamps(ProcessJoinFunction):
         def process_element(self, left: Any, right: Any, ctx: ProcessJoinFunction.Context) -> Iterator[Any]:
             yield ctx.get_left_timestamp(), ctx.get_right_timestamp(), ctx.get_timestamp()
@@ -239,7 +243,7 @@ _ACTION = st.one_of(
 _EPOCH = st.tuples(st.lists(_ACTION, max_size=6), st.lists(_ACTION, max_size=6))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     bounds=st.tuples(st.integers(-4, 4), st.integers(0, 6)),
     epochs=st.lists(_EPOCH, min_size=1, max_size=8),

@@ -246,7 +246,7 @@ def test_state_is_what_the_committed_epochs_made_it(
     Broken by hand: ``SubtaskState.begin`` takes whatever it has in its cache for the newest."""
     if limits == "tiny":
         tiny = StateLimits(cache_entries=4, warm_entries=0, inline_bytes=200, compaction_entries=20)
-        monkeypatch.setattr(worker, "StateLimits", lambda batch: tiny)
+        monkeypatch.setattr(worker, "state_limits", lambda *_, **__: tiny)
     engines: list[LosesHosts] = []
 
     def engine() -> LocalEngine:
@@ -272,7 +272,7 @@ class LastFew(KeyedProcessFunction):
 def test_a_list_that_was_cut_short_stays_short_when_the_cache_has_forgotten_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "StateLimits", lambda batch: StateLimits(cache_entries=4))
+    monkeypatch.setattr(worker, "state_limits", lambda *_, **__: StateLimits(cache_entries=4))
     env = environment(1, epoch_records=10, **{"firesteel.local-dir": str(tmp_path)})
     out = collect(env.from_collection(records(300, 1)).key_by(lambda r: r.value[0]).process(LastFew()))
     assert len(out) == 300

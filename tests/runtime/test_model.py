@@ -6,13 +6,14 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.state import MapStateDescriptor
 from firesteel.testing.local_platform import LocalEngine
+from tests.budget import examples
 
 from .engines import FaultyEngine
 from .support import MAX, NO_TIMESTAMP, At, collect, environment, local_platform, punctuated
@@ -128,14 +129,23 @@ SPANS = st.just(("spans", 0))
 KEYS = st.sampled_from(["a", "b", 1, 1.0, True, None, (1, "x")])
 
 
+# Made once: Hypothesis looks at each new strategy anew. A list of its own would be short most of the time.
+COUNT = st.integers(0, 30)
+RECORD = st.tuples(
+    st.integers(-12, 15),  # later than the one before
+    st.one_of(st.none(), st.integers(-15, 5)),  # the watermark, from its time
+    st.tuples(KEYS, st.integers(-20, 20)),
+)
+
+
 @st.composite
 def inputs(draw: st.DrawFn) -> list[At]:
     records = []
     ts = 0
-    for _ in range(draw(st.integers(0, 30))):
-        ts += draw(st.integers(-12, 15))
-        watermark = draw(st.one_of(st.none(), st.integers(ts - 15, ts + 5)))
-        records.append(At(ts, (draw(KEYS), draw(st.integers(-20, 20))), watermark))
+    for _ in range(draw(COUNT)):
+        step, mark, value = draw(RECORD)
+        ts += step
+        records.append(At(ts, value, None if mark is None else ts + mark))
     return records
 
 
@@ -150,7 +160,7 @@ def programs(draw: st.DrawFn) -> tuple[int, int, list[tuple[str, int]]]:
     return parallelism, len(before), [*before, first, *after]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 @given(
     records=inputs(),
     program=programs(),

@@ -139,7 +139,7 @@ def test_a_forward_edge_keeps_its_subtask() -> None:
 
 
 def test_forward_with_unequal_parallelism_is_refused() -> None:
-    """S-PART-01."""
+    """X10. S-PART-01."""
     env = environment(2)
     stream = env.from_sequence(0, 9).map(lambda v: v).name("two").forward().map(Where()).set_parallelism(3)
     with pytest.raises(ProgramError, match=r"(?is)forward.*parallelism"):
@@ -147,7 +147,7 @@ def test_forward_with_unequal_parallelism_is_refused() -> None:
 
 
 def test_another_parallelism_means_rebalance() -> None:
-    """S-PART-07."""
+    """X10. S-PART-07."""
     from firesteel.graph import create_job_graph, generate
     from firesteel.jobmanager.executor import graph_config
 

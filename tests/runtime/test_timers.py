@@ -345,6 +345,7 @@ def test_state_both_timers_and_a_side_output_in_one_function() -> None:
     stream.map(lambda v: note("main", v))
     stream.get_side_output(SIDE).map(lambda v: note("side", v))
     client = env.execute_async()
+    clock.settle()
     feed("e", (At(5, "a"), 0), (At(6, "b", 6), 0))
     clock.tick()
     assert notes["main"] == [("a", 1, 5), ("b", 1, 6)]
@@ -414,6 +415,7 @@ def test_what_a_due_timer_emits_at_the_start_of_an_epoch_reaches_the_next_operat
             after.disable_chaining()
         after.rebalance().map(lambda v: note("after", v))
         client = env.execute_async()
+        clock.settle()
         feed("p", (At(0, ("a", [(PROC, 1_000), (PROC, 2_000)])), 0))
         clock.tick()
         clock.tick(1_000)

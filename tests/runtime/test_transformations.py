@@ -25,8 +25,9 @@ from firesteel.datastream import (
 )
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.graph import create_job_graph
 
-from .support import collect, environment
+from .support import collect, environment, note, notes
 
 CUTS = pytest.mark.parametrize("epoch_records", [1, 2, None])
 
@@ -187,6 +188,35 @@ def test_a_key_without_a_stable_hash_is_refused_with_the_operator(key: Any) -> N
     assert "before the key" in failed.value.operator
 
 
+class Enriching:
+    def __init__(self, prices: dict[str, int]) -> None:
+        self.prices = prices
+
+    def enrich(self, order: tuple[str, int]) -> tuple[str, int, int]:
+        return *order, self.prices[order[0]] * order[1]
+
+
+def test_a_bound_method_is_a_function() -> None:
+    """S-OPS-19: the ``Order::enrich`` of CS-05."""
+    orders = environment(2).from_collection([("ink", 2), ("pen", 3)])
+    enriched = orders.map(Enriching({"ink": 5, "pen": 1}).enrich)
+    assert sorted(collect(enriched)) == [("ink", 2, 10), ("pen", 3, 3)]
+
+
+def test_two_sources_and_two_ends() -> None:
+    """S-OPS-18, and S-OPS-16: map, filter and map are one vertex."""
+    env = environment(1)
+    both = env.from_collection([1, 2], Types.LONG()).union(env.from_sequence(3, 4))
+    chained = both.rebalance().map(lambda v: v * 10).filter(lambda v: v > 10).map(lambda v: v + 1)
+    chained.map(lambda v: note("one", v)).name("first end")
+    both.map(lambda v: note("two", v)).name("second end")
+    names = [vertex.name for vertex in create_job_graph(env.get_stream_graph()).vertices]
+    env.execute()
+    assert sorted(notes["one"]) == [21, 31, 41]
+    assert sorted(notes["two"]) == [1, 2, 3, 4]
+    assert [name for name in names if "first end" in name] == ["Map -> Filter -> Map -> first end"]
+
+
 def test_union_delivers_everything_and_a_stream_with_itself_twice() -> None:
     """T16."""
     env = environment(2)
@@ -283,6 +313,29 @@ def test_declared_types_are_applied_where_they_are_declared() -> None:
     assert type(collect(env.from_collection([1]).map(lambda v: v, output_type=Types.DOUBLE()))[0]) is float
 
 
+def test_declared_types_are_not_applied_between_the_functions_of_a_chain() -> None:
+    """As PyFlink does it: there is no coder between a function and the only one that follows it. The first
+    of each pair goes on to a function alone, the second also to a side output, a sink or an exchange."""
+
+    class Tagged(ProcessFunction):
+        def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterator[Any]:
+            yield value
+            yield ODD, 1
+
+    def floats(env: Any) -> Any:
+        return env.from_collection([0.1]).map(lambda v: v, output_type=Types.FLOAT())
+
+    wide = "0.10000000149011612"
+    assert collect(floats(environment(1)).map(repr)) == ["0.1"]
+    assert collect(floats(environment(1)).filter(lambda v: v == 0.1).map(repr)) == ["0.1"]
+    assert collect(floats(environment(1)).key_by(lambda v: 0).map(repr)) == [wide]
+    assert collect(floats(environment(1)).rebalance().map(repr)) == [wide]
+    twice = floats(environment(1))
+    assert collect(twice.map(repr).union(twice.map(repr))) == [wide, wide]
+    tagged = environment(1).from_collection([0.1]).process(Tagged(), output_type=Types.FLOAT())
+    assert collect(tagged.map(repr).union(tagged.get_side_output(ODD).map(repr))) == [wide, "1"]
+
+
 @pytest.mark.parametrize("where", ["map", "side"])
 def test_a_value_that_does_not_fit_its_declared_type_is_an_error_of_that_operator(where: str) -> None:
     env = environment(1)
@@ -319,3 +372,20 @@ def test_the_execution_plan_of_a_program_is_there_without_running_it() -> None:
     plan = json.loads(env.get_execution_plan())
     assert [node["type"] for node in plan["nodes"]][1:] == ["Map", "Sink: Print to Std. Out"]
     assert len(env.get_stream_graph().nodes) == 3
+
+
+def test_a_side_output_may_be_named_while_records_are_processed() -> None:
+    """In a process that had no tag before, as a worker may be."""
+
+    class Late(KeyedProcessFunction):
+        def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+            yield value
+            if value == 2:
+                yield OutputTag("odd", Types.INT()), value  # nobody reads it: it is dropped
+
+    try:
+        OutputTag.any_made = False
+        stream = environment(1).from_collection([1, 2, 3]).key_by(lambda v: v).process(Late())
+        assert sorted(collect(stream)) == [1, 2, 3]
+    finally:
+        OutputTag.any_made = True

@@ -112,6 +112,7 @@ def test_both_inputs_share_the_state_and_the_timers_of_a_key(parallelism: int) -
     keyed = one.key_by(lambda v: v[0]).connect(two.key_by(lambda v: v[0])).process(Shared())
     keyed.map(lambda v: note("out", v))
     client = env.execute_async()
+    clock.settle()
     feed("one", (At(0, ("k", 1)), 0))
     clock.tick()
     feed("two", (At(0, ("k", "?")), 0), (At(0, ("other", "?"), 100), 0))

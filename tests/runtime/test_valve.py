@@ -177,6 +177,7 @@ def test_the_watermark_of_two_inputs_is_the_lower_one() -> None:
     b = env.from_source(LiveSource("b"), punctuated(), "b")
     a.connect(b).process(Side()).map(lambda v: note("seen", v))
     client = env.execute_async()
+    clock.settle()
     feed("a", (At(0, None, 10), 0))
     clock.tick()
     feed("b", (At(0, None, 3), 0))

@@ -14,6 +14,7 @@ from firesteel.common.errors import JobExecutionError, ProgramError
 from firesteel.common.time import Duration
 from firesteel.common.typeinfo import Types
 from firesteel.common.watermark_strategy import IngestionTimeAssigner, WatermarkOutput, WatermarkStrategy
+from firesteel.connectors.base import Chunk, ReadRange, SourceReader
 from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import ListStateDescriptor
@@ -94,6 +95,7 @@ def test_bounded_out_of_orderness_is_the_highest_timestamp_less_the_bound_less_o
 
 
 def test_the_window_of_t02_fires_at_310000_and_not_before() -> None:
+    """T02."""
     for last, expected in ((309999, [299998]), (310000, [299998, 299999])):
         env = environment(1, epoch_records=1)
         records = [At(100), At(309999), At(last), At(1)]  # the last one shows what the watermark has closed
@@ -104,6 +106,7 @@ def test_the_window_of_t02_fires_at_310000_and_not_before() -> None:
 
 
 def test_a_record_between_two_emissions_is_judged_against_the_old_watermark() -> None:
+    """T02."""
     env = environment(1)  # one epoch: no periodic emission between the records
     stream = env.from_collection([At(310_000), At(5)]).assign_timestamps_and_watermarks(bounded(0))
     assert [w for _, _, w in collect(stream.process(Probe()))] == [NO_TIMESTAMP, NO_TIMESTAMP]
@@ -181,6 +184,33 @@ def test_a_generator_for_each_split_and_the_minimum_over_them() -> None:
     merged = env.from_source(SplitsSource(two, one), WatermarkStrategy.no_watermarks(), "splits")
     in_the_middle = merged.assign_timestamps_and_watermarks(WatermarkStrategy.for_monotonous_timestamps())
     assert windows(in_the_middle, 50)[1] != [], "the same input is late where there is one generator for both"
+
+
+class Counted(SourceReader):
+    """Counts the ranges that are being read."""
+
+    def __init__(self, reader: SourceReader) -> None:
+        self.reader = reader
+
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        note("open")
+        note("at once", len(notes["open"]))
+        yield from self.reader.read(range_)
+        notes["open"].pop()
+
+
+class CountedSource(SplitsSource):
+    def create_reader(self) -> SourceReader:
+        return Counted(super().create_reader())
+
+
+def test_of_many_splits_a_few_are_read_at_once() -> None:
+    """A directory may hold thousands of files; each that is being read is open."""
+    splits = [[((s, i), None) for i in range(10)] for s in range(100)]
+    env = environment(1)
+    out = collect(env.from_source(CountedSource(*splits), WatermarkStrategy.no_watermarks(), "many"))
+    assert sorted(out) == [value for split in splits for value, _ in split]
+    assert max(notes["at once"]) == 16
 
 
 def test_an_assigner_in_mid_stream_replaces_the_watermarks_before_it_and_keeps_the_last() -> None:

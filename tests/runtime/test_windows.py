@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.errors import JobExecutionError
 from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import AggregateFunction, DataStream, ProcessWindowFunction, WindowFunction
@@ -31,7 +30,7 @@ from firesteel.datastream.window import (
     TumblingEventTimeWindows,
 )
 
-from .support import At, Probe, collect, environment, local_platform, punctuated
+from .support import At, Probe, collect, environment, local_platform, note, notes, punctuated
 
 TUMBLING_5S = TumblingEventTimeWindows.of(Time.milliseconds(5000))
 LATE = OutputTag("late", Types.PICKLED_BYTE_ARRAY())
@@ -106,11 +105,13 @@ T03 = (At(1000, 1), At(4999, 2), At(5000, 4), W(4998), At(20_000, 8), W(4999), W
 
 
 def test_window_end_is_exclusive_and_results_have_the_last_instant(epoch_records: int | None) -> None:
+    """T03."""
     stream = keyed(epoch_records, *T03).window(TUMBLING_5S).aggregate(Sum())
     assert stamped(stream) == [(3, 4999), (4, 9999), (8, 24_999)]
 
 
 def test_a_window_stacked_on_another_fires_at_the_same_watermark(epoch_records: int | None) -> None:
+    """T03."""
     stream = keyed(epoch_records, *T03).window(TUMBLING_5S).aggregate(Sum())
     stacked = stream.key_by(lambda v: 0).window(TUMBLING_5S).reduce(lambda a, b: a + b)
     assert stamped(stacked) == [(3, 4999), (4, 9999), (8, 24_999)]
@@ -120,6 +121,7 @@ def test_a_window_stacked_on_another_fires_at_the_same_watermark(epoch_records: 
 
 
 def test_late_elements_fire_again_with_all_contents(epoch_records: int | None) -> None:
+    """T04."""
     stream = (
         keyed(
             epoch_records,
@@ -162,6 +164,7 @@ def test_late_elements_fire_again_with_all_contents(epoch_records: int | None) -
 def test_only_what_no_window_takes_is_late(
     assigner: Any, records: list[At], expected: list[Any], epoch_records: int | None
 ) -> None:
+    """T05."""
     stream = keyed(epoch_records, *records).window(assigner).side_output_late_data(LATE).process(Contents())
     late = stream.get_side_output(LATE).map(lambda r: f"late {r.value}")
     assert collect(stream.union(late)) == expected
@@ -169,6 +172,7 @@ def test_only_what_no_window_takes_is_late(
 
 @pytest.mark.parametrize("aggregated", [True, False])
 def test_dropped_late_records_are_counted(aggregated: bool) -> None:
+    """S-WIN-24."""
     windowed = keyed(None, W(9), At(3, 1), At(4, 1), At(12, 1)).window(TumblingEventTimeWindows.of(ms(10)))
     stream = windowed.aggregate(Sum()) if aggregated else windowed.process(Contents())
     stream.print()
@@ -195,6 +199,8 @@ def test_dropped_late_records_are_counted(aggregated: bool) -> None:
 )
 @pytest.mark.parametrize("aggregated", [True, False])
 def test_windows_align_to_the_epoch(assigner: Any, ts: int, starts: list[int], aggregated: bool) -> None:
+    """T06."""
+
     class Start(ProcessWindowFunction):
         def process(self, key: Any, context: Any, elements: Any) -> Iterator[int]:
             yield context.window().start
@@ -224,6 +230,7 @@ SESSION_10 = EventTimeSessionWindows.with_gap(ms(10))
     ],
 )
 def test_sessions_merge(records: list[At], expected: list[Any], epoch_records: int | None) -> None:
+    """T07."""
     got = collect(keyed(epoch_records, *records).window(SESSION_10).process(Contents()))
     assert [(s, e, sorted(v)) for s, e, v in got] == expected
 
@@ -240,6 +247,7 @@ def test_a_session_that_is_late_goes_to_the_side_output(epoch_records: int | Non
 
 
 def test_merging_sessions_merge_accumulators_and_trigger_state(epoch_records: int | None) -> None:
+    """T07."""
     records = [At(0, 1), At(20, 2), At(40, 4), At(10, 8), At(30, 16), At(100, 32)]
     stream = keyed(epoch_records, *records).window(SESSION_10).aggregate(Sum())
     assert collect(stream) == [31, 32]
@@ -249,6 +257,8 @@ def test_merging_sessions_merge_accumulators_and_trigger_state(epoch_records: in
 
 
 def test_dynamic_gaps(epoch_records: int | None) -> None:
+    """S-WIN-06."""
+
     class Gap(SessionWindowTimeGapExtractor):
         def extract(self, element: At) -> int:
             return int(element.value[1])
@@ -271,20 +281,25 @@ def in_one_window(epoch_records: int | None, trigger: Any, values: Iterable[int]
 
 
 def test_count_trigger_does_not_purge(epoch_records: int | None) -> None:
+    """T08."""
     assert in_one_window(epoch_records, CountTrigger.of(2), [1, 2, 3, 4]) == [[1, 2], [1, 2, 3, 4]]
     purging = PurgingTrigger.of(CountTrigger.of(2))
     assert in_one_window(epoch_records, purging, [1, 2, 3, 4, 5]) == [[1, 2], [3, 4]]
 
 
 def test_count_windows(epoch_records: int | None) -> None:
+    """T08."""
     stream = keyed(epoch_records, *[At(v, v) for v in range(1, 7)])
     assert collect(stream.count_window(3).apply(JustContents())) == [[1, 2, 3], [4, 5, 6]]
+    five = keyed(epoch_records, *[At(v, v) for v in range(1, 6)])
+    assert collect(five.count_window(3).apply(JustContents())) == [[1, 2, 3]], "leftovers never fire"
     assert collect(stream.count_window(4).apply(JustContents())) == [[1, 2, 3, 4]]
     # as PyFlink, and not as Java
     assert collect(stream.count_window(3, 2).apply(JustContents())) == [[1, 2, 3], [3, 4, 5]]
 
 
 def test_a_trigger_replaces_the_default(epoch_records: int | None) -> None:
+    """T08."""
     windowed = keyed(epoch_records, At(1, 1), At(2, 2), W(4999)).window(TUMBLING_5S)
     assert collect(windowed.trigger(CountTrigger.of(3)).apply(JustContents())) == []
 
@@ -294,6 +309,7 @@ def test_global_windows_fire_only_by_a_trigger() -> None:
 
 
 def test_counts_are_by_key(epoch_records: int | None) -> None:
+    """S-WIN-37."""
     records = [At(i, v) for i, v in enumerate(["a1", "b1", "a2", "c1"])]
     stream = elements(epoch_records, *records).key_by(lambda r: r.value[0])
     assert collect(stream.count_window(2).apply(JustContents())) == [["a1", "a2"]]
@@ -303,6 +319,7 @@ def test_counts_are_by_key(epoch_records: int | None) -> None:
 
 
 def test_evictors_cut_relative_to_the_newest_element(epoch_records: int | None) -> None:
+    """T09."""
     windowed = keyed(epoch_records, At(1, 1), At(5, 5), At(10, 10)).window(
         TumblingEventTimeWindows.of(ms(20))
     )
@@ -310,12 +327,14 @@ def test_evictors_cut_relative_to_the_newest_element(epoch_records: int | None) 
 
 
 def test_count_window_with_evictor_as_in_java(epoch_records: int | None) -> None:
+    """T09."""
     windowed = keyed(epoch_records, *[At(v, v) for v in range(1, 10)]).window(GlobalWindows.create())
     stream = windowed.trigger(CountTrigger.of(3)).evictor(CountEvictor.of(2)).apply(JustContents())
     assert collect(stream) == [[2, 3], [5, 6], [8, 9]]
 
 
 def test_an_evictor_turns_off_incremental_aggregation(epoch_records: int | None) -> None:
+    """T09."""
     windowed = keyed(epoch_records, *[At(v, v) for v in (1, 7, 2, 3)]).window(GlobalWindows.create())
     evictor = DeltaEvictor.of(3.0, lambda a, b: abs(a.value - b.value))
     stream = windowed.trigger(CountTrigger.of(2)).evictor(evictor).aggregate(Sum())
@@ -332,6 +351,8 @@ class Seen(ProcessWindowFunction):
 
 
 def test_a_window_function_behind_reduce_gets_one_element(epoch_records: int | None) -> None:
+    """T10."""
+
     def add(a: At, b: At) -> At:
         return At(a.ts, a.value + b.value)
 
@@ -342,10 +363,18 @@ def test_a_window_function_behind_reduce_gets_one_element(epoch_records: int | N
     assert got == [(0, [6]), (0, [10]), (5000, [5])]
 
 
+def test_an_element_that_is_alone_is_not_reduced(epoch_records: int | None) -> None:
+    """T10: the window function sees [5], and the reduce function is never called."""
+    windowed = keyed(epoch_records, At(5, 5)).window(TUMBLING_5S)
+    assert collect(windowed.reduce(lambda a, b: note("called", a), Seen())) == [(0, [5])]
+    assert notes["called"] == []
+
+
 # ---- rows
 
 
 def test_continuous_trigger(epoch_records: int | None) -> None:
+    """S-WIN-18."""
     windowed = keyed(epoch_records, At(500, "a"), *[W(t) for t in range(1999, 10_000, 1000)])
     windowed = windowed.window(TumblingEventTimeWindows.of(ms(10_000)))
     stream = windowed.trigger(ContinuousEventTimeTrigger.of(ms(2000))).apply(JustContents())
@@ -376,6 +405,7 @@ class EverySecondAndEnd(Trigger):
 
 
 def test_a_trigger_of_the_users(epoch_records: int | None) -> None:
+    """S-WIN-17."""
     records = [At(v, v) for v in (1, 2, 3, 4, 5)]
     windowed = keyed(epoch_records, *records, W(4999)).window(TUMBLING_5S).trigger(EverySecondAndEnd())
     assert collect(windowed.apply(JustContents())) == [[1, 2], [1, 2, 3, 4], [1, 2, 3, 4, 5]]
@@ -407,18 +437,6 @@ def test_state_of_the_window_and_of_the_key(aggregated: bool, epoch_records: int
     else:
         got = collect(windowed.allowed_lateness(2000).process(Firings()))
         assert got == [(0, 1, 1, 4999), (0, 2, 2, 4999), (5000, 1, 3, 9999)]
-
-
-def test_per_window_state_is_refused_for_merging_windows() -> None:
-    with pytest.raises(JobExecutionError, match="Per-window state is not allowed when using merging windows"):
-        collect(keyed(None, At(1, 1)).window(SESSION_10).process(Firings()))
-
-
-def test_elements_without_a_timestamp_are_refused() -> None:
-    env = environment()
-    stream = env.from_collection([1, 2]).key_by(lambda v: 0).window(TUMBLING_5S)
-    with pytest.raises(JobExecutionError, match="timestamp"):
-        collect(stream.reduce(lambda a, b: a + b))
 
 
 def test_purging_event_time_trigger_drops_contents_of_late_firings(epoch_records: int | None) -> None:

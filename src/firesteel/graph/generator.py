@@ -11,6 +11,8 @@ from firesteel.common.key_groups import default_max_parallelism
 from firesteel.connectors.base import Sink, Source
 from firesteel.datastream._operators import OperatorSpec
 from firesteel.datastream._transformations import (
+    VIRTUAL,
+    CacheTransformation,
     OneInputTransformation,
     Partitioning,
     PartitionKind,
@@ -40,7 +42,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_VIRTUAL = (PartitionTransformation, UnionTransformation, SideOutputTransformation)
 _PREFIXES = {NodeKind.SOURCE: "Source: ", NodeKind.SINK: "Sink: ", NodeKind.OPERATOR: ""}
 
 
@@ -51,7 +52,7 @@ def generate(transformations: Iterable[Transformation], config: GraphConfig) -> 
     cannot work: no operator at all, a cycle, parallelisms out of bounds, ``forward()`` between different
     parallelisms, an unbounded source in BATCH mode, a uid used twice.
     """
-    roots = [t for t in transformations if not isinstance(t, (SourceTransformation, *_VIRTUAL))]
+    roots = [t for t in transformations if not isinstance(t, (SourceTransformation, *VIRTUAL))]
     if not roots:
         raise ProgramError(
             "No operators defined in streaming topology. Cannot execute.",
@@ -110,7 +111,7 @@ def _physical_transformations(roots: Sequence[Transformation]) -> list[Transform
     keys = sorted(found, key=lambda key: found[key].id)
     order = topological_order(keys, [(id(i), key) for key in keys for i in found[key].inputs])
     check_acyclic([found[key] for key in keys], {*order})
-    return [found[key] for key in order if not isinstance(found[key], _VIRTUAL)]
+    return [found[key] for key in order if not isinstance(found[key], VIRTUAL)]
 
 
 def _upstreams(transformation: Transformation) -> list[_Physical]:
@@ -127,6 +128,8 @@ def _upstreams(transformation: Transformation) -> list[_Physical]:
                 stack.append(_Physical(source, at.partitioning, at.tag or tag))
             case UnionTransformation(union_of=sources):
                 stack.extend(_Physical(source, at.partitioning, at.tag) for source in reversed(sources))
+            case CacheTransformation(origin=source):
+                stack.append(_Physical(source, at.partitioning, at.tag))
             case _:
                 result.append(at)
     return result
@@ -177,6 +180,7 @@ def _node(
         operator=traits.operator,
         parallelism=parallelism,
         max_parallelism=max_parallelism,
+        max_parallelism_is_set=_is_limited(transformation, config),
         slot_sharing_group=transformation.slot_sharing_group
         or _inherited_group([nodes[u.node] for upstreams in inputs for u in upstreams]),
         chaining=transformation.chaining,
@@ -205,6 +209,14 @@ def _parallelism(transformation: Transformation, config: GraphConfig) -> tuple[i
             max_parallelism = limit
     check_parallelism(transformation, parallelism, max_parallelism)
     return parallelism, _first_set(max_parallelism, default_max_parallelism(parallelism))
+
+
+def _is_limited(transformation: Transformation, config: GraphConfig) -> bool:
+    """Whether program or source say what the max parallelism is."""
+    limit = (
+        transformation.source.max_parallelism if isinstance(transformation, SourceTransformation) else None
+    )
+    return any(n is not None for n in (transformation.max_parallelism, config.max_parallelism, limit))
 
 
 def _first_set(own: T | None, inherited: T) -> T:

@@ -63,6 +63,7 @@ class StreamNode:
     operator: OperatorSpec | Source | Sink
     parallelism: int
     max_parallelism: int
+    max_parallelism_is_set: bool = False  # by the program; else it follows from the parallelism
     slot_sharing_group: str
     chaining: ChainingStrategy
     uid: str | None = None

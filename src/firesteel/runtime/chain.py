@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from typing import Any, Final
 
+from firesteel.common._composite_types import RowTypeInfo
+from firesteel.common._type_text import type_text
 from firesteel.common.accumulators import take
+from firesteel.common.configuration import Configuration
+from firesteel.common.typeinfo import Types
 from firesteel.connectors.base import Sink, SourceReader
 from firesteel.datastream import _operators as specs
+from firesteel.datastream._options import PYTHON_CHAINING
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.runtime.batch import Batch
@@ -25,7 +32,6 @@ from firesteel.runtime.operators.keyed import (
     KeyedProcessOperator,
     KeyedReduceOperator,
 )
-from firesteel.runtime.operators.panes import window_operator
 from firesteel.runtime.operators.sink import SinkOperator
 from firesteel.runtime.operators.source import SourceOperator, TimestampsAndWatermarksOperator
 from firesteel.runtime.operators.stateless import (
@@ -39,8 +45,10 @@ from firesteel.runtime.operators.stateless import (
 from firesteel.runtime.operators.two_input import CoOperator, KeyedCoOperator
 from firesteel.runtime.program import Ack, OperatorProgram, SubtaskDescriptor, VertexProgram
 from firesteel.runtime.routers import Router, RowSink, channels_of
+from firesteel.runtime.windowing.codec import windows_of
+from firesteel.runtime.windowing.operators import window_operator
 from firesteel.runtime.wire import channel_id
-from firesteel.state.backend import SubtaskState
+from firesteel.state.backend import KeyScope, SubtaskState
 
 _OPERATORS: dict[type, Callable[[OperatorProgram, Any], Any]] = {
     specs.Map: MapOperator,
@@ -63,6 +71,8 @@ _OPERATORS: dict[type, Callable[[OperatorProgram, Any], Any]] = {
     specs.Window: window_operator,
     specs.AsyncWait: AsyncWaitOperator,
 }
+
+_FUSED: Final = (specs.Map, specs.FlatMap, specs.Filter, specs.Process)
 
 
 def build_operator(program: OperatorProgram) -> BaseOperator:
@@ -88,16 +98,21 @@ class Chain:
         self.local_edges: dict[int, Callable[[Batch], None]] = {}  # filled by the task: same-level consumers
         self._heads: list[Gate] = []
         self._arranged: dict[str, KeySorter | HeldInput] = {}  # BATCH mode: the order of a head's input
-        self._opened = False
+        self._open: list[BaseOperator] = []  # in the order of the chain
         self._build()
 
     def _build(self) -> None:
         for program in self.vertex.operators:
             self.operators[program.uid] = build_operator(program)
+        consumers = self._consumers_of()
+        fusing = Configuration.from_dict(self.context.settings).get_boolean(PYTHON_CHAINING, True)
         for program in self.vertex.operators:
             target = self.operators[program.uid]
             for source_uid, tag in program.inputs:
-                self._output(source_uid, tag).consumers.append(_consumer(target, 0))
+                output = self._output(source_uid, tag)
+                output.consumers.append(_consumer(target, 0))
+                if fusing and consumers[source_uid] == 1 and _are_fused(self.operators[source_uid], program):
+                    output.coerce = None
         for edge in self.vertex.outputs:
             output = self._output(edge.operator, edge.tag)
             if edge.local:
@@ -108,6 +123,11 @@ class Chain:
                 self.routers.append(router)
                 output.consumers.append(router.consume)
         self._build_gates()
+
+    def _consumers_of(self) -> Counter[str]:
+        """How many consumers each operator has, over all of its outputs, here and in other vertices."""
+        inner = (uid for program in self.vertex.operators for uid, _ in program.inputs)
+        return Counter(inner) + Counter(edge.operator for edge in self.vertex.outputs)
 
     def _local_consumer(self, edge: int) -> Callable[[Batch], None]:
         edges = self.local_edges
@@ -151,11 +171,18 @@ class Chain:
         return side if side is not None else operator.add_side_output(tag)
 
     def open(self) -> None:
-        """Open all operators, the last of the chain first, as Flink does; once."""
-        for program in reversed(self.vertex.operators):
-            operator = self.operators[program.uid]
-            operator.open(self.context, self.state.operator(program.uid) if self.state else None)
-        self._opened = True
+        """Open all operators, the last of the chain first, as Flink does; once. When one cannot be opened,
+        those that are open are closed."""
+        try:
+            for program in reversed(self.vertex.operators):
+                operator = self.operators[program.uid]
+                state = self.state.operator(program.uid, scope_of(program)) if self.state else None
+                operator.open(self.context, state)
+                self._open.insert(0, operator)
+        except BaseException:
+            with suppress(UserCodeError):  # the first error is the one that counts
+                self.close()
+            raise
 
     def _initialize_state(self) -> None:
         for operator in self.operators.values():
@@ -170,7 +197,7 @@ class Chain:
         self.context.now_ms = now_ms
         self.context.restored = bool(descriptor.line.manifest_id)
         current = self.state is None or self.state.begin(descriptor.line, now_ms)
-        if not self._opened:
+        if not self._open:
             self.open()
         elif not current:
             self._initialize_state()
@@ -262,17 +289,33 @@ class Chain:
 
     def close(self) -> None:
         """Close the user functions; every one of them, also when one fails."""
-        if not self._opened:
-            return
-        self._opened = False
+        operators, self._open = self._open, []
         failed: UserCodeError | None = None
-        for program in self.vertex.operators:
+        for operator in operators:
             try:
-                self.operators[program.uid].close()
+                operator.close()
             except UserCodeError as e:
                 failed = failed or e
         if failed is not None:
             raise failed
+
+
+def scope_of(program: OperatorProgram) -> KeyScope:
+    """What the keyed state of an operator is kept by: a change of it is refused (Flink: the serializers of
+    key and namespace)."""
+    if not program.keyed:
+        return KeyScope()
+    spec = program.spec
+    windows = windows_of(spec.assigner.get_window_serializer()) if isinstance(spec, specs.Window) else ""
+    return KeyScope(type_text(program.key_type or Types.PICKLED_BYTE_ARRAY()), windows)
+
+
+def _are_fused(producer: BaseOperator, consumer: OperatorProgram) -> bool:
+    """Whether the declared type between the two is not applied: PyFlink puts no coder between two functions
+    of a chain, only where records go on to anything else. Rows are, for the names of their fields."""
+    if not isinstance(producer, FunctionOperator) or not isinstance(consumer.spec, _FUSED):
+        return False
+    return not isinstance(producer.program.output_type, RowTypeInfo)
 
 
 def _consumer(operator: BaseOperator, index: int) -> Callable[[Batch], None]:

@@ -13,11 +13,13 @@ import pickle
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import reduce
+from itertools import islice
 from typing import Any
 
 from firesteel.datastream._operators import KeyedReduce, Window, WindowContents
 from firesteel.runtime.batch import NO_TIMESTAMP
 from firesteel.runtime.operators.base import UserCodeError, are_immutable, method_of
+from firesteel.runtime.packing import pack, unpack
 from firesteel.runtime.program import PreAggregation
 from firesteel.runtime.windowing.contents import Partial
 from firesteel.runtime.windowing.places import Place, Places
@@ -101,14 +103,17 @@ class Combiner:
         return bool(starts) and starts[-1] + self._size_ms - 1 > watermark
 
     def _aggregated(self, values: list[Any], members: list[list[int]]) -> list[Any]:
-        # Behind the exchange elements are copies, which functions may change; they get copies here too.
-        if not are_immutable(values):
-            values = pickle.loads(dumps(values))
         fold = self._fold
+        copies = iter(_copies([values[i] for positions in members if len(positions) > 1 for i in positions]))
         return [
-            fold([values[i] for i in positions]) if len(positions) > 1 else values[positions[0]]
+            fold(list(islice(copies, len(positions)))) if len(positions) > 1 else values[positions[0]]
             for positions in members
         ]
+
+
+def _copies(values: list[Any]) -> list[Any]:
+    """What functions get here as they get it behind the exchange: objects that they may change."""
+    return values if are_immutable(values) else unpack(pickle.loads(dumps(pack(values))))
 
 
 def _fold_of(contents: WindowContents) -> Callable[[list[Any]], Any]:

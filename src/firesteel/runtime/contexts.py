@@ -181,7 +181,7 @@ class KeyedContext(
         self.domain: TimeDomain | None = None
 
     def get_current_key(self) -> Any:
-        return self._state.raw_key
+        return self._state.current_key
 
     def timer_service(self) -> TimerService:
         return self._timers

@@ -19,10 +19,10 @@ class TaskOperatorStateStore(OperatorStateStore):
         self._state = state
 
     def get_list_state(self, state_descriptor: Any) -> Any:
-        return self._state.list_state(state_descriptor.name)
+        return self._state.list_state(state_descriptor.name, state_descriptor)
 
     def get_union_list_state(self, state_descriptor: Any) -> Any:
-        return self._state.union_list_state(state_descriptor.name)
+        return self._state.union_list_state(state_descriptor.name, state_descriptor)
 
     def get_broadcast_state(self, state_descriptor: Any) -> Any:
         return self._state.broadcast_state(state_descriptor)

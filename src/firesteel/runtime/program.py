@@ -1,14 +1,16 @@
 """What the driver ships to the workers: programs once for each job, descriptors once for each epoch.
 
-A *program* is the code of one vertex; all programs of a job travel in one blob that a worker process loads
-once. A *descriptor* is plain data: what one level has to do in one epoch.
+A *program* is the code of one vertex; all programs of a job travel in one blob that a worker process reads
+once, and of which it unpacks what is of its level. A *descriptor* is plain data: what one level has to do in
+one epoch.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
+from firesteel.common._quick_pickle import quick_pickle
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.base import ReadRange, Sink, SourceReader
 from firesteel.datastream._operators import OperatorSpec
@@ -17,6 +19,7 @@ from firesteel.datastream.output_tag import OutputTag
 from firesteel.state.line import StateLine
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class OperatorProgram:
     """One operator of a chain. ``inputs`` names the operators of the chain that feed it, with the tag of the
@@ -33,6 +36,7 @@ class OperatorProgram:
     max_parallelism: int = 128
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class PreAggregation:
     """Elements are aggregated before they travel, for the operator that reads them.
@@ -44,6 +48,7 @@ class PreAggregation:
     by_time: bool
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class OutEdge:
     """An edge that leaves the chain. ``local``: the consumer runs in the same task (forward, same level)."""
@@ -59,6 +64,7 @@ class OutEdge:
     pre_aggregation: PreAggregation | None = None
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class InEdge:
     edge: int
@@ -69,6 +75,7 @@ class InEdge:
     local: bool
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class VertexProgram:
     id: str
@@ -81,10 +88,10 @@ class VertexProgram:
     outputs: tuple[OutEdge, ...]
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class JobProgram:
-    """Everything that does not change while a job runs. ``main_classes``: classes of the user's script, which
-    pickled records look for in ``__main__``."""
+    """Everything that does not change while a job runs."""
 
     job_id: str
     job_name: str
@@ -92,21 +99,40 @@ class JobProgram:
     vertices: tuple[VertexProgram, ...]  # by level, then topological
     settings: dict[str, Any] = field(default_factory=dict)
     watermark_interval_ms: int = 200  # pipeline.auto-watermark-interval
-    main_classes: dict[str, Any] = field(default_factory=dict)
 
-    def at_level(self, level: int) -> tuple[VertexProgram, ...]:
-        return tuple(v for v in self.vertices if v.level == level)
+    def of_level(self, level: int) -> JobProgram:
+        """With the vertices of one level alone."""
+        return replace(self, vertices=tuple(v for v in self.vertices if v.level == level))
 
 
+class ShippedProgram(NamedTuple):
+    """The blob of a job.
+
+    :param paths: where the modules of the user's are.
+    :param bootstrap: pickled callables that come before any other code is unpacked.
+    :param main_classes: pickled: by name the classes of the user's script, which pickled records look for in
+        ``__main__``.
+    :param levels: pickled: the ``JobProgram`` of each level.
+    """
+
+    paths: tuple[str, ...]
+    bootstrap: tuple[bytes, ...]
+    main_classes: bytes
+    levels: tuple[bytes, ...]
+
+
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class SourceAssignment:
     """What the source operator of one subtask reads in this epoch. ``last``: no split will be added, so the
-    input ends with its splits. ``limit``: a split whose watermark is above it is not read on (alignment)."""
+    input ends with its splits. ``limit``: a split whose watermark is above it is not read on (alignment).
+    ``drain``: the input ends with this epoch, whatever its splits still have."""
 
     ranges: tuple[ReadRange, ...] = ()
     new_splits: tuple[str, ...] = ()
     last: bool = False
     limit: int | None = None
+    drain: bool = False
 
 
 class SplitTime(NamedTuple):
@@ -116,6 +142,7 @@ class SplitTime(NamedTuple):
     idle: bool
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class SubtaskDescriptor:
     line: StateLine
@@ -123,6 +150,7 @@ class SubtaskDescriptor:
     sources: dict[str, SourceAssignment] = field(default_factory=dict)  # operator uid -> assignment
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class LevelDescriptor:
     """What one level does in one epoch. ``subtasks``: (vertex id, subtask) -> descriptor."""

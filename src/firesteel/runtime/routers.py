@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Sequence
+from itertools import compress
 from typing import Any, Final
 
+from firesteel.common._coercion import untouched
+from firesteel.common._key_coercion import compile_key_coercion
 from firesteel.common.distribution import pointwise_consumers, pointwise_producers
 from firesteel.common.errors import ProgramError
-from firesteel.common.key_groups import subtask_of
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.runtime.batch import END, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.combiner import Combiner
@@ -26,11 +28,11 @@ from firesteel.runtime.wire import (
     channel_id,
     encode_batch,
 )
-from firesteel.state.keys import KeyGroups, canonical_keys
+from firesteel.state.keys import SELF_CANONICAL, KeyTargets, canonical_keys
 
 RowSink = Callable[[WireRow], None]
 _LARGEST_BUFFER_BYTES: Final = 4 * TARGET_BUFFER_BYTES  # a larger one is cut, down to a single record
-Targets = list[int] | int | None  # one for each record, one for all, or None: all targets
+Targets = Sequence[int] | int | None  # one for each record, one for all, or None: all targets
 
 _RECORDS_FOR_A_SEGMENT: Final = 8  # shorter stretches between two marks are not worth a pass of their own
 
@@ -80,6 +82,8 @@ class Router:
         kind = edge.partitioning.kind
         self._select = edge.partitioning.key_selector
         self._keyed = kind is PartitionKind.HASH
+        self._coerce_keys = compile_key_coercion(edge.partitioning.key_type) if self._keyed else None
+        self._plain_keys = frozenset((untouched(edge.partitioning.key_type),)) & SELF_CANONICAL
         match kind:
             case PartitionKind.FORWARD:
                 self._reached = (subtask,)
@@ -90,12 +94,8 @@ class Router:
         self._targets = _TARGETS[kind]
         self._combiner = None if edge.pre_aggregation is None else Combiner(edge.pre_aggregation)
         self._next = 0  # round robin position, carried from epoch to epoch
-        self._groups = KeyGroups.of(edge.consumer_max_parallelism)
-        self._subtask_of = [
-            subtask_of(group, edge.consumer_max_parallelism, self._n)
-            for group in range(edge.consumer_max_parallelism if self._keyed else 0)
-        ]
-        self._random = random.Random()
+        self._key_targets = KeyTargets.of(edge.consumer_max_parallelism, self._n)
+        self._random: random.Random
         self._send: RowSink
         self._limit = FIRST_BUFFER_RECORDS
         self._watermark = MIN_WATERMARK
@@ -110,7 +110,8 @@ class Router:
         self._pending = {t: _Pending(t) for t in self._reached}
         for pending in self._pending.values():
             pending.watermark = self._watermark
-        self._random.seed((epoch << 32) ^ self._channel)
+        if self.edge.partitioning.kind is PartitionKind.SHUFFLE:
+            self._random = random.Random((epoch << 32) ^ self._channel)
 
     def consume(self, batch: Batch) -> None:
         marks = batch.marks
@@ -130,13 +131,14 @@ class Router:
         values, stamps = batch.values, batch.timestamps
         keys, targets = self._place(values)
         shipped = keys if self._keyed else None
+        at = targets if isinstance(targets, Sequence) else [targets] * len(values)
         marks = iter(batch.marks)
         position, mark = next(marks)
         for i, value in enumerate(values):
             while position <= i:
                 self._mark(mark)
                 position, mark = next(marks, (len(values) + 1, END))
-            target = targets[i] if isinstance(targets, list) else targets
+            target = at[i]
             reached = self._pending.values() if target is None else (self._pending[target],)
             for pending in reached:
                 self._append(
@@ -191,11 +193,10 @@ class Router:
             for pending in self._pending.values():
                 self._append(pending, values, stamps, shipped)
         else:
-            n = self._n
-            dealt = _dealt(values, targets, n)
-            dealt_stamps = None if stamps is None else _dealt(stamps, targets, n)
-            dealt_keys = None if shipped is None else _dealt(shipped, targets, n)
-            for target, part in enumerate(dealt):
+            deal = _dealer(targets, self._n)
+            dealt_stamps = None if stamps is None else deal(stamps)
+            dealt_keys = None if shipped is None else deal(shipped)
+            for target, part in enumerate(deal(values)):
                 if part:
                     self._append(
                         self._pending[target],
@@ -207,25 +208,35 @@ class Router:
     def _place(self, values: list[Any]) -> tuple[list[Any] | None, Targets]:
         """The keys of records, and their targets."""
         try:
-            keys = None if self._select is None else list(map(self._select, values))
-            return keys, self._targets(self, values, keys)
+            keys, canon = (None, None) if self._select is None else self._keys_of(values)
+            return keys, self._targets(self, values, canon)
         except Exception as e:  # of the key selector, of the partitioner, or a key without a stable hash
             raise self._fail(e) from e
+
+    def _keys_of(self, values: list[Any]) -> tuple[list[Any], list[Any]]:  # hot
+        """The keys of records, and, where the edge is keyed, their identities."""
+        assert self._select is not None
+        keys = list(map(self._select, values))
+        if not self._keyed:
+            return keys, keys
+        if self._plain_keys and self._plain_keys.issuperset(map(type, keys)):
+            return keys, keys
+        if self._coerce_keys is not None:
+            keys = self._coerce_keys(keys)
+        return keys, canonical_keys(keys)
 
     def _combined(
         self, values: list[Any], stamps: Sequence[int] | None
     ) -> tuple[list[Any], Sequence[int] | None, list[Any], Targets]:
-        assert self._select is not None
         assert self._combiner is not None
         try:
-            keys = list(map(self._select, values))
-            canon = canonical_keys(keys)
+            keys, canon = self._keys_of(values)
         except Exception as e:  # of the key selector, or a key without a stable hash
             raise self._fail(e) from e
         values, stamps, keys = self._combiner.combine(
             values, stamps, keys, canon, self._watermark, self._was_idle
         )
-        return values, stamps, keys, self._targets(self, values, keys)
+        return values, stamps, keys, self._targets(self, values, canonical_keys(keys))
 
     def _append(
         self,
@@ -308,11 +319,11 @@ class Router:
     def _shuffled(self, values: list[Any], keys: Any) -> list[int]:
         return self._random.choices(self._reached, k=len(values))
 
-    def _by_key(self, values: list[Any], keys: list[Any]) -> list[int] | int:
-        keys = canonical_keys(keys)  # refuses keys without a stable hash
+    def _by_key(self, values: list[Any], keys: list[Any]) -> Sequence[int] | int:
         if self._n == 1:
             return 0
-        return list(map(self._subtask_of.__getitem__, map(self._groups.__getitem__, keys)))
+        targets = map(self._key_targets.__getitem__, keys)
+        return bytes(targets) if self._n <= _FEW_TARGETS else list(targets)
 
     def _custom(self, values: list[Any], keys: list[Any]) -> list[int]:
         partition, n = self.edge.partitioning.partition, self._n
@@ -327,7 +338,7 @@ class Router:
         return targets
 
 
-_TARGETS: Final[dict[PartitionKind, Callable[..., list[int] | int | None]]] = {
+_TARGETS: Final[dict[PartitionKind, Callable[..., Targets]]] = {
     PartitionKind.FORWARD: Router._to_self,
     PartitionKind.GLOBAL: Router._to_first,
     PartitionKind.BROADCAST: Router._to_all,
@@ -339,10 +350,22 @@ _TARGETS: Final[dict[PartitionKind, Callable[..., list[int] | int | None]]] = {
 }
 
 
-def _dealt(column: Sequence[Any], targets: Sequence[int], n: int) -> list[list[Any]]:  # hot
-    """The column as one list for each target."""
-    parts: list[list[Any]] = [[] for _ in range(n)]
-    add = [part.append for part in parts]
-    for value, target in zip(column, targets, strict=True):
-        add[target](value)
-    return parts
+_FEW_TARGETS: Final = 4  # up to here a pass for each target is faster than one with an append for each record
+_MASKS: Final = [bytes(byte == target for byte in range(256)) for target in range(_FEW_TARGETS)]
+
+
+def _dealer(targets: Sequence[int], n: int) -> Callable[[Sequence[Any]], list[list[Any]]]:  # hot
+    """A function from a column of the records to one list of it for each target."""
+    if n <= _FEW_TARGETS:
+        packed = bytes(targets)
+        masks = [packed.translate(mask) for mask in _MASKS[:n]]
+        return lambda column: [list(compress(column, mask)) for mask in masks]
+
+    def deal(column: Sequence[Any]) -> list[list[Any]]:
+        parts: list[list[Any]] = [[] for _ in range(n)]
+        add = [part.append for part in parts]
+        for value, target in zip(column, targets, strict=True):
+            add[target](value)
+        return parts
+
+    return deal

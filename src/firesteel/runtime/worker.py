@@ -11,28 +11,38 @@ import os
 import pickle
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
+from firesteel.common.configuration import Configuration
 from firesteel.common.key_groups import key_group_range
+from firesteel.connectors.base import SupportsWriterState
 from firesteel.datastream._operators import BroadcastProcess
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.functions import keeps_operator_state
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.operators.base import SubtaskContext, UserCodeError
-from firesteel.runtime.program import JobProgram, LevelDescriptor, OperatorProgram, VertexProgram
-from firesteel.state.backend import StateLimits, SubtaskState
+from firesteel.runtime.program import (
+    JobProgram,
+    LevelDescriptor,
+    OperatorProgram,
+    ShippedProgram,
+    VertexProgram,
+)
+from firesteel.state.backend import SubtaskState
+from firesteel.state.backends import state_limits
 from firesteel.state.files import StateFiles
 
 _GC_YOUNG: Final = 50_000  # container objects between two looks at the youngest generation
 _OPENS_BETWEEN_COLLECTIONS: Final = 16
 
+_dedicated = False
 _opened = 0
 
-_programs: dict[str, bytes] = {}
-_levels: dict[tuple[str, int, int, int, str | None], OpenLevel] = {}
+_programs: dict[str, ShippedProgram] = {}
+_levels: dict[tuple[str, int, int, int, str], OpenLevel] = {}
 
 
 @dataclass(slots=True)
@@ -46,12 +56,20 @@ class OpenLevel:
 def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
     """The open chains of (job, attempt, level, subtask) in this process; made when they are not there."""
     _forget_ended_jobs(descriptor)
-    key = (descriptor.job_id, descriptor.attempt, descriptor.level, subtask, descriptor.local_dir)
+    key = (descriptor.job_id, descriptor.attempt, descriptor.level, subtask, _place(descriptor))
     level = _levels.get(key)
     if level is None:
         level = _levels[key] = _open_level(_load_program(descriptor), descriptor, subtask)
-        _settle_heap()
+        if _dedicated:
+            _settle_heap()
     return level
+
+
+def dedicate_process() -> None:
+    """This process does nothing but run tasks, so its garbage collector may be set for them. A process of the
+    user's own, where tests run jobs, is left as it is."""
+    global _dedicated
+    _dedicated = True
 
 
 def _settle_heap() -> None:
@@ -72,44 +90,60 @@ def _settle_heap() -> None:
 def _forget_ended_jobs(descriptor: LevelDescriptor) -> None:
     """Close what belongs to jobs that are over, to earlier attempts of this one, or to another host."""
     live = set(descriptor.live_jobs) | {descriptor.job_id}
-    own, attempt, host = descriptor.job_id, descriptor.attempt, descriptor.local_dir
-    for key in [k for k in _levels if k[0] not in live or (k[0] == own and (k[1], k[4]) != (attempt, host))]:
-        level = _levels.pop(key)
-        for chain in level.chains:
-            with suppress(UserCodeError):  # best effort: the job is over, and nobody is there to hear it
-                chain.close()
-            if chain.state is not None:
-                chain.state.close()
+    own, attempt, place = descriptor.job_id, descriptor.attempt, _place(descriptor)
+    for key in [k for k in _levels if k[0] not in live or (k[0] == own and (k[1], k[4]) != (attempt, place))]:
+        _close(_levels.pop(key))
+
+
+def _close(level: OpenLevel) -> None:
+    for chain in level.chains:
+        with suppress(UserCodeError):  # best effort: the job is over, and nobody is there to hear it
+            chain.close()
+        if chain.state is not None:
+            chain.state.close()
+
+
+def _place(descriptor: LevelDescriptor) -> str:
+    """Host and driver: a job that another driver goes on with keeps its id, and has a new state directory."""
+    return f"{descriptor.local_dir} {descriptor.state_dir}"
 
 
 def _load_program(descriptor: LevelDescriptor) -> JobProgram:
     """A copy of its own for each level and subtask: function objects must not be shared between subtasks."""
-    body = _programs.get(descriptor.program)
-    if body is None:
-        paths, bootstrap, body = pickle.loads(StateFiles(descriptor.state_dir).read(descriptor.program))
-        _prepare_process(paths, bootstrap)
+    shipped = _programs.get(descriptor.program)
+    if shipped is None:
+        shipped = pickle.loads(StateFiles(descriptor.state_dir).read(descriptor.program))
+        _prepare_process(shipped)
         _programs.clear()  # the code of one job; reading another again is cheap
-        _programs[descriptor.program] = body
-    program: JobProgram = pickle.loads(body)
-    main = sys.modules["__main__"]
-    for name, cls in program.main_classes.items():
-        # Records of classes of the user's script are pickled by reference: they look for them here.
-        if getattr(main, name, None) is not cls:
-            setattr(main, name, cls)
+        _programs[descriptor.program] = shipped
+    program: JobProgram = pickle.loads(shipped.levels[descriptor.level])
     return program
 
 
-def _prepare_process(paths: Sequence[str], bootstrap: Sequence[bytes]) -> None:
-    """Modules beside the script can be imported, and what must come before the user's code has run."""
-    sys.path += [path for path in paths if path not in sys.path and os.path.isdir(path)]
-    for setup in bootstrap:
+def _prepare_process(shipped: ShippedProgram) -> None:
+    add_paths(shipped.paths)
+    for setup in shipped.bootstrap:  # what must come before the user's code
         pickle.loads(setup)()
+    adopt_main_classes(pickle.loads(shipped.main_classes))
+
+
+def add_paths(paths: Sequence[str]) -> None:
+    """Modules beside the script can be imported."""
+    sys.path += [path for path in paths if path not in sys.path and os.path.isdir(path)]
+
+
+def adopt_main_classes(classes: Mapping[str, Any]) -> None:
+    """Records of classes of the user's script are pickled by reference: they look for them here."""
+    main = sys.modules["__main__"]
+    for name, cls in classes.items():
+        if getattr(main, name, None) is not cls:
+            setattr(main, name, cls)
 
 
 def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
     chains = [
         _build_chain(program, vertex, descriptor, subtask)
-        for vertex in program.at_level(descriptor.level)
+        for vertex in program.vertices
         if subtask < vertex.parallelism
     ]
     level = OpenLevel(chains, {e: gate for chain in chains for e, gate in chain.gates.items()})
@@ -150,14 +184,15 @@ def _build_chain(
             key_groups=key_group_range(vertex.max_parallelism, vertex.parallelism, subtask),
             files=StateFiles(descriptor.state_dir),
             local_dir=descriptor.local_dir,
-            limits=StateLimits(batch=program.batch),
+            limits=state_limits(Configuration.from_dict(program.settings), batch=program.batch),
         )
     return Chain(vertex, context, state)
 
 
 def _has_state(operator: OperatorProgram) -> bool:
     function = getattr(operator.spec, "function", None)
-    return operator.keyed or isinstance(operator.spec, BroadcastProcess) or keeps_operator_state(function)
+    kinds = (BroadcastProcess, SupportsWriterState)
+    return operator.keyed or isinstance(operator.spec, kinds) or keeps_operator_state(function)
 
 
 def forget_everything() -> None:
@@ -166,12 +201,19 @@ def forget_everything() -> None:
     _levels.clear()
 
 
+def close_everything() -> None:
+    """The same, and what is open is closed: the system does that for a process that ends."""
+    for level in list(_levels.values()):
+        _close(level)
+    forget_everything()
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessMemory:
     """What one worker process keeps between tasks, when one real process plays several of them."""
 
-    programs: dict[str, bytes] = field(default_factory=dict)
-    levels: dict[tuple[str, int, int, int, str | None], OpenLevel] = field(default_factory=dict)
+    programs: dict[str, ShippedProgram] = field(default_factory=dict)
+    levels: dict[tuple[str, int, int, int, str], OpenLevel] = field(default_factory=dict)
 
 
 _one_at_a_time = threading.RLock()
@@ -179,15 +221,12 @@ _one_at_a_time = threading.RLock()
 
 @contextmanager
 def as_process(memory: ProcessMemory) -> Iterator[None]:
-    """Run tasks as the worker process that ``memory`` belongs to: for tests in a process that is no worker,
-    whose garbage collector is left as it was."""
+    """Run tasks as the worker process that ``memory`` belongs to: for tests outside of workers."""
     global _programs, _levels
     with _one_at_a_time:
-        before, thresholds = (_programs, _levels), gc.get_threshold()
+        before = _programs, _levels
         _programs, _levels = memory.programs, memory.levels
         try:
             yield
         finally:
             _programs, _levels = before
-            gc.unfreeze()
-            gc.set_threshold(*thresholds)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import Any
 
 from firesteel.common.typeinfo import Types
@@ -155,39 +156,49 @@ class KeyedProcessOperator(KeyedOperator):
         self._on_timer = spec.function.on_timer
 
     def run(self, batch: Batch, canon: list[Any], start: int, stop: int, input_index: int) -> None:  # hot
-        state, context, process = self.state, self.keyed_context, self._process
-        collector = self.outputs.main.collector
         values, raw_keys, stamps = batch.values, batch.keys, batch.timestamps
         assert raw_keys is not None
+        plain = stamps is None and canon is raw_keys and not OutputTag.any_made
         if stop - start != len(values):
             values, raw_keys, canon = values[start:stop], raw_keys[start:stop], canon[start:stop]
             stamps = stamps and stamps[start:stop]
-        out = collector.values
-        append = out.append
-        if stamps is None:
-            context.stamp = NO_TIMESTAMP
-            for state.key, state.raw_key, value in zip(canon, raw_keys, values, strict=True):
-                results = process(value, context)
-                if results is not None:
-                    for r in results:
-                        if type(r) is tuple and r and isinstance(r[0], OutputTag):
-                            self.outputs.collect_side(r[0], r[1], NO_TIMESTAMP)
-                        else:
-                            append(r)
-            collector.timestamps.extend([NO_TIMESTAMP] * (len(out) - len(collector.timestamps)))
+        if plain:
+            self._run_plain(values, canon)
             return
-        stamp_append = collector.timestamps.append
-        collector.has_timestamps = True
-        for state.key, state.raw_key, value, stamp in zip(canon, raw_keys, values, stamps, strict=True):
+        state, context, process = self.state, self.keyed_context, self._process
+        collector, collect_side = self.outputs.main.collector, self.outputs.collect_side
+        append, stamp_append = collector.values.append, collector.timestamps.append
+        collector.has_timestamps = collector.has_timestamps or stamps is not None
+        each = zip(canon, raw_keys, values, stamps or repeat(NO_TIMESTAMP), strict=stamps is not None)
+        for state.key, state.raw_key, value, stamp in each:
             context.stamp = stamp
             results = process(value, context)
             if results is not None:
                 for r in results:
                     if type(r) is tuple and r and isinstance(r[0], OutputTag):
-                        self.outputs.collect_side(r[0], r[1], stamp)
+                        collect_side(r[0], r[1], stamp)
                     else:
                         append(r)
                         stamp_append(stamp)
+
+    def _run_plain(self, values: list[Any], keys: list[Any]) -> None:  # hot
+        """Records without a timestamp under keys that are their own identity, while there is no side output
+        in this process."""
+        state, context, process = self.state, self.keyed_context, self._process
+        collector = self.outputs.main.collector
+        out: list[Any] = []
+        append = out.append
+        context.stamp = NO_TIMESTAMP
+        for state.key, value in zip(keys, values, strict=True):
+            results = process(value, context)
+            if results is not None:
+                for r in results:
+                    append(r)
+        if OutputTag.any_made:  # the function has just made one
+            self.collect(out, NO_TIMESTAMP)
+            return
+        collector.values += out
+        collector.timestamps += [NO_TIMESTAMP] * len(out)
 
     def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[Any] | None:
         return self._on_timer(timestamp, context)  # type: ignore[no-any-return]

@@ -1,20 +1,24 @@
 """Tumbling and sliding time windows with their own trigger, reduced or aggregated.
 
 The window operator of the common case, without timers, namespaces or a call of the assigner for each record:
-when a window fires follows from its start alone. Nothing else may be special: no allowed lateness, no
-evictor, no other trigger; ``serves`` says for which windows it stands. Its results are those of
+when a window fires, and when its allowed lateness is over, follows from its start alone. Nothing else may be
+special: no evictor, no other trigger; ``serves`` says for which windows it stands. Its results are those of
 ``WindowOperator``.
+
+A pane that has fired is kept apart from the open ones while late elements are allowed, so that those cost
+nothing more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence, Set
+from typing import Any, Final, NamedTuple
 
 from firesteel.datastream._operators import Window
 from firesteel.datastream.window import (
     EventTimeTrigger,
     ProcessingTimeTrigger,
+    PurgingTrigger,
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TimeWindow,
@@ -22,11 +26,12 @@ from firesteel.datastream.window import (
     TumblingProcessingTimeWindows,
 )
 from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch
-from firesteel.runtime.operators.base import method_of
-from firesteel.runtime.operators.windows import WindowedOperator, WindowOperator
+from firesteel.runtime.operators.windows import WindowedOperator
 from firesteel.runtime.program import OperatorProgram
-from firesteel.runtime.windowing.contents import WINDOW_STATE_NAME, Partial
+from firesteel.runtime.windowing.contents import WINDOW_STATE_NAME, Partial, folding
+from firesteel.runtime.windowing.inherited import into_panes
 from firesteel.runtime.windowing.places import Place, Places
+from firesteel.state._column import CanonicalKey, in_order
 from firesteel.state.keys import raw_key
 from firesteel.state.panes import Pane, PaneColumn, decode_value, to_cached
 
@@ -39,19 +44,29 @@ OWN_TRIGGERS: Final[dict[type, type]] = {
 }
 
 
+def fires_by_itself(spec: Window) -> bool:
+    """Whether these are tumbling or sliding windows with their own trigger, or one that does the same: what a
+    purging trigger drops goes anyway where no lateness is allowed."""
+    trigger = spec.trigger
+    if type(trigger) is PurgingTrigger and spec.allowed_lateness_ms == 0:
+        trigger = trigger.nested_trigger
+    return type(trigger) is OWN_TRIGGERS.get(type(spec.assigner))
+
+
 def serves(spec: Window) -> bool:
     """Whether ``PaneOperator`` gives these windows their exact results."""
-    return (
-        type(spec.trigger) is OWN_TRIGGERS.get(type(spec.assigner))
-        and spec.contents.kind != "list"
-        and spec.evictor is None
-        and spec.allowed_lateness_ms == 0
-    )
+    return fires_by_itself(spec) and spec.contents.kind != "list" and spec.evictor is None
 
 
-def window_operator(program: OperatorProgram, spec: Window) -> WindowedOperator:
-    """The operator of a window: the fast one where it gives the exact results, else the one for all."""
-    return PaneOperator(program, spec) if serves(spec) else WindowOperator(program, spec)
+class _Reach(NamedTuple):
+    """The panes of a place.
+
+    :param open: those whose time has not come, by start; an element is added and nothing more.
+    :param behind: where those start that have fired and are kept; None: an element cannot be late.
+    """
+
+    open: list[tuple[int, Pane]]
+    behind: list[int] | None
 
 
 class PaneOperator(WindowedOperator):
@@ -60,21 +75,22 @@ class PaneOperator(WindowedOperator):
         self._places = Places(spec.assigner)
         self._size_ms: int = spec.assigner.size_ms
         self._event_time: bool = spec.assigner.is_event_time()
+        self._lateness_ms = spec.allowed_lateness_ms if self._event_time else 0
         function = spec.contents.function
         self._reduces = spec.contents.kind == "reduce"
         self._create: Any = None
         self._add: Any = None
-        self._result: Any = None
-        self._merge: Callable[[Any, Any], Any]
-        if self._reduces:
-            self._merge = method_of(function, "reduce")
-        else:
-            self._create, self._add, self._merge = function.create_accumulator, function.add, function.merge
-            self._result = function.get_result
+        self._step, self._merge, self._result = folding(spec.contents, spec.combined)
+        if not self._reduces:
+            self._create, self._add = function.create_accumulator, function.add
 
     def on_open(self) -> None:
         super().on_open()
-        self._panes: PaneColumn = self.state.pane_state(WINDOW_STATE_NAME)
+        self._panes: PaneColumn = self.state.pane_state(WINDOW_STATE_NAME, self._size_ms)
+
+    def begin_epoch(self) -> None:
+        super().begin_epoch()
+        into_panes(self.state, self._panes, self._size_ms, self._event_time)
 
     # ---- elements
 
@@ -85,19 +101,22 @@ class PaneOperator(WindowedOperator):
             stamps = stamps and stamps[start:stop]
         stamps = self._times(values, stamps)
         places = self._places.of(stamps)
-        known: dict[Any, list[tuple[int, Pane]]] = {}  # place -> its open panes
+        known: dict[Any, _Reach] = {}
         place: Any = None
         panes: list[tuple[int, Pane]] = []
+        behind: list[int] | None = None
         create, add, merge, missed = self._create, self._add, self._merge, self._panes.missed
         reduces = self._reduces
         combined = self.spec.combined
         for i, (value, key) in enumerate(zip(values, canon, strict=True)):
             if places[i] != place:
                 place = places[i]
-                found = known.get(place)
-                panes = known[place] = self._open_panes(place) if found is None else found
-            if not panes:
-                self._no_pane(value, stamps[i])
+                reach = known.get(place)
+                if reach is None:
+                    reach = known[place] = self._reach(place)
+                panes, behind = reach
+            if behind is not None:
+                self._add_behind(key, value, stamps[i], behind, taken=bool(panes))
             merges = reduces
             if combined and type(value) is Partial:
                 value, merges = value.accumulator, True
@@ -124,15 +143,34 @@ class PaneOperator(WindowedOperator):
             raise AssertionError("the assigner refuses elements without a timestamp")
         return stamps
 
-    def _open_panes(self, place: Place) -> list[tuple[int, Pane]]:
-        """The panes of a place that are not gone, as (start, pane)."""
+    def _reach(self, place: Place) -> _Reach:
         starts = self._places.starts(place)
-        if self._event_time:  # gone: the last instant, start + size - 1, is not after the watermark
-            starts = [start for start in starts if start + self._size_ms - 1 > self.watermark]
-        return [(start, self._panes.pane(start)) for start in starts]
+        ahead = [s for s in starts if s + self._size_ms - 1 > self.watermark] if self._event_time else starts
+        behind = None
+        if len(ahead) < len(starts) or not starts:
+            behind = [s for s in starts[len(ahead) :] if self._gone_ms(s) > self.watermark]
+        return _Reach([(start, self._panes.pane(start)) for start in ahead], behind)
 
-    def _no_pane(self, value: Any, stamp: int) -> None:
-        if self._event_time and stamp <= self.watermark:
+    def _gone_ms(self, start: int) -> int:
+        """When a pane goes; MAX_WATERMARK: never."""
+        return min(start + self._size_ms - 1 + self._lateness_ms, MAX_WATERMARK)
+
+    def _add_behind(
+        self, key: CanonicalKey, value: Any, stamp: int, starts: Sequence[int], taken: bool
+    ) -> None:
+        """Add an element to panes that have fired: each fires again. ``taken``: other panes take it too."""
+        for start in starts:
+            pane = self._panes.fired_pane(start)
+            held = pane.values.get(key)
+            if type(held) is bytes:
+                held = decode_value(held)
+            elif held is None and not pane.whole:
+                held = self._panes.missed(start, pane, key)
+            held = self._step(held, value)
+            pane.values[key] = to_cached(held)
+            pane.dirty.add(key)
+            self._emit(start, [(key, held)], stamp)
+        if not starts and not taken and self._event_time and stamp + self._lateness_ms <= self.watermark:
             self.late(value, stamp)
 
     # ---- time
@@ -160,40 +198,80 @@ class PaneOperator(WindowedOperator):
         return min(self._panes.open) + self._size_ms - 1
 
     def _fire_until(self, until_ms: int) -> None:
-        """Fire the panes whose last instant is at or before ``until_ms``, in the order of time, then of
-        keys."""
+        """All that is due up to ``until_ms``, in the order of time: panes fire at their last instant, and go
+        when their lateness is over."""
+        opened, fired = self._panes.open, self._panes.fired
         last = until_ms - self._size_ms + 1
-        opened = self._panes.open
-        if not opened or min(opened) > last:
+        over = last - self._lateness_ms
+        if (not opened or min(opened) > last) and (not fired or min(fired) > over):
             return
+        ends = {start + self._size_ms - 1 for start in opened if start <= last}
+        goes = {self._gone_ms(start) for start in (*opened, *fired) if start <= over} - {MAX_WATERMARK}
         try:
-            for start in sorted(start for start in opened if start <= last):
-                self._fire_pane(start)
+            for instant in sorted(ends | goes):
+                self._pass(instant, until_ms)
         except Exception as e:
             raise self.failure(e) from e
 
-    def _fire_pane(self, start: int) -> None:
-        stamp = start + self._size_ms - 1
-        entries = self._panes.close(start)
+    def _pass(self, instant: int, until_ms: int) -> None:
+        """One instant: a pane fires at it, or one goes, or both; by key, then by window."""
+        panes = self._panes
+        start = instant - self._size_ms + 1
+        before = start - self._lateness_ms  # this one goes
+        entries: list[tuple[CanonicalKey, Any]] = []
+        cleared: set[CanonicalKey] = set()
+        if start in panes.open:
+            gone = self._gone_ms(start)
+            unseen = self._clear is None and gone <= until_ms and gone != MAX_WATERMARK
+            entries = panes.close(start) if before == start or unseen else panes.fire(start)
+        if before in panes.fired:
+            cleared = panes.drop_fired(before)
+        if before == start:
+            cleared.update(key for key, _ in entries)
+        if self._clear is None or not cleared:
+            self._emit(start, entries, instant)
+        else:
+            self._emit_and_clear(start, dict(entries), before, cleared, instant)
+
+    def _emit_and_clear(
+        self,
+        start: int,
+        entries: Mapping[CanonicalKey, Any],
+        before: int,
+        cleared: Set[CanonicalKey],
+        stamp: int,
+    ) -> None:
+        assert self._clear is not None
+        window = TimeWindow(before, before + self._size_ms)
+        for key in in_order({*entries, *cleared}):
+            if before == start and key in entries:
+                self._emit(start, [(key, entries[key])], stamp)
+            if key in cleared:
+                self.state.key, self.state.raw_key = key, raw_key(key)
+                self.enter_window(window)
+                self._clear(self.window_context)
+            if before != start and key in entries:
+                self._emit(start, [(key, entries[key])], stamp)
+
+    def _emit(self, start: int, entries: list[tuple[CanonicalKey, Any]], stamp: int) -> None:
+        """Hand on the results of the values that a pane has for keys; None: there is none."""
         if self.function is not None:
             self._call_function(TimeWindow(start, start + self._size_ms), entries, stamp)
             return
-        result = self._result
-        values = [value for _, value in entries]
-        if result is not None:
-            values = [r for r in map(result, values) if r is not None]
+        values = [value for _, value in entries if value is not None]
+        if self._result is not None:
+            values = [r for r in map(self._result, values) if r is not None]
         collector = self.outputs.main.collector
         collector.values += values
         collector.timestamps += [stamp] * len(values)
         collector.has_timestamps = True
 
-    def _call_function(self, window: TimeWindow, entries: list[tuple[Any, Any]], stamp: int) -> None:
+    def _call_function(self, window: TimeWindow, entries: list[tuple[CanonicalKey, Any]], stamp: int) -> None:
         state, context, call, result = self.state, self.window_context, self._call, self._result
         for key, value in entries:
-            state.key, state.raw_key = key, raw_key(key)
-            self.enter_window(window)
-            value = value if result is None else result(value)
+            if value is not None and result is not None:
+                value = result(value)
             if value is not None:
+                state.key, state.raw_key = key, raw_key(key)
+                self.enter_window(window)
                 self.collect(call(state.raw_key, window, context, [value]), stamp)
-            if self._clear is not None:
-                self._clear(context)

@@ -2,65 +2,137 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 import secrets
-from typing import Any
+from typing import Any, Final
 
-from firesteel.connectors.base import Sink, SinkWriter, WriterContext
-from firesteel.runtime.batch import END, Batch
-from firesteel.runtime.operators.base import BaseOperator
+from firesteel.connectors.base import Sink, SinkWriter, SupportsWriterState, WriterContext
+from firesteel.runtime.batch import END, MAX_WATERMARK, Batch
+from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
 from firesteel.runtime.program import OperatorProgram
+from firesteel.state.backend import OperatorState
+
+log = logging.getLogger(__name__)
+
+_STATE: Final = "writer-state"
 
 
 class SinkOperator(BaseOperator):
     def __init__(self, program: OperatorProgram, sink: Sink) -> None:
         super().__init__(program)
         self._sink = sink
+        self._state: OperatorState | None = None
+        self._run = ""
         self._writer: SinkWriter | None = None
+        self._sees_marks = False
+        self._watermark: int | None = None
         self.committables: list[Any] = []
+
+    def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
+        super().open(context, state)
+        self._state = state
+        of_run = f"{context.state_dir} {context.attempt}".encode()
+        self._run = hashlib.blake2b(of_run, digest_size=6).hexdigest()
 
     def begin_epoch(self) -> None:
         super().begin_epoch()
-        if self._writer is not None:  # left by an attempt that did not come to its end
-            self._writer.abort()
-        self._writer = None
+        self.abandon()  # what an attempt left that did not come to its end
         self.committables = []
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
-        values = batch.values
-        if values:
-            self.records_in += len(values)
-            try:
-                if self._writer is None:
-                    self._writer = self._open_writer()
-                self._writer.write(values, batch.timestamps)
-            except Exception as e:
-                raise self.failure(e) from e
-        if any(mark == END for _, mark in batch.marks):
-            self.ended = True
-
-    def _open_writer(self) -> SinkWriter:
-        c = self.context
-        return self._sink.create_writer(
-            WriterContext(c.subtask, c.parallelism, secrets.token_hex(8), f"{c.state_dir}/staged", c.epoch)
-        )
-
-    def end_epoch(self) -> None:
-        if self._writer is None:
-            return
-        writer, self._writer = self._writer, None
+        self.records_in += len(batch.values)
         try:
-            self.committables = writer.prepare_commit()
+            if batch.values and self._writer is None:
+                self._open_writer()
+            if self._writer is not None:
+                self._write(batch, self._writer)
+            for _, mark in batch.marks:
+                if mark == END:
+                    self._end()
+                elif type(mark) is int:
+                    self._watermark = mark
         except Exception as e:
-            writer.abort()
             raise self.failure(e) from e
 
+    def _write(self, batch: Batch, writer: SinkWriter) -> None:
+        stamps = batch.timestamps
+        if not (batch.marks and self._sees_marks):
+            if batch.values:
+                writer.write_batch(batch.values, stamps)
+            return
+        for start, stop, mark in batch.segments():
+            if start < stop:
+                writer.write_batch(batch.values[start:stop], stamps and stamps[start:stop])
+            if type(mark) is int:
+                writer.write_watermark(mark)
+
+    def _end(self) -> None:
+        """The end of the input is seen by a writer that may still hold something back."""
+        self.ended = True
+        self._watermark = MAX_WATERMARK
+        if self._writer is None and isinstance(self._sink, SupportsWriterState):
+            self._open_writer()
+        elif self._writer is not None and self._sees_marks:
+            self._writer.write_watermark(MAX_WATERMARK)
+
+    def _open_writer(self) -> None:
+        c = self.context
+        context = WriterContext(
+            c.subtask,
+            c.parallelism,
+            secrets.token_hex(8),
+            f"{c.state_dir}/staged",
+            c.epoch,
+            job_id=c.job_id,
+            sink_id=self.program.uid,
+            run=self._run,
+            now_ms=c.now_ms,
+        )
+        sink = self._sink
+        remembered = self._remembered()
+        if remembered and isinstance(sink, SupportsWriterState):
+            writer = sink.restore_writer(context, remembered)
+        else:
+            writer = sink.create_writer(context)
+        kind = type(writer)
+        self._sees_marks = (
+            kind.write is not SinkWriter.write or kind.write_watermark is not SinkWriter.write_watermark
+        )
+        if self._sees_marks and self._watermark is not None:
+            writer.write_watermark(self._watermark)
+        self._writer = writer
+
+    def _remembered(self) -> list[Any]:
+        return [] if self._state is None else list(self._state.list_state(_STATE).get())
+
+    def end_epoch(self) -> None:
+        if self._writer is None and self._sink.writes_every_epoch:
+            self._open_writer()
+        writer = self._writer
+        if writer is None:
+            return
+        try:
+            writer.flush(self.ended)
+            self.committables = list(writer.prepare_commit())
+            if self._state is not None:
+                self._state.list_state(_STATE).update(writer.snapshot_state(self.context.epoch))
+            writer.close()
+        except Exception as e:
+            self.abandon()
+            raise self.failure(e) from e
+        self._writer = None
+
     def abandon(self) -> None:
-        if self._writer is not None:
-            self._writer.abort()
-            self._writer = None
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            try:
+                writer.abort()
+            except Exception:  # best effort: what made the attempt fail is what counts
+                log.exception("a sink could not abort operator=%s", self.program.name)
 
     def snapshot(self) -> Any:
-        return self.ended
+        return self.ended, self._watermark
 
     def restore(self, carry: Any) -> None:
-        self.ended = bool(carry)
+        self.ended, self._watermark = carry or (False, None)

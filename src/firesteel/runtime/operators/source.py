@@ -9,16 +9,19 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, Final
 
+from firesteel.connectors.bad_records import SIDE_OUTPUT
 from firesteel.connectors.base import Chunk, ReadRange, SourceReader
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.runtime.batch import END, MAX_WATERMARK, Batch, Mark
-from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
+from firesteel.runtime.metrics import TaskMetricGroup
+from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
 from firesteel.runtime.program import OperatorProgram, SourceAssignment, SplitTime
 from firesteel.runtime.valve import WatermarkValve
 from firesteel.runtime.watermarks import WatermarkTracker, assign_timestamps
 from firesteel.state.backend import OperatorState
 
 _SPLITS_AT_ONCE: Final = 16  # each may hold a file open
+RECORDS_IN_ERRORS: Final = "numRecordsInErrors"  # as in Flink
 _NO_SPLIT: Final = ""  # what a subtask without a split waits for: as a split without records it may be idle
 
 
@@ -38,6 +41,8 @@ class SourceOperator(BaseOperator):
     def __init__(self, program: OperatorProgram, reader: SourceReader) -> None:
         super().__init__(program)
         self._reader = reader
+        if reader.record_type is not None and reader.record_type == program.output_type:
+            self.outputs = Outputs(Output(None, self.failure))
         self._strategy = program.watermark_strategy
         self._valve = WatermarkValve(())
         self._trackers: dict[str, WatermarkTracker] = {}
@@ -76,6 +81,8 @@ class SourceOperator(BaseOperator):
                 reading.extend(map(self._start, islice(ranges, 1)))
             else:
                 reading.append((split, chunks))
+        if assignment.drain:
+            self._trackers.clear()
         self._finish_epoch(assignment.last)
 
     def _start(self, range_: ReadRange) -> tuple[str, Iterator[Chunk]]:
@@ -103,9 +110,24 @@ class SourceOperator(BaseOperator):
 
     def _emit(self, marks: list[Mark]) -> None:
         if marks:
-            self.outputs.main.emit(Batch([], None, [(0, m) for m in marks]))
+            for output in self.outputs.all:
+                output.emit(Batch([], None, [(0, m) for m in marks]))
+
+    def _bad_records(self, chunk: Chunk) -> None:
+        """They go to whoever reads their side output, before the watermarks of their chunk."""
+        metrics = TaskMetricGroup(self.context.accumulators, (self.program.name,))
+        metrics.counter(RECORDS_IN_ERRORS).inc(len(chunk.bad) + chunk.ignored)
+        if not chunk.bad:
+            return
+        output = self.outputs.side.get(SIDE_OUTPUT)
+        if output is None:
+            error = chunk.bad[0].as_error(self.program.name)
+            raise self.failure(error) from error
+        output.emit(Batch(list(chunk.bad)))
 
     def _chunk(self, split: str, chunk: Chunk) -> None:
+        if chunk.bad or chunk.ignored:
+            self._bad_records(chunk)
         self.records_in += len(chunk.values)
         self.positions[split] = chunk.position
         tracker = self._trackers[split]
@@ -120,6 +142,9 @@ class SourceOperator(BaseOperator):
             marks += [(len(chunk.values), m) for m in self._remove_split(split)]
         if chunk.values or marks:
             self.outputs.main.emit(Batch(chunk.values, stamps, marks))
+        if marks:
+            for output in self.outputs.all[1:]:
+                output.emit(Batch([], None, [(0, mark) for _, mark in marks]))
 
     def _finish_epoch(self, last: bool) -> None:
         if last and self._trackers.keys() <= {_NO_SPLIT}:

@@ -99,17 +99,24 @@ class FilterOperator(FunctionOperator):
         values = batch.values
         self.records_in += len(values)
         try:
-            keep = list(map(bool, map(self._filter, values)))
-        except Exception as e:
+            keep = list(map(self._filter, values))
+            if all(keep):
+                kept = values
+            else:
+                kept = list(compress(values, keep))
+        except Exception as e:  # of the filter, or of the truth of what it returned
             raise self.failure(e) from e
-        if all(keep):
+        if kept is values:
             self.outputs.main.emit(batch)
             return
         stamps = batch.timestamps
-        kept = list(compress(values, keep))
         if kept or batch.marks:
             self.outputs.main.emit(
-                Batch(kept, stamps and list(compress(stamps, keep)), moved_marks(batch.marks, keep))
+                Batch(
+                    kept,
+                    stamps and list(compress(stamps, keep)),
+                    moved_marks(batch.marks, map(bool, keep)),
+                )
             )
 
 

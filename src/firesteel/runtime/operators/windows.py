@@ -1,21 +1,27 @@
 """The window operator for every assigner, trigger and evictor (Flink: ``WindowOperator``).
 
 Contents, trigger state and timers belong to a key and a window: their state lies under the key that
-``scoped_key`` gives, their timers have the window as namespace. Time windows with their own trigger have an
-operator that is much faster, ``operators/panes.py``; the results are the same.
+``scoped_key`` gives, their timers have the window as namespace. Time windows with their own trigger have
+operators that are much faster, ``operators/panes.py`` and ``sessions.py``; the results are the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 from firesteel.common.errors import StateError
 from firesteel.datastream._operators import Window
 from firesteel.datastream.functions import ProcessAllWindowFunction, ProcessWindowFunction
 from firesteel.datastream.time_domain import TimeDomain
-from firesteel.datastream.window import Evictor, MergingWindowAssigner, TriggerResult
-from firesteel.runtime.batch import MAX_WATERMARK, Batch
+from firesteel.datastream.window import (
+    Evictor,
+    MergingWindowAssigner,
+    SlidingEventTimeWindows,
+    TriggerResult,
+    TumblingEventTimeWindows,
+)
+from firesteel.runtime.batch import MAX_WATERMARK, NO_TIMESTAMP, Batch
 from firesteel.runtime.contexts import TaskRuntimeContext
 from firesteel.runtime.metrics import Counter, TaskMetricGroup
 from firesteel.runtime.operators.base import SubtaskContext
@@ -23,9 +29,11 @@ from firesteel.runtime.operators.keyed import KeyedOperator, stamp_at
 from firesteel.runtime.program import OperatorProgram
 from firesteel.runtime.windowing.calls import WindowContext, clear_call, window_call
 from firesteel.runtime.windowing.codec import window_codec
-from firesteel.runtime.windowing.contents import EvictingContents, make_contents
+from firesteel.runtime.windowing.contents import EvictingContents, SingleContents, make_contents
 from firesteel.runtime.windowing.contexts import AssignerContext, EvictorContext, TriggerContext
+from firesteel.runtime.windowing.inherited import into_windows, refuse
 from firesteel.runtime.windowing.merging import MergingWindows
+from firesteel.runtime.windowing.places import Place, Places
 from firesteel.runtime.windowing.scopes import NoWindowState, WindowStateStore
 from firesteel.state.backend import OperatorState
 from firesteel.state.keys import with_namespace
@@ -34,7 +42,7 @@ LATE_RECORDS_DROPPED: Final = "numLateRecordsDropped"  # as in Flink
 
 
 class WindowedOperator(KeyedOperator):
-    """What both window operators share: the function and its context, late records."""
+    """What the window operators share: the function and its context, late records."""
 
     def __init__(self, program: OperatorProgram, spec: Window) -> None:
         super().__init__(program, spec.function)
@@ -42,8 +50,8 @@ class WindowedOperator(KeyedOperator):
         self._call = window_call(spec.function)
         self._clear = clear_call(spec.function)
         self._encode, self._decode = window_codec(spec.assigner.get_window_serializer())
-        self._has_context = isinstance(spec.function, (ProcessWindowFunction, ProcessAllWindowFunction))
         self._batch_scopes: set[bytes] = set()
+        self._heads: dict[Any, bytes] = {}  # what the scoped keys of a key begin with
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
@@ -56,10 +64,21 @@ class WindowedOperator(KeyedOperator):
         self._window_state = WindowStateStore(self.state)
         store = NoWindowState(self.program.name) if merging else self._window_state
         self.window_context = WindowContext(self, store, self._runtime_context)
+        self._has_window_state = not merging and isinstance(
+            self.spec.function, (ProcessWindowFunction, ProcessAllWindowFunction)
+        )
+
+    def begin_epoch(self) -> None:
+        super().begin_epoch()
+        self._heads.clear()
 
     def scoped_key(self, namespace: bytes) -> bytes:
         """The key of what is kept for the current key and a window."""
-        key = with_namespace(self.state.key, namespace)
+        key = self.state.key
+        head = self._heads.get(key)
+        if head is None:
+            head = self._heads[key] = with_namespace(key, b"")
+        key = head + namespace
         if self.context.batch_mode:
             self._batch_scopes.add(key)
         return key
@@ -71,7 +90,7 @@ class WindowedOperator(KeyedOperator):
     def enter_window(self, window: Any) -> None:
         """The context is about this window of the current key from here on."""
         self.window_context.current = window
-        if self._has_context:
+        if self._has_window_state:
             self._window_state.key = self.scoped_key(self._encode(window))
 
     def late(self, value: Any, timestamp: int) -> None:
@@ -81,6 +100,14 @@ class WindowedOperator(KeyedOperator):
             self._dropped.inc()
 
 
+class _Target(NamedTuple):
+    """A window that takes an element, with what follows from it."""
+
+    window: Any
+    namespace: bytes
+    cleanup_ms: int  # when the window and all of its state go; MAX_WATERMARK: never
+
+
 class WindowOperator(WindowedOperator):
     def __init__(self, program: OperatorProgram, spec: Window) -> None:
         super().__init__(program, spec)
@@ -88,6 +115,8 @@ class WindowOperator(WindowedOperator):
         self._trigger = spec.trigger
         self._event_time: bool = spec.assigner.is_event_time()
         self._lateness_ms = spec.allowed_lateness_ms if self._event_time else 0
+        by_time = type(spec.assigner) in (TumblingEventTimeWindows, SlidingEventTimeWindows)
+        self._places = Places(spec.assigner) if by_time else None
 
     def on_open(self) -> None:
         super().on_open()
@@ -104,6 +133,12 @@ class WindowOperator(WindowedOperator):
         super().begin_epoch()
         if self._merging is not None:
             self._merging.forget()  # what an abandoned attempt left
+            refuse(self.state)
+        elif isinstance(self._contents, SingleContents):
+            size_ms = getattr(self._assigner, "size_ms", 0)
+            into_windows(
+                self.state, self._contents, size_ms, self._event_time, self.scoped_key, self._cleanup_ms
+            )
 
     def end_epoch(self) -> None:
         super().end_epoch()
@@ -121,46 +156,75 @@ class WindowOperator(WindowedOperator):
         state = self.state
         raw_keys = batch.keys
         assert raw_keys is not None
-        assign, context = self._assigner.assign_windows, self._assigner_context
-        put = self._put if self._merging is None else self._put_merging
+        find: Callable[[Any, int], Collection[Any]] = self._targets
+        put: Callable[[Any, Any, int], bool] = self._put
+        if self._merging is not None:
+            find, put = self._windows, self._put_merging
+        places = self._places_of(batch.timestamps, start, stop)
+        known: dict[Place, Collection[Any]] = {}
         for i in range(start, stop):
             state.key = canon[i]
             state.raw_key = raw_keys[i]
             value = batch.values[i]
             stamp = stamp_at(batch.timestamps, i)
+            if places is None:
+                targets = find(value, stamp)
+            elif (found := known.get(place := places[i - start])) is not None:
+                targets = found
+            else:
+                targets = known[place] = find(value, stamp)
             accepted = False
-            for window in assign(value, stamp, context):
-                accepted = put(window, value, stamp) or accepted
+            for target in targets:
+                accepted = put(target, value, stamp) or accepted
             if not accepted and self._event_time and stamp + self._lateness_ms <= self.watermark:
                 self.late(value, stamp)
 
-    def _put(self, window: Any, value: Any, stamp: int) -> bool:
+    def _places_of(self, stamps: Sequence[int] | None, start: int, stop: int) -> list[Place] | None:
+        """For each element what its windows follow from; None: only the assigner knows."""
+        if self._places is None or stamps is None:
+            return None
+        stamps = stamps[start:stop]
+        return None if NO_TIMESTAMP in stamps else self._places.of(stamps)
+
+    def _windows(self, value: Any, stamp: int) -> Collection[Any]:
+        windows: Collection[Any] = self._assigner.assign_windows(value, stamp, self._assigner_context)
+        return windows
+
+    def _targets(self, value: Any, stamp: int) -> Collection[Any]:
+        return [self._target(window) for window in self._windows(value, stamp)]
+
+    def _target(self, window: Any) -> _Target:
+        return _Target(window, self._encode(window), self._cleanup_ms(window))
+
+    def _put(self, target: _Target, value: Any, stamp: int) -> bool:
         """Add an element to a window; False: the window is gone."""
-        if self._event_time and self._cleanup_ms(window) <= self.watermark:
+        if self._event_time and target.cleanup_ms <= self.watermark:
             return False
-        self._add(window, self._encode(window), window, value, stamp)
+        self._add(target, self.scoped_key(target.namespace), value, stamp)
         return True
 
     def _put_merging(self, window: Any, value: Any, stamp: int) -> bool:
         assert self._merging is not None
         actual = self._merging.add(window)
-        if self._event_time and self._cleanup_ms(actual) <= self.watermark:
+        target = self._target(actual)
+        if self._event_time and target.cleanup_ms <= self.watermark:
             self._merging.retire(actual)
             return False
-        self._add(actual, self._encode(actual), self._merging.state_window(actual), value, stamp)
+        held_in = self._merging.state_window(actual)
+        namespace = target.namespace if held_in is actual else self._encode(held_in)
+        self._add(target, self.scoped_key(namespace), value, stamp)
         return True
 
-    def _add(self, window: Any, namespace: bytes, held_in: Any, value: Any, stamp: int) -> None:
-        """``held_in``: the window under which the contents lie, another than ``window`` after a merge."""
+    def _add(self, target: _Target, contents_key: bytes, value: Any, stamp: int) -> None:
+        """``contents_key``: of the state of the window, which after a merge is that of another one."""
+        window, namespace, cleanup_ms = target
         key = self.state.key
-        contents_key = self.scoped_key(namespace if held_in is window else self._encode(held_in))
         self._contents.add(contents_key, value, stamp)
         self.state.key = key
         self._trigger_context.enter(namespace)
         result = self._trigger.on_element(value, stamp, window, self._trigger_context)
         if result is not TriggerResult.CONTINUE:
             self._act(result, window, contents_key, stamp)
-        cleanup_ms = self._cleanup_ms(window)
         if cleanup_ms != MAX_WATERMARK:
             timers = self.state.event_timers if self._event_time else self.state.processing_timers
             timers.register(cleanup_ms, namespace)
@@ -252,7 +316,8 @@ class WindowOperator(WindowedOperator):
 
     def _cleanup_ms(self, window: Any) -> int:
         """When the window and all of its state go; MAX_WATERMARK: never."""
-        return min(int(window.max_timestamp()) + self._lateness_ms, MAX_WATERMARK)
+        cleanup_ms: int = window.max_timestamp() + self._lateness_ms
+        return cleanup_ms if cleanup_ms < MAX_WATERMARK else MAX_WATERMARK
 
     # ---- merging
 

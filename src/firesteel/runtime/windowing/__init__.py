@@ -1,1 +1,1 @@
-"""What the window operators (``runtime/operators/windows.py``, ``panes.py``) are made of."""
+"""What the window operators (``runtime/operators/windows.py``, ``panes.py``, ``sessions.py``) are made of."""

@@ -43,6 +43,11 @@ _CODECS: Final[dict[type, tuple[Encode, Decode]]] = {
 }
 
 
+def windows_of(serializer: Any) -> str:
+    """What the windows of a serializer are, as it is stored with their state."""
+    return type(serializer).__qualname__.removesuffix("Serializer")
+
+
 def window_codec(serializer: Any) -> tuple[Encode, Decode]:
     """How the windows of an assigner become bytes, from its ``get_window_serializer()``.
 

@@ -115,6 +115,11 @@ class SingleContents:
             held = self._value.value()
             self._value.update(moved if held is None else self._merge(held, moved))
 
+    def put(self, key: bytes, value: Any) -> None:
+        """Set what is kept."""
+        self._state.key = key
+        self._value.update(value)
+
 
 class EvictingContents:
     """All elements with their timestamps; what an evictor removes is gone for good (T09).
@@ -201,17 +206,20 @@ def step_of(contents: WindowContents, combined: bool) -> Callable[[Any, Any], An
     return add_or_merge
 
 
+def folding(
+    contents: WindowContents, combined: bool
+) -> tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any], Callable[[Any], Any] | None]:
+    """``step_of`` reduce or aggregate contents, how two that are kept become one, and what the result of one
+    is; None: it is the result itself."""
+    function, step = contents.function, step_of(contents, combined)
+    if contents.kind == "reduce":
+        return step, method_of(function, "reduce"), None
+    return step, function.merge, function.get_result
+
+
 def make_contents(spec: Window, state: OperatorState) -> Contents:
-    contents = spec.contents
     if spec.evictor is not None:
-        return EvictingContents(state, contents)
-    match contents.kind:
-        case "list":
-            return ListContents(state)
-        case "reduce":
-            step = step_of(contents, spec.combined)
-            return SingleContents(state, step, method_of(contents.function, "reduce"), None)
-        case "aggregate":
-            function = contents.function
-            step = step_of(contents, spec.combined)
-            return SingleContents(state, step, function.merge, function.get_result)
+        return EvictingContents(state, spec.contents)
+    if spec.contents.kind == "list":
+        return ListContents(state)
+    return SingleContents(state, *folding(spec.contents, spec.combined))

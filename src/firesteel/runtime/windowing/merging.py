@@ -7,13 +7,15 @@ session that grows keeps its state where it is (Flink: ``MergingWindowSet``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Final
 
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.window import MergingWindowAssigner
 from firesteel.runtime.windowing.codec import Decode, Encode
 from firesteel.state.backend import OperatorState
+
+MERGING_STATE_NAME: Final = "merging-window-set"  # as in Flink
 
 #: ``(result, merged windows, window of the result's state, windows of the state to move)``
 OnMerge = Callable[[Any, list[Any], Any, list[Any]], None]
@@ -48,7 +50,7 @@ class MergingWindows:
         self._encode = encode
         self._decode = decode
         self._on_merge = on_merge
-        descriptor = ValueStateDescriptor("merging-window-set", Types.PICKLED_BYTE_ARRAY())
+        descriptor = ValueStateDescriptor(MERGING_STATE_NAME, Types.PICKLED_BYTE_ARRAY())
         self._stored: Any = state.get_state(descriptor)
         self._live: dict[Any, dict[Any, Any]] = {}  # key -> window -> window of its state
         self._changed: dict[Any, None] = {}
