@@ -396,6 +396,7 @@ def test_accumulators_of_a_running_job() -> None:
     env = environment(1, clock=clock)
     env.from_source(LiveSource("acc"), punctuated(), "live").map(lambda r: r.ts).map(Counts())
     client = env.execute_async()
+    clock.settle()
     feed("acc", (At(1), 0), (At(2), 0))
     clock.tick()
     assert client.get_accumulators().result()["all"] == 2
@@ -438,3 +439,13 @@ def test_dates_survive_as_keys_and_records() -> None:
     days = [dt.date(2024, 1, d) for d in (1, 2, 1)]
     out = collect(environment(2).from_collection(days).map(lambda d: (d, 1)).key_by(lambda p: p[0]).sum(1))
     assert sorted(out) == [(days[0], 1), (days[0], 2), (days[1], 1)]
+
+
+def test_several_sinks_commit_in_the_order_of_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+    env = environment(1)
+    numbers = env.from_collection([1, 2])
+    names = [f"sink {number}" for number in range(12)]
+    for name in names:
+        numbers.print(name)
+    env.execute()
+    assert capsys.readouterr().out.splitlines() == [f"{name}> {n}" for name in names for n in (1, 2)]

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
+from firesteel.common.errors import ConfigurationError
 from tests.runtime.support import collect, environment, local_platform
 
 
@@ -39,20 +39,11 @@ def test_an_option_with_a_bad_value_is_refused_by_name(key: str, value: str) -> 
         assert platform.engines == [], "nothing has run"
 
 
-@pytest.mark.parametrize("key", ["execution.checkpointing.interval", "restart-strategy.type"])
+@pytest.mark.parametrize(
+    "key", ["execution.checkpointing.unaligned.enabled", "execution.checkpointing.aligned-checkpoint-timeout"]
+)
 def test_a_setting_without_effect_is_named(key: str, caplog: pytest.LogCaptureFixture) -> None:
-    value = "10 s" if "interval" in key else "fixed-delay"
+    value = "10 s" if "timeout" in key else "true"
     with caplog.at_level(logging.WARNING):
         assert collect(environment(1, **{key: value}).from_collection([1]).map(lambda v: v)) == [1]
     assert any(key in r.getMessage() and "no effect" in r.getMessage() for r in caplog.records)
-
-
-def test_savepoints_are_refused() -> None:
-    env = environment(1)
-    env.from_collection([1]).map(lambda v: v)
-    client = env.execute_async()
-    with pytest.raises(UnsupportedFeatureError):
-        client.trigger_savepoint(None).result(5)
-    with pytest.raises(UnsupportedFeatureError):
-        client.stop_with_savepoint(True).result(5)
-    client.get_job_execution_result().result(10)

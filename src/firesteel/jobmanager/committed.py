@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from firesteel.jobmanager.checkpoints.registry import SharedFiles
 from firesteel.jobmanager.lines import StateLines, Subtask
 from firesteel.runtime.program import Ack, SourceAssignment, SubtaskDescriptor
 from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine
+from firesteel.state.manifest import SubtaskEntry
 
 
 class CommittedState:
     """State lines, what operators carry from epoch to epoch, processing-time timers, and who has ended.
 
     Source positions are with the coordinators (``sources.py``).
+
+    :param begin: where subtasks go on; those that are not in it begin with nothing.
+    :param shared: who else may need the state files; None: nobody.
     """
 
     def __init__(
         self,
         files: StateFiles,
         subtasks: Sequence[Subtask],
-        lines: Mapping[Subtask, StateLine] | None = None,
+        begin: Mapping[Subtask, SubtaskEntry] | None = None,
+        shared: SharedFiles | None = None,
     ) -> None:
+        begin = begin or {}
         self._subtasks = sorted(subtasks)
-        self._lines = StateLines(files, lines)
-        self._carry: dict[Subtask, bytes | None] = {}
-        self._timers: dict[Subtask, int] = {}
-        self._ended: set[Subtask] = set()
+        self._lines = StateLines(files, {key: entry.line for key, entry in begin.items()}, shared)
+        self._carry: dict[Subtask, bytes | None] = {key: entry.carry for key, entry in begin.items()}
+        due = {key: entry.next_timer_ms for key, entry in begin.items()}
+        self._timers: dict[Subtask, int] = {key: ms for key, ms in due.items() if ms is not None}
+        self._ended: set[Subtask] = {key for key, entry in begin.items() if entry.ended}
 
     @property
     def subtasks(self) -> list[Subtask]:
@@ -43,6 +51,23 @@ class CommittedState:
 
     def line(self, subtask: Subtask) -> StateLine:
         return self._lines.of(subtask)
+
+    def entry(self, subtask: Subtask) -> SubtaskEntry:
+        """Everything that is committed of a subtask."""
+        return SubtaskEntry(
+            self._lines.of(subtask),
+            self._carry.get(subtask),
+            self._timers.get(subtask),
+            subtask in self._ended,
+        )
+
+    def rename(self, path_of: Callable[[str], str]) -> None:
+        """The same state files are elsewhere, too: the job uses them there."""
+        self._lines.rename(path_of)
+
+    def release(self) -> None:
+        """The job does not go on from here: its lines need no files any more."""
+        self._lines.release()
 
     def descriptor(self, subtask: Subtask, sources: dict[str, SourceAssignment]) -> SubtaskDescriptor:
         return SubtaskDescriptor(self._lines.of(subtask), self._carry.get(subtask), sources)

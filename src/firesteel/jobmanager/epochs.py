@@ -15,6 +15,9 @@ from firesteel.runtime.program import Ack, LevelDescriptor, UserError
 
 log = logging.getLogger(__name__)
 
+#: ``EpochEngine.do``.
+DoParts = Callable[[int, Callable[[int], bytes], str], list[bytes]]
+
 
 class EpochEngine(Protocol):
     """What runs an epoch: Spark, or an in-process twin in tests."""
@@ -23,6 +26,11 @@ class EpochEngine(Protocol):
         """Raises EngineError when the epoch could not be run; it is discarded whole and may be run again."""
 
     def cancel(self) -> None: ...
+
+    def do(self, parts: int, work: Callable[[int], bytes], what: str) -> list[bytes]:
+        """Do ``parts`` numbered pieces of work, each once or several times, in any order: their answers,
+        which must be small. ``what`` it is, for those who look at Spark. Raises the FiresteelError of a
+        piece, and EngineError when a piece could not be done or failed with anything else."""
 
 
 class EpochRunner:

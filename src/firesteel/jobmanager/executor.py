@@ -14,15 +14,20 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
+from firesteel.common._process_directory import process_directory
 from firesteel.common.clock import SystemClock
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
+from firesteel.common.job_status import JobStatus
+from firesteel.connectors.base import Committer, CommitterContext
 from firesteel.connectors.collect import CollectSink
+from firesteel.connectors.spark_sink import SparkTarget
 from firesteel.datastream._checks import check_picklable
 from firesteel.datastream._transformations import (
+    CacheTransformation,
     PartitionTransformation,
     SideOutputTransformation,
     SinkTransformation,
@@ -32,14 +37,18 @@ from firesteel.datastream._transformations import (
 from firesteel.graph import create_job_graph, execution_plan_json, generate, plan_levels
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
+from firesteel.jobmanager.caches import KeptStreams
+from firesteel.jobmanager.checkpoints.options import JOB_ID
+from firesteel.jobmanager.checkpoints.results import JobFinishedBeforeError
+from firesteel.jobmanager.continuity import prepare
 from firesteel.jobmanager.epochs import EpochEngine
-from firesteel.jobmanager.handle import LocalJobHandle
+from firesteel.jobmanager.handle import FinishedJobHandle, LocalJobHandle
 from firesteel.jobmanager.job_master import JobMaster
 from firesteel.jobmanager.options import LOCAL_DIR, STATE_DIR, job_options
 from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices, validate
-from firesteel.state.files import StateFiles
+from firesteel.state.backends import backend_of, local_directory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -74,6 +83,7 @@ class Executor:
     def __init__(self, make_platform: Callable[[], Platform] = _spark) -> None:
         self._make_platform = make_platform
         self._running: dict[str, LocalJobHandle] = {}
+        self._finished: set[str] = set()
         self._bootstrap: list[bytes] = []
 
     # ---- translation, without Spark
@@ -89,7 +99,11 @@ class Executor:
     def execute(
         self, env: Any, transformations: Sequence[Transformation], job_name: str | None
     ) -> JobExecutionResult:
-        handle = self._submit(env, transformations, job_name)
+        try:
+            handle = self._submit(env, transformations, job_name)
+        except JobFinishedBeforeError as e:
+            log.warning("%s", e)
+            return e.result.execution_result()
         try:
             return handle.result()
         except KeyboardInterrupt:
@@ -100,7 +114,11 @@ class Executor:
     def execute_async(
         self, env: Any, transformations: Sequence[Transformation], job_name: str | None
     ) -> JobClient:
-        return JobClient(self._submit(env, transformations, job_name))
+        try:
+            return JobClient(self._submit(env, transformations, job_name))
+        except JobFinishedBeforeError as e:
+            log.warning("%s", e)
+            return JobClient(FinishedJobHandle(e.result.execution_result()))
 
     def collect(
         self,
@@ -139,6 +157,12 @@ class Executor:
         self.execute(env, env._take_program(), None)
         return read_staged(session, sink, directory)
 
+    def table_committer(self, target: SparkTarget, context: CommitterContext) -> Committer:
+        """What commits the batches of ``write_spark``; Spark is running."""
+        from firesteel.spark.table_sink import TableCommitter
+
+        return TableCommitter(target, context, self.platform.session)
+
     def add_bootstrap(self, pickled: bytes) -> None:
         """A pickled callable that each worker process calls before it unpacks the code of a job."""
         if pickled not in self._bootstrap:
@@ -158,49 +182,59 @@ class Executor:
         job_name: str | None,
         on_end: Callable[[], None] | None = None,
     ) -> LocalJobHandle:
-        graph = create_job_graph(generate(transformations, graph_config(env, job_name)))
-        plan = plan_levels(graph)
         configuration: Configuration = env.configuration
+        graph = create_job_graph(generate(transformations, graph_config(env, job_name)))
+        root = _configured_root(configuration) or str(process_directory())
+        kept = KeptStreams(transformations, root, batch=graph.batch)
+        if kept.sinks:
+            program = [*transformations, *kept.sinks]
+            graph = create_job_graph(generate(program, graph_config(env, job_name)))
         validate(graph)
-        job_id = JobID()
-        program = to_program(str(job_id), graph, plan, configuration.to_dict())
+        backend_of(configuration)  # there must be one of that name
         options = job_options(configuration, bounded=_is_bounded(graph), batch=graph.batch)
         for vertex in graph.vertices:
             for operator in vertex.operators:
                 check_picklable(operator.node.operator, operator.node.name)
-        for notice in notices(configuration, graph):
-            log.warning("%s", notice)
+        clock = env.clock or SystemClock()
+        self._check_only_job(configuration)
         self.platform.prepare(configuration, env.spark)
+        job = prepare(configuration, graph, clock, lambda: self._state_root(configuration), self._running)
+        plan = plan_levels(job.graph)
+        code = to_program(str(job.job_id), job.graph, plan, configuration.to_dict())
+        for notice in notices(configuration, job.graph):
+            log.warning("%s", notice)
         self.platform.distribute(configuration)
-        root = f"{self._state_root(configuration)}/{job_id}"
-        local = configuration.get_string(LOCAL_DIR, "") or _default_local_dir()
-        files = StateFiles(root)
+        local = (
+            configuration.get_string(LOCAL_DIR, "") or local_directory(configuration) or _default_local_dir()
+        )
         master = JobMaster(
-            job_id=job_id,
-            graph=graph,
+            job_id=job.job_id,
+            graph=job.graph,
             plan=plan,
-            program=ship(program, files, self._bootstrap),
-            engine=self.platform.engine(str(job_id), graph.name, script_dir()),
-            files=files,
-            clock=env.clock or SystemClock(),
+            program=ship(code, job.files, self._bootstrap),
+            engine=self.platform.engine(str(job.job_id), job.graph.name, script_dir()),
+            files=job.files,
+            clock=clock,
             options=replace(options, local_dir=local),
+            continuity=job.continuity,
             live_jobs=lambda: tuple(self._running),
         )
-        return self._start(master, root, local, on_end)
+        return self._start(master, local, kept, on_end)
 
     def _start(
-        self, master: JobMaster, root: str, local: str, on_end: Callable[[], None] | None
+        self, master: JobMaster, local: str, kept: KeptStreams, on_end: Callable[[], None] | None
     ) -> LocalJobHandle:
         def body() -> None:
             try:
                 master.run()
+                kept.job_ended(master.status)
             finally:
                 self._running.pop(str(master.job_id), None)
+                if master.status is JobStatus.FINISHED:
+                    self._finished.add(str(master.job_id))
                 handle.job_ended()
                 if on_end is not None:
                     on_end()
-                if "://" not in root:  # nothing goes on from a job that has ended
-                    shutil.rmtree(root, ignore_errors=True)
                 shutil.rmtree(os.path.join(local, str(master.job_id)), ignore_errors=True)
 
         thread = threading.Thread(target=body, name=f"firesteel-job-{master.job_id}", daemon=True)
@@ -209,16 +243,27 @@ class Executor:
         thread.start()
         return handle
 
+    def _check_only_job(self, configuration: Configuration) -> None:
+        """A second job of one id would be taken for the first (Flink: one ``execute()`` for each program)."""
+        job_id = configuration.get_string(JOB_ID, "").lower()
+        if job_id in self._running or job_id in self._finished:
+            raise ConfigurationError(
+                "A program with a job id of its own has one job, and this would be its second.",
+                detail=f"{JOB_ID} is {job_id}, which this process "
+                f"{'runs' if job_id in self._running else 'has run to its end'} already",
+                hint="call execute() once, or leave the id away",
+            )
+
     def _state_root(self, configuration: Configuration) -> str:
-        configured = configuration.get_string(STATE_DIR, "")
+        configured = _configured_root(configuration)
         if configured:
-            return configured.rstrip("/")
+            return configured
         if not self.platform.shares_files:
             raise ConfigurationError(
                 "A job on a cluster needs a directory that the driver and all workers reach",
                 hint=f"set {STATE_DIR} to a shared path or a URI (s3://, gs://, hdfs://)",
             )
-        return _temporary_root()
+        return str(process_directory())
 
     def cancel_all(self) -> None:
         for handle in list(self._running.values()):
@@ -272,21 +317,12 @@ class _Results(Iterator[Any]):
             self.handle.master.wait(30)
 
 
+def _configured_root(configuration: Configuration) -> str:
+    return configuration.get_string(STATE_DIR, "").rstrip("/")
+
+
 def _default_local_dir() -> str:
     return os.path.join(tempfile.gettempdir(), "firesteel-local")
-
-
-_root: str | None = None
-_root_lock = threading.Lock()
-
-
-def _temporary_root() -> str:
-    global _root
-    with _root_lock:
-        if _root is None:
-            _root = tempfile.mkdtemp(prefix="firesteel-")
-            atexit.register(shutil.rmtree, _root, True)
-        return _root
 
 
 def graph_config(env: Any, job_name: str | None) -> GraphConfig:
@@ -305,8 +341,8 @@ def graph_config(env: Any, job_name: str | None) -> GraphConfig:
 
 def _collect_parallelism(stream: Transformation, default: int) -> int:
     """Each subtask's records are collected in its order: no exchange before the sink mixes them."""
-    while isinstance(stream, SideOutputTransformation):
-        stream = stream.input
+    while isinstance(stream, (SideOutputTransformation, CacheTransformation)):
+        (stream,) = stream.inputs
     if isinstance(stream, (PartitionTransformation, UnionTransformation)):
         return 1
     return stream.parallelism or default

@@ -8,11 +8,48 @@ from concurrent.futures import Future
 from typing import Any
 
 from firesteel.common.completable_future import CompletableFuture
-from firesteel.common.errors import JobCancelledError, JobExecutionError, UnsupportedFeatureError
+from firesteel.common.errors import JobCancelledError, JobExecutionError
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmanager.job_master import JobMaster
+from firesteel.jobmanager.requests import SavepointRequest, no_savepoint
+
+
+class FinishedJobHandle:
+    """A job that had finished before. Implements ``firesteel.common.job_client.JobHandle``."""
+
+    def __init__(self, result: JobExecutionResult) -> None:
+        self._result = result
+
+    @property
+    def job_id(self) -> JobID:
+        return self._result.get_job_id()
+
+    def get_job_status(self) -> CompletableFuture[JobStatus]:
+        return CompletableFuture.completed(JobStatus.FINISHED)
+
+    def cancel(self) -> CompletableFuture[None]:
+        return CompletableFuture.completed(None)
+
+    def stop_with_savepoint(
+        self, advance_to_end_of_event_time: bool, savepoint_directory: str | None
+    ) -> CompletableFuture[str]:
+        return self._refused()
+
+    def trigger_savepoint(self, savepoint_directory: str | None) -> CompletableFuture[str]:
+        return self._refused()
+
+    def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
+        return CompletableFuture.completed(self._result.get_all_accumulator_results())
+
+    def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
+        return CompletableFuture.completed(self._result)
+
+    def _refused(self) -> CompletableFuture[str]:
+        refusal: Future[str] = Future()
+        refusal.set_exception(no_savepoint(self.job_id, "it has ended"))
+        return CompletableFuture(refusal)
 
 
 class LocalJobHandle:
@@ -44,10 +81,11 @@ class LocalJobHandle:
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None
     ) -> CompletableFuture[str]:
-        raise _no_savepoints()
+        request = SavepointRequest(savepoint_directory, stop=True, drain=advance_to_end_of_event_time)
+        return CompletableFuture(self.master.savepoint(request))
 
     def trigger_savepoint(self, savepoint_directory: str | None) -> CompletableFuture[str]:
-        raise _no_savepoints()
+        return CompletableFuture(self.master.savepoint(SavepointRequest(savepoint_directory)))
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
         return CompletableFuture.completed(self._accumulators())
@@ -83,10 +121,3 @@ class LocalJobHandle:
                 f"Job {master.job_id} failed: {master.error}", job_id=str(master.job_id)
             ) from master.error
         raise JobCancelledError(f"Job {master.job_id} was cancelled", job_id=str(master.job_id))
-
-
-def _no_savepoints() -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        "Savepoints are not available in this version",
-        hint="let the job end, or cancel it and run it again from its sources",
-    )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
-from firesteel.jobmanager.job_master import JobOptions
 from firesteel.jobmanager.pacing import PacingOptions
 
 STATE_DIR: Final = "firesteel.state.dir"  # where jobs keep their files; reachable from driver and workers
@@ -18,8 +18,9 @@ EPOCH_INTERVAL: Final = "firesteel.epoch.interval"  # between the starts of epoc
 EPOCH_MAX_RECORDS: Final = "firesteel.epoch.max-records"  # of one split in one epoch
 EPOCH_MAX_BYTES: Final = "firesteel.epoch.max-bytes"  # of one split in one epoch
 EPOCH_ATTEMPTS: Final = "firesteel.epoch.attempts"  # how often an epoch is tried that Spark cannot run
-# Aggregate windows before the exchange too (``runtime/windowing/combiner.py``): true or false.
+# Aggregate windows, and reduces of BATCH mode, before the exchange (``pre_aggregation.py``): true or false.
 PRE_AGGREGATION: Final = "firesteel.window.pre-aggregation"
+COMMIT_RETRIES: Final = "sink.committer.retries"  # Flink's
 
 KEYS: Final = frozenset(
     (
@@ -36,8 +37,17 @@ KEYS: Final = frozenset(
 )
 
 _TARGET_UNBOUNDED_MS: Final = 500
-_TARGET_BOUNDED_MS: Final = 3000  # nobody waits for the single record of a job that will end
+_TARGET_BOUNDED_MS: Final = 6000  # nobody waits for a single record of a job that will end
 _BATCH_RECORDS: Final = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class JobOptions:
+    pacing: PacingOptions
+    epoch_attempts: int = 4  # how often an epoch is tried that Spark could not run
+    commit_retries: int = 10  # how often a sink may ask for time
+    local_dir: str | None = None
+    host_id: str = ""  # separates the local stores of executors that share a machine
 
 
 def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> JobOptions:
@@ -64,6 +74,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
     return JobOptions(
         pacing=pacing,
         host_id=configuration.get_string(HOST_ID, ""),
+        commit_retries=_commit_retries(configuration, JobOptions(pacing).commit_retries),
         epoch_attempts=_positive(configuration, EPOCH_ATTEMPTS) or JobOptions(pacing).epoch_attempts,
     )
 
@@ -75,3 +86,10 @@ def _positive(configuration: Configuration, key: str) -> int | None:
     if value < 1:
         raise ConfigurationError(f"{key} must be at least 1", detail=f"got {value}")
     return value
+
+
+def _commit_retries(configuration: Configuration, usual: int) -> int:
+    retries = configuration.get_integer(COMMIT_RETRIES, usual)
+    if retries < 0:
+        raise ConfigurationError(f"{COMMIT_RETRIES} must be at least 0", detail=f"got {retries}")
+    return retries

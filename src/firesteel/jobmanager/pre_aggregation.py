@@ -14,11 +14,12 @@ from typing import Any, Final
 from firesteel.datastream._aggregates import AccumulateType, RollingAggregate
 from firesteel.datastream._checks import require_merge
 from firesteel.datastream._operators import KeyedReduce, Window
+from firesteel.datastream._salted_stages import WindowsOfParts
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.datastream.functions import Function
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.options import PRE_AGGREGATION
-from firesteel.runtime.operators.panes import OWN_TRIGGERS
+from firesteel.runtime.operators.panes import OWN_TRIGGERS, fires_by_itself
 from firesteel.runtime.program import OperatorProgram, PreAggregation, VertexProgram
 
 _BY_RECORD: Final = frozenset((AccumulateType.MIN_BY, AccumulateType.MAX_BY))
@@ -39,7 +40,7 @@ _WINDOW_OBSTACLES: Final[tuple[tuple[Callable[[Window], bool], str], ...]] = (
         "its windows follow from more than the time of an element, unlike tumbling and sliding ones",
     ),
     (
-        lambda spec: type(spec.trigger) is not OWN_TRIGGERS[type(spec.assigner)],
+        lambda spec: not fires_by_itself(spec),
         "its trigger is called for each element",
     ),
 )
@@ -104,7 +105,8 @@ def _receiver(operator: OperatorProgram) -> OperatorProgram:
 
 
 def without_effect(graph: JobGraph) -> Iterator[str]:
-    """One sentence for each window and reduce that the option does nothing for."""
+    """One sentence for each window and reduce that the option does nothing for. Nothing is said of the second
+    stage of a salted stream, whose input is aggregated by the first."""
     for vertex in graph.vertices:
         operators = {operator.operator_id: operator.node for operator in vertex.operators}
         for target in dict.fromkeys((e.target_operator, e.partitioning.kind) for e in vertex.inputs):
@@ -112,5 +114,9 @@ def without_effect(graph: JobGraph) -> Iterator[str]:
             if not isinstance(node.operator, (Window, KeyedReduce)):
                 continue
             reason = obstacle(node.operator, target[1], graph.batch)
-            if reason is not None:
+            if reason is not None and not _is_of_parts(node.operator):
                 yield f"{PRE_AGGREGATION} has no effect on {node.name!r}: {reason}"
+
+
+def _is_of_parts(spec: Window | KeyedReduce) -> bool:
+    return isinstance(spec, Window) and isinstance(spec.assigner, WindowsOfParts)

@@ -11,22 +11,42 @@ import os
 import pickle
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import cloudpickle
 
-from firesteel.runtime.program import JobProgram
+from firesteel.runtime.program import JobProgram, ShippedProgram
+from firesteel.runtime.worker import add_paths, adopt_main_classes
 from firesteel.state.files import StateFiles
 
 
 def ship(program: JobProgram, files: StateFiles, bootstrap: Sequence[bytes] = ()) -> str:
     """Write the blob into the state directory; its name is the hash of its content."""
-    program = replace(program, main_classes=_main_classes())
-    blob = pickle.dumps((_local_paths(), tuple(bootstrap), cloudpickle.dumps(program, 5)), 5)
+    levels = range(1 + max(vertex.level for vertex in program.vertices))
+    shipped = ShippedProgram(
+        _local_paths(),
+        tuple(bootstrap),
+        cloudpickle.dumps(_main_classes(), 5),
+        tuple(cloudpickle.dumps(program.of_level(level), 5) for level in levels),
+    )
+    blob = pickle.dumps(shipped, 5)
     name = f"program-{hashlib.blake2b(blob, digest_size=16).hexdigest()}"
     files.write_once(name, blob)
     return name
+
+
+def parcel(content: Any) -> bytes:
+    """``content`` for a task that belongs to no job, with what it takes to open it there."""
+    return pickle.dumps((_local_paths(), cloudpickle.dumps((_main_classes(), content), 5)), 5)
+
+
+def opened(data: bytes) -> Any:
+    """What a parcel holds; in the task."""
+    paths, body = pickle.loads(data)
+    add_paths(paths)
+    main_classes, content = pickle.loads(body)
+    adopt_main_classes(main_classes)
+    return content
 
 
 def _main_classes() -> dict[str, Any]:

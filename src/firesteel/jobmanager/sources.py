@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+import pickle
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +22,8 @@ from firesteel.jobmanager.alignment import group_watermarks, limit_of
 from firesteel.jobmanager.lines import Subtask
 from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.runtime.program import Ack, SourceAssignment, SplitTime
+
+log = logging.getLogger(__name__)
 
 _UNKNOWN: Final = SplitTime(MIN_WATERMARK, idle=False)  # as long as no ack of an aligned source says it
 
@@ -67,18 +71,18 @@ class SourceCoordinator:
         uid: str,
         source: Source,
         strategy: WatermarkStrategy | None,
-        parallelism: int,
-        work_dir: str,
+        context: EnumeratorContext,
     ) -> None:
         self.vertex = vertex
         self.uid = uid
         self.alignment = None if strategy is None else strategy.alignment
         self.bounded = source.boundedness is Boundedness.BOUNDED
-        self._parallelism = parallelism
+        self._parallelism = context.parallelism
         self._splits: dict[str, _SplitProgress] = {}
-        self._enumerator: SplitEnumerator = source.create_enumerator(EnumeratorContext(parallelism, work_dir))
+        self._enumerator: SplitEnumerator = source.create_enumerator(context)
         self._ended_subtasks: set[int] = set()
         self._limit: int | None = None  # of the epoch that was planned last
+        self._drains = False
 
     def open(self) -> None:
         self._enumerator.open()
@@ -94,8 +98,14 @@ class SourceCoordinator:
     def plan(self, now_ms: int, budget: Budget, limit: int | None) -> SourcePlan:
         """``limit``: splits whose watermark is above it wait (alignment)."""
         self._limit = limit
+        if self._drains:
+            return self._last_plan()
         for split in self._enumerator.discover(now_ms):
-            self._splits[split.id] = _SplitProgress(split, len(self._splits) % self._parallelism)
+            known = self._splits.get(split.id)
+            if known is None:
+                self._splits[split.id] = _SplitProgress(split, len(self._splits) % self._parallelism)
+            else:
+                known.split = split  # after a restore: what it is read from may lie elsewhere now
         ranges: dict[int, list[ReadRange]] = {}
         new: dict[int, list[str]] = {}
         waiting = resumed = False
@@ -123,6 +133,51 @@ class SourceCoordinator:
         # When a waiting split has data is of no use: what lets it go on is an epoch of others.
         return SourcePlan(assignments, wanted, None if waiting else self._enumerator.next_data_ms(now_ms))
 
+    def checkpoint_completed(self) -> None:
+        """A checkpoint holds how far the committed epochs came."""
+        positions = {s: p.position for s, p in self._splits.items() if p.position is not None}
+        try:
+            self._enumerator.checkpoint_completed(positions)
+        except Exception:  # the checkpoint is complete whatever others make of it
+            log.exception("a source could not tell of a checkpoint uid=%s", self.uid)
+
+    def pending_records(self) -> dict[str, int]:
+        """By split, as far as the source knows."""
+        return dict(self._enumerator.pending_records())
+
+    def drain(self) -> None:
+        """Nothing more is read: with the next epoch the source comes to its end, as if all were read."""
+        self._drains = True
+
+    def _last_plan(self) -> SourcePlan:
+        end = SourceAssignment(last=True, drain=True)
+        wanted = len(self._ended_subtasks) < self._parallelism
+        return SourcePlan(dict.fromkeys(range(self._parallelism), end), wanted, None)
+
+    def snapshot(self) -> bytes:
+        """How far the committed epochs came, for ``restore``."""
+        return pickle.dumps(
+            (self._enumerator.snapshot(), list(self._splits.values()), self._ended_subtasks), 5
+        )
+
+    def restore(self, snapshot: bytes, exact: bool) -> None:
+        """Go on from a snapshot; before the first ``plan``.
+
+        :param exact: subtasks remember their splits. Else the splits are dealt out anew, and a source that
+            had come to its end says so again.
+        """
+        state, splits, ended = pickle.loads(snapshot)
+        if state is not None:
+            self._enumerator.restore(state)
+        for number, progress in enumerate(splits):
+            if not exact:
+                progress = _SplitProgress(
+                    progress.split, number % self._parallelism, progress.position, ended=progress.ended
+                )
+            self._splits[progress.split.id] = progress
+        if exact:
+            self._ended_subtasks = ended
+
     def _has_ending_subtask(self) -> bool:
         live = {p.subtask for p in self._splits.values() if not p.ended}
         return any(i not in live and i not in self._ended_subtasks for i in range(self._parallelism))
@@ -133,6 +188,7 @@ class SourceCoordinator:
             self._splits[split].position = position
         for split in ack.ended_splits.get(self.uid, ()):
             self._splits[split].ended = True
+            self._enumerator.split_ended(self._splits[split].split)
         for split, time in ack.split_times.get(self.uid, {}).items():
             self._splits[split].time = time
         for progress in self._splits.values():
@@ -146,15 +202,14 @@ class SourceCoordinator:
 class JobSources:
     """All sources of a job."""
 
-    def __init__(self, graph: JobGraph, work_dir: str) -> None:
+    def __init__(self, graph: JobGraph, work_dir: str, checkpointing: bool) -> None:
         self._coordinators = [
             SourceCoordinator(
                 vertex.id,
                 operator.operator_id,
                 operator.node.operator,
                 operator.node.watermark_strategy,
-                vertex.parallelism,
-                work_dir,
+                EnumeratorContext(vertex.parallelism, work_dir, checkpointing),
             )
             for vertex in graph.vertices
             for operator in vertex.operators
@@ -170,6 +225,30 @@ class JobSources:
     @property
     def closing(self) -> list[Callable[[], None]]:
         return [c.close for c in self._coordinators]
+
+    def checkpoint_completed(self) -> None:
+        """A checkpoint is complete, and no epoch was run since it was taken."""
+        for coordinator in self._coordinators:
+            coordinator.checkpoint_completed()
+
+    def pending_records(self) -> dict[str, dict[str, int]]:
+        """How many records wait in each source, by operator id and split, when the last epoch was planned."""
+        return {c.uid: c.pending_records() for c in self._coordinators}
+
+    def drain(self) -> None:
+        """End all sources where they are."""
+        for coordinator in self._coordinators:
+            coordinator.drain()
+
+    def snapshot(self) -> dict[str, bytes]:
+        """The progress of each source, by operator id."""
+        return {c.uid: c.snapshot() for c in self._coordinators}
+
+    def restore(self, progress: Mapping[str, bytes], exact: bool) -> None:
+        """Go on from ``snapshot``; sources that are not in it begin at their start."""
+        for coordinator in self._coordinators:
+            if coordinator.uid in progress:
+                coordinator.restore(progress[coordinator.uid], exact)
 
     def plan(self, now_ms: int, budget: Budget) -> ReadPlan:
         watermarks = group_watermarks((c.alignment, c.split_times) for c in self._coordinators)

@@ -7,8 +7,10 @@ from firesteel.common.errors import FiresteelError
 from firesteel.connectors.base import Sink, Source
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmanager.checkpoints.options import notices as checkpoint_notices
 from firesteel.jobmanager.options import PRE_AGGREGATION
 from firesteel.jobmanager.pre_aggregation import without_effect
+from firesteel.state.backends import notices as backend_notices
 
 
 def validate(graph: JobGraph) -> None:
@@ -28,19 +30,9 @@ def _check_endpoint(endpoint: Source | Sink, name: str) -> None:
         raise
 
 
-_NO_EFFECT = {
-    "execution.checkpointing.interval": "every committed epoch is a consistent cut, but none is kept after "
-    "the job has ended: a job that dies with its driver starts from its sources again",
-    "restart-strategy.type": "a job that fails by its own code is not restarted; an epoch that Spark could "
-    "not run is run again by itself",
-}
-
-
 def notices(configuration: Configuration, graph: JobGraph) -> list[str]:
     """One sentence for each setting that is accepted and has no effect, or none on some operator."""
-    settings = [
-        f"{key} has no effect: {why}" for key, why in _NO_EFFECT.items() if configuration.contains_key(key)
-    ]
+    settings = checkpoint_notices(configuration, batch=graph.batch) + backend_notices(configuration)
     if configuration.get_boolean(PRE_AGGREGATION, False):
         settings += without_effect(graph)
     return settings + [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
@@ -11,6 +12,7 @@ from pyspark.sql import SparkSession
 from firesteel.common.errors import EngineError
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
 from firesteel.spark.epoch import run_epoch
+from firesteel.spark.parts import do_parts
 from firesteel.spark.session import epoch_session
 
 log = logging.getLogger(__name__)
@@ -37,6 +39,15 @@ class SparkEngine:
                 hint="the epoch is discarded and run again a few times; if that does not help, "
                 "see Spark's log",
             ) from e
+
+    def do(self, parts: int, work: Callable[[int], bytes], what: str) -> list[bytes]:
+        """Each part is a task."""
+        description = f"{self._job_name}: {what}"
+        self._session.sparkContext.setJobGroup(self._job_id, description, interruptOnCancel=False)
+        try:
+            return do_parts(self._session, parts, work)
+        except (PySparkException, Py4JError, ConnectionError, OSError) as e:
+            raise EngineError(f"Spark could not do all of {what}", detail=_first_cause(str(e))) from e
 
     def cancel(self) -> None:
         """Stop the Spark job of the epoch under way."""

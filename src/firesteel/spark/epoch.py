@@ -20,6 +20,7 @@ from pyspark.sql.types import BinaryType, ByteType, IntegerType, LongType, Struc
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
 from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import RowKind, WireRow
+from firesteel.runtime.worker import dedicate_process
 
 _SCHEMA: Final = StructType(
     [
@@ -39,8 +40,8 @@ _ARROW: Final = pa.schema(
         pa.field("body", pa.binary(), False),
     ]
 )
-_BATCH_ROWS: Final = 64
-_BATCH_BYTES: Final = 4 * 1024 * 1024
+_BATCH_ROWS: Final = 16
+_BATCH_BYTES: Final = 1024 * 1024
 
 
 def run_epoch(
@@ -72,6 +73,7 @@ def _map_level(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     """What runs in the Python worker of a task."""
     context = TaskContext.get()
     assert context is not None
+    dedicate_process()
     descriptor: LevelDescriptor = pickle.loads(payload)
     rows = _no_rows(batches) if descriptor.level == 0 else _read_rows(batches)
     yield from _pack(run_level(descriptor, context.partitionId(), rows))

@@ -7,13 +7,13 @@ import io
 import os
 import shutil
 import sys
-import tempfile
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
 from pyspark.sql import SparkSession
 
+from firesteel.common._process_directory import new_directory, process_directory
 from firesteel.common.configuration import Configuration
 
 
@@ -39,9 +39,7 @@ def distribute_modules(session: SparkSession, script_dir: str) -> None:
         for path in sorted(beside):
             archive.write(path, path.relative_to(root))
     content = packed.getvalue()
-    name = Path(tempfile.mkdtemp(prefix="firesteel-")) / f"modules-{hashlib.md5(content).hexdigest()}.zip"
-    name.write_bytes(content)
-    session.sparkContext.addPyFile(str(name))
+    session.sparkContext.addPyFile(_kept(f"modules-{hashlib.md5(content).hexdigest()}.zip", content))
 
 
 def distribute_files(session: SparkSession, configuration: Configuration) -> None:
@@ -54,19 +52,32 @@ def distribute_files(session: SparkSession, configuration: Configuration) -> Non
         context.addArchive(path)
     for entry in filter(None, configuration.get_string("pipeline.cached-files", "").split(";")):
         fields = dict(field.split(":", 1) for field in entry.split(","))
-        target = Path(tempfile.mkdtemp(prefix="firesteel-")) / fields["name"]
-        shutil.copyfile(fields["path"], target)
+        file = _kept(fields["name"], Path(fields["path"]).read_bytes())
         if fields["executable"] == "true":
-            target.chmod(0o755)
-        context.addFile(str(target))
+            os.chmod(file, 0o755)
+        context.addFile(file)
+
+
+def _kept(name: str, content: bytes) -> str:
+    """A file of this name and content, at one place for all jobs: Spark takes a name from one path only."""
+    file = process_directory() / hashlib.md5(content).hexdigest() / name
+    if not file.exists():  # else it may be on its way to a worker
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(content)
+    return str(file)
 
 
 def _packed(path: str) -> str:
     """A package directory as a zip file; anything else as it is."""
     if not os.path.isdir(path):
         return path
-    target = Path(tempfile.mkdtemp(prefix="firesteel-")) / Path(path).name
-    return shutil.make_archive(str(target), "zip", root_dir=os.path.dirname(path), base_dir=Path(path).name)
+    packed = shutil.make_archive(
+        str(new_directory() / Path(path).name),
+        "zip",
+        root_dir=os.path.dirname(path),
+        base_dir=Path(path).name,
+    )
+    return _kept(Path(packed).name, Path(packed).read_bytes())
 
 
 def _source_file(module: ModuleType) -> Path | None:

@@ -36,7 +36,7 @@ _EPOCH: Final = {
     "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
     "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "64",  # rows are buffers of about 64 kB
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "16",  # rows are buffers of about 64 kB
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.codegen.wholeStage": "false",  # a plan of four operators: compiling costs more than it saves
 }

@@ -10,12 +10,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.connectors.base import Boundedness, Source
+from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
 from firesteel.connectors.spark_sink import ParquetStagingSink
-from firesteel.connectors.spark_table import SparkTableSource
 from firesteel.datastream._transformations import SinkTransformation, SourceTransformation, Transformation
 
 
-def stage_table(frame: DataFrame, root: str) -> SparkTableSource:
+def stage_table(frame: DataFrame, root: str) -> ColumnarFileSource:
     """Write the rows of a batch DataFrame once, by Spark; the source reads what was written."""
     if frame.isStreaming:
         raise UnsupportedFeatureError(
@@ -25,7 +25,7 @@ def stage_table(frame: DataFrame, root: str) -> SparkTableSource:
     directory = f"{root}/from-spark-{uuid4().hex}"
     frame.write.parquet(directory)
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
-    return SparkTableSource((directory,), zone)
+    return ColumnarFileSource((directory,), Columns("parquet"), zone)
 
 
 def staging_sink(transformation: Transformation, directory: str) -> SinkTransformation:

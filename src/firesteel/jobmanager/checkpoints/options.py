@@ -1,0 +1,164 @@
+"""The checkpoint settings of a job, and what is said about those that have no effect (Flink's keys)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError, ProgramError
+from firesteel.common.job_id import JobID
+from firesteel.datastream import _options as keys
+from firesteel.datastream._options import get_member
+from firesteel.datastream.checkpoint_config import (
+    ALIGNED_TIMEOUT,
+    UNALIGNED,
+    UNALIGNED_FORCED,
+    CheckpointConfig,
+)
+from firesteel.datastream.checkpointing_mode import CheckpointingMode
+from firesteel.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from firesteel.state.backends import backend_of
+
+RETAINED: Final = "execution.checkpointing.num-retained"
+RECOVERY_PATH: Final = "execution.state-recovery.path"
+IGNORE_UNCLAIMED: Final = "execution.state-recovery.ignore-unclaimed-state"
+CLAIM_MODE: Final = "execution.state-recovery.claim-mode"
+JOB_ID: Final = "$internal.pipeline.job-id"  # Flink's: the id of the one job of the program
+LATEST: Final = "latest"  # as a recovery path: the newest checkpoint of a job of this name
+
+_BETWEEN_EPOCHS: Final = "a checkpoint is taken between two epochs, when no record is in flight"
+_NO_EFFECT: Final = {
+    UNALIGNED: _BETWEEN_EPOCHS,
+    UNALIGNED_FORCED: _BETWEEN_EPOCHS,
+    ALIGNED_TIMEOUT: _BETWEEN_EPOCHS,
+    "execution.checkpointing.max-concurrent-checkpoints": "there is never more than one checkpoint under way",
+    keys.INCREMENTAL: "every checkpoint is incremental: it refers to the state files that are there already",
+    keys.CHANGELOG: "the changes of each epoch are always written as a log",
+    "taskmanager.network.memory.buffer-debloat.enabled": "there are no network buffers between epochs",
+    "execution.checkpointing.file-merging.enabled": "small changes of all subtasks share one file already",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointOptions:
+    """:param interval_ms: between the triggers of two checkpoints; None: there are none.
+    :param directory: where they are kept; None: in this process, and they end with it.
+    :param ample_bytes: state that is larger is warned of: the backend does not suit it. None: any does.
+    """
+
+    interval_ms: int | None = None
+    timeout_ms: int = 600_000
+    min_pause_ms: int = 0
+    tolerable_failures: int = 0
+    max_retained: int = 1
+    mode: CheckpointingMode = CheckpointingMode.EXACTLY_ONCE
+    retention: ExternalizedCheckpointRetention = ExternalizedCheckpointRetention.NO_EXTERNALIZED_CHECKPOINTS
+    directory: str | None = None
+    savepoint_directory: str | None = None
+    ample_bytes: int | None = None
+
+
+class ClaimMode(Enum):
+    """Whose the snapshot is that a job begins with by its path (Flink: ``RecoveryClaimMode``).
+
+    ``CLAIM``: the job's; it goes with the job's own checkpoints. ``NO_CLAIM``: the user's; the job needs it
+    until its first checkpoint is there. ``LEGACY``: the user's; the job refers to it for an unknown time.
+    """
+
+    CLAIM = "CLAIM"
+    NO_CLAIM = "NO_CLAIM"
+    LEGACY = "LEGACY"
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryOptions:
+    """What a job begins with. ``path`` None: nothing.
+
+    :param job_id: the id that the program's job has for ever: it goes on from its own newest checkpoint where
+        there is one, else begins with ``path``.
+    """
+
+    path: str | None = None
+    allow_non_restored_state: bool = False
+    job_id: JobID | None = None
+    claim_mode: ClaimMode = ClaimMode.NO_CLAIM
+
+    @property
+    def latest(self) -> bool:
+        return self.path == LATEST
+
+
+def checkpoint_options(configuration: Configuration, *, batch: bool) -> CheckpointOptions:
+    config = CheckpointConfig(configuration)
+    interval_ms = config.get_checkpoint_interval()
+    retained = configuration.get_integer(RETAINED, 1)
+    if retained < 1:
+        raise ConfigurationError(f"{RETAINED} must be at least 1", detail=f"got {retained}")
+    return CheckpointOptions(
+        interval_ms=interval_ms if interval_ms > 0 and not batch else None,
+        timeout_ms=config.get_checkpoint_timeout(),
+        min_pause_ms=config.get_min_pause_between_checkpoints(),
+        tolerable_failures=config.get_tolerable_checkpoint_failure_number(),
+        max_retained=retained,
+        mode=config.get_checkpointing_mode(),
+        retention=config.get_externalized_checkpoint_retention(),
+        directory=_directory(configuration),
+        savepoint_directory=configuration.get_string(keys.SAVEPOINT_DIR, "") or None,
+        ample_bytes=backend_of(configuration).ample_bytes,
+    )
+
+
+def _directory(configuration: Configuration) -> str | None:
+    directory = configuration.get_string(keys.CHECKPOINT_DIR, "") or None
+    storage = configuration.get_string(keys.CHECKPOINT_STORAGE, "filesystem" if directory else "jobmanager")
+    if storage not in ("filesystem", "jobmanager"):
+        raise ConfigurationError(
+            f"There is no checkpoint storage {storage!r}", hint="it is filesystem or jobmanager"
+        )
+    if storage == "filesystem" and directory is None:
+        raise ConfigurationError(
+            "The checkpoint storage filesystem needs a directory", hint=f"set {keys.CHECKPOINT_DIR}"
+        )
+    return directory if storage == "filesystem" else None
+
+
+def recovery_options(configuration: Configuration) -> RecoveryOptions:
+    return RecoveryOptions(
+        configuration.get_string(RECOVERY_PATH, "") or None,
+        configuration.get_boolean(IGNORE_UNCLAIMED, False),
+        _job_id(configuration.get_string(JOB_ID, "")),
+        get_member(configuration, CLAIM_MODE, ClaimMode.NO_CLAIM),
+    )
+
+
+def _job_id(text: str) -> JobID | None:
+    try:
+        return JobID(text) if text else None
+    except ProgramError as error:
+        raise ConfigurationError(f"{JOB_ID}: {error}") from error
+
+
+def notices(configuration: Configuration, *, batch: bool) -> list[str]:
+    """One sentence for each checkpoint setting that is accepted and has no effect."""
+    interval = CheckpointConfig(configuration).get_checkpoint_interval()
+    found = [
+        f"{key} has no effect: {why}"
+        for key, why in _NO_EFFECT.items()
+        if configuration.contains_key(key) and configuration.get_string(key, "") not in ("false", "1", "0 ms")
+    ]
+    if interval > 0 and batch:
+        found.append(
+            "execution.checkpointing.interval has no effect: a job in BATCH mode is one epoch, "
+            "without checkpoints"
+        )
+    if (
+        interval > 0
+        and CheckpointConfig(configuration).get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE
+    ):
+        found.append(
+            f"execution.checkpointing.mode AT_LEAST_ONCE has no effect: {_BETWEEN_EPOCHS}, so "
+            "every checkpoint is exactly-once"
+        )
+    return found

@@ -1,0 +1,99 @@
+"""What a job is between two failures: its sources, its committed state, and the cut through both."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass
+
+import msgspec
+
+from firesteel.graph.job_graph import JobGraph, JobVertex
+from firesteel.jobmanager.checkpoints.registry import SharedFiles
+from firesteel.jobmanager.checkpoints.restore import Beginning, topology_of
+from firesteel.jobmanager.checkpoints.storage import copy_into
+from firesteel.jobmanager.committed import CommittedState
+from firesteel.jobmanager.lines import Subtask
+from firesteel.jobmanager.sources import JobSources
+from firesteel.state.files import StateFiles
+from firesteel.state.manifest import Manifest, OperatorEntry, SubtaskEntry, VertexEntry
+
+
+@dataclass(frozen=True, slots=True)
+class CutInfo:
+    """What a manifest says of the job and the moment."""
+
+    id: int
+    job_id: str
+    claim: str
+    triggered_ms: int
+    epoch: int
+    now_ms: int
+
+
+class JobRun:
+    """One run of a job, from ``beginning`` on."""
+
+    def __init__(
+        self,
+        graph: JobGraph,
+        subtasks: list[Subtask],
+        files: StateFiles,
+        shared: SharedFiles,
+        beginning: Beginning,
+        checkpointing: bool,
+    ) -> None:
+        self._graph = graph
+        self._files = files
+        self._shared = shared
+        self.sources = JobSources(graph, files.root, checkpointing)
+        self.sources.restore(beginning.sources, beginning.exact)
+        self.state = CommittedState(files, subtasks, beginning.subtasks, shared)
+
+    @property
+    def files(self) -> set[str]:
+        """The state files that the run needs now."""
+        return {ref.path for subtask in self.state.subtasks for ref in self.state.line(subtask).runs}
+
+    def stand_alone(self) -> None:
+        """Copy the files that belong to somebody else, who may remove them: what follows refers to the copies
+        (Flink: ``NO_CLAIM``)."""
+        copies = {path: copy_into(self._files, path) for path in self.files if not self._shared.is_own(path)}
+        if copies:
+            self.state.rename(lambda path: copies.get(path, path))
+
+    def cut(self, info: CutInfo, sinks: dict[str, bytes], accumulators: object) -> Manifest:
+        """Everything that the committed epochs have come to; between two epochs."""
+        return Manifest(
+            id=info.id,
+            savepoint=False,
+            job_id=info.job_id,
+            job_name=self._graph.name,
+            claim=info.claim,
+            triggered_ms=info.triggered_ms,
+            epoch=info.epoch,
+            now_ms=info.now_ms,
+            topology=topology_of(self._graph),
+            vertices=tuple(map(self._vertex, self._graph.vertices)),
+            sources=self.sources.snapshot(),
+            sinks=sinks,
+            accumulators=pickle.dumps(accumulators, 5),
+            claimed=self._shared.claimed,
+        )
+
+    def _vertex(self, vertex: JobVertex) -> VertexEntry:
+        return VertexEntry(
+            id=vertex.id,
+            name=vertex.name,
+            max_parallelism=vertex.max_parallelism,
+            operators=tuple(OperatorEntry(o.operator_id, o.node.name, o.node.uid) for o in vertex.operators),
+            subtasks=tuple(self.state.entry((vertex.id, i)) for i in range(vertex.parallelism)),
+        )
+
+
+def for_savepoint(manifest: Manifest) -> Manifest:
+    """The part of a cut that a job with another graph can begin with: no watermarks, as in Flink."""
+    vertices = tuple(
+        msgspec.structs.replace(v, subtasks=tuple(SubtaskEntry(s.line) for s in v.subtasks))
+        for v in manifest.vertices
+    )
+    return msgspec.structs.replace(manifest, savepoint=True, vertices=vertices, accumulators=b"", claimed=())

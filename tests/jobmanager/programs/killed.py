@@ -1,0 +1,88 @@
+"""A job with keyed state, timers, windows, a FileSink and a two-phase SQLite sink each, whose driver kills
+itself at a given point.
+
+    killed.py CHECKPOINTS OUTPUT [POINT COUNT]
+
+The point is passed for the COUNT-th time when SIGKILL comes. Without one the job runs to its end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from firesteel.common import Encoder, Types, WatermarkStrategy
+from firesteel.common.time import Time
+from firesteel.datastream import KeyedProcessFunction, RuntimeContext
+from firesteel.datastream.connectors.file_system import BucketAssigner, FileSink, RollingPolicy
+from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.datastream.window import TumblingEventTimeWindows
+from tests.jobmanager.programs.fault_points import die_at
+from tests.jobmanager.programs.sqlite_sink import SqliteSink
+from tests.jobmanager.test_recovery import every_epoch
+from tests.runtime.support import SplitsSource, local_platform
+
+
+class ByKey(BucketAssigner):
+    """A directory for each key: the records are the text of a pair."""
+
+    def get_bucket_id(self, element: str, context: BucketAssigner.Context) -> str:
+        return f"key={element[2:4]}"
+
+
+class Numbers(KeyedProcessFunction):
+    """Numbers the records of each key, and says how many there were 50 ms after the first."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        if count == 1:
+            ctx.timer_service().register_event_time_timer(ctx.timestamp() + 50)
+        yield value[0], count
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        yield ctx.get_current_key(), -self.count.value()
+
+
+def main(checkpoints: str, output: str) -> None:
+    env = every_epoch(None, 2, **{
+        "execution.checkpointing.dir": checkpoints,
+        "execution.checkpointing.num-retained": "2",
+        "execution.state-recovery.path": "latest",
+        "firesteel.epoch.max-records": "3",  # so that compaction takes files out
+    })  # fmt: skip
+    os.makedirs(output, exist_ok=True)
+    splits = [[((f"k{n % 5}", n), n) for n in range(split, 240, 3)] for split in range(3)]
+    marks = WatermarkStrategy.for_monotonous_timestamps()
+    source = env.from_source(SplitsSource(*splits), marks, "numbers").uid("numbers")
+    keyed = source.key_by(lambda v: v[0])
+    numbered = keyed.process(Numbers()).uid("count")
+    windowed = (
+        keyed.window(TumblingEventTimeWindows.of(Time.milliseconds(40)))
+        .reduce(lambda a, b: (a[0], a[1] + b[1]))
+        .uid("window")
+    )
+    files = {
+        "numbered": (RollingPolicy.default_rolling_policy(300), BucketAssigner.date_time_bucket_assigner()),
+        "windowed": (RollingPolicy.on_checkpoint_rolling_policy(), ByKey()),
+    }
+    for name, stream in (("numbered", numbered), ("windowed", windowed)):
+        sink = FileSink.for_row_format(f"{output}/{name}", Encoder.simple_string_encoder())
+        policy, buckets = files[name]
+        sink.with_rolling_policy(policy).with_bucket_assigner(buckets)
+        text = stream.map(str, Types.STRING()).uid(f"text-{name}")
+        text.sink_to(sink.build()).uid(name)
+        text.add_sink(SqliteSink(f"{output}/.{name}.db", name)).uid(f"sqlite-{name}")
+    env.execute("killed")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 3:
+        die_at(sys.argv[3], int(sys.argv[4]))
+    with local_platform():
+        main(sys.argv[1], sys.argv[2])

@@ -1,0 +1,540 @@
+"""Jobs that fail and go on: in the same driver, and in the next one (S-FAIL, S-LIFE, T24)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firesteel.common.errors import (
+    ConfigurationError,
+    JobExecutionError,
+    PathNotFoundError,
+    StateCorruptionError,
+)
+from firesteel.common.job_status import JobStatus
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.jobmanager.checkpoints.storage import (
+    CheckpointDirectory,
+    SupersededError,
+    read_manifest,
+    stored_checkpoints,
+)
+from firesteel.testing.collecting_sink import CollectingSink
+from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, Count, env_with, files_below, submit
+from tests.runtime.support import (
+    At,
+    LiveSource,
+    SplitsSource,
+    SteppedClock,
+    environment,
+    feed,
+    local_platform,
+    note,
+    notes,
+    punctuated,
+)
+
+S = JobStatus
+UNMARKED = WatermarkStrategy.no_watermarks()
+FIXED = {
+    "restart-strategy.type": "fixed-delay",
+    "restart-strategy.fixed-delay.attempts": "3",
+    "restart-strategy.fixed-delay.delay": "1 ms",
+}
+MANY = {"execution.checkpointing.num-retained": "10", RETENTION: "RETAIN_ON_CANCELLATION"}
+WORDS = [f"w{n % 7}" for n in range(400)]
+
+
+class FailsAt:
+    """Lets records pass; fails at the one at ``place``, ``times`` times."""
+
+    def __init__(self, topic: str, place: int, times: int = 1) -> None:
+        self.topic, self.place, self.times = topic, place, times
+
+    def __call__(self, record: Any) -> Any:
+        if record[0] == self.place and len(notes[self.topic]) < self.times:
+            note(self.topic, record)
+            raise ValueError(f"record {record[0]} cannot be")
+        return record[1]
+
+
+def counting(env: Any, fails: FailsAt | None = None, words: list[str] = WORDS) -> CollectingSink:
+    """How often each word came, with its number."""
+    sink = CollectingSink()
+    source = SplitsSource([((n, word), n) for n, word in enumerate(words)])
+    stream = env.from_source(source, UNMARKED, "words").uid("words")
+    stream = stream.map(fails or (lambda r: r[1])).uid("map")
+    stream.key_by(lambda v: v).process(Count()).uid("count").sink_to(sink).uid("sink")
+    return sink
+
+
+def expected(words: list[str] = WORDS) -> Counter[Any]:
+    numbers: Counter[str] = Counter()
+    found: Counter[Any] = Counter()
+    for word in words:
+        numbers[word] += 1
+        found[word, numbers[word]] += 1
+    found.update(("all", word, (word,) * count) for word, count in numbers.items())
+    return found
+
+
+def every_epoch(directory: Path | None, parallelism: int = 2, **options: str) -> Any:
+    """A checkpoint after each epoch of 10 records."""
+    options = {"execution.checkpointing.interval": "10 ms", "firesteel.epoch.max-records": "10", **options}
+    clock = _Hasty()
+    return env_with(parallelism, directory, clock=clock, **options)
+
+
+class _Hasty:
+    """20 ms pass whenever somebody looks."""
+
+    def __init__(self) -> None:
+        self._now = 1_000_000
+
+    def now_ms(self) -> int:
+        self._now += 20
+        return self._now
+
+    def monotonic_s(self) -> float:
+        return self.now_ms() / 1000
+
+    def sleep(self, seconds: float) -> None: ...
+
+    def wait_until(self, instant_ms: int, interrupt: Any = None) -> bool:
+        self._now = max(self._now, instant_ms)
+        return not (interrupt is not None and interrupt.is_set())
+
+
+# ---- in the same driver
+
+
+@pytest.mark.parametrize("place", [0, 3, 155, 399])
+@pytest.mark.parametrize("with_directory", [True, False])
+def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with_directory: bool) -> None:
+    """S-FAIL-02, S-FAIL-05: nothing is lost and nothing is doubled."""
+    env = every_epoch(tmp_path if with_directory else None, **FIXED)
+    sink = counting(env, FailsAt("fails", place, 2))
+    master = submit(env)
+    assert master.wait(30)
+    assert master.status is S.FINISHED, master.error
+    assert Counter(sink.values) == expected()
+    assert len(notes["fails"]) == 2
+    assert master.attempt == 2
+    assert [s for s, _ in master.statuses.history] == [
+        *(S.INITIALIZING, S.CREATED, S.RUNNING),
+        *(S.RESTARTING, S.RUNNING) * 2,
+        S.FINISHED,
+    ]
+    assert len(master.failures) == 2
+    assert "cannot be" in str(master.failures[0][1])
+    assert master.checkpoints.statistics.restored == 2
+
+
+def test_the_strategy_says_how_often(tmp_path: Path) -> None:
+    """S-FAIL-10: exactly three restarts."""
+    env = every_epoch(tmp_path, **FIXED)
+    counting(env, FailsAt("always", 50, 1000))
+    master = submit(env)
+    assert master.wait(30)
+    assert len(notes["always"]) == 4
+    assert [s for s, _ in master.statuses.history][-2:] == [S.FAILING, S.FAILED]
+    assert isinstance(master.error, JobExecutionError)
+
+
+def test_without_checkpoints_a_job_is_not_restarted_unless_it_is_told_to() -> None:
+    """S-CKPT-37."""
+    env = environment(1)
+    counting(env, FailsAt("once", 50))
+    master = submit(env)
+    assert master.wait(30)
+    assert master.status is S.FAILED
+    env = environment(1, **FIXED)
+    sink = counting(env, FailsAt("again", 50))
+    master = submit(env)
+    assert master.wait(30)
+    assert master.status is S.FINISHED
+    assert Counter(sink.values) >= expected(), "from the start: at least once"
+    assert master.attempt == 1
+
+
+def test_a_program_that_is_wrong_is_not_restarted(tmp_path: Path) -> None:
+    """S-FAIL-12."""
+    env = every_epoch(tmp_path, **FIXED)
+    source = SplitsSource([(1, 1)])
+    env.from_source(source, UNMARKED, "s").key_by(lambda v: {1}).process(Count())
+    master = submit(env)
+    assert master.wait(30)
+    assert master.status is S.FAILED
+    assert master.attempt == 0
+
+
+def test_a_job_is_cancelled_while_it_waits_to_be_restarted(tmp_path: Path) -> None:
+    clock = SteppedClock()
+    env = env_with(1, tmp_path, clock=clock, **{**FIXED, "restart-strategy.fixed-delay.delay": "1 h"})
+    counting(env, FailsAt("waits", 0))
+    master = submit(env)
+    clock.settle()
+    assert master.status is S.RESTARTING
+    master.cancel()
+    assert master.wait(10)
+    assert [s for s, _ in master.statuses.history][-3:] == [S.RESTARTING, S.CANCELLING, S.CANCELED]
+
+
+def test_accumulators_count_each_record_once_over_a_restart(tmp_path: Path) -> None:
+    from firesteel.common.accumulators import IntCounter
+    from firesteel.datastream import MapFunction, RuntimeContext
+
+    class Counted(MapFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.all = IntCounter()
+            runtime_context.add_accumulator("all", self.all)
+
+        def map(self, value: Any) -> Any:
+            self.all.add(1)
+            return FailsAt("counted", 155)(value)
+
+    env = every_epoch(tmp_path, **FIXED)
+    env.from_source(SplitsSource([((n, n), n) for n in range(400)]), UNMARKED, "n").map(Counted())
+    master = submit(env)
+    assert master.wait(30)
+    assert master.status is S.FINISHED
+    assert master.accumulators["all"].get_local_value() == 400
+
+
+# ---- in the next driver
+
+
+def cancelled_half_way(directory: Path, **options: str) -> CollectingSink:
+    """A job that fails for good at record 255; what it had committed."""
+    env = every_epoch(directory, **{"restart-strategy.type": "none", **MANY, **options})
+    sink = counting(env, FailsAt("half", 255))
+    master = submit(env)
+    assert master.wait(30)
+    assert master.status is S.FAILED
+    return sink
+
+
+def the_job(directory: Path) -> Path:
+    [job] = directory.iterdir()
+    return job
+
+
+def test_the_next_driver_goes_on_with_the_job(tmp_path: Path) -> None:
+    """S-FAIL-02, S-FAIL-04: output and id; a later job does not."""
+    before = cancelled_half_way(tmp_path)
+    job = the_job(tmp_path)
+    env = every_epoch(tmp_path, **{RECOVERY: "latest"})
+    sink = counting(env)
+    master = submit(env)
+    assert str(master.job_id) == job.name
+    assert master.checkpoints.storage.claim.startswith("2-")
+    assert master.wait(30)
+    assert master.status is S.FINISHED, master.error
+    both = Counter(before.values) + Counter(sink.values)
+    again = both - expected()
+    assert both & expected() == expected(), "nothing is lost"
+    assert set(again) <= set(before.values), "the last committed part comes to the new collector again"
+    assert not job.exists()
+
+
+def test_latest_begins_anew_when_there_is_none(tmp_path: Path) -> None:
+    env = every_epoch(tmp_path, **{RECOVERY: "latest"})
+    sink = counting(env)
+    master = submit(env)
+    assert master.wait(30)
+    assert Counter(sink.values) == expected()
+
+
+def test_latest_needs_checkpoints() -> None:
+    env = environment(1, **{RECOVERY: "latest"})
+    counting(env)
+    with pytest.raises(ConfigurationError, match="latest"):
+        submit(env)
+
+
+@pytest.mark.parametrize("parallelism", [2, 3, 1])
+def test_a_new_job_begins_with_any_retained_checkpoint(tmp_path: Path, parallelism: int) -> None:
+    """S-SAVE-13: also with another parallelism; what it begins with stays."""
+    cancelled_half_way(tmp_path / "old")
+    job = the_job(tmp_path / "old")
+    path = stored_checkpoints(str(job))[-1].path
+    before = read_manifest(path)
+    env = every_epoch(tmp_path / "new", parallelism, **{RECOVERY: path})
+    sink = counting(env)
+    master = submit(env)
+    assert str(master.job_id) != job.name
+    assert master.wait(30)
+    assert master.status is S.FINISHED, master.error
+    done = sum(1 for value in sink.values if value[0] != "all")
+    assert 0 < done < 400, "it did not begin at the start"
+    assert Counter(sink.values) <= expected()
+    assert {v for v in sink.values if v[0] == "all"} == {v for v in expected() if v[0] == "all"}
+    assert read_manifest(path) == before, "nothing of it was touched"
+
+
+def test_a_checkpoint_that_is_not_there(tmp_path: Path) -> None:
+    env = every_epoch(tmp_path, **{RECOVERY: str(tmp_path / "nowhere" / "chk-1")})
+    counting(env)
+    with pytest.raises(PathNotFoundError, match="nowhere"):
+        submit(env)
+
+
+def test_an_older_driver_is_fenced(tmp_path: Path) -> None:
+    """Design, section 6: of two drivers of one job only the newer commits; the other is SUSPENDED."""
+    clock = SteppedClock()
+    env = env_with(1, tmp_path, clock=clock, **{RETENTION: "RETAIN_ON_CANCELLATION"})
+    sink = CollectingSink()
+    stream = env.from_source(LiveSource("fence"), punctuated(), "live").map(lambda r: r.value)
+    stream.key_by(lambda v: v).process(Count()).sink_to(sink)
+    old = submit(env)
+    feed("fence", (At(1, "a"), 0))
+    clock.tick(1_000)
+    clock.tick(9_000)
+    assert sink.values == [("a", 1)]
+
+    from firesteel.jobmanager.checkpoints.recovery import recovered
+
+    new = CheckpointDirectory(str(tmp_path), str(old.job_id))  # another driver takes the job over
+    [found] = recovered(new)
+    feed("fence", (At(2, "b"), 0))
+    clock.tick(1_000)
+    clock.advance(9_000)
+    assert old.wait(10)
+    assert old.status is S.SUSPENDED
+    assert isinstance(old.error, SupersededError)
+    assert sink.values == [("a", 1)], "what comes after belongs to the new driver"
+    for ref in found.manifest.runs:
+        assert Path(ref.path).exists(), "nothing that the new one needs is gone"
+
+
+def test_what_fails_in_a_driver_that_was_replaced_is_no_failure_of_the_job(tmp_path: Path) -> None:
+    """The newer driver removes checkpoints that the older one would still read, and would miss."""
+
+    def value(record: At) -> str:
+        assert record.value != "missing"
+        return str(record.value)
+
+    clock = SteppedClock()
+    env = env_with(1, tmp_path, clock=clock, **{RETENTION: "RETAIN_ON_CANCELLATION"})
+    env.from_source(LiveSource("gone"), punctuated(), "live").map(value).sink_to(CollectingSink())
+    old = submit(env)
+    clock.settle()
+    CheckpointDirectory(str(tmp_path), str(old.job_id))
+    feed("gone", (At(1, "missing"), 0))
+    clock.advance(1_000)
+    assert old.wait(10)
+    assert old.status is S.SUSPENDED
+    assert isinstance(old.error, SupersededError)
+
+
+def test_of_two_claims_at_once_one_counts(tmp_path: Path) -> None:
+    first = CheckpointDirectory(str(tmp_path), "job")
+    second = CheckpointDirectory(str(tmp_path), "job")
+    second.check()
+    with pytest.raises(SupersededError, match=second.claim):
+        first.check()
+
+
+def test_a_driver_that_slept_through_the_end_of_its_job_commits_nothing(tmp_path: Path) -> None:
+    old = CheckpointDirectory(str(tmp_path), "job")
+    new = CheckpointDirectory(str(tmp_path), "job")
+    new.dispose(b"{}")
+    with pytest.raises(SupersededError, match="ended"):
+        old.check()
+
+
+def test_drivers_that_claim_at_once_get_numbers_of_their_own(tmp_path: Path) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as pool:
+        drivers = list(pool.map(lambda _: CheckpointDirectory(str(tmp_path), "job"), range(8)))
+    numbers = [int(driver.claim.partition("-")[0]) for driver in drivers]
+    assert len(set(numbers)) == 8
+    for number, driver in zip(numbers, drivers, strict=True):
+        if number == max(numbers):
+            driver.check()
+        else:
+            with pytest.raises(SupersededError):
+                driver.check()
+
+
+def test_leftovers_of_a_dead_driver_are_removed(tmp_path: Path) -> None:
+    """State that no checkpoint needs, checkpoints that should be gone, halves of checkpoints."""
+    cancelled_half_way(tmp_path)
+    job = the_job(tmp_path)
+    [claim] = (job / "shared").iterdir()
+    for name in ("epoch-99-dead", "x/state/v/0/abc.run", "x/state/v/0/abc.run.1234.tmp"):
+        (claim / name).parent.mkdir(parents=True, exist_ok=True)
+        (claim / name).write_bytes(b"left")
+    (job / "chk-99").mkdir()
+    env = every_epoch(tmp_path, **{RECOVERY: "latest", "execution.checkpointing.num-retained": "2"})
+    from firesteel.graph import create_job_graph, generate
+    from firesteel.jobmanager.continuity import prepare
+    from firesteel.jobmanager.executor import graph_config
+
+    counting(env)
+    graph = create_job_graph(generate(env._take_program(), graph_config(env, "job")))
+    prepared = prepare(env.configuration, graph, SteppedClock(), lambda: str(tmp_path), ())
+    assert prepared.continuity.beginning.exact
+    kept = prepared.continuity.checkpoints.completed.all
+    assert len(kept) == 2
+    assert [s.path for s in stored_checkpoints(str(job))] == [c.path for c in kept[::-1]]
+    state = {str(p) for p in claim.rglob("*") if p.is_file() and not p.name.startswith("program")}
+    assert state == set(kept[0].manifest.files | kept[1].manifest.files)
+
+
+# ---- a job with an id of its own
+
+JOB = "$internal.pipeline.job-id"
+ID = "0123456789abcdef" * 2
+
+
+def test_a_job_with_an_id_goes_on_by_itself(tmp_path: Path) -> None:
+    """The same settings begin it, go on with it after a failure, and do not run it again when it is done."""
+    before = cancelled_half_way(tmp_path, **{JOB: ID})
+    assert the_job(tmp_path).name == ID
+    env = every_epoch(tmp_path, **{JOB: ID.upper()})
+    sink = counting(env)
+    master = submit(env)
+    assert master.checkpoints.storage.claim.startswith("2-")
+    assert master.wait(30)
+    assert master.status is S.FINISHED, master.error
+    assert (Counter(before.values) | Counter(sink.values)) == expected()
+
+    with local_platform():  # another driver
+        env = every_epoch(tmp_path, **{JOB: ID})
+        sink = counting(env)
+        result = env.execute("job")
+        assert str(result.get_job_id()) == ID
+        assert sink.values == []
+        client = env_with_words(tmp_path).execute_async()
+        assert client.get_job_status().result() is S.FINISHED
+        with pytest.raises(JobExecutionError, match="ended"):
+            client.trigger_savepoint().result()
+    assert files_below(tmp_path) == [f"{ID}/_result"]
+
+
+def env_with_words(directory: Path) -> Any:
+    env = every_epoch(directory, **{JOB: ID})
+    counting(env)
+    return env
+
+
+def test_a_job_with_an_id_prefers_its_own_checkpoint_to_a_savepoint(tmp_path: Path) -> None:
+    """Flink: the path counts for the first start only."""
+    cancelled_half_way(tmp_path / "old")
+    first = stored_checkpoints(str(the_job(tmp_path / "old")))[-1].path
+    options = {JOB: ID, RECOVERY: first}
+    env = every_epoch(tmp_path / "new", **{**options, "restart-strategy.type": "none", **MANY})
+    counting(env, FailsAt("later", 300))
+    master = submit(env)
+    assert master.wait(30)
+    assert master.status is S.FAILED
+    assert master.checkpoints.statistics.restored_from == first
+    newest = stored_checkpoints(str(the_job(tmp_path / "new")))[0].path
+    env = every_epoch(tmp_path / "new", **options)
+    counting(env)
+    master = submit(env)
+    assert master.wait(30)
+    assert master.checkpoints.statistics.restored_from == newest
+
+
+def test_a_program_with_a_job_id_has_one_job(tmp_path: Path) -> None:
+    env_with_words(tmp_path).execute("job")
+    with pytest.raises(ConfigurationError, match="second"):
+        env_with_words(tmp_path).execute("another")
+
+
+@pytest.mark.parametrize("text", ["7", "g" * 32, ID + "0"])
+def test_what_is_no_job_id_is_refused(tmp_path: Path, text: str) -> None:
+    env = every_epoch(tmp_path, **{JOB: text})
+    counting(env)
+    with pytest.raises(ConfigurationError, match="job-id"):
+        env.execute("job")
+
+
+def test_a_job_that_was_half_removed_has_ended(tmp_path: Path) -> None:
+    """A driver that dies while it removes a finished job: nobody goes on from what is left."""
+    from firesteel.jobmanager.checkpoints.results import JobResult, encode_result, read_result
+
+    cancelled_half_way(tmp_path)
+    job = the_job(tmp_path)
+    (job / "_result").write_bytes(encode_result(JobResult(job.name, "job", "FINISHED", 7, b"")))
+    env = every_epoch(tmp_path, **{RECOVERY: "latest"})
+    sink = counting(env)
+    master = submit(env)
+    assert str(master.job_id) != job.name
+    assert master.wait(30)
+    assert Counter(sink.values) == expected(), "a new job"
+    (job / "_result").write_bytes(b"{")
+    with pytest.raises(StateCorruptionError, match="_result is damaged"):
+        read_result(str(job))
+
+
+# ---- a checkpoint of which nobody knows whether it counts
+
+
+def checks_fail(monkeypatch: pytest.MonkeyPatch, *, also_removal: bool) -> list[str]:
+    """After the third manifest the storage fails once; what could not be done then."""
+    published: list[str] = []
+    failed: list[str] = []
+    publish, check, discard = (getattr(CheckpointDirectory, n) for n in ("publish", "check", "discard"))
+
+    def publishing(self: Any, manifest: Any) -> Any:
+        published.append(self.path_of(manifest.id))
+        return publish(self, manifest)
+
+    def checking(self: Any) -> None:
+        if len(published) == 3 and not failed:
+            failed.append(published[-1])
+            raise OSError(5, "the storage does not answer")
+        check(self)
+
+    def discarding(self: Any, path: str) -> None:
+        if also_removal and failed and path == failed[0]:
+            raise OSError(5, "the storage does not answer")
+        discard(self, path)
+
+    for name, method in (("publish", publishing), ("check", checking), ("discard", discarding)):
+        monkeypatch.setattr(CheckpointDirectory, name, method)
+    return failed
+
+
+def test_a_checkpoint_that_failed_after_it_was_written_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the next driver finds it, and commits what this one has aborted meanwhile."""
+    failed = checks_fail(monkeypatch, also_removal=False)
+    env = every_epoch(tmp_path, **FIXED, **MANY)
+    sink = counting(env, FailsAt("then", 255, 4))
+    master = submit(env)
+    assert master.wait(30)
+    assert master.status is S.FAILED, "for good, so that its checkpoints stay"
+    assert failed
+    paths = [stored.path for stored in stored_checkpoints(str(the_job(tmp_path)))]
+    assert paths
+    assert failed[0] not in paths
+    assert Counter(sink.values) <= expected()
+
+
+def test_a_checkpoint_that_cannot_be_taken_back_is_left_to_another_driver(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = checks_fail(monkeypatch, also_removal=True)
+    env = every_epoch(tmp_path, **FIXED)
+    before = counting(env)
+    master = submit(env)
+    assert master.wait(30)
+    assert master.status is S.SUSPENDED
+    assert "does not answer" in str(master.error)
+    assert stored_checkpoints(str(the_job(tmp_path)))[0].path == failed[0], "it counts"
+    monkeypatch.undo()
+    env = every_epoch(tmp_path, **{RECOVERY: "latest"})
+    sink = counting(env)
+    master = submit(env)
+    assert master.wait(30)
+    assert master.checkpoints.statistics.restored_from == failed[0]
+    assert Counter(before.values) + Counter(sink.values) == expected()

@@ -1,0 +1,580 @@
+"""Savepoints: taken, moved, gone on with by another graph (S-SAVE, T13, T18, T19, CS-37)."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from firesteel.cli import main
+from firesteel.common.errors import JobExecutionError, StateError
+from firesteel.common.job_status import JobStatus
+from firesteel.common.time import Time
+from firesteel.common.typeinfo import Types
+from firesteel.datastream import (
+    BroadcastProcessFunction,
+    CheckpointedFunction,
+    KeyedProcessFunction,
+    MapFunction,
+    RuntimeContext,
+)
+from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.jobmanager.checkpoints import savepoints
+from firesteel.jobmanager.checkpoints.storage import read_manifest
+from firesteel.testing.collecting_sink import CollectingSink
+from firesteel.testing.local_platform import LocalPlatform
+from tests.jobmanager.checkpoint_support import ANY, RECOVERY, Count, env_with, submit
+from tests.runtime.support import At, LiveSource, SteppedClock, feed, feeds, punctuated
+
+S = JobStatus
+
+
+class Job:
+    """A program that runs on a stepped clock until it is told what to do."""
+
+    def __init__(self, build: Any, parallelism: int = 2, *, begin: str | None = None, **options: str) -> None:
+        if begin is not None:
+            options[RECOVERY] = begin
+        self.clock = SteppedClock()
+        self.env = env_with(parallelism, clock=self.clock, **options)
+        self.sink = CollectingSink()
+        build(self.env, self.sink)
+        self.master = submit(self.env)
+        self.clock.settle()
+
+    def give(self, topic: str, *records: At, split: int = 0) -> None:
+        feed(topic, *((r, r.ts) for r in records), split=split)
+        self.clock.tick()
+
+    def ask(self, directory: Path, **how: bool) -> str:
+        from firesteel.jobmanager.requests import SavepointRequest
+
+        result = self.master.savepoint(SavepointRequest(str(directory), **how))
+        return result.result(20)
+
+    def stop(self, directory: Path, drain: bool = False) -> str:
+        path = self.ask(directory, stop=True, drain=drain)
+        assert self.master.wait(10)
+        assert self.master.status is S.FINISHED
+        return path
+
+    def end(self) -> None:
+        self.master.cancel()
+        assert self.master.wait(10)
+
+
+def counts(env: Any, sink: CollectingSink, **uids: str) -> None:
+    source = env.from_source(LiveSource("s", 2), punctuated(), "live").uid("live")
+    keyed = source.map(lambda r: r.value).key_by(lambda v: v)
+    keyed.process(Count()).uid(uids.get("count", "count")).name(uids.get("name", "counting")).sink_to(sink)
+
+
+def test_a_job_is_stopped_and_goes_on(tmp_path: Path) -> None:
+    """S-SAVE-01, S-SAVE-05, S-SAVE-11, T13: without output that the end of the input would make."""
+    job = Job(counts)
+    job.give("s", At(1, "a", 1), At(2, "b", 2))
+    path = job.stop(tmp_path)
+    assert sorted(job.sink.values) == [("a", 1), ("b", 1)]
+    job = Job(counts, begin=path)
+    job.give("s", At(3, "a", 3), At(4, "c", 4))
+    assert sorted(job.sink.values) == [("a", 2), ("c", 1)]
+    job.end()
+
+
+def test_a_job_goes_on_while_a_savepoint_is_taken(tmp_path: Path) -> None:
+    job = Job(counts)
+    job.give("s", At(1, "a"))
+    path = job.ask(tmp_path)
+    job.give("s", At(2, "a"))
+    assert job.sink.values == [("a", 1), ("a", 2)]
+    assert job.ask(tmp_path) != path
+    job.end()
+    feeds["s", 0].append((At(3, "a"), 3))
+    again = Job(counts, begin=path)
+    again.clock.tick()
+    assert again.sink.values == [("a", 2), ("a", 3)], "records after the savepoint are read again"
+    again.end()
+
+
+def test_a_job_goes_on_with_the_other_backend_and_back(tmp_path: Path) -> None:
+    """S-BACK-21, S-SAVE-09."""
+    path: str | None = None
+    for turn, backend in enumerate(("hashmap", "rocksdb", "hashmap"), start=1):
+        job = Job(counts, begin=path, **{"state.backend.type": backend})
+        job.give("s", At(turn, "a", turn))
+        assert job.sink.values == [("a", turn)]
+        path = job.stop(tmp_path)
+
+
+def windows(env: Any, sink: CollectingSink) -> None:
+    source = env.from_source(LiveSource("w"), punctuated(), "live").uid("live")
+    windowed = (
+        source.map(lambda r: (r.value, 1))
+        .key_by(lambda v: v[0])
+        .window(TumblingEventTimeWindows.of(Time.milliseconds(100)))
+    )
+    windowed.reduce(lambda a, b: (a[0], a[1] + b[1])).uid("window").sink_to(sink)
+
+
+@pytest.mark.parametrize("parallelism", [2, 4, 1])
+def test_an_open_window_fires_only_when_the_job_is_drained(tmp_path: Path, parallelism: int) -> None:
+    """T13, CS-37, S-SAVE-07."""
+    job = Job(windows)
+    job.give("w", *(At(n, f"k{n}", n) for n in range(10)), At(11, "k1", 11))
+    stopped = job.stop(tmp_path)
+    assert job.sink.values == []
+    job = Job(windows, parallelism, begin=stopped)
+    job.give("w", At(12, "k2", 12))
+    drained = job.stop(tmp_path, drain=True)
+    assert Counter(job.sink.values) == Counter({(f"k{n}", 2 if n in (1, 2) else 1): 1 for n in range(10)})
+    job = Job(windows, parallelism, begin=drained)
+    assert job.sink.values == [], "what was fired is not computed again"
+    job.give("w", At(13, "k3", 13), At(200, "k4", 200))
+    assert job.sink.values == [("k3", 1)], "and event time begins anew, as in Flink"
+    job.end()
+
+
+def test_a_savepoint_may_be_moved(tmp_path: Path) -> None:
+    """S-SAVE-08: it stands for itself, whatever has become of its job."""
+    job = Job(counts)
+    job.give("s", At(1, "a"))
+    path = Path(job.stop(tmp_path / "here"))
+    moved = tmp_path / "there" / "other-name"
+    moved.parent.mkdir()
+    shutil.move(path, moved)
+    manifest = read_manifest(str(moved))
+    assert manifest.savepoint
+    assert all(Path(name).is_relative_to(moved) for name in manifest.files)
+    job = Job(counts, begin=f"file://{moved}/_metadata")
+    job.give("s", At(1, "a"))
+    assert job.sink.values == [("a", 2)]
+    job.end()
+
+
+# ---- another program
+
+
+class Total(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.total = runtime_context.get_state(ValueStateDescriptor("total", ANY))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        self.total.update((self.total.value() or 0) + value[1])
+        yield value[0], self.total.value()
+
+
+def chain_of_two(env: Any, sink: CollectingSink, split: bool = False, more: bool = False) -> None:
+    """Two operators with state behind each other: in one chain, or in two vertices."""
+    source = env.from_source(LiveSource("c"), punctuated(), "live").uid("live")
+    if more:
+        source = source.map(lambda r: r).name("new")
+    first = (
+        source.map(lambda r: r.value).uid("numbering").key_by(lambda v: v).process(Numbered()).uid("first")
+    )
+    if split:
+        first = first.start_new_chain() if hasattr(first, "start_new_chain") else first
+    second = first.map(Remembers()).uid("second")
+    if split:
+        second.disable_chaining()
+    second.sink_to(sink).uid("sink")
+
+
+class Numbered(KeyedProcessFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", ANY))
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        self.count.update((self.count.value() or 0) + 1)
+        yield value, self.count.value()
+
+
+class Remembers(MapFunction, CheckpointedFunction):
+    """Adds how many records all subtasks have seen."""
+
+    def initialize_state(self, context: Any) -> None:
+        self.state = context.get_operator_state_store().get_list_state(ListStateDescriptor("seen", ANY))
+        self.seen = list(self.state.get() or ())
+
+    def snapshot_state(self, context: Any) -> None:
+        self.state.update(self.seen)
+
+    def map(self, value: Any) -> Any:
+        self.seen.append(value[0])
+        return (*value, len(self.seen))
+
+
+@pytest.mark.parametrize(("before", "after"), [(False, True), (True, False)])
+@pytest.mark.parametrize("from_checkpoint", [False, True])
+def test_state_is_found_when_chains_change(
+    tmp_path: Path, before: bool, after: bool, from_checkpoint: bool
+) -> None:
+    """T18: by operator id and state name, not by vertex."""
+    options = {}
+    if from_checkpoint:
+        options = {
+            "execution.checkpointing.interval": "10 s",
+            "execution.checkpointing.dir": str(tmp_path / "chk"),
+            "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+        }
+    job = Job(lambda env, sink: chain_of_two(env, sink, before), 1, **options)
+    job.give("c", At(1, "a"), At(2, "b"), At(3, "a"))
+    if from_checkpoint:
+        job.clock.tick(10_000)
+        job.end()
+        path = job.master.checkpoints.completed.latest.path  # type: ignore[union-attr]
+    else:
+        path = job.stop(tmp_path)
+    assert job.sink.values == [("a", 1, 1), ("b", 1, 2), ("a", 2, 3)]
+    vertices = len(job.master.graph.vertices)
+    job = Job(lambda env, sink: chain_of_two(env, sink, after, more=True), 1, begin=path)
+    assert len(job.master.graph.vertices) != vertices
+    covered = len(job.sink.values)  # by the checkpoint: it is committed again
+    assert covered == (3 if from_checkpoint else 0)
+    job.give("c", At(4, "a"), At(5, "c"))
+    assert job.sink.values[covered:] == [("a", 3, 4), ("c", 1, 5)]
+    second = job.stop(tmp_path)
+    job = Job(lambda env, sink: chain_of_two(env, sink, before), 1, begin=second)
+    job.give("c", At(6, "a"))
+    assert job.sink.values == [("a", 4, 6)]
+    job.end()
+
+
+def test_an_operator_that_is_gone(tmp_path: Path) -> None:
+    """T18, S-SAVE-10: refused with its name, unless that is allowed; a new one begins empty."""
+    job = Job(counts)
+    job.give("s", At(1, "a"))
+    path = job.stop(tmp_path)
+
+    def other(env: Any, sink: CollectingSink) -> None:
+        counts(env, sink, count="count-2", name="another name")
+
+    with pytest.raises(StateError, match="counting") as refused:
+        Job(other, begin=path)
+    assert refused.value.uid == "count"
+    job = Job(other, begin=path, **{"execution.savepoint.ignore-unclaimed-state": "true"})
+    job.give("s", At(2, "a"))
+    assert job.sink.values == [("a", 1)]
+    job.end()
+    job = Job(lambda env, sink: counts(env, sink, name="another name"), begin=path)
+    job.give("s", At(3, "a"))
+    assert job.sink.values == [("a", 2), ("a", 3)], "a new name changes nothing"
+    job.end()
+
+
+def test_max_parallelism_is_frozen(tmp_path: Path) -> None:
+    """T18, S-STATE-19: adopted where the program sets none, refused where it sets another."""
+    job = Job(counts, 2)
+    job.give("s", At(1, "a"))
+    path = job.stop(tmp_path)
+    for options, parallelism in (({"pipeline.max-parallelism": "64"}, 2), ({}, 129)):
+        with pytest.raises(StateError, match="128"):
+            Job(counts, parallelism, begin=path, **options)
+    job = Job(counts, 100, begin=path)
+    assert {v.max_parallelism for v in job.master.graph.vertices if "COUNT" in v.name.upper()} == {128}
+    job.give("s", At(2, "a"))
+    assert job.sink.values == [("a", 2)]
+    job.end()
+
+
+def test_state_of_another_kind_is_refused(tmp_path: Path) -> None:
+    job = Job(counts, 1)
+    job.give("s", At(1, "a"))
+    path = job.stop(tmp_path)
+
+    class Lists(KeyedProcessFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            self.count = runtime_context.get_list_state(ListStateDescriptor("count", ANY))
+
+        def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
+            self.count.add(value)
+
+    def other(env: Any, sink: CollectingSink) -> None:
+        source = env.from_source(LiveSource("s", 2), punctuated(), "live").uid("live")
+        source.map(lambda r: r.value).key_by(lambda v: v).process(Lists()).uid("count")
+
+    clock = SteppedClock()
+    env = env_with(1, clock=clock, **{RECOVERY: path})
+    other(env, CollectingSink())
+    master = submit(env)
+    assert master.wait(10)
+    assert isinstance(master.error, JobExecutionError)
+    assert "value state" in str(master.error)
+    assert "list state" in str(master.error)
+
+
+# ---- rescaling with every kind of state
+
+
+class Everything(KeyedProcessFunction, CheckpointedFunction):
+    """Keyed counts, a timer for each key, a list and a union list of this subtask."""
+
+    def initialize_state(self, context: Any) -> None:
+        store = context.get_operator_state_store()
+        self.split = store.get_list_state(ListStateDescriptor("split", ANY))
+        self.union = store.get_union_list_state(ListStateDescriptor("union", ANY))
+        self.mine = list(self.split.get() or ())
+        self.all = sorted(set(self.union.get() or ()))
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", ANY))
+
+    def snapshot_state(self, context: Any) -> None:
+        self.split.update(self.mine)
+        self.union.update(self.all)
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        self.count.update((self.count.value() or 0) + 1)
+        self.mine.append(value)
+        self.all = sorted({*self.all, value})
+        ctx.timer_service().register_event_time_timer(1_000 + value[0])
+        yield "count", value[0], self.count.value()
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        yield "timer", timestamp - 1_000, self.count.value()
+
+
+class Rules(BroadcastProcessFunction):
+    descriptor = MapStateDescriptor("rules", ANY, ANY)
+
+    def process_element(self, value: Any, ctx: BroadcastProcessFunction.ReadOnlyContext) -> Iterator[Any]:
+        yield (
+            value if value[0] != "count" else (*value, dict(ctx.get_broadcast_state(self.descriptor).items()))
+        )
+
+    def process_broadcast_element(self, value: Any, ctx: BroadcastProcessFunction.Context) -> None:
+        ctx.get_broadcast_state(self.descriptor).put(value, value * 2)
+
+
+def everything(env: Any, sink: CollectingSink) -> None:
+    data = env.from_source(LiveSource("e", 3), punctuated(), "data").uid("data").map(lambda r: r.value)
+    rules = env.from_source(LiveSource("r"), punctuated(), "rules").uid("rules").map(lambda r: r.value)
+    counted = data.key_by(lambda v: v[0]).process(Everything()).uid("everything")
+    joined = counted.rebalance().connect(rules.broadcast(Rules.descriptor))
+    joined.process(Rules()).uid("joined").sink_to(sink)
+
+
+@pytest.mark.parametrize("from_checkpoints", [False, True])
+def test_rescaling_2_3_7_1_loses_nothing_and_doubles_nothing(tmp_path: Path, from_checkpoints: bool) -> None:
+    """T19, S-STATE-20, S-STATE-21, S-STATE-30: from savepoints and from checkpoints, twice at 3."""
+    options = {}
+    if from_checkpoints:
+        options = {
+            "execution.checkpointing.interval": "10 s",
+            "execution.checkpointing.dir": str(tmp_path / "chk"),
+            "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+        }
+    keys, path, given = 40, None, []
+    covered: Counter[Any] = Counter()  # by the checkpoint: it is committed again
+    counted: Counter[int] = Counter()
+    for step, parallelism in enumerate((2, 3, 3, 7, 1)):
+        job = Job(everything, parallelism, begin=path, **options)
+        job.give("r", At(step, step, step))
+        rows = [(key, f"{step}/{key}") for key in range(step, keys)]
+        for split in range(3):
+            records = [At(n, row, None) for n, row in enumerate(rows) if n % 3 == split]
+            feed("e", *((r, r.ts) for r in records), split=split)
+        job.clock.tick()
+        given += rows
+        counted.update(key for key, _ in rows)
+        if from_checkpoints:
+            job.clock.tick(10_000)
+            job.end()
+            path = job.master.checkpoints.completed.latest.path  # type: ignore[union-attr]
+        else:
+            path = job.stop(tmp_path)
+        rules = {n: n * 2 for n in range(step + 1)}
+        output = Counter(v[:3] for v in job.sink.values) - covered
+        assert output == Counter(("count", key, counted[key]) for key, _ in rows)
+        ruled = [v[3] for v in job.sink.values if v[:3] in output]
+        assert ruled == [rules] * len(rows), "every subtask has every rule"
+        covered = output if from_checkpoints else covered
+        split_list, union_lists = operator_lists(path)
+        assert split_list == Counter(given)
+        assert set().union(*union_lists) == set(given)
+        before = set(given) - set(rows)
+        assert all(before <= set(one) for one in union_lists), "each had what all had before"
+        assert len(union_lists) == parallelism
+    job = Job(everything, 2, begin=path)
+    for split in range(3):
+        feed("e", (At(5_000, (0, "last"), 5_000), 5_000), split=split)
+    feed("r", (At(5_000, 99, 5_000), 5_000))
+    job.clock.tick()
+    job.clock.tick()
+    counted[0] += 3
+    fired = Counter((v[1], v[2]) for v in job.sink.values if v[0] == "timer")
+    assert {key for key, _ in fired} == set(range(keys)), "every timer fires"
+    assert set(fired.values()) == {1}, "once"
+    assert {(key, count) for key, count in fired if key} == {(key, counted[key]) for key in range(1, keys)}
+    job.end()
+
+
+def operator_lists(path: str) -> tuple[Counter[Any], list[Any]]:
+    """The entries of the split list over all subtasks, and the union list of each of them."""
+    from firesteel.common.key_groups import key_group_range
+    from firesteel.state.files import StateFiles
+    from firesteel.state.reader import StateReader
+
+    manifest = read_manifest(path)
+    split: Counter[Any] = Counter()
+    union: list[Any] = []
+    for vertex in manifest.vertices:
+        for number, line in enumerate(vertex.lines):
+            groups = key_group_range(vertex.max_parallelism, vertex.parallelism, number)
+            reader = StateReader(
+                line, StateFiles("/"), max_parallelism=vertex.max_parallelism, key_groups=groups
+            )
+            for entry in reader.states:
+                if entry.name == "split":
+                    split.update(reader.of_operator(entry, None))
+                elif entry.name == "union":
+                    union.append(reader.of_operator(entry, None))
+    return split, union
+
+
+# ---- requests
+
+
+def test_a_savepoint_needs_a_directory_and_a_running_job(tmp_path: Path) -> None:
+    from firesteel.jobmanager.requests import SavepointRequest
+
+    job = Job(counts)
+    with pytest.raises(Exception, match="directory"):
+        job.master.savepoint(SavepointRequest(None)).result(10)
+    assert job.master.status is S.RUNNING
+    job.end()
+    with pytest.raises(JobExecutionError, match="ended"):
+        job.ask(tmp_path)
+
+
+def test_the_client_of_a_job_takes_savepoints(tmp_path: Path) -> None:
+    clock = SteppedClock()
+    env = env_with(1, clock=clock, **{"state.savepoints.dir": str(tmp_path)})
+    counts(env, CollectingSink())
+    client = env.execute_async()
+    first = client.trigger_savepoint().result(10)
+    second = client.stop_with_savepoint(False).result(10)
+    assert Path(first).parent == Path(second).parent == tmp_path
+    assert client.get_job_execution_result().result(10)
+
+
+def test_savepoints_are_looked_at_and_disposed_of(tmp_path: Path) -> None:
+    """S-SAVE-03, S-SAVE-12, CS-25."""
+    job = Job(counts)
+    job.give("s", At(1, "a"))
+    path = job.stop(tmp_path)
+    run = CliRunner().invoke
+    shown = run(main, ["savepoint", "inspect", path])
+    assert shown.exit_code == 0, shown.output
+    for text in ("uid count", "value state count", "list state seen", "progress of a source", "0-63, 64-127"):
+        assert text in shown.output
+    gone = run(main, ["savepoint", "dispose", path])
+    assert gone.exit_code == 0, gone.output
+    assert not Path(path).exists()
+    assert run(main, ["savepoint", "dispose", path]).exit_code == 1
+
+
+# ---- another type
+
+
+class Kept(KeyedProcessFunction):
+    """Gives out what it kept of the key, then keeps the next."""
+
+    def __init__(self, descriptor: ValueStateDescriptor, make: Any) -> None:
+        self.descriptor = descriptor
+        self.make = make
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.kept = runtime_context.get_state(self.descriptor)
+
+    def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> Iterator[Any]:
+        yield self.kept.value()
+        self.kept.update(self.make(value))
+
+
+def keeping(descriptor: ValueStateDescriptor, make: Any, key_type: Any = None) -> Any:
+    def build(env: Any, sink: CollectingSink) -> None:
+        source = env.from_source(LiveSource("s", 2), punctuated(), "live").uid("live")
+        keyed = source.map(lambda r: r.value).key_by(lambda v: v[0], key_type=key_type)
+        keyed.process(Kept(descriptor, make)).uid("kept").name("keeping").sink_to(sink)
+
+    return build
+
+
+def length(value: Any) -> int:
+    return len(value)
+
+
+AS_LONG = ValueStateDescriptor("kept", Types.LONG())
+AS_TEXT = ValueStateDescriptor("kept", Types.STRING())
+
+
+def refused(build: Any, begin: str) -> str:
+    """What a job says that cannot begin with a savepoint; nothing is given to it."""
+    clock = SteppedClock()
+    env = env_with(1, clock=clock, **{RECOVERY: begin})
+    build(env, CollectingSink())
+    master = submit(env)
+    assert master.wait(10)
+    assert isinstance(master.error, JobExecutionError)
+    return str(master.error)
+
+
+def test_state_of_another_type_is_refused_at_the_start(tmp_path: Path) -> None:
+    """S-STATE-02, S-STATE-23: with the state, the operator and both types."""
+    job = Job(keeping(AS_LONG, length, Types.STRING()))
+    job.give("s", At(1, "aaa"), At(2, "bb"))
+    path = job.stop(tmp_path)
+    said = refused(keeping(AS_TEXT, str, Types.STRING()), path)
+    for text in ("'kept'", "keeping", "stored as Long", "declared as String", "migrate_from"):
+        assert text in said
+    said = refused(keeping(AS_LONG, length, Types.CHAR()), path)
+    for text in ("keeping", "keys of type String", "keys of type Char"):
+        assert text in said
+    shown = CliRunner().invoke(main, ["savepoint", "inspect", path]).output
+    assert "value state kept of Long" in shown
+    assert "for each String" in shown
+
+
+def test_a_migration_function_converts_it(tmp_path: Path) -> None:
+    """As it is read, and at once in the next savepoint: there the function is not needed any more."""
+    job = Job(keeping(AS_LONG, length))
+    job.give("s", At(1, "aaa"), At(2, "bb"))
+    path = job.stop(tmp_path)
+    migrating = ValueStateDescriptor("kept", Types.STRING()).migrate_from(Types.LONG(), lambda n: f"<{n}>")
+    job = Job(keeping(migrating, str), 3, begin=path)
+    job.give("s", At(3, "aaa"))
+    assert job.sink.values == ["<3>"]
+    path = job.stop(tmp_path)
+    job = Job(keeping(AS_TEXT, str), 1, begin=path)
+    job.give("s", At(4, "aaa"), At(5, "b"))
+    assert job.sink.values == ["aaa", "<2>"]
+    job.end()
+
+
+def test_large_state_is_copied_by_tasks(
+    tmp_path: Path, platform: LocalPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver writes the manifest alone; small state it copies itself, which takes less time."""
+    job = Job(everything)
+    for key in range(30):
+        job.give("e", At(key, (key, f"value {key}")), split=key % 3)
+    small = job.ask(tmp_path)
+    assert platform.engines[-1].parts_done == 0
+    monkeypatch.setattr(savepoints, "SMALL_BYTES", 100)
+    large = job.ask(tmp_path)
+    subtasks = sum(v.parallelism for v in job.master.graph.vertices)
+    assert platform.engines[-1].parts_done == subtasks
+    files = [
+        {file.name: file.read_bytes() for file in Path(path).iterdir() if file.name != "_metadata"}
+        for path in (small, large)
+    ]
+    assert files[0] == files[1] != {}
+    before, after = read_manifest(small), read_manifest(large)
+    assert [v.operators for v in before.vertices] == [v.operators for v in after.vertices]
+    job.end()

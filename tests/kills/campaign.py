@@ -1,0 +1,268 @@
+"""Many runs of the job under each kind of strike. The seed of a run decides what strikes and when (but not
+what it meets: that is for the machine to say), and is part of every failure."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from tests.jobmanager.programs.fault_points import POINTS
+from tests.kills.strikes import may_mount, small_disk
+
+ROOT: Final = Path(__file__).parents[2]
+PATIENCE_S: Final = 600.0  # for the next word of a driver
+
+Event = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """:param failure: what went wrong; empty: nothing. ``strikes``: how often the run was struck."""
+
+    kind: str
+    seed: int
+    strikes: int
+    seconds: float
+    failure: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}, seed {self.seed}, struck {self.strikes} times: {self.failure or 'sound'}"
+
+
+class Driver:
+    """An application that runs, and what it says."""
+
+    def __init__(self, work: Path, hosts: int = 1) -> None:
+        self._log = work / "log"
+        work.mkdir()
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.kills.application", str(work), str(hosts)],
+                cwd=ROOT,
+                env=os.environ
+                | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "TMPDIR": str(work)},
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                start_new_session=True,
+            )
+        self._is_up = False
+        self._said: queue.Queue[Event | None] = queue.Queue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with suppress(json.JSONDecodeError):
+                self._said.put(json.loads(line))
+        self._said.put(None)
+
+    def wait_for(self, *events: str) -> Event | None:
+        """The next of these that it says; None: it has ended, or says nothing for too long."""
+        with suppress(queue.Empty):
+            while (said := self._said.get(timeout=PATIENCE_S)) is not None:
+                self._is_up = True
+                if said["event"] in events:
+                    return said
+        return None
+
+    def await_start(self) -> None:
+        if not self._is_up:
+            assert self.wait_for("ready") is not None, self.complaints
+
+    def run(self, run: Run, dies: tuple[str, int] | None = None) -> None:
+        assert self._process.stdin is not None
+        plan = {"place": str(run.place), "kind": run.kind, "seed": run.seed, "dies": dies}
+        self._process.stdin.write(json.dumps(plan) + "\n")
+        self._process.stdin.flush()
+
+    def kill(self, *, machine: bool) -> None:
+        """``machine``: with its JVMs and its workers; else these find out by themselves."""
+        (os.killpg if machine else os.kill)(self._process.pid, signal.SIGKILL)
+
+    @property
+    def was_killed(self) -> bool:
+        return self._process.wait(PATIENCE_S) == -signal.SIGKILL
+
+    def destroy(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait(30)
+        for pipe in (self._process.stdin, self._process.stdout):
+            assert pipe is not None
+            with suppress(BrokenPipeError):
+                pipe.close()
+
+    @property
+    def complaints(self) -> str:
+        """The last error of its own on standard error: what the JVM says while it ends comes after it."""
+        said = [s for s in self._log.read_text(errors="replace").splitlines() if not s.startswith("\tat ")]
+        begins = [number for number, line in enumerate(said) if line.startswith("Traceback")]
+        return "\n".join(said[begins[-1] :][:40] if begins else said[-40:])
+
+
+@dataclass(frozen=True)
+class Run:
+    kind: str
+    seed: int
+    place: Path
+
+
+class Campaign:
+    """:param work: an empty directory for everything.
+    :param hosts: that the executors of a driver are on.
+    """
+
+    def __init__(self, work: Path, hosts: int = 1) -> None:
+        self._work = work
+        self._hosts = hosts
+        self._drivers: list[Driver] = []
+        self._seconds = 5.0  # of an undisturbed run
+
+    def __enter__(self) -> Campaign:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        while self._drivers:
+            self._drivers.pop().destroy()
+
+    def runs_of(self, kind: str, runs: int, seed: int) -> Iterator[Outcome]:
+        return _SPECIAL[kind](self, runs, seed) if kind in _SPECIAL else self.strike(kind, runs, seed)
+
+    def strike(self, kind: str, runs: int, seed: int) -> Iterator[Outcome]:
+        """One driver, struck below. The driver of the kind before is used again."""
+        for run in self._runs(kind, runs, seed):
+            driver = self._drivers[0] if self._drivers else self._start()
+            driver.run(run)
+            yield self._outcome(run, driver)
+
+    def kill_drivers(self, runs: int, seed: int) -> Iterator[Outcome]:
+        """The driver dies at a random moment, with its machine or alone; another one goes on."""
+        for run in self._runs("driver killed", runs, seed):
+            chance = random.Random(run.seed)
+            driver, heir = self._pair()
+            driver.run(run)
+            driver.wait_for("begin")
+            time.sleep(chance.uniform(0, self._seconds))
+            driver.kill(machine=chance.random() < 0.5)
+            self._drivers.remove(driver)
+            heir.run(run)
+            self._start()  # the next heir
+            yield self._outcome(run, heir, strikes=1)
+            driver.destroy()
+
+    def replace_drivers(self, runs: int, seed: int) -> Iterator[Outcome]:
+        """Another driver takes the job at a random moment, while the one before runs on: that may commit
+        nothing more."""
+        for run in self._runs("driver replaced", runs, seed):
+            driver, heir = self._pair()
+            driver.run(run)
+            driver.wait_for("begin")
+            time.sleep(random.Random(run.seed).uniform(0, self._seconds))
+            heir.run(run)
+            outcome = self._outcome(run, heir, strikes=1)
+            said = driver.wait_for("superseded", "end")
+            self._drivers.reverse()  # who was replaced is the next heir
+            if said is None:
+                outcome = Outcome(run.kind, run.seed, 1, outcome.seconds, driver.complaints)
+                self._forget(driver)
+            yield outcome
+
+    def pass_fault_points(self, runs: int, seed: int) -> Iterator[Outcome]:
+        """The driver dies between two steps of a checkpoint, up to twice; all points come in turn."""
+        points = list(POINTS)
+        for number, run in enumerate(self._runs("fault points", runs, seed)):
+            chance = random.Random(run.seed)
+            deaths = [(points[(seed + number) % len(points)], chance.randrange(1, 5))]
+            deaths += [(chance.choice(points), chance.randrange(1, 3))] * chance.randrange(2)
+            died = 0
+            for death in (*deaths, None):  # a run may end without coming to its point
+                driver, _ = self._pair()
+                driver.run(run, death)
+                ended = driver.wait_for("end")
+                if ended is not None or not driver.was_killed:
+                    break
+                self._forget(driver)
+                died += 1
+            yield self._judged(run, driver, ended, died)
+
+    def undisturbed(self, seed: int) -> Iterator[Outcome]:
+        """What the others are compared with. Twice: the first run finds everything cold."""
+        for outcome in self.strike("undisturbed", 2, seed):
+            self._seconds = outcome.seconds or self._seconds
+            yield outcome
+
+    # ---- drivers
+
+    def _start(self) -> Driver:
+        self._drivers.append(Driver(self._work / f"driver-{time.monotonic_ns()}", self._hosts))
+        return self._drivers[-1]
+
+    def _pair(self) -> tuple[Driver, Driver]:
+        """The driver, and its heir; both are up."""
+        while len(self._drivers) < 2:
+            self._start()
+        for driver in self._drivers[:2]:
+            driver.await_start()
+        return self._drivers[0], self._drivers[1]
+
+    def _forget(self, driver: Driver) -> None:
+        self._drivers.remove(driver)
+        driver.destroy()
+
+    def _runs(self, kind: str, runs: int, seed: int) -> Iterator[Run]:
+        for number in range(runs):
+            place = self._work / f"{kind.replace(' ', '-')}-{seed + number}-{time.monotonic_ns()}"
+            place.mkdir()
+            with small_disk(place) if kind == "full disk" else nullcontext():
+                yield Run(kind, seed + number, place)
+
+    def _outcome(self, run: Run, driver: Driver, strikes: int | None = None) -> Outcome:
+        return self._judged(run, driver, driver.wait_for("end"), strikes)
+
+    def _judged(self, run: Run, driver: Driver, ended: Event | None, strikes: int | None) -> Outcome:
+        if ended is None:
+            self._forget(driver)
+            return Outcome(
+                run.kind, run.seed, strikes or 0, 0.0, f"the driver has ended: {driver.complaints}"
+            )
+        struck = ended["strikes"] if strikes is None else strikes
+        return Outcome(run.kind, run.seed, struck, ended["seconds"], ended["differences"])
+
+
+_SPECIAL: Final = {
+    "driver killed": Campaign.kill_drivers,
+    "driver replaced": Campaign.replace_drivers,
+    "fault points": Campaign.pass_fault_points,
+}
+
+
+@dataclass(frozen=True)
+class Family:
+    """Kinds that can use the same drivers."""
+
+    kinds: tuple[str, ...]
+    hosts: int = 1
+
+
+FAMILIES: Final = (
+    Family(("executor", "worker", "failing write", *(("full disk",) if may_mount() else ()))),
+    Family(("driver replaced", "driver killed", "fault points")),
+    Family(("speculation",), hosts=2),  # Spark runs no copy of a task on the host of the original
+)

@@ -1,0 +1,66 @@
+"""The short form: three runs of each kind on real executors (``make soak`` is the long one)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kills import job
+from tests.kills.campaign import FAMILIES, Campaign, Family
+from tests.runtime.support import environment, local_platform
+
+pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]
+
+RUNS = 3
+EACH = [(family, kind) for family in FAMILIES for kind in family.kinds]
+
+Campaigns = Callable[[Family], Campaign]
+
+
+@pytest.fixture(scope="module")
+def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaigns]:
+    """The campaign of a family; it ends when that of another is asked for."""
+    running: list[tuple[Family, Campaign]] = []
+
+    def of(family: Family) -> Campaign:
+        if not running or running[0][0] is not family:
+            stop()
+            campaign = Campaign(tmp_path_factory.mktemp("kills"), family.hosts)
+            running.append((family, campaign))
+            for outcome in campaign.undisturbed(0):
+                assert not outcome.failure, outcome
+        return running[0][1]
+
+    def stop() -> None:
+        while running:
+            running.pop()[1].close()
+
+    yield of
+    stop()
+
+
+@pytest.mark.parametrize(("family", "kind"), EACH, ids=[kind for _, kind in EACH])
+def test_nothing_is_lost_and_nothing_is_doubled(campaigns: Campaigns, family: Family, kind: str) -> None:
+    seed = random.randrange(1 << 20)
+    outcomes = list(campaigns(family).runs_of(kind, RUNS, seed))
+    assert len(outcomes) == RUNS
+    assert not [str(outcome) for outcome in outcomes if outcome.failure]
+    assert any(outcome.strikes for outcome in outcomes), f"seed {seed}: nothing was struck"
+
+
+def test_the_comparison_sees_what_is_lost_doubled_and_left(tmp_path: Path) -> None:
+    (tmp_path / "output").mkdir()
+    with local_platform():
+        env = environment(job.RANGES, epoch_records=job.PER_EPOCH)
+        job.build(env, tmp_path / "output")
+        env.execute("undisturbed")
+    assert job.differences(tmp_path / "output") == ""
+    part = next(p for p in (tmp_path / "output" / "records").rglob("part-*") if p.stat().st_size)
+    lines = part.read_text().splitlines(keepends=True)
+    part.write_text("".join(lines[1:] + lines[-1:]))
+    said = job.differences(tmp_path / "output")
+    assert "files of records: 1 lost" in said
+    assert "files of records: 1 too many" in said
