@@ -5,10 +5,14 @@ import pickle
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from firesteel.common import Row
 from firesteel.common.errors import ConfigurationError, FiresteelError, ProgramError, UnsupportedFeatureError
+from firesteel.common.serialization import DeserializationSchema
 from firesteel.common.typeinfo import Types
+from firesteel.connectors.bad_records import message_decoder
 from firesteel.connectors.base import EnumeratorContext, ReadRange
 from firesteel.datastream.connectors.file_system import FileEnumeratorProvider, FileSource
 from firesteel.datastream.formats.csv import (
@@ -21,6 +25,7 @@ from firesteel.datastream.formats.csv import (
 from firesteel.formats._csv_columns import Column
 from firesteel.formats._csv_encode import csv_encoder
 from firesteel.formats._csv_records import CsvDialect
+from firesteel.table import DataTypes
 
 ROW = Types.ROW_NAMED(["a", "b", "c", "d"], [Types.INT(), Types.STRING(), Types.DOUBLE(), Types.BOOLEAN()])
 
@@ -91,21 +96,18 @@ def test_file_source_of_a_schema(tmp_path: Any) -> None:
     assert source.produced_type == ROW
     builder = FileSource.for_record_stream_format(format_, str(path))
     builder.set_file_enumerator(FileEnumeratorProvider.default_splittable_file_enumerator())
-    with pytest.raises(UnsupportedFeatureError, match="in pieces"):
+    with pytest.raises(ConfigurationError, match="in pieces"):
         builder.build()
 
 
 def test_schema_builder(tmp_path: Any) -> None:
-    class DecimalType:
-        scale = 2
-
     first = CsvSchema.builder().add_number_column("n").add_array_column("l", ",", Types.INT()).build()
     schema = (
         CsvSchema.builder()
         .add_string_column("gone")
         .clear_columns()
         .add_columns_from(first)
-        .add_number_column("d", DecimalType())
+        .add_number_column("d", DataTypes.DECIMAL(10, 2))
         .set_column_separator("|")
         .set_quote_char("'")
         .set_escape_char("\\")
@@ -166,6 +168,44 @@ def test_message_options() -> None:
         CsvRowDeserializationSchema.Builder(None)  # type: ignore[arg-type]
     with pytest.raises(ProgramError, match="rows"):
         CsvRowSerializationSchema.Builder(Types.INT()).build()
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    messages=st.lists(
+        st.sampled_from(
+            [
+                *(b"1,a", b"2,b\n", b"x,c", b"3", b"", b'4,"d"', b'5,"e', b'f",6', b"7,g,h", b"#8,i"),
+                *(b'9,"j\nk"\r\n', b"10,\xff", b"11,l\n12,m", b"13,n,", b"\n", b"null,o", b"14,p\rq"),
+            ]
+        ),
+        max_size=6,
+    ),
+    ignore=st.booleans(),
+    comments=st.booleans(),
+)
+def test_many_messages_are_read_as_each_is(messages: list[bytes], ignore: bool, comments: bool) -> None:
+    type_ = Types.ROW_NAMED(["i", "s"], [Types.INT(), Types.STRING()])
+    builder = (
+        CsvRowDeserializationSchema.Builder(type_).set_ignore_parse_errors(ignore).set_null_literal("null")
+    )
+    together, alone = builder.set_allow_comments(comments).build(), builder.build()
+    decoded = message_decoder(together)(messages)
+    expected = message_decoder(One(alone))(messages)
+    assert list(map(list, decoded.values)) == list(map(list, expected.values))
+    assert decoded.origins == expected.origins
+    assert [str(error) for _, error in decoded.bad] == [str(error) for _, error in expected.bad]
+    assert decoded.ignored == alone.ignored
+
+
+class One(DeserializationSchema):
+    """Reads messages one by one."""
+
+    def __init__(self, schema: DeserializationSchema) -> None:
+        self._schema = schema
+
+    def deserialize(self, message: bytes) -> Any:
+        return self._schema.deserialize(message)
 
 
 def test_escape_and_quote_in_encoding() -> None:

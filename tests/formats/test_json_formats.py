@@ -7,13 +7,22 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from firesteel.common import Row
-from firesteel.common.errors import ConfigurationError, FiresteelError, ProgramError, UnsupportedFeatureError
+from firesteel.common.errors import (
+    ConfigurationError,
+    FiresteelError,
+    ProgramError,
+    TypeMismatchError,
+    UnsupportedFeatureError,
+)
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.formats.json import JsonRowDeserializationSchema, JsonRowSerializationSchema
-from firesteel.formats._json_rows import json_decoder, json_encoder
+from firesteel.formats._json_rows import json_decoder, json_encoder, parse_json, value_decoder
 from firesteel.formats._json_schema import type_of_json_schema
+from firesteel.formats._json_structs import struct_decoder
 
 WHEN = datetime.datetime(2024, 5, 6, 7, 8, 9)
 
@@ -68,10 +77,33 @@ def test_not_a_number() -> None:
         (Types.BOOLEAN(), '"TRUE"', True),
         (Types.DOUBLE(), "3", 3.0),
         (Types.BIG_DEC(), "0.1000", Decimal("0.1000")),
+        (Types.SQL_TIMESTAMP(), '"2024-05-06T07:08:09Z"', WHEN),
+        (Types.SQL_TIMESTAMP(), '"2024-05-06 07:08:09+00:00"', WHEN),
+        (Types.SQL_TIME(), '"07:08:09+00:00"', WHEN.time()),
     ],
 )
 def test_other_spellings(type_: Any, text: str, value: Any) -> None:
-    assert json_decoder(type_)(text) == value
+    assert json_decoder(type_)(text.encode()) == value
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_bytes_must_be_base64(wrapped: bool) -> None:
+    type_, message = Types.PRIMITIVE_ARRAY(Types.BYTE()), "YW*I="
+    declared, text = (Types.ROW_NAMED(["x"], [type_]), {"x": message}) if wrapped else (type_, message)
+    with pytest.raises(FiresteelError, match="cannot read JSON"):
+        json_decoder(declared)(json.dumps(text).encode())
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_times_of_other_zones_are_refused(wrapped: bool) -> None:
+    """As Flink: what would be wrong by hours is an error."""
+    for type_, text in (
+        (Types.SQL_TIMESTAMP(), "2024-05-06T07:08:09+02:00"),
+        (Types.SQL_TIME(), "07:08:09-01:00"),
+    ):
+        type_, message = (Types.ROW_NAMED(["x"], [type_]), {"x": text}) if wrapped else (type_, text)
+        with pytest.raises(FiresteelError, match="not in UTC"):
+            json_decoder(type_)(json.dumps(message).encode())
 
 
 def test_schema_of_rows() -> None:
@@ -89,6 +121,8 @@ def test_schema_of_rows() -> None:
             read.deserialize(bad)
     lenient = JsonRowDeserializationSchema.builder().type_info(type_).ignore_parse_errors().build()
     assert lenient.deserialize(b"{") is None
+    assert lenient.deserialize(b'{"id": "x", "name": "a"}') == Row(id=None, name="a")
+    assert lenient.ignored == 2
     strict = JsonRowDeserializationSchema.builder().type_info(type_).fail_on_missing_field().build()
     with pytest.raises(FiresteelError, match="'name' is missing"):
         strict.deserialize(b'{"id": 1}')
@@ -98,6 +132,123 @@ def test_schema_of_rows() -> None:
         JsonRowSerializationSchema.builder().build()
     with pytest.raises(UnsupportedFeatureError):
         json_encoder(Types.PICKLED_BYTE_ARRAY())
+
+
+FOUR = Types.ROW_NAMED(
+    ["i", "s", "d", "n"],
+    [Types.INT(), Types.STRING(), Types.DOUBLE(), Types.ROW_NAMED(["x"], [Types.LONG()])],
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "lenient"),
+    [
+        ('{"i":1,"s":"a"}', Row(1, "a", None, None), ...),
+        ('{"i":"7"}', Row(7, None, None, None), ...),
+        ('{"i":1.0}', Row(1, None, None, None), ...),
+        ('{"i":true}', None, Row(None, None, None, None)),
+        ('{"i":3000000000}', None, Row(None, None, None, None)),
+        ('{"i":"x","s":"a"}', None, Row(None, "a", None, None)),
+        ('{"s":5}', Row(None, "5", None, None), ...),
+        ('{"s":{"a":1}}', Row(None, '{"a":1}', None, None), ...),
+        ('{"s":true}', Row(None, "true", None, None), ...),
+        ('{"d":"1.5"}', Row(None, None, 1.5, None), ...),
+        ('{"d":"x"}', None, Row(None, None, None, None)),
+        ('{"d":true}', None, Row(None, None, None, None)),
+        ('{"d":1}', Row(None, None, 1.0, None), ...),
+        ('{"n":5,"i":1}', None, Row(1, None, None, None)),
+        ('{"n":{"x":"q"},"i":1}', None, Row(1, None, None, Row(None))),
+        ('{"n":{"x":9e2}}', Row(None, None, None, Row(900)), ...),
+        ("{", None, None),
+        ("[]", None, None),
+        ("5", None, None),
+        ("", None, None),
+        ('{"d":NaN}', None, None),
+        ('{"i":1,"i":2}', Row(2, None, None, None), ...),
+    ],
+)
+def test_messages_as_flink_reads_them(text: str, row: Row | None, lenient: Any) -> None:
+    """What flink-json 1.20 gives, the last that has these schemas; ``row`` None: it raises."""
+    ignored: list[int] = []
+    ignoring = json_decoder(FOUR, ignore=lambda: ignored.append(1))(text.encode())
+    if row is None:
+        with pytest.raises(FiresteelError, match="cannot read JSON"):
+            json_decoder(FOUR)(text.encode())
+        assert values_of(ignoring) == values_of(lenient)
+        assert ignored == [1]
+    else:
+        assert values_of(json_decoder(FOUR)(text.encode())) == values_of(row) == values_of(ignoring)
+        assert not ignored
+
+
+def values_of(row: Any) -> Any:
+    return [values_of(value) for value in row] if isinstance(row, Row) else row
+
+
+def test_null_is_nothing() -> None:
+    assert json_decoder(FOUR)(b"null") is None
+    assert JsonRowDeserializationSchema(FOUR, False, False).deserialize(None) is None
+
+
+ALL_KINDS = Types.ROW_NAMED(
+    ["i", "big", "f", "d", "dec", "b", "s", "at", "day", "time", "raw", "l", "m", "row", "x y"],
+    [
+        Types.INT(),
+        Types.BIG_INT(),
+        Types.FLOAT(),
+        Types.DOUBLE(),
+        Types.BIG_DEC(),
+        Types.BOOLEAN(),
+        Types.STRING(),
+        Types.SQL_TIMESTAMP(),
+        Types.SQL_DATE(),
+        Types.SQL_TIME(),
+        Types.PRIMITIVE_ARRAY(Types.BYTE()),
+        Types.LIST(Types.FLOAT()),
+        Types.MAP(Types.STRING(), Types.SQL_DATE()),
+        Types.ROW_NAMED(["y"], [Types.OBJECT_ARRAY(Types.SHORT())]),
+        Types.LONG(),
+    ],
+)
+SOME = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(10**20), 10**20),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.sampled_from(
+        ["a", "7", "1.5", "2024-05-06", "2024-05-06T07:08:09.123456789Z", "07:08:09", "YWI=", "\ud800"]
+    ),
+    st.lists(st.one_of(st.none(), st.integers(-9, 9), st.floats(-9, 9)), max_size=2),
+    st.dictionaries(
+        st.sampled_from(["y", "k"]), st.sampled_from([None, [1], [1, None, "x"], "2024-05-06"]), max_size=2
+    ),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(message=st.dictionaries(st.sampled_from([*ALL_KINDS.get_field_names(), "other"]), SOME, max_size=4))
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_the_quick_reader_reads_the_careful_one_reads_alike(strict: bool, message: Any) -> None:
+    text = json.dumps(message).encode()
+    quick = struct_decoder(ALL_KINDS, strict)
+    assert quick is not None
+    try:
+        row = quick(text)
+    except Exception:
+        return
+    careful = value_decoder(ALL_KINDS, strict, None)(parse_json(text))
+    assert repr(row) == repr(careful)
+
+
+def test_common_messages_are_read_the_quick_way() -> None:
+    quick = struct_decoder(ALL_KINDS, True)
+    assert quick is not None
+    row = Row(
+        1, 2**70, 1.5, 0.1, Decimal("1.10"), True, "é", WHEN, WHEN.date(), WHEN.time(), b"ab", [1.5, None]
+    )
+    row = Row(*row, {"k": WHEN.date()}, Row([1, 2]), None)
+    text = json_encoder(ALL_KINDS)(row)
+    assert values_of(quick(text)) == values_of(row)
 
 
 def test_json_schema() -> None:
@@ -143,3 +294,22 @@ def test_json_schema() -> None:
 def test_bad_json_schema(schema: str) -> None:
     with pytest.raises(ConfigurationError):
         type_of_json_schema(schema)
+
+
+TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=80)
+
+
+@given(st.lists(st.tuples(TEXTS, st.none() | TEXTS), unique_by=lambda field: field[0], max_size=4))
+def test_any_names_and_texts_are_written_as_json(fields: list[tuple[str, str | None]]) -> None:
+    names, values = [name for name, _ in fields], [value for _, value in fields]
+    record = Types.ROW_NAMED(names, [Types.STRING() for _ in fields])
+    written = json_encoder(record)(Row(*values)).decode()
+    assert written == json.dumps(dict(fields), ensure_ascii=False, separators=(",", ":"))
+
+
+@pytest.mark.parametrize("values", [("a",), ("a", "b", "c"), 7, ("a", 5), ("a", ["x"] * 50)])
+def test_a_record_that_does_not_fit_its_type_is_named(values: Any) -> None:
+    schema = JsonRowSerializationSchema(Types.ROW_NAMED(["a", "b"], [Types.STRING(), Types.STRING()]))
+    record = Row(*values) if isinstance(values, tuple) else values
+    with pytest.raises(TypeMismatchError, match="JSON"):
+        schema.serialize_batch([Row("a", None), record])

@@ -44,21 +44,26 @@ class CsvError(ValueError):
         self.line = line
 
 
+class BadLines(NamedTuple):
+    """What is no record, from line ``start`` to the line of the error; ``before`` records come before it."""
+
+    before: int
+    start: int
+    error: CsvError
+
+
 class Records(NamedTuple):
-    """``ends[i]`` is the number of lines up to the end of record i (None: each line is a record), ``used``
-    the number of lines that were read. ``error`` is of the record after the last one given; ``skipped``
-    counts the records that were left out."""
+    """``starts[i]`` is the line at which record i begins, ``ends[i]`` the one behind it (None: each line is a
+    record), ``used`` the number of lines that were read, those of ``errors`` too."""
 
     rows: list[list[str]]
+    starts: list[int] | None
     ends: list[int] | None
     used: int
-    error: CsvError | None = None
-    skipped: int = 0
+    errors: Sequence[BadLines] = ()
 
 
-def parse_records(
-    texts: Sequence[str], whole: str, dialect: CsvDialect, at_end: bool, skip_errors: bool = False
-) -> Records:  # hot
+def parse_records(texts: Sequence[str], whole: str, dialect: CsvDialect, at_end: bool) -> Records:  # hot
     """The records of whole lines: ``texts`` are the lines without their ends, ``whole`` is the text uncut.
 
     A quoted field that the last line leaves open is an error when ``at_end``; else its record is not read.
@@ -67,9 +72,12 @@ def parse_records(
     comments = dialect.comments and "#" in whole
     if (quote is None or quote not in whole) and (escape is None or escape not in whole):
         if not comments:
-            return Records([line.split(delimiter) for line in texts], None, len(texts))
-        kept = [(i, line) for i, line in enumerate(texts, start=1) if not _is_comment(line)]
-        return Records([line.split(delimiter) for _, line in kept], [i for i, _ in kept], len(texts))
+            return Records([line.split(delimiter) for line in texts], None, None, len(texts))
+        kept = [(i, line) for i, line in enumerate(texts) if not _is_comment(line)]
+        starts = [i for i, _ in kept]
+        return Records(
+            [line.split(delimiter) for _, line in kept], starts, [i + 1 for i in starts], len(texts)
+        )
     lines = io.StringIO(whole, newline="").readlines()
     rows: list[list[str]] = []
     ends: list[int] = []
@@ -82,8 +90,8 @@ def parse_records(
         except csv.Error:
             pass  # the record after the last one given is for the careful parser
         if len(rows) == len(lines):
-            return Records(rows, None, len(rows))
-    return _parse_carefully(lines, dialect, at_end, skip_errors, rows, ends)
+            return Records(rows, None, None, len(rows))
+    return _parse_carefully(lines, dialect, at_end, rows, ends)
 
 
 def _is_comment(line: str) -> bool:
@@ -91,15 +99,12 @@ def _is_comment(line: str) -> bool:
 
 
 def _parse_carefully(
-    lines: list[str],
-    dialect: CsvDialect,
-    at_end: bool,
-    skip_errors: bool,
-    rows: list[list[str]],
-    ends: list[int],
+    lines: list[str], dialect: CsvDialect, at_end: bool, rows: list[list[str]], ends: list[int]
 ) -> Records:
-    """Goes on after the records that were read already."""
-    line, count, skipped = ends[-1] if ends else 0, len(lines), 0
+    """Goes on after the records that were read already; after an error, behind the line that has it."""
+    line, count = ends[-1] if ends else 0, len(lines)
+    starts = [0, *ends[:-1]] if ends else []
+    errors: list[BadLines] = []
     while line < count:
         if dialect.comments and _is_comment(lines[line]):
             line += 1
@@ -111,15 +116,14 @@ def _parse_carefully(
                     break
                 raise CsvError("closing quote is missing", line)
         except CsvError as error:
-            if not skip_errors:
-                return Records(rows, ends, line, error)
-            skipped += 1
+            errors.append(BadLines(len(rows), line, error))
             line = error.line + 1
             continue
         rows.append(row)
+        starts.append(line)
         line = next_line
         ends.append(line)
-    return Records(rows, ends, line, None, skipped)
+    return Records(rows, starts, ends, line, errors)
 
 
 def _parse_record(lines: list[str], line: int, dialect: CsvDialect) -> tuple[list[str] | None, int]:

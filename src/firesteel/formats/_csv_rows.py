@@ -13,8 +13,8 @@ class BadField(ValueError):
     """What does not fit: the index of the row, the name of the column (None: the whole row), its text."""
 
     def __init__(self, row: int, column: str | None, text: str, reason: str) -> None:
-        super().__init__(reason)
-        self.row, self.column, self.text = row, column, text
+        super().__init__(reason if column is None else f"column {column!r}, value {text!r}: {reason}")
+        self.row = row
 
 
 class RowDecoder:
@@ -34,7 +34,7 @@ class RowDecoder:
         self.ignored = 0
 
     def decode(self, rows: list[list[str]]) -> list[Any]:  # hot
-        """:raises BadField: a row does not fit and errors are not ignored."""
+        """:raises BadField: a row does not fit and errors are not ignored. See ``decode_each``."""
         width = len(self._converters)
         missing: dict[int, int] = {}  # row -> the fields it has
         if set(map(len, rows)) != {width}:
@@ -48,6 +48,18 @@ class RowDecoder:
             return list(zip(*columns, strict=True))
         names, make = self._names, _make_row
         return [make(values, names) for values in map(list, zip(*columns, strict=True))]
+
+    def decode_each(self, rows: list[list[str]]) -> tuple[list[Any], list[BadField]]:
+        """The records of those rows that fit, and what does not fit of the others."""
+        values: list[Any] = []
+        bad: list[BadField] = []
+        for i, row in enumerate(rows):
+            try:
+                values += self.decode([row])
+            except BadField as error:
+                error.row = i
+                bad.append(error)
+        return values, bad
 
     def _column(self, number: int, texts: Sequence[str], missing: dict[int, int]) -> list[Any]:
         convert = self._converters[number]

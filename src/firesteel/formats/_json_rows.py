@@ -7,7 +7,12 @@ import datetime
 import json
 from collections.abc import Callable
 from decimal import Decimal
-from typing import Any, Final
+from functools import lru_cache
+from json.encoder import encode_basestring  # json.dumps makes an encoder for each call
+from types import CodeType
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from firesteel.common._java_numbers import double_to_string, float_to_string
 from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
@@ -26,13 +31,20 @@ from firesteel.common.typeinfo import (
     TypeInformation,
     Types,
 )
-from firesteel.common.types import _make_row
+from firesteel.common.types import Row, _make_row
 from firesteel.formats._csv_columns import Column, column_converter, element_type
+from firesteel.formats._json_structs import base64_of, struct_decoder, time_of, timestamp_of
 
 Decode = Callable[[Any], Any]
+Ignore = Callable[[], None]
 Encode = Callable[[Any], str]
 
 _BYTE: Final = Types.BYTE()
+_SHORT_TEXT: Final = 40  # characters
+_encode_long_text: Final = msgspec.json.Encoder().encode
+
+
+PARSE_ERRORS: Final = (ValueError, KeyError, TypeError, ArithmeticError, AttributeError)
 
 
 class JsonParseError(FiresteelError, ValueError):
@@ -40,28 +52,49 @@ class JsonParseError(FiresteelError, ValueError):
 
 
 def json_decoder(
-    type_info: TypeInformation, fail_on_missing_field: bool = False, ignore_parse_errors: bool = False
-) -> Callable[[bytes | str], Any]:
+    type_info: TypeInformation, fail_on_missing_field: bool = False, ignore: Ignore | None = None
+) -> Callable[[bytes], Any]:
     """The function from a message to its record.
 
-    A field that a message does not have becomes None, or is an error; with ``ignore_parse_errors`` a message
-    that cannot be read gives None.
+    A field that a message does not have becomes None, or is an error. With ``ignore``, which is called for
+    each error, a value that cannot be read becomes None, and a message that cannot be read gives None.
     """
-    decode = _decoder(type_info, fail_on_missing_field)
+    decode = value_decoder(type_info, fail_on_missing_field, ignore)
+    read_common = struct_decoder(type_info, fail_on_missing_field)
 
-    def decode_message(message: bytes | str) -> Any:
+    def decode_message(message: bytes) -> Any:  # hot
+        if read_common is not None:
+            try:
+                return read_common(message)
+            except Exception:
+                pass  # not as most messages are; see what it is
         try:
-            return decode(json.loads(message, parse_float=_Number))
-        except (ValueError, KeyError, TypeError, ArithmeticError) as error:
-            if ignore_parse_errors:
+            return decode(parse_json(message))
+        except PARSE_ERRORS as error:
+            if ignore is not None:
+                ignore()
                 return None
-            text = message if isinstance(message, str) else message.decode("utf-8", "replace")
-            reason = f"field {error} is missing" if isinstance(error, KeyError) else str(error)
             raise JsonParseError(
-                "cannot read JSON", detail=f"{reason}: {text[:500]}", hint="set ignore_parse_errors to go on"
+                f"cannot read JSON: {reason_of(error)}",
+                detail=message[:500].decode("utf-8", "replace"),
+                hint="set ignore_parse_errors to go on",
             ) from error
 
     return decode_message
+
+
+def reason_of(error: Exception) -> str:
+    """What one of PARSE_ERRORS says."""
+    return f"field {error} is missing" if isinstance(error, KeyError) else str(error)
+
+
+def parse_json(message: bytes) -> Any:
+    """The objects, lists and values of a message. Numbers with a point remember how they were written."""
+    return json.loads(message, parse_float=_Number, parse_constant=_no_constant)
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is no JSON")
 
 
 class _Number(float):
@@ -86,38 +119,51 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def _decoder(type_info: TypeInformation, strict: bool) -> Decode:
-    decode = _value_decoder(type_info, strict)
-    return lambda value: None if value is None else decode(value)
+def value_decoder(type_info: TypeInformation, strict: bool, ignore: Ignore | None) -> Decode:
+    """The function from what JSON has to a value of a type; parameters as those of ``json_decoder``."""
+    decode = _value_decoder(type_info, strict, ignore)
+    if ignore is None:
+        return lambda value: None if value is None else decode(value)
+
+    def decode_or_ignore(value: Any) -> Any:
+        if value is None:
+            return None
+        try:
+            return decode(value)
+        except PARSE_ERRORS:
+            ignore()
+            return None
+
+    return decode_or_ignore
 
 
-def _value_decoder(type_info: TypeInformation, strict: bool) -> Decode:
+def _value_decoder(type_info: TypeInformation, strict: bool, ignore: Ignore | None) -> Decode:
     match type_info:
         case ExternalTypeInfo():
-            return _value_decoder(type_info._type_info, strict)
+            return _value_decoder(type_info._type_info, strict, ignore)
         case RowTypeInfo():
-            return _row_decoder(type_info, strict)
+            return _row_decoder(type_info, strict, ignore)
         case TupleTypeInfo():
-            decoders = [_decoder(type_, strict) for type_ in type_info.get_field_types()]
+            decoders = [value_decoder(type_, strict, ignore) for type_ in type_info.get_field_types()]
             return lambda items: tuple(d(v) for d, v in zip(decoders, items, strict=True))
         case MapTypeInfo():
-            key = _decoder(type_info._key_type_info, strict)
-            item = _decoder(type_info._value_type_info, strict)
+            key = value_decoder(type_info._key_type_info, strict, ignore)
+            item = value_decoder(type_info._value_type_info, strict, ignore)
             return lambda mapping: {key(k): item(v) for k, v in _object(mapping).items()}
         case BasicTypeInfo():
             return _basic_decoder(type_info)
         case TimestampTypeInfo():
-            return lambda value: datetime.datetime.fromisoformat(value).replace(tzinfo=None)
+            return timestamp_of
         case TimeTypeInfo():
-            return lambda value: datetime.time.fromisoformat(value).replace(tzinfo=None)
+            return time_of
         case DateTypeInfo():
-            return lambda value: datetime.date.fromisoformat(value)
+            return datetime.date.fromisoformat
     element = element_type(type_info)
     if element is None:
         raise UnsupportedFeatureError(f"JSON cannot hold a {type_info}", hint="declare the fields of a row")
     if _is_bytes(type_info):
-        return base64.b64decode
-    decode = _decoder(element, strict)
+        return base64_of
+    decode = value_decoder(element, strict, ignore)
     return lambda items: [decode(item) for item in items]
 
 
@@ -132,9 +178,9 @@ def _object(value: Any) -> dict[str, Any]:
     return value
 
 
-def _row_decoder(type_info: RowTypeInfo, strict: bool) -> Decode:
-    names = type_info.get_field_names()
-    fields = [(n, _decoder(t, strict)) for n, t in zip(names, type_info.get_field_types(), strict=True)]
+def _row_decoder(type_info: RowTypeInfo, strict: bool, ignore: Ignore | None) -> Decode:
+    names, types = type_info.get_field_names(), type_info.get_field_types()
+    fields = [(n, value_decoder(t, strict, ignore)) for n, t in zip(names, types, strict=True)]
 
     def decode(value: Any) -> Any:
         value = _object(value)
@@ -152,31 +198,38 @@ def _basic_decoder(type_info: BasicTypeInfo) -> Decode:
             return _text
         case BasicType.BOOLEAN:
             return lambda v: v if isinstance(v, bool) else _text(v).strip().lower() == "true"
-        case BasicType.DOUBLE:
-            return lambda v: float(v)
         case BasicType.BIG_DEC:
             return lambda v: Decimal(_text(v))
         case BasicType.INSTANT:
             raise UnsupportedFeatureError("JSON cannot hold an instant", hint="declare Types.SQL_TIMESTAMP()")
     convert = column_converter(Column("", type_info))  # ranges and rounding are those of CSV
-    is_whole = type_info._basic_type is not BasicType.FLOAT
+    is_whole = type_info._basic_type not in (BasicType.FLOAT, BasicType.DOUBLE)
 
     def number(value: Any) -> Any:
         if is_whole and isinstance(value, _Number):
-            raise ValueError(f"not a whole number: {value.text}")
+            exact = Decimal(value.text)
+            if exact != exact.to_integral_value():  # Flink cuts it off, without a word
+                raise ValueError(f"not a whole number: {value.text}")
+            value = int(exact)
         return convert((_text(value),))[0]
 
     return number
 
 
+class TimeFormat(NamedTuple):
+    """How timestamps and times are written."""
+
+    timestamp: Encode
+    time: Encode
+
+
+RFC_3339: Final = TimeFormat(lambda value: f'"{value.isoformat()}Z"', lambda value: f'"{value.isoformat()}Z"')
+
+
 def json_encoder(type_info: TypeInformation) -> Callable[[Any], bytes]:
     """The function from a record to its message, in UTF-8 and without blanks."""
-    encode = _encoder(type_info)
-    return lambda record: encode(record).encode()
-
-
-def _quoted(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    encode = _value_encoder(type_info, RFC_3339)
+    return lambda record: b"null" if record is None else encode(record).encode()
 
 
 def _floating(show: Callable[[float], str]) -> Encode:
@@ -184,50 +237,78 @@ def _floating(show: Callable[[float], str]) -> Encode:
     return lambda v: show(v) if v - v == 0 else f'"{show(v)}"'
 
 
-def _encoder(type_info: TypeInformation) -> Encode:
-    encode = _value_encoder(type_info)
+def value_encoder(type_info: TypeInformation, times: TimeFormat) -> Encode:
+    """The function from a value to its JSON text."""
+    encode = _value_encoder(type_info, times)
     return lambda value: "null" if value is None else encode(value)
 
 
-def _value_encoder(type_info: TypeInformation) -> Encode:
+def _value_encoder(type_info: TypeInformation, times: TimeFormat) -> Encode:
     match type_info:
         case ExternalTypeInfo():
-            return _value_encoder(type_info._type_info)
+            return _value_encoder(type_info._type_info, times)
         case RowTypeInfo():
-            names = [_quoted(name) for name in type_info.get_field_names()]
-            encoders = [_encoder(type_) for type_ in type_info.get_field_types()]
-            return lambda row: (
-                "{" + ",".join(f"{n}:{e(v)}" for n, e, v in zip(names, encoders, row, strict=True)) + "}"
-            )
+            return _row_encoder(type_info, times)
         case TupleTypeInfo():
-            fields = [_encoder(type_) for type_ in type_info.get_field_types()]
+            fields = [value_encoder(type_, times) for type_ in type_info.get_field_types()]
             return lambda record: f"[{','.join(e(v) for e, v in zip(fields, record, strict=True))}]"
         case MapTypeInfo():
-            item = _encoder(type_info._value_type_info)
+            item = value_encoder(type_info._value_type_info, times)
             return lambda mapping: (
-                "{" + ",".join(f"{_quoted(str(k))}:{item(v)}" for k, v in mapping.items()) + "}"
+                "{" + ",".join(f"{encode_basestring(str(k))}:{item(v)}" for k, v in mapping.items()) + "}"
             )
         case BasicTypeInfo():
             return _basic_encoder(type_info)
         case TimestampTypeInfo():
-            return lambda value: f'"{value.isoformat()}Z"'
+            return times.timestamp
         case TimeTypeInfo():
-            return lambda value: f'"{value.isoformat()}Z"'
+            return times.time
         case DateTypeInfo():
             return lambda value: f'"{value.isoformat()}"'
     element = element_type(type_info)
     if element is None:
         raise UnsupportedFeatureError(f"JSON cannot hold a {type_info}", hint="declare the fields of a row")
     if _is_bytes(type_info):
-        return lambda value: _quoted(base64.b64encode(value).decode())
-    encode = _encoder(element)
+        return lambda value: encode_basestring(base64.b64encode(value).decode())
+    encode = value_encoder(element, times)
     return lambda items: f"[{','.join(map(encode, items))}]"
+
+
+def _row_encoder(type_info: RowTypeInfo, times: TimeFormat) -> Encode:
+    """Made for its fields: going through them in a loop takes longer than to encode small ones."""
+    namespace: dict[str, Any] = {"NULL": "null", "Row": Row}
+    pieces, targets = [], ""
+    fields = zip(type_info.get_field_names(), type_info.get_field_types(), strict=True)
+    for i, (name, type_) in enumerate(fields):
+        encode = namespace[f"encode{i}"] = _value_encoder(type_, times)
+        text = f"f{i}" if encode is str else f"encode{i}(f{i})"
+        literal = encode_basestring(name).replace("{", "{{").replace("}", "}}")
+        pieces.append(f"{literal}:{{NULL if f{i} is None else {text}}}")
+        targets += f"f{i}, "
+    template = repr("{{" + ",".join(pieces) + "}}")
+    exec(_row_encoder_code(targets, template), namespace)
+    made: Encode = namespace["encode"]
+    return made
+
+
+@lru_cache(256)
+def _row_encoder_code(targets: str, template: str) -> CodeType:
+    unpacked = f"[{targets}] = row._values if type(row) is Row else row"
+    source = f"def encode(row):  # hot\n    {unpacked}\n    return f{template}\n"
+    return compile(source, "<rows to JSON>", "exec")
+
+
+def _encode_text(value: str) -> str:
+    """Both do the same: one is called sooner, the other is five times as fast where there is much to do."""
+    if type(value) is str and len(value) > _SHORT_TEXT:
+        return _encode_long_text(value).decode()
+    return encode_basestring(value)
 
 
 def _basic_encoder(type_info: BasicTypeInfo) -> Encode:
     match type_info._basic_type:
         case BasicType.STRING | BasicType.CHAR:
-            return _quoted
+            return _encode_text
         case BasicType.BOOLEAN:
             return lambda value: "true" if value else "false"
         case BasicType.FLOAT:
