@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from firesteel.connectors.base import Boundedness
 from firesteel.connectors.collection import CollectionSource
+from firesteel.testing.connectors import check_source, read_split
 
-from .contract import check_source, discovered, read_split
+from .support import discovered
 
 
 @dataclass

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,14 @@ from hypothesis import strategies as st
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.typeinfo import Types
-from firesteel.connectors.base import ReadRange
+from firesteel.connectors.base import BadRecord, ReadRange, Split
 from firesteel.connectors.files import CsvFileSource, CsvFormat, CsvParseError
 from firesteel.formats._csv_columns import Column
 from firesteel.formats._csv_records import CsvDialect
+from firesteel.testing.connectors import check_source, chunks_of, read_split
+from firesteel.testing.connectors._reading import BYTES, MANY
 
-from .contract import BYTES, check_source, chunks_of, discovered, read_split
+from .support import discovered
 
 FIVE = (
     Column("id", Types.INT()),
@@ -39,6 +42,10 @@ def source_of(
 
 def rows_of(tmp_path: Path, text: str | bytes, columns: tuple[Column, ...], **options: Any) -> list[Any]:
     return check_source(source_of(tmp_path, text, columns, **options), tmp_path)[0]
+
+
+def bad_of(source: CsvFileSource, split: Split) -> list[BadRecord]:
+    return [bad for chunk in chunks_of(source, ReadRange(split, None, MANY, BYTES)) for bad in chunk.bad]
 
 
 def test_values_as_flink(tmp_path: Path) -> None:
@@ -129,9 +136,10 @@ def test_bad_value_names_its_place(tmp_path: Path, type_: Any, text: str) -> Non
         tmp_path, f'n,c\n"two\nlines",{good}\nx,{text}\n', (TWO[1], Column("c", type_)), header="skip"
     )
     split = discovered(source, tmp_path)[0]
-    with pytest.raises(CsvParseError) as caught:
-        read_split(source, split)
-    assert f"t.csv, line 4: column 'c', value {text!r}" in str(caught.value)
+    [bad] = bad_of(source, split)
+    assert f"t.csv, line 4: column 'c', value {text!r}" in repr(bad)
+    assert bad.payload == f"x,{text}".encode()
+    assert bad.place == {"path": str(tmp_path / "t.csv"), "line": 4}
     assert chunks_of(source, ReadRange(split, None, 1, BYTES))[0].values[0][0] == "two\nlines"
 
 
@@ -147,8 +155,37 @@ def test_bad_value_names_its_place(tmp_path: Path, type_: Any, text: str) -> Non
 )
 def test_bad_line(tmp_path: Path, text: str, line: int, reason: str) -> None:
     source = source_of(tmp_path, text, TWO)
-    with pytest.raises(CsvParseError, match=rf"line {line}: .*{reason}"):
-        read_split(source, discovered(source, tmp_path)[0])
+    bad = bad_of(source, discovered(source, tmp_path)[0])
+    assert re.search(rf"line {line}: .*{reason}", repr(bad[0]))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    lines=st.lists(st.sampled_from(["1,a", "x,b", "3", '5,"f"g', '6,"h"', "#", '7,"i\nj"']), max_size=30),
+    records=st.integers(1, 40),
+    room=st.integers(1, 200),
+)
+def test_bad_lines_are_found_wherever_a_range_ends(
+    tmp_path_factory: Any, lines: list[str], records: int, room: int
+) -> None:
+    """Every line is a record or a bad one, in its place, however the file is cut into ranges."""
+    folder = tmp_path_factory.mktemp("bad")
+    text = "".join(f"{line}\n" for line in lines)
+    source = source_of(folder, text, TWO, dialect=CsvDialect(comments=True))
+    starts = [1 + sum(line.count("\n") + 1 for line in lines[:i]) for i in range(len(lines))]
+    good = {"1,a": (1, "a"), '6,"h"': (6, "h"), '7,"i\nj"': (7, "i\nj")}
+    split = discovered(source, folder)[0]
+    position, end = None, False
+    values: list[Any] = []
+    bad: list[Any] = []
+    while not end:
+        for chunk in chunks_of(source, ReadRange(split, position, records, room)):
+            values += chunk.values
+            bad += chunk.bad
+            position, end = chunk.position, chunk.end
+    assert values == [good[line] for line in lines if line in good]
+    wrong = [(start, line) for start, line in zip(starts, lines, strict=True) if line not in (*good, "#")]
+    assert [(b.place["line"], b.payload.decode()) for b in bad] == wrong
 
 
 def test_errors_can_be_ignored(tmp_path: Path) -> None:
@@ -156,10 +193,10 @@ def test_errors_can_be_ignored(tmp_path: Path) -> None:
     source = source_of(tmp_path, text, TWO, ignore_parse_errors=True)
     reader: Any = source.create_reader()
     split = discovered(source, tmp_path)[0]
-    values = [v for chunk in reader.read(ReadRange(split, None, 100, BYTES)) for v in chunk.values]
+    [chunk] = reader.read(ReadRange(split, None, 100, BYTES))
     reader.close()
-    assert values == [(1, "a"), (None, "b"), (3, None), (6, "h")]
-    assert reader.ignored == 4
+    assert chunk.values == [(1, "a"), (None, "b"), (3, None), (6, "h")]
+    assert (chunk.bad, chunk.ignored) == ([], 4)
 
 
 def test_header_is_checked(tmp_path: Path) -> None:

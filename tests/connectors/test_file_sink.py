@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from firesteel.common.typeinfo import Types
-from firesteel.connectors import _storage
+from firesteel.connectors import Committable, _part_store, _storage
 from firesteel.connectors.file_sink import (
     BasePathBuckets,
     CustomBuckets,
@@ -25,8 +26,7 @@ from firesteel.connectors.file_sink import (
     RollingPolicy,
     RowFileSink,
 )
-
-from .contract import SinkRun, check_sink
+from firesteel.testing.connectors import SinkRun, check_sink
 
 NEVER = RollingPolicy(1 << 40, 1 << 40, 1 << 40)
 ALWAYS = RollingPolicy(on_every_commit=True)
@@ -109,26 +109,52 @@ def test_a_single_chunk_is_moved_not_copied(tmp_path: Path) -> None:
 def test_rolling_by_size_age_and_inactivity(tmp_path: Path) -> None:
     base = tmp_path / "out"
     run = SinkRun(sink_to(base, rolling_policy=RollingPolicy(8, 100, 30)), tmp_path)
-    run.commit(run.stage(1, ["a"]), 1000)
-    run.commit(run.stage(2, ["b"]), 1010)
+    run.commit(run.at(1000).stage(1, ["a"]))
+    run.commit(run.at(1010).stage(2, ["b"]))
     assert visible_files(base) == {}
-    run.commit(run.stage(3, ["cccc"]), 1015)  # nine bytes
+    run.commit(run.at(1015).stage(3, ["cccc"]))  # nine bytes
     assert list(visible_files(base).values()) == ["a\nb\ncccc\n"]
-    run.commit(run.stage(4, ["d"]), 1020)
-    run.commit(run.stage(5, []), 1049)
+    run.commit(run.at(1020).stage(4, ["d"]))
+    run.commit(run.at(1049).stage(5, []))
     assert len(visible_files(base)) == 1
-    run.commit(run.stage(6, []), 1050)
+    run.commit(run.at(1050).stage(6, []))
     assert len(visible_files(base)) == 2
     for epoch, now in enumerate(range(2000, 2101, 20), start=7):
         assert len(visible_files(base)) == 2
-        run.commit(run.stage(epoch, [""]), now)
+        run.commit(run.at(now).stage(epoch, [""]))
     assert len(visible_files(base)) == 3
+
+
+def test_rolling_by_size_between_two_commits(base: tuple[str, Path], tmp_path: Path) -> None:
+    """A checkpoint covers many epochs, and an epoch many records: neither makes a part file larger than its
+    limit and a batch."""
+    path, root = base
+    run = SinkRun(sink_to(path, rolling_policy=RollingPolicy(4, 1 << 40, 1 << 40)), tmp_path)
+    run.commit([c for epoch in range(1, 6) for c in run.stage(epoch, ["a", "b"])])
+    assert sorted(visible_files(root).values()) == ["a\nb\n"] * 5
+    writer = run.writer(6)
+    for _ in range(4):
+        writer.write_batch(["cc"], None)
+    run.commit([Committable(0, 6, payload) for payload in writer.prepare_commit()])
+    assert sorted(visible_files(root).values())[5:] == ["cc\ncc\n"] * 2
+    run.finish()
+    assert records_in(root) == ["a"] * 5 + ["b"] * 5 + ["cc"] * 4
+
+
+def test_files_that_were_full_go_with_their_attempt(tmp_path: Path) -> None:
+    run = SinkRun(sink_to(tmp_path / "out", rolling_policy=RollingPolicy(2)), tmp_path)
+    writer = run.writer(1)
+    for value in "abc":
+        writer.write_batch([value], None)
+    assert len(list((tmp_path / "out").rglob("*.chunk"))) == 3
+    writer.abort()
+    assert list((tmp_path / "out").rglob("*.chunk")) == []
 
 
 def test_buckets(tmp_path: Path) -> None:
     base = tmp_path / "out"
     offset = 3
-    buckets = CustomBuckets(lambda value, timestamp: f"k={value[:1]}/t={(timestamp or 0) + offset}")
+    buckets = CustomBuckets(lambda value, context: f"k={value[:1]}/t={(context.timestamp() or 0) + offset}")
     run = SinkRun(sink_to(base, bucket_assigner=buckets), tmp_path)
     run.commit(run.stage(1, ["a1", "b1", "a2", "b2"]))
     run.finish()
@@ -146,11 +172,11 @@ def test_bad_buckets(tmp_path: Path, bucket: Any) -> None:
 def test_date_time_buckets(tmp_path: Path) -> None:
     base = tmp_path / "out"
     run = SinkRun(sink_to(base, bucket_assigner=DateTimeBuckets(zone="UTC")), tmp_path)
-    run.commit(run.stage(1, ["a"]), 0)
-    staged = run.stage(2, ["b"])
-    run.commit(staged, HOUR_MS)
-    run.commit(staged, 2 * HOUR_MS)
-    run.finish(3 * HOUR_MS)
+    first = run.at(0).stage(1, ["a"])
+    staged = run.at(HOUR_MS).stage(2, ["b"])
+    run.at(2 * HOUR_MS).commit([*first, *staged])
+    run.at(3 * HOUR_MS).commit(staged)
+    run.at(4 * HOUR_MS).finish()
     found = {os.path.dirname(name): text for name, text in visible_files(base).items()}
     assert found == {"1970-01-01--00": "a\n", "1970-01-01--01": "b\n"}
 
@@ -219,6 +245,9 @@ def test_bulk_formats(tmp_path: Path) -> None:
     run.commit(run.stage(1, ["a", "b"]))
     run.commit(run.stage(2, ["c"]))
     assert sorted(visible_files(base).values()) == ["a\nb\ntotal 2\n", "c\ntotal 1\n"]
+    run.commit([*run.stage(3, ["d"]), *run.stage(4, ["e"])])  # of one checkpoint
+    run.finish()
+    assert sorted(visible_files(base).values())[2:] == ["d\ntotal 1\n", "e\ntotal 1\n"]
 
 
 class Crash(Exception):
@@ -247,9 +276,11 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
 
 @pytest.mark.parametrize("policy", [NEVER, ALWAYS, RollingPolicy(part_size=5)])
 @pytest.mark.parametrize("new_program", [False, True])
+@pytest.mark.parametrize("together", [False, True])
 def test_a_crash_anywhere_loses_and_doubles_nothing(
-    base: tuple[str, Path], tmp_path: Path, policy: RollingPolicy, new_program: bool
+    base: tuple[str, Path], tmp_path: Path, policy: RollingPolicy, new_program: bool, together: bool
 ) -> None:
+    """``together``: one checkpoint covers both epochs, and a part file is full between them."""
     path, root = base
     wanted = ["a", "b", "c", "d", "e", "f"]
     for step in range(1, 40):
@@ -264,8 +295,8 @@ def test_a_crash_anywhere_loses_and_doubles_nothing(
         with pytest.MonkeyPatch.context() as patch:
             crash_at(patch, step)
             try:
-                run.commit(second)
-                run.commit(third)
+                for staged in [[*second, *third]] if together else [second, third]:
+                    run.commit(staged)
                 run.finish()
             except Crash:
                 crashed = True
@@ -278,6 +309,77 @@ def test_a_crash_anywhere_loses_and_doubles_nothing(
         again.finish()
         assert records_in(root) == wanted, f"crash at step {step}"
         if not crashed:
+            assert step > 3
+            return
+    raise AssertionError("the commit never ended")
+
+
+def before_step(monkeypatch: pytest.MonkeyPatch, step: int, act: Callable[[], None]) -> list[int]:
+    """``act`` comes between two things that a committer does to the file system, before the n-th. The list
+    has how many there were before it."""
+    seen: list[int] = []
+
+    def guard(function: Callable[..., Any]) -> Callable[..., Any]:
+        def guarded(*args: Any, **kwargs: Any) -> Any:
+            seen.append(1)
+            if len(seen) == step:
+                act()
+            return function(*args, **kwargs)
+
+        return guarded
+
+    for kind in (_storage.LocalStorage, _storage.ArrowStorage):
+        for name in ("info", "list_dir", "open_input", "write_whole", "delete", "delete_tree"):
+            monkeypatch.setattr(kind, name, guard(getattr(kind, name)))
+    for module, name in ((os, "replace"), (os, "fsync"), (os.path, "exists")):
+        monkeypatch.setattr(module, name, guard(getattr(module, name)))
+    monkeypatch.setattr(_part_store, "open", guard(open), raising=False)
+    return seen
+
+
+@pytest.mark.parametrize("policy", [NEVER, ALWAYS, RollingPolicy(part_size=5)])
+@pytest.mark.parametrize("replaced_is_slow", [False, True])
+def test_a_replaced_driver_may_be_in_the_middle_of_its_last_commit(
+    base: tuple[str, Path], tmp_path: Path, policy: RollingPolicy, replaced_is_slow: bool
+) -> None:
+    """Whatever either of the two drivers has come to when the other one does all that it has to do."""
+    path, root = base
+    for step in range(1, 200):
+        shutil.rmtree(root, ignore_errors=True)
+        root.mkdir()
+        old = SinkRun(sink_to(path, rolling_policy=policy), tmp_path, run="old")
+        old.commit(old.stage(1, ["a", "b"]))
+        assert old.committer is not None
+        state, pending = old.committer.snapshot(), old.stage(2, ["c", "d"])
+        new = SinkRun(sink_to(path, rolling_policy=policy), tmp_path, run="new")
+        assert new.committer is not None
+        new.committer.restore(state)
+        later = new.stage(3, ["e", "f"])
+
+        def finish_old(old: SinkRun = old, pending: Any = pending) -> None:
+            with suppress(FiresteelError, OSError):  # it is fenced, and ends
+                old.commit(pending)
+
+        def run_new(new: SinkRun = new, pending: Any = pending, later: Any = later) -> None:
+            assert new.committer is not None
+            for attempt in range(2):
+                try:
+                    new.committer.open()
+                    new.commit(pending, recovered=True)
+                    new.commit(later)
+                    return
+                except (FiresteelError, OSError):  # the job is restarted
+                    assert attempt == 0
+
+        first, other = (finish_old, run_new) if replaced_is_slow else (run_new, finish_old)
+        with pytest.MonkeyPatch.context() as patch:
+            seen = before_step(patch, step, other)
+            first()
+        if len(seen) < step:
+            other()
+        new.finish()
+        assert records_in(root) == ["a", "b", "c", "d", "e", "f"], f"the other one came before step {step}"
+        if len(seen) < step:
             assert step > 3
             return
     raise AssertionError("the commit never ended")

@@ -8,8 +8,10 @@ from firesteel.common.errors import ConfigurationError
 from firesteel.connectors.base import Boundedness, ReadRange
 from firesteel.connectors.datagen import DataGeneratorSource
 from firesteel.connectors.sequence import NumberSequenceSource
+from firesteel.testing.connectors import check_source, chunks_of
+from firesteel.testing.connectors._reading import BYTES, shipped
 
-from .contract import BYTES, check_source, chunks_of, context, discovered, shipped
+from .support import context, discovered
 
 
 def test_sequence_splits_as_flink(tmp_path: Path) -> None:

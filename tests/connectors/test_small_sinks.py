@@ -13,12 +13,15 @@ from firesteel.common import Row
 from firesteel.common.errors import ConfigurationError, FiresteelError, ProgramError, TypeMismatchError
 from firesteel.common.time import Instant
 from firesteel.common.typeinfo import Types
+from firesteel.connectors.base import CommitterContext
 from firesteel.connectors.collect import CollectSink
+from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
 from firesteel.connectors.print_sink import PrintSink
 from firesteel.connectors.spark_sink import ParquetStagingSink
-from firesteel.connectors.spark_table import SparkTableSource
+from firesteel.testing.connectors import SinkRun, check_sink, check_source
+from firesteel.testing.connectors._reading import shipped
 
-from .contract import SinkRun, check_sink, check_source, shipped
+NO_CONTEXT = CommitterContext("job", "sink", lambda: 0)
 
 
 def test_print_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -100,10 +103,14 @@ def test_collect_contract(tmp_path: Path) -> None:
 def test_collect_needs_a_consumer() -> None:
     sink = CollectSink()
     with pytest.raises(ProgramError, match="nobody"):
-        sink.create_committer()
+        sink.create_committer(NO_CONTEXT)
     sink.attach(print)
-    assert shipped(sink).create_committer() is not None
+    assert shipped(sink).create_committer(NO_CONTEXT) is not None
     sink.detach()
+
+
+def table_of(path: str, zone: str = "UTC") -> ColumnarFileSource:
+    return ColumnarFileSource((path,), Columns("parquet"), zone)
 
 
 def test_parquet_round_trip(tmp_path: Path) -> None:
@@ -135,7 +142,7 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
     staged = run.stage(1, [full, empty])
     unwanted = run.stage(1, [full, empty])
     half = run.writer(1)
-    half.write([full] * 20_000, None)
+    half.write_batch([full] * 20_000, None)
     half.abort()
     files = os.listdir(tmp_path / "out")
     assert len(files) == 1, "one name for one content; an aborted attempt leaves nothing"
@@ -144,7 +151,7 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
     run.commit(staged)
     assert staged[0].payload == unwanted[0].payload, "acks of two attempts must not differ"
 
-    (rows,) = check_source(SparkTableSource((str(tmp_path / "out"),)), tmp_path)
+    (rows,) = check_source(table_of(str(tmp_path / "out")), tmp_path)
     assert rows[0].as_dict() | {"dec": None} == dict(zip(names, full, strict=True)) | {
         "at": datetime.datetime(1970, 1, 1, 0, 0, 1, 500_000),
         "big": Decimal(10**25),
@@ -152,7 +159,7 @@ def test_parquet_round_trip(tmp_path: Path) -> None:
     }
     assert rows[0]["dec"] == Decimal("1.5")
     assert list(rows[1]) == [None] * len(names)
-    os.remove(tmp_path / "out" / staged[0].payload)
+    os.remove(tmp_path / "out" / Path(staged[0].payload).name.removeprefix("."))
     with pytest.raises(FiresteelError, match="gone"):
         run.commit(staged)
 
@@ -170,7 +177,7 @@ def test_parquet_columns(tmp_path: Path, type_: Any, records: list[Any], columns
     assert pq.read_table(tmp_path / "out").to_pydict() == columns
     assert run.stage(2, []) == []
     writer = run.writer(3)
-    writer.write(["x", "y"] if type_ == Types.LONG() else [("x", 1)], None)
+    writer.write_batch(["x", "y"] if type_ == Types.LONG() else [("x", 1)], None)
     with pytest.raises(TypeMismatchError, match="does not fit"):
         writer.prepare_commit()
     writer.abort()
@@ -196,13 +203,13 @@ def test_spark_table_positions_time_zone_and_files(tmp_path: Path) -> None:
     pq.write_table(table.slice(0, 0), directory / "part-1.parquet")
     (directory / "_SUCCESS").write_text("")
     (directory / ".hidden.parquet").write_text("")
-    source = SparkTableSource(str(directory), "Europe/Berlin")  # type: ignore[arg-type]
+    source = table_of(str(directory), "Europe/Berlin")
     first, second = check_source(source, tmp_path, 2)
     assert [row["n"] for row in first] == list(range(10))
     assert first[0].at == datetime.datetime(2024, 1, 1, 13)
     assert second == []
     with pytest.raises(ConfigurationError):
-        SparkTableSource((), "Nowhere/No")
+        table_of(str(directory), "Nowhere/No")
 
 
 def test_spark_tables_of_several_files_are_read_in_turns(tmp_path: Path) -> None:
@@ -212,7 +219,7 @@ def test_spark_tables_of_several_files_are_read_in_turns(tmp_path: Path) -> None
     for n in range(3):
         rows = pa.table({"n": list(range(n * 10_000, n * 10_000 + 9_000))})
         pq.write_table(rows, tmp_path / f"table/part-{n}.parquet", row_group_size=2_000)
-    found = check_source(SparkTableSource(str(tmp_path / "table")), tmp_path)  # type: ignore[arg-type]
+    found = check_source(table_of(str(tmp_path / "table")), tmp_path)
     assert [[row["n"] for row in rows] for rows in found] == [
         list(range(n * 10_000, n * 10_000 + 9_000)) for n in range(3)
     ]
@@ -232,6 +239,6 @@ def test_parquet_in_other_file_systems(tmp_path: Path, monkeypatch: pytest.Monke
     assert [name for name in os.listdir(tmp_path / "out/t") if not name.startswith(".")] == []
     run.commit(staged)
     run.commit(staged)
-    assert os.listdir(tmp_path / "out/t") == [staged[0].payload]
-    rows = check_source(SparkTableSource((f"{scheme}://bucket/t",)), tmp_path)[0]
+    assert os.listdir(tmp_path / "out/t") == [Path(staged[0].payload).name.removeprefix(".")]
+    rows = check_source(table_of(f"{scheme}://bucket/t"), tmp_path)[0]
     assert [row["value"] for row in rows] == [1, 2, 3]

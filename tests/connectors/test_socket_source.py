@@ -13,8 +13,10 @@ import pytest
 from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.connectors.base import ReadRange, Split, SplitEnumerator
 from firesteel.connectors.socket import SocketTextSource
+from firesteel.testing.connectors import chunks_of, read_split
+from firesteel.testing.connectors._reading import BYTES, MANY, same, shipped
 
-from .contract import BYTES, MANY, chunks_of, context, read_split, same, shipped
+from .support import context
 
 
 @contextmanager

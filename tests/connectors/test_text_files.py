@@ -15,18 +15,10 @@ from hypothesis import strategies as st
 from firesteel.common.errors import ConfigurationError, FiresteelError, PathNotFoundError
 from firesteel.connectors.base import Boundedness, ReadRange
 from firesteel.connectors.files import TextFileSource
+from firesteel.testing.connectors import check_source, chunks_of, read_split
+from firesteel.testing.connectors._reading import BYTES, shipped
 
-from .contract import (
-    BYTES,
-    check_source,
-    check_split,
-    check_turns,
-    chunks_of,
-    context,
-    discovered,
-    read_split,
-    shipped,
-)
+from .support import context, discovered
 
 # What Flink 2.3 reads from these bytes.
 BYTES_OF_FLINK = b"a\nb\r\nc\rd\x0be\x85\xc2\x85f\xe2\x80\xa8g\n\nlast"
@@ -75,7 +67,7 @@ def test_any_text(tmp_path_factory, text: str, encoding: str, split_bytes: int |
     data = text.encode(encoding, "replace")
     path = write(tmp_path / "t.txt", data)
     source = TextFileSource(path, encoding, split_bytes=split_bytes)
-    found = [line for split in discovered(source, tmp_path) for line in check_split(source, split)]
+    found = [line for lines in check_source(source, tmp_path) for line in lines]
     assert found == java_lines(data.decode(encoding))
 
 
@@ -263,6 +255,4 @@ def test_files_of_many_blocks_are_read_in_turns(tmp_path: Path, suffix: str) -> 
     for n, texts in enumerate(lines):
         data = "\n".join(texts).encode()
         write(tmp_path / f"in/{n}.txt{suffix}", gzip.compress(data, 1) if suffix else data)
-    source = TextFileSource(str(tmp_path / "in"))
-    splits = sorted(discovered(source, tmp_path), key=lambda split: split.id)
-    check_turns(source, splits, lines)
+    assert check_source(TextFileSource(str(tmp_path / "in")), tmp_path) == lines

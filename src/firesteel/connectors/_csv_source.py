@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, Literal, NoReturn
+from typing import Any, Final, Literal
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
-from firesteel.connectors._bytes import ByteSource, check_encoding
-from firesteel.connectors._file_splits import FileEnumerator, FileRange, check_options, check_paths
+from firesteel.common.typeinfo import Types
+from firesteel.connectors._bytes import ByteSource, check_encoding, has_plain_line_ends
+from firesteel.connectors._file_source import FilesSource
+from firesteel.connectors._file_splits import FileRange
 from firesteel.connectors._line_blocks import (
     CHUNK_RECORDS,
     OpenText,
     first_block_bytes,
+    first_line,
     line_blocks,
     text_files,
 )
 from firesteel.connectors._lines import Lines, split_lines
 from firesteel.connectors.base import (
-    Boundedness,
+    BadRecord,
     Chunk,
-    EnumeratorContext,
     ReadRange,
-    Source,
     SourceReader,
-    SplitEnumerator,
 )
 from firesteel.formats._csv_columns import Column, column_converter
 from firesteel.formats._csv_records import CsvDialect, Records, parse_records
@@ -35,7 +35,7 @@ _COUNT_BYTES: Final = 1 << 20
 
 
 class CsvParseError(FiresteelError, ValueError):
-    """A line of a CSV file is not what the schema says."""
+    """A CSV message, or the header of a CSV file, is not what the schema says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class CsvFormat:
     ignore_parse_errors: bool = False
     as_rows: bool = True  # False: tuples
     encoding: str = "utf-8"
+    multiline: bool = True  # False: no quoted field spans lines, so a file can be read in pieces
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -72,29 +73,24 @@ class CsvFormat:
 
 
 @dataclass(frozen=True, slots=True)
-class CsvFileSource(Source):
-    """The rows of CSV files; paths, watching and compression as ``TextFileSource`` has them."""
+class CsvFileSource(FilesSource):
+    """The rows of CSV files; paths, watching and compression as ``TextFileSource`` has them.
+    ``split_bytes`` is for files in which no field spans lines (``CsvFormat.multiline``)."""
 
     paths: tuple[str, ...]
     format: CsvFormat
     discovery_interval_ms: int | None = None
+    split_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.paths, str):
-            object.__setattr__(self, "paths", (self.paths,))
-        object.__setattr__(self, "paths", tuple(self.paths))
-        check_options(self.paths, self.discovery_interval_ms, None)
-
-    @property
-    def boundedness(self) -> Boundedness:
-        watched = self.discovery_interval_ms is not None
-        return Boundedness.CONTINUOUS_UNBOUNDED if watched else Boundedness.BOUNDED
-
-    def validate(self) -> None:
-        check_paths(self.paths, self.discovery_interval_ms is not None)
-
-    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
-        return FileEnumerator(self.paths, self.discovery_interval_ms, None)
+        super(CsvFileSource, self).__post_init__()
+        if self.split_bytes is not None and self.format.multiline:
+            raise ConfigurationError(
+                "a CSV file cannot be read in pieces: a quoted field may span lines",
+                hint="set multiline=False where no field does, or leave out split_bytes",
+            )
+        if self.split_bytes is not None and not has_plain_line_ends(self.format.encoding):
+            raise ConfigurationError(f"CSV files in {self.format.encoding} cannot be read in pieces")
 
     def create_reader(self) -> SourceReader:
         return _CsvReader(self.format)
@@ -105,119 +101,146 @@ class _CsvReader(SourceReader):
 
     def __init__(self, format_: CsvFormat) -> None:
         self._format = format_
+        if format_.as_rows:
+            names = [column.name for column in format_.columns]
+            self.record_type = Types.ROW_NAMED(names, [column.type for column in format_.columns])
         self._decoder = RowDecoder(
             format_.columns, format_.null_literal, format_.as_rows, format_.ignore_parse_errors
         )
         self._files = text_files(format_.encoding)
-        self._skipped = 0
-
-    @property
-    def ignored(self) -> int:
-        """How many fields and lines were left out because of ``ignore_parse_errors``."""
-        return self._skipped + self._decoder.ignored
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         with self._files.use(range_.split) as opened:
             yield from self._read(opened, range_)
 
     def _read(self, opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:
-        source, encoding = opened.source, opened.encoding
         file: FileRange = range_.split.payload
-        position: int = range_.position or 0
+        position: int = first_line(opened.source, file) if range_.position is None else range_.position
         records, room = range_.max_records, range_.max_bytes
         size = first_block_bytes(records, room)
+        number = 1 if position == 0 else None
         while True:
-            raw, last = next(line_blocks(source, file, position, size))
-            block = _Block(file.path, source, position, last, split_lines(raw, encoding))
-            parsed = self._parse(block)
-            if not parsed.used and block.lines.texts and parsed.error is None:
+            raw, last = next(line_blocks(opened.source, file, position, size))
+            lines = split_lines(raw, opened.encoding)
+            parsed = self._parse(lines, position == 0, last)
+            if not parsed.used and lines.texts:
                 size *= 2  # one record is longer than the block
                 continue
-            first = self._header_rows(parsed, block)
-            start, offset = first, block.offset_of(parsed, 0, 0, first)
-            while start < len(parsed.rows) and records > 0:
-                take = min(CHUNK_RECORDS, len(parsed.rows) - start, records)
-                values = self._decode(parsed, start, take, block, offset)
-                offset = block.offset_of(parsed, start, offset, take)
-                start += take
-                records -= take
-                end = last and start == len(parsed.rows) and parsed.error is None
-                yield Chunk(values, None, position + offset, end)
-            if records <= 0 and start > first:
-                return
-            if parsed.error is not None:
-                self._fail(block, parsed.error.line, str(parsed.error))
-            position += block.lines.offset_after(0, 0, parsed.used)
+            block = _Block(opened, file.path, position, number, lines, parsed)
+            if not self._format.multiline:
+                block.refuse_records_of_lines()
+            start = self._skip_header(block) if position == 0 else 0
             room -= len(raw)
-            if last:
-                if start == first:
-                    yield Chunk([], None, position, True)
+            complete = False
+            while not complete and records > 0:
+                stop = min(start + CHUNK_RECORDS, len(parsed.rows), start + records)
+                complete = stop == len(parsed.rows)
+                values, bad, ignored = self._decode(block, start, stop)
+                records -= stop - start + len(bad)
+                if stop > start or bad or ignored or (complete and (last or room <= 0)):
+                    yield Chunk(values, None, block.pass_records(stop), last and complete, (), bad, ignored)
+                start = stop
+            if last or room <= 0 or records <= 0:
                 return
-            if room <= 0:
-                if start == first:  # only a header or comments, but we came further
-                    yield Chunk([], None, position)
-                return
+            position, number = block.pass_records(start), block.number
 
-    def _parse(self, block: _Block) -> Records:
-        lines, format_ = block.lines, self._format
+    def _parse(self, lines: Lines, at_start: bool, last: bool) -> Records:
         texts, text = lines.texts, lines.text
-        if block.position == 0 and text.startswith("\ufeff"):  # a byte order mark is no part of a name
+        if at_start and text.startswith("\ufeff"):  # a byte order mark is no part of a name
             text = text[1:]
             texts = [texts[0][1:], *texts[1:]]
-        parsed = parse_records(texts, text, format_.dialect, block.last, format_.ignore_parse_errors)
-        self._skipped += parsed.skipped
-        return parsed
+        return parse_records(texts, text, self._format.dialect, last)
 
-    def _header_rows(self, parsed: Records, block: _Block) -> int:
+    def _skip_header(self, block: _Block) -> int:
         """How many records at the start are the header; checks it."""
-        if self._format.header == "none" or block.position > 0 or not parsed.rows:
+        parsed = block.parsed
+        if self._format.header == "none" or not (parsed.rows or parsed.errors):
             return 0
+        if parsed.errors and parsed.errors[0].before == 0:
+            raise CsvParseError(f"{block.path}: the header is no CSV: {parsed.errors[0].error}")
         names = [column.name for column in self._format.columns]
         if self._format.header == "check" and parsed.rows[0] != names:
-            self._fail(block, 0, f"the header is {parsed.rows[0]}, expected is {names}")
+            raise CsvParseError(
+                f"{block.path}: the header is {parsed.rows[0]}, expected is {names}",
+                hint="correct the file or the schema",
+            )
+        block.pass_records(1)
         return 1
 
-    def _decode(self, parsed: Records, start: int, count: int, block: _Block, offset: int) -> list[object]:
-        whole = start == 0 and count == len(parsed.rows)
+    def _decode(self, block: _Block, start: int, stop: int) -> tuple[list[Any], list[BadRecord], int]:
+        """The records of some rows, what is bad among them, and how many errors were ignored."""
+        rows = block.parsed.rows
+        rows = rows if stop - start == len(rows) else rows[start:stop]
+        ignored = self._decoder.ignored
+        bad: list[BadRecord] = []
         try:
-            return self._decoder.decode(parsed.rows if whole else parsed.rows[start : start + count])
-        except BadField as bad:
-            row = start + bad.row
-            line = row if parsed.ends is None else (parsed.ends[row - 1] if row else 0)
-            where = "" if bad.column is None else f"column {bad.column!r}, value {bad.text!r}: "
-            self._fail(block, line, f"{where}{bad}")
-
-    def _fail(self, block: _Block, line: int, reason: str) -> NoReturn:
-        number = line_number(block.source, block.position) + line
-        raise CsvParseError(
-            f"{block.path}, line {number}: {reason}",
-            hint="correct the file or the schema, or set ignore_parse_errors",
-        )
+            values = self._decoder.decode(rows)
+        except BadField:
+            values, fields = self._decoder.decode_each(rows)
+            for field_ in fields:
+                row = start + field_.row
+                bad.append(block.bad_record(block.line_of(row), block.line_after(row), field_))
+        passed = stop + (stop == len(block.parsed.rows))  # with what comes behind the last record
+        lines = [e for e in block.parsed.errors if start <= e.before < passed]
+        if self._format.ignore_parse_errors:
+            return values, bad, self._decoder.ignored - ignored + len(lines)
+        bad += (block.bad_record(e.start, e.error.line + 1, e.error, e.error.line) for e in lines)
+        return values, sorted(bad, key=lambda record: record.place["line"]), 0
 
     def close(self) -> None:
         self._files.close()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Block:
-    path: str
-    source: ByteSource
-    position: int  # of its first byte
-    last: bool
-    lines: Lines
+    """Some lines of a file, and how far its records were handed on. ``number`` is that of the line to go on
+    with, counted from 1 in the file; None: it was not needed yet."""
 
-    def offset_of(self, parsed: Records, start: int, offset: int, count: int) -> int:
-        """The offset in the block after ``count`` records from record ``start`` on, which begins at
-        ``offset``."""
-        if not count:
-            return offset
-        ends, end = parsed.ends, start + count
-        if end == len(parsed.rows) and parsed.error is None:
-            line = parsed.used  # with the comments after it
-        else:
-            line = end if ends is None else ends[end - 1]
-        first = start if ends is None else (ends[start - 1] if start else 0)
-        return self.lines.offset_after(first, offset, line - first)
+    opened: OpenText
+    path: str
+    position: int  # of its first byte
+    number: int | None
+    lines: Lines
+    parsed: Records
+    _line: int = 0  # the first that was not passed
+    _offset: int = 0
+
+    def refuse_records_of_lines(self) -> None:
+        """A range that began inside of such a record would read something else."""
+        for row in range(len(self.parsed.rows)) if self.parsed.ends is not None else ():
+            if self.line_after(row) - self.line_of(row) > 1:
+                raise CsvParseError(
+                    f"{self.path}: a quoted field spans lines",
+                    detail=f"in the record {self.parsed.rows[row]!r:.200}",
+                    hint="set multiline=True; the file is then read by one subtask",
+                )
+
+    def line_of(self, row: int) -> int:
+        """The line at which a record begins, counted from 0 in the block."""
+        return row if self.parsed.starts is None else self.parsed.starts[row]
+
+    def line_after(self, row: int) -> int:
+        """The line behind a record."""
+        return row + 1 if self.parsed.ends is None else self.parsed.ends[row]
+
+    def pass_records(self, rows: int) -> int:
+        """The position behind the first ``rows`` records, and behind the comments after the last one."""
+        line = self.parsed.used if rows == len(self.parsed.rows) else self.line_after(rows - 1)
+        self._offset = self.lines.offset_after(self._line, self._offset, line - self._line)
+        if self.number is not None:
+            self.number += line - self._line
+        self._line = line
+        return self.position + self._offset
+
+    def bad_record(self, start: int, stop: int, error: ValueError, at: int | None = None) -> BadRecord:
+        """What the lines from ``start`` to ``stop`` are when they are no record; ``at`` is the line of the
+        error in them."""
+        if self.number is None:
+            self.number = line_number(self.opened.source, self.position) + self._line
+        number = self.number - self._line + (start if at is None else at)
+        text = "\n".join(self.lines.texts[start:stop])
+        payload = text.encode(self.opened.encoding, "replace")
+        return BadRecord({"path": self.path, "line": number}, payload, str(error))
 
 
 def line_number(source: ByteSource, offset: int) -> int:

@@ -11,12 +11,15 @@ from typing import Any, Final, Protocol
 
 from firesteel.common.errors import ConfigurationError
 
+_NO_TIMESTAMP: Final = -(2**63)
+
 
 @dataclass(frozen=True, slots=True)
 class RollingPolicy:
     """A part file ends when it has ``part_size`` bytes, is ``rollover_interval_ms`` old, or was not written
-    to for ``inactivity_interval_ms``; looked at whenever an epoch is committed (Flink: DefaultRollingPolicy,
-    the same defaults). ``on_every_commit``: with each epoch (Flink: OnCheckpointRollingPolicy)."""
+    to for ``inactivity_interval_ms`` (Flink: DefaultRollingPolicy, the same defaults). Its size is looked at
+    after each batch of records, its age whenever something is committed. ``on_every_commit``: it ends with
+    each commit, whatever its size (Flink: OnCheckpointRollingPolicy)."""
 
     part_size: int = 128 << 20
     rollover_interval_ms: int = 60_000
@@ -28,6 +31,11 @@ class RollingPolicy:
             if getattr(self, name) <= 0:
                 raise ConfigurationError(f"{name} of a rolling policy is not above 0: {getattr(self, name)}")
 
+    @property
+    def size_limit(self) -> float:
+        """At how many bytes a part file ends between two commits."""
+        return float("inf") if self.on_every_commit else self.part_size
+
     def is_full(self, length: int, created_ms: int, written_ms: int, now_ms: int) -> bool:
         return (
             self.on_every_commit
@@ -37,28 +45,47 @@ class RollingPolicy:
         )
 
 
+class BucketContext:
+    """What a bucket may depend on besides the record (Flink: ``BucketAssigner.Context``). One object serves
+    all records of an epoch: do not keep it."""
+
+    __slots__ = ("_now_ms", "_timestamp")
+
+    def __init__(self, now_ms: int) -> None:
+        self._now_ms = now_ms
+        self._timestamp: int | None = None
+
+    def timestamp(self) -> int | None:
+        """The event time of the record, in epoch milliseconds; None when it has none."""
+        return None if self._timestamp == _NO_TIMESTAMP else self._timestamp
+
+    def current_processing_time(self) -> int:
+        """The processing time of the epoch, in epoch milliseconds."""
+        return self._now_ms
+
+
 class BucketAssigner(Protocol):
     """The directory below the base path for each record; "" is the base path itself."""
 
-    def bucket_of(self, value: Any, timestamp: int | None) -> str: ...
+    def bucket_of(self, value: Any, context: BucketContext) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class BasePathBuckets:
     """All in one directory."""
 
-    def bucket_of(self, value: Any, timestamp: int | None) -> str:
+    def bucket_of(self, value: Any, context: BucketContext) -> str:
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class CustomBuckets:
-    """``function(value, timestamp)`` gives the directory."""
+    """``function(value, context)`` gives the directory."""
 
-    function: Callable[[Any, int | None], str]
+    function: Callable[[Any, BucketContext], str]
 
-    def bucket_of(self, value: Any, timestamp: int | None) -> str:
-        return check_bucket(self.function(value, timestamp))
+    def bucket_of(self, value: Any, context: BucketContext) -> str:
+        return self.function(value, context)
 
 
 def check_bucket(bucket: Any) -> str:
@@ -92,7 +119,7 @@ _FIELDS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class DateTimeBuckets:
-    """A directory for each hour (or what the pattern says) of the time at which an epoch is committed.
+    """A directory for each hour (or what the pattern says) of the processing time of an epoch.
 
     ``pattern`` is one of Java's DateTimeFormatter; ``zone`` None: the driver's time zone.
     """
@@ -101,12 +128,15 @@ class DateTimeBuckets:
     zone: str | None = None
 
     def __post_init__(self) -> None:
-        _strftime_pattern(self.pattern)
+        strftime_pattern(self.pattern)
         _zone(self.zone)
+
+    def bucket_of(self, value: Any, context: BucketContext) -> str:
+        return self.bucket_at(context.current_processing_time())
 
     def bucket_at(self, now_ms: int) -> str:
         moment = datetime.datetime.fromtimestamp(now_ms / 1000, datetime.UTC).astimezone(_zone(self.zone))
-        return moment.strftime(_strftime_pattern(self.pattern))
+        return moment.strftime(strftime_pattern(self.pattern))
 
 
 def _zone(name: str | None) -> datetime.tzinfo | None:
@@ -122,7 +152,8 @@ def _zone(name: str | None) -> datetime.tzinfo | None:
         raise ConfigurationError(f"unknown time zone: {name!r}") from error
 
 
-def _strftime_pattern(pattern: str) -> str:
+def strftime_pattern(pattern: str) -> str:
+    """What ``strftime`` and ``strptime`` take, of a pattern of Java's DateTimeFormatter."""
     parts, at = [], 0
     while at < len(pattern):
         match = _PATTERN.match(pattern, at)

@@ -8,24 +8,31 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import tempfile
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import BinaryIO, Final, cast
 
+from firesteel.common.durable import replace_durably
+from firesteel.common.errors import FiresteelError
 from firesteel.connectors._storage import Storage, join, resolve
-from firesteel.connectors.base import Committable, WriterContext
+from firesteel.connectors.base import CommitRequest, Committable, Committer, WriterContext
 
 INLINE_BYTES: Final = 64 << 10
+_COPY_BYTES: Final = 1 << 20
 _REMEMBERED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """``data``, or the ``path`` of a file with it."""
+    """``data``, or the ``path`` of a file with it; ``size`` in bytes."""
 
     digest: str
     data: bytes | None
     path: str | None
+    size: int
 
     def load(self) -> bytes:
         if self.data is not None:
@@ -39,12 +46,12 @@ class Staged:
 def stage(data: bytes, context: WriterContext) -> Staged:
     digest = hashlib.sha256(data).hexdigest()[:32]
     if len(data) <= INLINE_BYTES:
-        return Staged(digest, data, None)
+        return Staged(digest, data, None, len(data))
     storage, base = resolve(context.epoch_dir)
     path = join(base, f"staged-{digest}")
     if storage.info(path) is None:
         storage.write(path, data)
-    return Staged(digest, None, path)
+    return Staged(digest, None, path, len(data))
 
 
 def settle(storage: Storage, path: str, context: WriterContext, number: int, suffix: str) -> str:
@@ -56,7 +63,8 @@ def settle(storage: Storage, path: str, context: WriterContext, number: int, suf
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
     settled = f"{context.epoch}-{context.subtask_index}-{number}-{digest}{suffix}"
-    os.replace(path, path[: -len(name)] + ("." if name.startswith(".") else "") + settled)
+    # A checkpoint will name it, so it must not be lost to a power cut.
+    replace_durably(path, path[: -len(name)] + ("." if name.startswith(".") else "") + settled)
     return settled
 
 
@@ -78,3 +86,31 @@ class Seen:
         self._order.append(key)
         if len(self._order) > _REMEMBERED:
             self._keys.discard(self._order.popleft())
+
+
+class StagedFiles(Committer):
+    """Shows files of a directory: until they are committed their names begin with a dot. A committable is the
+    name that a file is to have, or where it is now."""
+
+    def __init__(self, directory: str) -> None:
+        self._storage, self._base = resolve(directory)
+
+    def commit(self, requests: Sequence[CommitRequest]) -> None:
+        for request in requests:
+            name = request.get_committable().rpartition("/")[2].removeprefix(".")
+            hidden = join(self._base, f".{name}")
+            if self._storage.info(hidden) is not None:
+                self._show(hidden, join(self._base, name))
+            elif self._storage.info(join(self._base, name)) is None:
+                raise FiresteelError(f"a staged file is gone: {hidden}")
+
+    def _show(self, hidden: str, final: str) -> None:
+        if self._storage.is_local:
+            os.replace(hidden, final)
+            return
+        if self._storage.info(final) is None:
+            with tempfile.TemporaryFile() as copy, self._storage.open_input(hidden) as source:
+                shutil.copyfileobj(source, copy, _COPY_BYTES)
+                copy.seek(0)
+                self._storage.write_whole(final, cast(BinaryIO, copy))
+        self._storage.delete(hidden)

@@ -6,6 +6,7 @@ A path is a plain local path, a ``file:`` URI or a URI that ``pyarrow.fs`` knows
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -18,6 +19,7 @@ from functools import lru_cache
 from typing import Any, BinaryIO, Final, Protocol, cast
 from urllib.parse import unquote, urlparse
 
+from firesteel.common.durable import replace_durably
 from firesteel.common.errors import ConfigurationError
 
 _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
@@ -57,7 +59,8 @@ class Storage(Protocol):
         """A new file; its directory is made when it is not there."""
 
     def write_whole(self, path: str, source: BinaryIO) -> None:
-        """A new file with what ``source`` holds; no reader ever sees a part of it. ``source`` must be local:
+        """A new file with what ``source`` holds; no reader ever sees a part of it, not after a power cut
+        either. ``source`` must be local:
         an upload that cannot read on would end as an object that is too short."""
 
     def write(self, path: str, data: bytes) -> None:
@@ -82,6 +85,10 @@ class LocalStorage:
             stat = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            stat = os.lstat(path)  # links that lead in a circle are there, and cannot be opened
         is_dir = os.path.isdir(path)
         return FileInfo(path, 0 if is_dir else stat.st_size, stat.st_mtime_ns // 1_000_000, is_dir)
 
@@ -102,9 +109,13 @@ class LocalStorage:
 
     def write_whole(self, path: str, source: BinaryIO) -> None:
         temporary = _temporary(path)
-        with self.open_output(temporary) as out:
-            shutil.copyfileobj(source, out, _COPY_BYTES)
-        os.replace(temporary, path)
+        try:
+            with self.open_output(temporary) as out:
+                shutil.copyfileobj(source, out, _COPY_BYTES)
+            replace_durably(temporary, path)
+        except BaseException:  # on a full disk the half of a file must not stay either
+            self.delete(temporary)
+            raise
 
     def write(self, path: str, data: bytes) -> None:
         self.write_whole(path, io.BytesIO(data))

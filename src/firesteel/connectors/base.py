@@ -1,8 +1,8 @@
 """The connector interface: what a source and a sink must offer the engine.
 
 A *source* is an enumerator on the driver, which finds splits, and a reader in the task, which reads a
-range of one split. A *sink* is a writer in the task and, where its output becomes visible only when an
-epoch is committed, a committer on the driver. (Flink: FLIP-27 sources, Sink V2.)
+range of one split (Flink: FLIP-27 sources). A *sink* is a writer in the task and, where its output becomes
+visible only when it is committed, a committer on the driver: see ``_sink_api.py``.
 
 Reading must be repeatable: the same split, position and limit always give the same records, because Spark
 may run a task again, on another host, or twice at once.
@@ -12,9 +12,45 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from firesteel.common._quick_pickle import quick_pickle
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors._sink_api import (
+    CommitRequest,
+    Committable,
+    Committer,
+    CommitterContext,
+    ElementContext,
+    Sink,
+    SinkWriter,
+    SupportsWriterState,
+    WriterContext,
+)
+from firesteel.connectors.bad_records import BadRecord
+
+__all__ = [
+    "BadRecord",
+    "Boundedness",
+    "Chunk",
+    "CommitRequest",
+    "Committable",
+    "Committer",
+    "CommitterContext",
+    "ElementContext",
+    "EnumeratorContext",
+    "ReadRange",
+    "Sink",
+    "SinkWriter",
+    "Source",
+    "SourceReader",
+    "Split",
+    "SplitEnumerator",
+    "SupportsWriterState",
+    "WriterContext",
+]
 
 
 class Boundedness(enum.Enum):
@@ -22,6 +58,7 @@ class Boundedness(enum.Enum):
     CONTINUOUS_UNBOUNDED = "CONTINUOUS_UNBOUNDED"
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class Split:
     """A part of a source that is read in order, by one subtask. ``payload`` is plain picklable data."""
@@ -30,6 +67,7 @@ class Split:
     payload: Any = None
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class ReadRange:
     """What one epoch may read of one split: from ``position`` on, at most ``max_records`` records and
@@ -49,6 +87,9 @@ class Chunk(NamedTuple):
     ``marks`` are what the source itself knows of event time, for this split: ``(position, mark)``, in order,
     each before the record at ``position`` or after the last one; an int is a watermark, "idle" and "active"
     say whether the split takes part in the watermark. (Flink: ``ReaderOutput.emitWatermark``, ``markIdle``.)
+
+    ``bad`` are records of this stretch that could not be read, ``ignored`` is how many more the source was
+    told to leave out: see ``bad_records.py``. Both count as records of the range.
     """
 
     values: list[Any]
@@ -56,15 +97,19 @@ class Chunk(NamedTuple):
     position: Any
     end: bool = False
     marks: Sequence[tuple[int, int | str]] = ()
+    bad: Sequence[BadRecord] = ()
+    ignored: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class EnumeratorContext:
     """``work_dir`` is a directory of the job that driver and workers can both reach (a path or URI);
-    ``parallelism`` the number of subtasks that will read."""
+    ``parallelism`` the number of subtasks that will read; ``checkpointing`` says whether the job makes
+    checkpoints: without them ``checkpoint_completed`` is never called."""
 
     parallelism: int
     work_dir: str
+    checkpointing: bool = False
 
 
 class SplitEnumerator(ABC):
@@ -94,6 +139,19 @@ class SplitEnumerator(ABC):
         None: the engine's default polling interval."""
         return None
 
+    def split_ended(self, split: Split) -> None:
+        """An epoch is committed that has read the end of the split."""
+
+    def checkpoint_completed(self, positions: Mapping[str, Any]) -> None:
+        """A checkpoint is complete: restarted, the job goes on at ``positions`` (split id -> position). For
+        telling others: what is raised here is logged and stops nothing. (Flink:
+        ``notifyCheckpointComplete``.)"""
+
+    def pending_records(self) -> Mapping[str, int]:
+        """How many records there are that were not read yet, by split id, as far as the last ``plan`` knew
+        (Flink: the metrics ``pendingRecords`` and ``records-lag-max``)."""
+        return {}
+
     def snapshot(self) -> Any:
         """State that ``restore`` needs to go on after a failure (which files were seen ...)."""
         return None
@@ -106,6 +164,10 @@ class SplitEnumerator(ABC):
 class SourceReader(ABC):
     """Lives in a worker process and may be used for many ranges and epochs: it keeps no position. Ranges of
     several splits are read in turns, a chunk of each, and a range need not be read to its end."""
+
+    #: The type that all records have as they are read: where the stream is declared with it, nothing has to
+    #: look at them again. None: not known.
+    record_type: TypeInformation | None = None
 
     def open(self) -> None: ...
 
@@ -142,74 +204,3 @@ class Source(ABC):
 
     @abstractmethod
     def create_reader(self) -> SourceReader: ...
-
-
-@dataclass(frozen=True, slots=True)
-class WriterContext:
-    """``epoch_dir`` is a directory reachable from driver and workers for what is staged by this job.
-    ``attempt_token`` differs for every task attempt: files that an attempt is writing have it in their names,
-    so that two attempts at once never touch the same file. Committables should not contain it: they pass
-    through Spark's shuffle, whose bytes must depend on the input alone, so name what is finished by its epoch
-    and the hash of its content (see ``firesteel.connectors._staging``)."""
-
-    subtask_index: int
-    parallelism: int
-    attempt_token: str
-    epoch_dir: str
-    epoch: int = 0
-
-
-class SinkWriter(ABC):
-    """Lives in a task for one epoch. Nothing it writes may be visible before its epoch is committed, unless
-    the sink promises no more than at-least-once."""
-
-    @abstractmethod
-    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        """Some records in order."""
-
-    @abstractmethod
-    def prepare_commit(self) -> list[Any]:
-        """Flush; called once at the end of the epoch. The returned committables (picklable) are handed to
-        the committer when the epoch is committed, and dropped with the epoch when it is not."""
-
-    def abort(self) -> None:
-        """The attempt failed: remove what can be removed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Committable:
-    subtask_index: int
-    epoch: int
-    payload: Any
-
-
-class SinkCommitter(ABC):
-    """Lives on the driver. ``commit`` must be idempotent: it is called again after a failure."""
-
-    def open(self) -> None: ...
-
-    @abstractmethod
-    def commit(self, committables: list[Committable], now_ms: int) -> None:
-        """All committables of one committed epoch, ordered by subtask."""
-
-    def finish(self, now_ms: int) -> None:
-        """The job has ended normally: make visible what is still staged."""
-
-    def close(self) -> None: ...
-
-
-class Sink(ABC):
-    """A description of a sink: plain configuration, picklable."""
-
-    @property
-    def description(self) -> str:
-        return type(self).__name__
-
-    def validate(self) -> None:
-        """Raise a FiresteelError for what can be known before Spark starts."""
-
-    @abstractmethod
-    def create_writer(self, context: WriterContext) -> SinkWriter: ...
-
-    def create_committer(self) -> SinkCommitter | None:
-        return None

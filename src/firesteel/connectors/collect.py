@@ -11,9 +11,10 @@ from firesteel.common.errors import ProgramError
 from firesteel.connectors._pickle import dumps_block, loads_block
 from firesteel.connectors._staging import Seen, stage
 from firesteel.connectors.base import (
-    Committable,
+    CommitRequest,
+    Committer,
+    CommitterContext,
     Sink,
-    SinkCommitter,
     SinkWriter,
     WriterContext,
 )
@@ -47,7 +48,7 @@ class CollectSink(Sink):
     def create_writer(self, context: WriterContext) -> SinkWriter:
         return _CollectWriter(context)
 
-    def create_committer(self) -> SinkCommitter:
+    def create_committer(self, context: CommitterContext) -> Committer:
         consumer = _consumers.get(self.id)
         if consumer is None:
             raise ProgramError(
@@ -62,7 +63,7 @@ class _CollectWriter(SinkWriter):
         self._context = context
         self._values: list[Any] = []
 
-    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
         self._values.extend(values)
 
     def prepare_commit(self) -> list[Any]:
@@ -73,13 +74,14 @@ class _CollectWriter(SinkWriter):
         return [staged]
 
 
-class CollectCommitter(SinkCommitter):
+class CollectCommitter(Committer):
     def __init__(self, consumer: Consumer) -> None:
         self._consumer = consumer
         self._seen = Seen()
 
-    def commit(self, committables: list[Committable], now_ms: int) -> None:
-        for committable in committables:
+    def commit(self, requests: Sequence[CommitRequest]) -> None:
+        for request in requests:
+            committable = request.origin
             if self._seen.is_new(committable):
                 self._consumer(loads_block(committable.payload.load()))
                 self._seen.add(committable)

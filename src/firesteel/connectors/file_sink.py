@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Final
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory, Encoder
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors._part_files import ChunkInfo, FileChunks, PartFileCommitter, PartNaming
+from firesteel.connectors._part_files import FileChunks, PartFileCommitter, PartNaming
+from firesteel.connectors._part_store import ChunkInfo
+from firesteel.connectors._partition_commit import PartitionCommit, PartitionContext
 from firesteel.connectors._pickle import Shipped
 from firesteel.connectors._rolling import (
     BasePathBuckets,
     BucketAssigner,
+    BucketContext,
     CustomBuckets,
     DateTimeBuckets,
     RollingPolicy,
@@ -22,15 +25,18 @@ from firesteel.connectors._rolling import (
 )
 from firesteel.connectors._staging import settle
 from firesteel.connectors._storage import join, resolve
-from firesteel.connectors.base import Sink, SinkCommitter, SinkWriter, WriterContext
+from firesteel.connectors.base import Committer, CommitterContext, Sink, SinkWriter, WriterContext
 from firesteel.formats._encoders import batch_encoder
 
 __all__ = [
     "BasePathBuckets",
     "BucketAssigner",
+    "BucketContext",
     "CustomBuckets",
     "DateTimeBuckets",
     "OutputFileConfig",
+    "PartitionCommit",
+    "PartitionContext",
     "RollingPolicy",
     "RowFileSink",
 ]
@@ -74,7 +80,8 @@ class RowFileSink(Sink):
     type_info: TypeInformation | None = None
     file_config: OutputFileConfig = field(default_factory=OutputFileConfig)
     rolling_policy: RollingPolicy = field(default_factory=RollingPolicy)
-    bucket_assigner: BucketAssigner | DateTimeBuckets = field(default_factory=DateTimeBuckets)
+    bucket_assigner: BucketAssigner = field(default_factory=DateTimeBuckets)
+    partition_commit: PartitionCommit | None = None
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __post_init__(self) -> None:
@@ -88,6 +95,10 @@ class RowFileSink(Sink):
         assigner = self.bucket_assigner
         if isinstance(assigner, CustomBuckets) and not isinstance(assigner.function, Shipped):
             object.__setattr__(self, "bucket_assigner", CustomBuckets(Shipped(assigner.function)))
+        commit = self.partition_commit
+        if commit is not None and commit.callback is not None and not isinstance(commit.callback, Shipped):
+            shipped = replace(commit, callback=Shipped(commit.callback))
+            object.__setattr__(self, "partition_commit", shipped)
 
     @property
     def _staging(self) -> str:
@@ -99,11 +110,19 @@ class RowFileSink(Sink):
         if info is not None and not info.is_dir:
             raise ConfigurationError(f"the base path of a file sink is a file: {self.base_path}")
 
-    def create_writer(self, context: WriterContext) -> SinkWriter:
-        return _FileWriter(self, self._staging, context)
+    @property
+    def writes_every_epoch(self) -> bool:
+        """A subtask without records says how far the watermark is, too."""
+        return self.partition_commit is not None and self.partition_commit.trigger == "partition-time"
 
-    def create_committer(self) -> SinkCommitter:
+    def create_writer(self, context: WriterContext) -> SinkWriter:
+        kind = _WatermarkWriter if self.writes_every_epoch else _FileWriter
+        return kind(self, self._staging, context)
+
+    def create_committer(self, context: CommitterContext) -> Committer:
         buckets = self.bucket_assigner
+        # A chunk of a bulk format has a head and a foot: it is a file, and nothing can follow it.
+        size_limit = 0 if isinstance(self.encoder, BulkWriterFactory) else self.rolling_policy.size_limit
         naming = PartNaming(self.id, self.file_config.part_prefix, self.file_config.part_suffix)
         return PartFileCommitter(
             resolve(self.base_path)[1],
@@ -111,65 +130,89 @@ class RowFileSink(Sink):
             naming,
             self.rolling_policy,
             buckets if isinstance(buckets, DateTimeBuckets) else None,
+            context.now_ms,
+            size_limit,
+            self.partition_commit,
         )
 
 
 class _FileWriter(SinkWriter):
-    """One hidden file for each bucket; their names become known to the committer with the committable."""
+    """Hidden files for each bucket, a new one when one is full; their names become known to the committer
+    with the committable."""
 
     def __init__(self, sink: RowFileSink, staging: str, context: WriterContext) -> None:
         self._staging = staging
         self._context = context
         self._name = f"{context.attempt_token.replace('/', '_')}-{uuid.uuid4().hex[:12]}"
-        self._chunks: dict[str | None, _ChunkFile] = {}
+        self._open: dict[str | None, _ChunkFile] = {}
+        self._all: list[tuple[str | None, _ChunkFile]] = []
         self._new_chunk = _chunk_maker(sink)
+        self._size_limit = sink.rolling_policy.size_limit
         assigner = sink.bucket_assigner
-        self._bucket_of: Callable[[Any, int | None], str] | None = None
+        self._bucket_context = BucketContext(context.now_ms)
+        self._bucket_of: Callable[[Any, BucketContext], str] | None = None
         self._only_bucket: str | None = None  # None: the committer chooses
+        self._watermark: int | None = None
         if isinstance(assigner, BasePathBuckets):
             self._only_bucket = ""
         elif not isinstance(assigner, DateTimeBuckets):
             self._bucket_of = assigner.bucket_of
 
-    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:  # hot
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:  # hot
         if not values:
             return
         bucket_of = self._bucket_of
         if bucket_of is None:
-            self._chunk(self._only_bucket).add(values)
+            self._add(self._only_bucket, values)
             return
+        context = self._bucket_context
         groups: dict[str, list[Any]] = {}
         for i, value in enumerate(values):
-            bucket = bucket_of(value, None if timestamps is None else timestamps[i])
-            groups.setdefault(bucket, []).append(value)
+            if timestamps is not None:
+                context._timestamp = timestamps[i]
+            groups.setdefault(bucket_of(value, context), []).append(value)
         for bucket, group in groups.items():
-            self._chunk(check_bucket(bucket)).add(group)
+            self._add(check_bucket(bucket), group)
 
-    def _chunk(self, bucket: str | None) -> _ChunkFile:
-        chunk = self._chunks.get(bucket)
+    def _add(self, bucket: str | None, values: Sequence[Any]) -> None:
+        chunk = self._open.get(bucket)
         if chunk is None:
-            name = f"{self._name}-{len(self._chunks)}.chunk"
-            chunk = self._chunks[bucket] = self._new_chunk(join(self._staging, name), name)
-        return chunk
+            name = f"{self._name}-{len(self._all)}.chunk"
+            chunk = self._open[bucket] = self._new_chunk(join(self._staging, name), name)
+            self._all.append((bucket, chunk))
+        chunk.add(values)
+        if chunk.length >= self._size_limit:
+            self._open.pop(bucket).close()
 
     def prepare_commit(self) -> list[Any]:
-        infos = []
-        for number, (bucket, chunk) in enumerate(self._chunks.items()):
-            length = chunk.close()
-            infos.append(ChunkInfo(bucket, chunk.settle(self._context, number), length))
-        self._chunks = {}
-        return [FileChunks(self._staging, tuple(infos))]
+        for chunk in self._open.values():
+            chunk.close()
+        infos = tuple(
+            ChunkInfo(bucket, chunk.settle(self._context, number), chunk.length)
+            for number, (bucket, chunk) in enumerate(self._all)
+        )
+        self._open, self._all = {}, []
+        context = self._context
+        return [FileChunks(self._staging, infos, context.now_ms, context.parallelism, self._watermark)]
 
     def abort(self) -> None:
-        for chunk in self._chunks.values():
+        for _, chunk in self._all:
             chunk.abort()
 
 
+class _WatermarkWriter(_FileWriter):
+    """Tells the committer how far event time has come."""
+
+    def write_watermark(self, watermark: int) -> None:
+        self._watermark = watermark
+
+
 class _ChunkFile:
-    """A hidden file that is being written."""
+    """A hidden file that is being written. ``length``: in bytes, as far as it is known."""
 
     def __init__(self, path: str, name: str) -> None:
         self.name = name
+        self.length = 0
         self._path = path
         self._storage = resolve(path)[0]
         self._stream: BinaryIO | None = None
@@ -182,12 +225,11 @@ class _ChunkFile:
     def add(self, values: Sequence[Any]) -> None:
         raise TypeError("a chunk is of rows or of a bulk format")
 
-    def close(self) -> int:
-        """Completes the file; its length in bytes."""
+    def close(self) -> None:
+        """Completes the file."""
         stream = self._open()
-        length = stream.tell()
+        self.length = stream.tell()
         stream.close()
-        return length
 
     def settle(self, context: WriterContext, number: int) -> str:
         """The name of the finished file: of its content, so that it is the same for all attempts."""
@@ -210,6 +252,7 @@ class _RowChunk(_ChunkFile):
         data = self._encode(values)
         self._buffer.append(data)
         self._buffered += len(data)
+        self.length += len(data)
         if self._buffered >= _FLUSH_BYTES:
             self._flush()
 
@@ -217,9 +260,9 @@ class _RowChunk(_ChunkFile):
         self._open().write(b"".join(self._buffer))
         self._buffer, self._buffered = [], 0
 
-    def close(self) -> int:
+    def close(self) -> None:
         self._flush()
-        return super().close()
+        super().close()
 
 
 class _BulkChunk(_ChunkFile):
@@ -228,14 +271,16 @@ class _BulkChunk(_ChunkFile):
         self._writer: BulkWriter = factory.create(self._open())
 
     def add(self, values: Sequence[Any]) -> None:
-        add = self._writer.add_element
-        for value in values:
-            add(value)
+        self._writer.add_elements(values)
 
-    def close(self) -> int:
+    def close(self) -> None:
         self._writer.flush()
         self._writer.finish()
-        return super().close()
+        super().close()
+
+    def abort(self) -> None:
+        self._writer.abort()
+        super().abort()
 
 
 def _chunk_maker(sink: RowFileSink) -> Callable[[str, str], _ChunkFile]:

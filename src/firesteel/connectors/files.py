@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from firesteel.connectors._bytes import check_encoding, has_plain_line_ends
 from firesteel.connectors._csv_source import CsvFileSource, CsvFormat, CsvParseError
-from firesteel.connectors._file_splits import FileEnumerator, FileRange, check_options, check_paths
+from firesteel.connectors._file_source import FilesSource
+from firesteel.connectors._file_splits import FileEnumerator, FileRange
 from firesteel.connectors._line_blocks import (
     CHUNK_RECORDS,
     OpenText,
@@ -18,11 +19,9 @@ from firesteel.connectors._line_blocks import (
 )
 from firesteel.connectors._lines import split_lines
 from firesteel.connectors.base import (
-    Boundedness,
     Chunk,
     EnumeratorContext,
     ReadRange,
-    Source,
     SourceReader,
     SplitEnumerator,
 )
@@ -31,17 +30,11 @@ __all__ = ["CsvFileSource", "CsvFormat", "CsvParseError", "TextFileSource"]
 
 
 @dataclass(frozen=True, slots=True)
-class TextFileSource(Source):
+class TextFileSource(FilesSource):
     """The lines of text files, without their line ends (LF, CR LF or CR).
 
-    A path is a file, a directory (read with all below it, names that begin with ``.`` or ``_`` left out) or
-    a pattern with ``*``, ``?``, ``[..]`` and ``**``; local or a URI that ``pyarrow.fs`` knows. A file whose
-    name ends in gz, gzip, bz2, xz, deflate or zst is decompressed. Bytes that are not of the encoding become
-    U+FFFD, as in Java.
-
-    With ``discovery_interval_ms`` the paths are watched for new files without end; a file is read once, when
-    it is first seen, so it must be complete then: write it elsewhere and move it there. ``split_bytes`` cuts
-    larger uncompressed files into ranges that are read in parallel, in no order between them.
+    A file whose name ends in gz, gzip, bz2, xz, deflate or zst is decompressed. Bytes that are not of the
+    encoding become U+FFFD, as in Java.
     """
 
     paths: tuple[str, ...]
@@ -50,19 +43,8 @@ class TextFileSource(Source):
     split_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        if isinstance(self.paths, str):
-            object.__setattr__(self, "paths", (self.paths,))
-        object.__setattr__(self, "paths", tuple(self.paths))
+        super(TextFileSource, self).__post_init__()
         object.__setattr__(self, "encoding", check_encoding(self.encoding))
-        check_options(self.paths, self.discovery_interval_ms, self.split_bytes)
-
-    @property
-    def boundedness(self) -> Boundedness:
-        watched = self.discovery_interval_ms is not None
-        return Boundedness.CONTINUOUS_UNBOUNDED if watched else Boundedness.BOUNDED
-
-    def validate(self) -> None:
-        check_paths(self.paths, self.discovery_interval_ms is not None)
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
         split_bytes = self.split_bytes if has_plain_line_ends(self.encoding) else None

@@ -11,9 +11,10 @@ from firesteel.common._java_format import formatter
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._staging import Seen, stage
 from firesteel.connectors.base import (
-    Committable,
+    CommitRequest,
+    Committer,
+    CommitterContext,
     Sink,
-    SinkCommitter,
     SinkWriter,
     WriterContext,
 )
@@ -39,7 +40,7 @@ class PrintSink(Sink):
     def create_writer(self, context: WriterContext) -> SinkWriter:
         return _PrintWriter(self, context)
 
-    def create_committer(self) -> SinkCommitter:
+    def create_committer(self, context: CommitterContext) -> Committer:
         return _PrintCommitter(self.to_stderr)
 
 
@@ -58,7 +59,7 @@ class _PrintWriter(SinkWriter):
         self._prefix = prefix_of(sink.identifier, context.subtask_index, context.parallelism)
         self._lines: list[str] = []
 
-    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:  # hot
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:  # hot
         self._lines.extend(map(self._format, values))
 
     def prepare_commit(self) -> list[Any]:
@@ -70,14 +71,17 @@ class _PrintWriter(SinkWriter):
         return [stage(text.encode("utf-8", "surrogatepass"), self._context)]
 
 
-class _PrintCommitter(SinkCommitter):
+class _PrintCommitter(Committer):
+    waits_for_checkpoint = False  # who looks at a console wants to see what happens
+
     def __init__(self, to_stderr: bool) -> None:
         self._to_stderr = to_stderr
         self._seen = Seen()
 
-    def commit(self, committables: list[Committable], now_ms: int) -> None:
+    def commit(self, requests: Sequence[CommitRequest]) -> None:
         stream = sys.stderr if self._to_stderr else sys.stdout
-        for committable in committables:
+        for request in requests:
+            committable = request.origin
             if self._seen.is_new(committable):
                 stream.write(committable.payload.load().decode("utf-8", "surrogatepass"))
                 self._seen.add(committable)

@@ -1,25 +1,24 @@
-"""Parquet files that Spark can read back as a DataFrame (``ds.to_spark()``)."""
+"""Parquet files that Spark reads: as a DataFrame (``ds.to_spark()``), or to write them into a table of its
+own (``ds.write_spark()``)."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 import uuid
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, BinaryIO, Final, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO, Final
 
+from firesteel.common._executor_registry import get_executor
 from firesteel.common._types_to_arrow import to_arrow_schema
-from firesteel.common.errors import FiresteelError, ProgramError, TypeMismatchError
-from firesteel.common.typeinfo import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation
-from firesteel.connectors._arrow_values import to_arrow_converter
-from firesteel.connectors._staging import settle
+from firesteel.common.errors import ProgramError
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors._arrow_batches import BatchBuilder
+from firesteel.connectors._staging import StagedFiles, settle
 from firesteel.connectors._storage import join, resolve
 from firesteel.connectors.base import (
-    Committable,
+    Committer,
+    CommitterContext,
     Sink,
-    SinkCommitter,
     SinkWriter,
     WriterContext,
 )
@@ -41,12 +40,7 @@ class ParquetStagingSink(Sink):
     type_info: TypeInformation
 
     def __post_init__(self) -> None:
-        if not isinstance(self.type_info, TypeInformation):
-            raise ProgramError(
-                "a stream without a declared type cannot become a DataFrame",
-                hint="give the last operation an output_type",
-            )
-        to_arrow_schema(self.type_info)  # refuses what Arrow cannot hold
+        check_columns(self.type_info)
 
     @property
     def description(self) -> str:
@@ -57,63 +51,101 @@ class ParquetStagingSink(Sink):
         return to_arrow_schema(self.type_info)
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
-        return _ParquetWriter(self, context)
+        return _ParquetWriter(self.type_info, self.directory, ".", context)
 
-    def create_committer(self) -> SinkCommitter:
-        return _ParquetCommitter(self.directory)
+    def create_committer(self, context: CommitterContext) -> Committer:
+        return StagedFiles(self.directory)
 
 
-def _column_types(type_info: TypeInformation) -> list[TypeInformation]:
-    if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
-        return type_info.get_field_types()
-    return [type_info]
+def check_columns(type_info: TypeInformation | None) -> None:
+    if not isinstance(type_info, TypeInformation):
+        raise ProgramError(
+            "a stream without a declared type cannot become a DataFrame",
+            hint="give the last operation an output_type",
+        )
+    to_arrow_schema(type_info)  # refuses what Arrow cannot hold
+
+
+@dataclass(frozen=True, slots=True)
+class SparkTarget:
+    """Where ``ds.write_spark()`` writes to. ``format``: a data source of Spark, or a function that is called
+    with each batch."""
+
+    format: str | Callable[[Any, SparkBatch], Any]
+    path: str | None = None
+    table: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    at_least_once: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SparkBatch:
+    """Some records that become visible together. ``app`` and ``version`` name them for all time: ``version``
+    rises by one from batch to batch of one ``app``, which is a run of a job. ``recovered``: the job goes on
+    from a checkpoint, so the batch may have been written before."""
+
+    app: str
+    version: int
+    recovered: bool = False
+
+    @property
+    def id(self) -> str:
+        return f"{self.app}-{self.version}"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkTableSink(Sink):
+    """Writes records of a declared type with a batch writer of Spark, a batch for each checkpoint."""
+
+    target: SparkTarget
+    type_info: TypeInformation
+
+    def __post_init__(self) -> None:
+        check_columns(self.type_info)
+
+    @property
+    def description(self) -> str:
+        kind = self.target.format
+        return f"Spark table ({kind if isinstance(kind, str) else 'function'})"
+
+    def create_writer(self, context: WriterContext) -> SinkWriter:
+        return _ParquetWriter(self.type_info, context.epoch_dir, "", context)
+
+    def create_committer(self, context: CommitterContext) -> Committer:
+        committer: Committer = get_executor().table_committer(self.target, context)
+        return committer
 
 
 class _ParquetWriter(SinkWriter):
-    def __init__(self, sink: ParquetStagingSink, context: WriterContext) -> None:
-        name = f"{context.attempt_token.replace('/', '_')}-{uuid.uuid4().hex[:12]}.parquet"
-        self._storage, base = resolve(sink.directory)
+    """One file; its committable is where it is. ``prefix``: what its name begins with."""
+
+    def __init__(
+        self, type_info: TypeInformation, directory: str, prefix: str, context: WriterContext
+    ) -> None:
+        name = f"{prefix}{context.attempt_token.replace('/', '_')}-{uuid.uuid4().hex[:12]}.parquet"
+        self._storage, self._base = resolve(directory)
         self._context = context
-        self._path = join(base, f".{name}")
-        type_info = sink.type_info
-        while isinstance(type_info, ExternalTypeInfo):
-            type_info = type_info._type_info
-        self._schema = to_arrow_schema(type_info)
-        self._is_record = isinstance(type_info, (RowTypeInfo, TupleTypeInfo))
-        self._types = _column_types(type_info)
-        self._converters = [to_arrow_converter(type_) for type_ in self._types]
+        self._prefix = prefix
+        self._path = join(self._base, name)
+        self._builder = BatchBuilder(type_info)
         self._rows: list[Any] = []
         self._stream: BinaryIO | None = None
         self._writer: Any = None
 
-    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
         self._rows.extend(values)
         if len(self._rows) >= _BATCH_ROWS:
             self._flush()
 
     def _flush(self) -> None:
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         if not self._rows:
             return
         if self._writer is None:
             self._stream = self._storage.open_output(self._path)
-            self._writer = pq.ParquetWriter(self._stream, self._schema, compression="zstd")
-        columns = zip(*self._rows, strict=True) if self._is_record else iter((self._rows,))
-        arrays = []
-        for type_, convert, values, column in zip(
-            self._types, self._converters, columns, self._schema, strict=True
-        ):
-            items = values if convert is None else [None if v is None else convert(v) for v in values]
-            try:
-                arrays.append(pa.array(items, column.type))
-            except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError) as error:
-                raise TypeMismatchError(
-                    f"a value of column {column.name!r} does not fit its declared type {type_}",
-                    detail=str(error),
-                ) from error
-        self._writer.write_batch(pa.record_batch(arrays, schema=self._schema))
+            self._writer = pq.ParquetWriter(self._stream, self._builder.schema, compression="zstd")
+        self._writer.write_batch(self._builder.batch(self._rows))
         self._rows = []
 
     def prepare_commit(self) -> list[Any]:
@@ -122,7 +154,7 @@ class _ParquetWriter(SinkWriter):
             return []
         self._close()
         name = settle(self._storage, self._path, self._context, 0, ".parquet")
-        return [name.removeprefix(".")]
+        return [join(self._base, self._prefix + name.removeprefix("."))]
 
     def _close(self) -> None:
         if self._writer is not None and self._stream is not None:
@@ -134,29 +166,3 @@ class _ParquetWriter(SinkWriter):
         if self._writer is not None:
             self._close()
             self._storage.delete(self._path)
-
-
-class _ParquetCommitter(SinkCommitter):
-    """A committable is the name that a file is to have."""
-
-    def __init__(self, directory: str) -> None:
-        self._storage, self._base = resolve(directory)
-
-    def commit(self, committables: list[Committable], now_ms: int) -> None:
-        for committable in committables:
-            hidden = join(self._base, f".{committable.payload}")
-            if self._storage.info(hidden) is not None:
-                self._show(hidden, join(self._base, committable.payload))
-            elif self._storage.info(join(self._base, committable.payload)) is None:
-                raise FiresteelError(f"a staged Parquet file is gone: {hidden}")
-
-    def _show(self, hidden: str, final: str) -> None:
-        if self._storage.is_local:
-            os.replace(hidden, final)
-            return
-        if self._storage.info(final) is None:
-            with tempfile.TemporaryFile() as copy, self._storage.open_input(hidden) as source:
-                shutil.copyfileobj(source, copy, _COPY_BYTES)
-                copy.seek(0)
-                self._storage.write_whole(final, cast(BinaryIO, copy))
-        self._storage.delete(hidden)

@@ -1,0 +1,168 @@
+"""A writer that sends records in batches, many at once, and sends again what was not taken (Flink:
+``AsyncSinkWriter``)."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+from firesteel.common.errors import ConnectorError, ProgramError
+from firesteel.connectors.aws.client import FLINKS_BACKOFF, errors, failure, is_passing
+from firesteel.connectors.base import SinkWriter
+
+log = logging.getLogger(__name__)
+
+_COMPLAIN_EVERY: Final = 10  # attempts
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """How much a writer gathers, and how much it has on its way (Flink: the settings of ``AsyncSinkBase``).
+
+    :param batch_size: records in a request.
+    :param in_flight: requests at once.
+    :param buffered: records that are gathered or on their way; then ``write`` waits.
+    :param batch_bytes: bytes in a request.
+    :param buffer_time_ms: how long a record may be held; every epoch's end sends all, so it only has to be
+        more than nothing.
+    :param record_bytes: bytes in a record.
+    :param fail_on_error: a record that is not taken fails the job; else it is sent again until it is.
+    """
+
+    batch_size: int = 500
+    in_flight: int = 50
+    buffered: int = 10_000
+    batch_bytes: int = 5 << 20
+    buffer_time_ms: int = 5_000
+    record_bytes: int = 1 << 20
+    fail_on_error: bool = False
+
+    def check(self, most_records: int, most_bytes: int) -> None:
+        """:raises ProgramError: the settings contradict each other, or what AWS allows."""
+        wrong = {
+            f"a batch has at most {most_records} records": self.batch_size > most_records,
+            f"a batch has at most {most_bytes} bytes": self.batch_bytes > most_bytes,
+            "more records must be buffered than a batch has": self.buffered <= self.batch_size,
+            "a batch must be able to hold a record": self.batch_bytes < self.record_bytes,
+        }
+        for reason, broken in wrong.items():
+            if broken:
+                raise ProgramError(f"The sink cannot work like this: {reason}.", detail=str(self))
+
+
+class Entry(NamedTuple):
+    """A record as a request has it, and how many bytes it counts."""
+
+    content: dict[str, Any]
+    size: int
+
+
+class Target(ABC):
+    """Where batches go. Methods are called by several threads."""
+
+    name: str
+    properties: Mapping[str, str]
+
+    @abstractmethod
+    def entries(self, values: Sequence[Any]) -> list[Entry]:
+        """The records as they are sent."""
+
+    @abstractmethod
+    def send(self, batch: Sequence[Entry]) -> list[tuple[int, str]]:
+        """One request; the indices of the records that were not taken, with the reasons."""
+
+
+class BatchWriter(SinkWriter):
+    """At least once: the epoch ends when all is taken, and what is taken cannot be taken back."""
+
+    def __init__(self, target: Target, batching: Batching) -> None:
+        self._target = target
+        self._batching = batching
+        self._gathered: list[Entry] = []
+        self._gathered_bytes = 0
+        self._under_way: deque[tuple[int, Future[None]]] = deque()
+        self._records_under_way = 0
+        self._stopped = threading.Event()
+        self._threads = ThreadPoolExecutor(batching.in_flight, thread_name_prefix=target.name)
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        batching = self._batching
+        for entry in self._target.entries(values):  # hot
+            if entry.size > batching.record_bytes:
+                raise ConnectorError(
+                    f"A record is too large for {self._target.name}.",
+                    detail=f"it has {entry.size} bytes, {batching.record_bytes} are allowed",
+                    hint="set_max_record_size_in_bytes(), as far as AWS takes it",
+                )
+            if self._gathered_bytes + entry.size > batching.batch_bytes:
+                self._send()
+            self._gathered.append(entry)
+            self._gathered_bytes += entry.size
+            if len(self._gathered) >= batching.batch_size:
+                self._send()
+
+    def flush(self, end_of_input: bool) -> None:
+        self._send()
+        while self._under_way:
+            self._wait_for_one()
+
+    def close(self) -> None:
+        self._threads.shutdown()
+
+    def abort(self) -> None:
+        self._stopped.set()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _send(self) -> None:
+        batch, self._gathered, self._gathered_bytes = self._gathered, [], 0
+        if not batch:
+            return
+        most = self._batching.buffered
+        while self._under_way and (
+            len(self._under_way) >= self._batching.in_flight or self._records_under_way + len(batch) > most
+        ):
+            self._wait_for_one()
+        self._under_way.append((len(batch), self._threads.submit(self._deliver, batch)))
+        self._records_under_way += len(batch)
+
+    def _wait_for_one(self) -> None:
+        count, sent = self._under_way.popleft()
+        self._records_under_way -= count
+        sent.result()
+
+    # ---- in a thread
+
+    def _deliver(self, batch: Sequence[Entry]) -> None:
+        """Send until all of it is taken."""
+        attempt = 0
+        while not self._stopped.is_set():
+            batch, reason = self._attempt(batch)
+            if not batch:
+                return
+            if attempt % _COMPLAIN_EVERY == _COMPLAIN_EVERY - 1:
+                log.warning("%s does not take %d records: %s", self._target.name, len(batch), reason)
+            self._stopped.wait(FLINKS_BACKOFF.pause_s(attempt))
+            attempt += 1
+
+    def _attempt(self, batch: Sequence[Entry]) -> tuple[Sequence[Entry], str]:
+        """What is left of the batch after one request, and why."""
+        what = f"{self._target.name} did not take records"
+        try:
+            failed = self._target.send(batch)
+        except errors() as error:
+            if self._batching.fail_on_error or not is_passing(error):
+                raise failure(error, what, self._target.properties) from error
+            return batch, str(error)
+        if failed and self._batching.fail_on_error:
+            raise ConnectorError(
+                f"{what}.",
+                detail=f"{len(failed)} of {len(batch)}, the first: {failed[0][1]}",
+                hint="set_fail_on_error(False) sends them again until they are taken",
+            )
+        return [batch[index] for index, _ in failed], failed[0][1] if failed else ""

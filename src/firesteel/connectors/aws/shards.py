@@ -1,0 +1,129 @@
+"""Shards of Kinesis streams: where they begin to be read, which there are, how a place in one is named."""
+
+from __future__ import annotations
+
+import email.utils
+import enum
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from firesteel.connectors.aws.client import PATIENCE_S, ask, client
+
+
+class StartKind(enum.Enum):
+    LATEST = "LATEST"
+    TRIM_HORIZON = "TRIM_HORIZON"
+    AT_TIMESTAMP = "AT_TIMESTAMP"
+
+
+class Start(NamedTuple):
+    """Where a shard begins to be read of which nothing was read yet. ``timestamp_ms``: of AT_TIMESTAMP."""
+
+    kind: StartKind
+    timestamp_ms: int = 0
+
+
+class Place(NamedTuple):
+    """A place in a shard: behind the record of this sequence number, or before it; ``parts``: and behind so
+    many of the records that are aggregated in it."""
+
+    sequence: int
+    behind: bool = True
+    parts: int = 0
+
+
+class Stop(NamedTuple):
+    """Where a range ends: behind the record of this sequence number (None: before any). ``last``: and with it
+    the shard, which was closed by a reshard. ``records``: how many there are from the beginning of the range
+    on; None: not known."""
+
+    sequence: int | None
+    last: bool = False
+    records: int | None = None
+
+
+class ShardSplit(NamedTuple):
+    """The payload of a split. ``hashes``: its first and last hash key."""
+
+    stream: str
+    shard: str
+    start: Start
+    hashes: tuple[int, int]
+
+
+class Shard(NamedTuple):
+    """A shard as ListShards tells of it. ``parents``: those that it was split or merged from."""
+
+    stream: str
+    id: str
+    parents: tuple[str, ...]
+    hashes: tuple[int, int]
+    closed: bool
+
+    @property
+    def name(self) -> str:
+        return shard_name(self.stream, self.id)
+
+    @property
+    def parent_names(self) -> list[str]:
+        return [shard_name(self.stream, parent) for parent in self.parents]
+
+
+def shard_name(stream: str, shard: str) -> str:
+    """What a shard is called among those of all streams, and its split."""
+    return f"{stream}/{shard}"
+
+
+def list_shards(
+    stream: str, properties: Mapping[str, str], patience_s: float = PATIENCE_S
+) -> tuple[list[Shard], int | None]:
+    """All shards of a stream, closed ones too, and the time on Kinesis's clock (epoch milliseconds).
+
+    :raises ConfigurationError: the stream is not there, or may not be read.
+    :raises ConnectorError: there is no answer.
+    """
+    kinesis = client("kinesis", properties, PATIENCE_S)
+    found: list[Shard] = []
+    wanted = {"StreamName": stream}
+    while True:
+        answer = ask(
+            lambda: kinesis.list_shards(**wanted),  # noqa: B023
+            f"The shards of the Kinesis stream {stream!r} cannot be listed",
+            properties,
+            patience_s,
+        )
+        found += [_shard(stream, shard) for shard in answer["Shards"]]
+        token = answer.get("NextToken")
+        if not token:
+            return sorted(found, key=lambda shard: shard.id), server_time_ms(answer)
+        wanted = {"NextToken": token}
+
+
+def _shard(stream: str, said: Mapping[str, Any]) -> Shard:
+    parents = [said.get("ParentShardId"), said.get("AdjacentParentShardId")]
+    return Shard(
+        stream,
+        said["ShardId"],
+        tuple(parent for parent in parents if parent),
+        (int(said["HashKeyRange"]["StartingHashKey"]), int(said["HashKeyRange"]["EndingHashKey"])),
+        said["SequenceNumberRange"].get("EndingSequenceNumber") is not None,
+    )
+
+
+def server_time_ms(answer: Mapping[str, Any]) -> int | None:
+    """When Kinesis answered, by its own clock, in whole seconds."""
+    date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
+    return None if date is None else int(email.utils.parsedate_to_datetime(date).timestamp() * 1000)
+
+
+def iterator_request(split: ShardSplit, place: Place | None) -> dict[str, Any]:
+    """The arguments of GetShardIterator; ``place`` None: where the shard begins to be read."""
+    request: dict[str, Any] = {"StreamName": split.stream, "ShardId": split.shard}
+    if place is not None:
+        kind = "AFTER_SEQUENCE_NUMBER" if place.behind else "AT_SEQUENCE_NUMBER"
+        return request | {"ShardIteratorType": kind, "StartingSequenceNumber": str(place.sequence)}
+    request["ShardIteratorType"] = split.start.kind.value
+    if split.start.kind is StartKind.AT_TIMESTAMP:
+        request["Timestamp"] = datetime.fromtimestamp(split.start.timestamp_ms / 1000, UTC)
+    return request

@@ -1,0 +1,1 @@
+"""Elasticsearch and OpenSearch, by the bulk API that both speak."""

@@ -1,0 +1,196 @@
+"""Requests to the nodes of a cluster.
+
+They are made with the standard library. What a sink needs of the protocol is one request, which is the same
+for Elasticsearch and OpenSearch, while the client of the first refuses to talk to the second.
+"""
+
+from __future__ import annotations
+
+import base64
+import ssl
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import Any, Final
+
+import msgspec
+
+from firesteel.common.errors import ConnectorError
+from firesteel.connectors.elasticsearch.settings import ClusterSettings, Host
+
+TOO_MANY: Final = 429  # the status of what a busy cluster refuses, and would take later
+_HINTS: Final = {
+    401: "check user and password",
+    403: "check user and password",
+    404: "check hosts and path prefix",
+    405: "check hosts and path prefix",
+    413: "let requests be smaller: set_bulk_flush_max_size_mb()",
+}
+_OTHER_NODE: Final = (502, 503, 504)
+_NO_ANSWER: Final = (OSError, HTTPException)
+_PATIENCE_MS: Final = 8000  # for a cluster to be found before the job begins
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An action that the cluster did not take. ``position``: in its request."""
+
+    position: int
+    status: int
+    index: str | None
+    id: str | None
+    reason: str
+
+
+class _AnyFailed(msgspec.Struct):
+    errors: bool
+
+
+class Cluster:
+    """One connection to a node at a time, kept until it breaks. It stays behind when this is pickled."""
+
+    def __init__(self, settings: ClusterSettings) -> None:
+        self.settings = settings
+        self._turn = 0
+        self._connection: HTTPConnection | None = None
+        self._headers = {"Content-Type": "application/x-ndjson", "Accept": "application/json"}
+        if settings.user is not None:
+            credentials = base64.b64encode(f"{settings.user}:{settings.password}".encode()).decode()
+            self._headers["Authorization"] = f"Basic {credentials}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Cluster, (self.settings,)
+
+    def __del__(self) -> None:
+        self.drop()
+
+    def begin_with(self, number: int) -> None:
+        """Of several nodes, ask this one first: subtasks share them so."""
+        if self._connection is None:
+            self._turn = number
+
+    # ---- what is asked
+
+    def check(self) -> None:
+        """Find the cluster, soon, or raise a ``ConnectorError`` that says why there is none."""
+        settings = self.settings
+        each_ms = _PATIENCE_MS // (2 * len(settings.hosts))
+        asked = Cluster(
+            replace(
+                settings,
+                connect_timeout_ms=min(settings.connect_timeout_ms or each_ms, each_ms),
+                socket_timeout_ms=min(settings.socket_timeout_ms or each_ms, each_ms),
+            )
+        )
+        try:
+            status, answer = asked._request("GET", "/")
+        finally:
+            asked.drop()
+        if status != 200:
+            raise self._refused(status, answer)
+        if b'"cluster_name"' not in answer:
+            raise ConnectorError(
+                f"What answers at {settings.address} is no Elasticsearch.",
+                detail=_reason(answer),
+                hint="check hosts and path prefix",
+            )
+
+    def bulk(self, actions: Sequence[bytes]) -> list[Refusal]:
+        """Send some actions, in order; those that the cluster did not take.
+
+        :raises ConnectorError: no node answers, or the cluster refuses the request as it is.
+        """
+        status, answer = self._request("POST", "/_bulk", b"".join(actions))
+        if status == TOO_MANY:
+            return [Refusal(n, TOO_MANY, None, None, _reason(answer)) for n in range(len(actions))]
+        if status != 200:
+            raise self._refused(status, answer)
+        if not msgspec.json.decode(answer, type=_AnyFailed).errors:
+            return []
+        return list(_refusals(msgspec.json.decode(answer)["items"]))
+
+    def drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _refused(self, status: int, answer: bytes) -> ConnectorError:
+        return ConnectorError(
+            f"Elasticsearch at {self.settings.address} refuses the request, with status {status}.",
+            detail=_reason(answer),
+            hint=_HINTS.get(status),
+        )
+
+    # ---- how
+
+    def _request(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
+        """Status and body of the first answer: of the node at hand, else of the others in turn."""
+        if self._connection is not None:
+            try:
+                return self._ask(self._connection, method, path, body)
+            except _NO_ANSWER:  # a node may close what was idle
+                self.drop()
+        hosts, failures = self.settings.hosts, []
+        for _ in hosts:
+            host = hosts[self._turn % len(hosts)]
+            try:
+                self._connection = self._connected(host)
+                return self._ask(self._connection, method, path, body)
+            except _NO_ANSWER as error:
+                self.drop()
+                self._turn += 1
+                failures.append(f"{host}: {error or type(error).__name__}")
+        raise ConnectorError(
+            f"No answer from Elasticsearch at {self.settings.address}.",
+            detail="; ".join(failures),
+            hint="check the hosts, and that the server runs",
+        )
+
+    def _connected(self, host: Host) -> HTTPConnection:
+        timeout_s = self.settings.connect_timeout_ms / 1000 or None
+        if host.scheme == "https":
+            context = ssl.create_default_context()
+            connection: HTTPConnection = HTTPSConnection(
+                host.name, host.port, timeout=timeout_s, context=context
+            )
+        else:
+            connection = HTTPConnection(host.name, host.port, timeout=timeout_s)
+        connection.connect()
+        connection.auto_open = 0  # a connection that the node closes is made anew here, with its timeouts
+        connection.sock.settimeout(self.settings.socket_timeout_ms / 1000 or None)
+        return connection
+
+    def _ask(
+        self, connection: HTTPConnection, method: str, path: str, body: bytes | None
+    ) -> tuple[int, bytes]:
+        connection.request(method, self.settings.path_prefix + path, body, self._headers)
+        response = connection.getresponse()
+        answer = response.read()
+        if response.status in _OTHER_NODE:
+            raise HTTPException(f"status {response.status}: {_reason(answer)}")
+        return response.status, answer
+
+
+def _refusals(items: Iterable[dict[str, dict[str, Any]]]) -> Iterable[Refusal]:
+    for position, item in enumerate(items):
+        (result,) = item.values()  # by the name of the action
+        if "error" in result:
+            reason = _told(result["error"])
+            yield Refusal(position, result["status"], result.get("_index"), result.get("_id"), reason)
+
+
+def _reason(answer: bytes) -> str:
+    """What an answer says is wrong, if it is one of Elasticsearch."""
+    try:
+        return _told(msgspec.json.decode(answer)["error"])
+    except (msgspec.DecodeError, TypeError, KeyError):
+        return answer[:300].decode(errors="replace") or "the answer is empty"
+
+
+def _told(error: Any) -> str:
+    """``type: reason``, and what caused it, down to the root."""
+    told = []
+    while isinstance(error, dict):
+        told.append(f"{error.get('type')}: {error.get('reason')}")
+        error = error.get("caused_by")
+    return "; because of ".join(told) or str(error)

@@ -1,0 +1,95 @@
+"""Documents into a cluster, at least once; with ids of their own each is there once in the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from firesteel.common.errors import ConnectorError
+from firesteel.connectors.base import Sink, SinkWriter, WriterContext
+from firesteel.connectors.elasticsearch.cluster import TOO_MANY, Cluster, Refusal
+from firesteel.connectors.elasticsearch.emitter import MapEmitter
+from firesteel.connectors.elasticsearch.settings import BackOff, FlushOptions
+
+
+@dataclass(frozen=True, slots=True)
+class ElasticSink(Sink):
+    """Sends what the emitter makes of the records in bulk requests, and fails when the cluster takes less
+    than all of one (Flink: ``ElasticsearchSink``)."""
+
+    cluster: Cluster
+    emitter: MapEmitter
+    flush: FlushOptions = field(default_factory=FlushOptions)
+    back_off: BackOff = field(default_factory=BackOff)
+
+    @property
+    def description(self) -> str:
+        return self.emitter.description
+
+    def validate(self) -> None:
+        self.cluster.check()
+
+    def create_writer(self, context: WriterContext) -> SinkWriter:
+        self.cluster.begin_with(context.subtask_index)
+        return _BulkWriter(self)
+
+
+class _BulkWriter(SinkWriter):
+    """Sends one request after the other, so that changes of a document arrive in their order."""
+
+    def __init__(self, sink: ElasticSink) -> None:
+        self._sink = sink
+        self._encode = sink.emitter.encoder()
+        self._most = sink.flush.actions or 1 << 62
+        self._largest = sink.flush.size or 1 << 62
+        interval_ms = sink.flush.interval_ms
+        self._interval_s = float("inf") if interval_ms is None else interval_ms / 1000
+        self._waiting: list[bytes] = []
+        self._size = 0
+        self._since_s = 0.0
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        if not self._waiting:
+            self._since_s = time.monotonic()
+        waiting, most, largest = self._waiting, self._most, self._largest
+        for action in self._encode(values):  # hot
+            waiting.append(action)
+            self._size += len(action)
+            if len(waiting) >= most or self._size >= largest:
+                self._send()
+        if self._waiting and time.monotonic() - self._since_s >= self._interval_s:
+            self._send()
+
+    def flush(self, end_of_input: bool) -> None:
+        if self._waiting:
+            self._send()
+
+    def _send(self) -> None:
+        actions = self._waiting[:]
+        self._waiting.clear()
+        self._size = 0
+        waits_ms = self._sink.back_off.waits_ms()
+        while refused := self._sink.cluster.bulk(actions):
+            wait_ms = next(waits_ms, None)
+            if wait_ms is None or any(refusal.status != TOO_MANY for refusal in refused):
+                raise self._failure(actions, refused)
+            time.sleep(wait_ms / 1000)
+            actions = [actions[refusal.position] for refusal in refused]
+
+    def _failure(self, actions: Sequence[bytes], refused: Sequence[Refusal]) -> ConnectorError:
+        """The first that no retry would help, else the first."""
+        worst = next((refusal for refusal in refused if refusal.status != TOO_MANY), refused[0])
+        place = "" if worst.index is None else f" of index {worst.index!r}"
+        if worst.id is not None:
+            place += f" with id {worst.id!r}"
+        others = f" and {len(refused) - 1} others of {len(actions)}" if len(refused) > 1 else ""
+        busy = (
+            f"it is busy, {self._sink.back_off.retries} retries are over: set_bulk_flush_backoff_strategy()"
+        )
+        return ConnectorError(
+            f"Elasticsearch did not take the document{place}{others}: status {worst.status}, {worst.reason}",
+            detail=f"the action: {actions[worst.position].decode(errors='replace'):.300}",
+            hint=busy if worst.status == TOO_MANY else None,
+        )

@@ -1,0 +1,1 @@
+"""Relational databases through Python's own drivers, with Flink's JDBC connector as the model."""

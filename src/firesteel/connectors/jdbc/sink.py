@@ -1,0 +1,298 @@
+"""Rows into a database: in batches, at least once, or exactly once by markers in the same transactions.
+
+Exactly once: a task stages its rows in the job's directory, and when their checkpoint is complete a task
+writes what each subtask has staged in one transaction of the database, together with a marker for each epoch.
+A commit that comes again finds the markers and writes nothing. So no transaction is open for longer than it
+takes to write it, and none can time out (Flink: ``JdbcSink.exactlyOnceSink`` uses XA transactions, which are
+open from checkpoint to checkpoint).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from firesteel.common.errors import ConfigurationError, FiresteelError
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors._pickle import dumps_block, loads_block
+from firesteel.connectors._staging import Staged, stage
+from firesteel.connectors._subtask_commits import TryLaterError, commit_by_subtask
+from firesteel.connectors.base import (
+    CommitRequest,
+    Committer,
+    CommitterContext,
+    Sink,
+    SinkWriter,
+    WriterContext,
+)
+from firesteel.connectors.jdbc import types
+from firesteel.connectors.jdbc.databases import Database, DatabaseError, database_of
+from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
+from firesteel.connectors.jdbc.statements import parse, quoted_table
+
+log = logging.getLogger(__name__)
+
+_RETRY_S: Final = 0.2
+_PRUNE_MS: Final = 3_600_000  # between two looks for markers that nobody can ask for any more
+
+
+class _Held:
+    """A connection that outlives the epoch, in a worker process: it stays behind when its sink is pickled."""
+
+    def __init__(self) -> None:
+        self._connection: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _Held, ()
+
+    def get(self, database: Database) -> Any:
+        if self._connection is None or not database.is_alive(self._connection):
+            self._connection = database.connect()
+        return self._connection
+
+    def drop(self) -> None:
+        """Its transaction, if there is one, is rolled back."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def __del__(self) -> None:
+        self.drop()
+
+
+@dataclass(frozen=True, slots=True)
+class JdbcSink(Sink):
+    """Executes a statement for each row, with the row's fields as its parameters.
+
+    :param types: of the fields, in the order of the parameters.
+    :param exactly_once: None: at least once, which is enough where the statement replaces rows by a key.
+    """
+
+    statement: str
+    types: tuple[TypeInformation, ...]
+    connection: ConnectionOptions
+    execution: ExecutionOptions = field(default_factory=ExecutionOptions)
+    exactly_once: ExactlyOnceOptions | None = None
+    _held: _Held = field(default_factory=_Held, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        parameters = parse(self.statement).parameters
+        if parameters != len(self.types):
+            raise ConfigurationError(
+                f"The statement has {parameters} parameters, the rows have {len(self.types)} fields.",
+                detail=f"the statement: {self.statement}",
+                hint="write a ? for each field of the declared row, in their order",
+            )
+        for type_info in self.types:
+            types.family(type_info)
+        database_of(self.connection)
+
+    @property
+    def description(self) -> str:
+        return "JDBC"
+
+    def validate(self) -> None:
+        """Ask the database what it thinks of the statement."""
+        database = database_of(self.connection)
+        connection = database.connect()
+        try:
+            database.check(connection, parse(self.statement), self.types)
+        finally:
+            connection.close()
+
+    def create_writer(self, context: WriterContext) -> SinkWriter:
+        if self.exactly_once is None:
+            return _BatchWriter(self, _Target(self))
+        return _StagingWriter(context, _converter(self))
+
+    def create_committer(self, context: CommitterContext) -> Committer | None:
+        if self.exactly_once is None:
+            return None
+        return _MarkingCommitter(self, self.exactly_once, context)
+
+
+class _Target:
+    """The statement with a connection to execute it on."""
+
+    def __init__(self, sink: JdbcSink, held: _Held | None = None) -> None:
+        self.database = database_of(sink.connection)
+        self.sql = self.rendered(sink.statement)
+        self.convert = _converter(sink)
+        self.held = held or sink._held
+
+    def rendered(self, sql: str) -> str:
+        return self.database.sql(parse(sql))
+
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """Everything in it or nothing; after an error the connection is a new one."""
+        connection = self.held.get(self.database)
+        try:
+            connection.execute(self.database.begin)
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            self.held.drop()
+            raise
+
+
+def _converter(sink: JdbcSink) -> Callable[[Sequence[Any]], list[tuple[Any, ...]]]:
+    """Rows to parameters; what the driver takes as it is stays as it is."""
+    write = database_of(sink.connection).write
+    converters = {i: write[f] for i, t in enumerate(sink.types) if (f := types.family(t)) in write}
+    if not converters:
+        return lambda rows: [tuple(row) for row in rows]
+
+    def convert(rows: Sequence[Any]) -> list[tuple[Any, ...]]:  # hot
+        found = []
+        for row in rows:
+            values = list(row)
+            for i, of_column in converters.items():
+                if values[i] is not None:
+                    values[i] = of_column(values[i])
+            found.append(tuple(values))
+        return found
+
+    return convert
+
+
+class _BatchWriter(SinkWriter):
+    """Writes when a batch is full and when the epoch ends, each batch in a transaction."""
+
+    def __init__(self, sink: JdbcSink, target: _Target) -> None:
+        self._size = sink.execution.batch_size or 1 << 62
+        self._retries = sink.execution.max_retries
+        self._target = target
+        self._rows: list[tuple[Any, ...]] = []
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        self._rows += self._target.convert(values)
+        while len(self._rows) >= self._size:
+            self._send(self._rows[: self._size])
+            del self._rows[: self._size]
+
+    def flush(self, end_of_input: bool) -> None:
+        if self._rows:
+            self._send(self._rows)
+            self._rows = []
+
+    def _send(self, rows: list[tuple[Any, ...]]) -> None:
+        for retry in range(self._retries + 1):
+            try:
+                with self._target.transaction() as connection:
+                    connection.cursor().executemany(self._target.sql, rows)
+                return
+            except Exception as e:
+                if retry == self._retries or not self._target.database.is_transient(e):
+                    raise
+                time.sleep(_RETRY_S * 2**retry)
+
+    def abort(self) -> None:
+        self._target.held.drop()
+
+
+class _StagingWriter(SinkWriter):
+    """Keeps the rows of the epoch for the committer."""
+
+    def __init__(
+        self, context: WriterContext, convert: Callable[[Sequence[Any]], list[tuple[Any, ...]]]
+    ) -> None:
+        self._context = context
+        self._convert = convert
+        self._rows: list[tuple[Any, ...]] = []
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        self._rows += self._convert(values)
+
+    def prepare_commit(self) -> list[Any]:
+        if not self._rows:
+            return []
+        return [(self._context.transaction_id, stage(dumps_block(self._rows), self._context))]
+
+
+class _MarkingCommitter(Committer):
+    """Has tasks write the rows; it sees to the table of markers itself."""
+
+    def __init__(self, sink: JdbcSink, options: ExactlyOnceOptions, context: CommitterContext) -> None:
+        self._sink = sink
+        self._target = _Target(sink)
+        self._options = options
+        self._context = context
+        self._table = quoted_table(options.marker_table)
+        self._pruned_ms = 0
+
+    def open(self) -> None:
+        columns = "job_id TEXT, sink_id TEXT, transaction_id TEXT PRIMARY KEY, committed_ms BIGINT"
+        create = f"CREATE TABLE IF NOT EXISTS {self._table} ({columns})"
+        for again in (False, True):  # PostgreSQL fails when two drivers create it at once
+            try:
+                with self._target.transaction() as connection:
+                    connection.execute(create)
+                self._target.held.drop()
+                return
+            except FiresteelError:
+                raise
+            except Exception as e:
+                if again:
+                    raise DatabaseError(
+                        f"The table of markers, {self._table}, cannot be made.",
+                        detail=str(e).strip(),
+                        hint=f"let somebody who may do it: {create}",
+                    ) from e
+
+    def commit(self, requests: Sequence[CommitRequest]) -> None:
+        context = self._context
+        write = _MarkedRows(self._sink, self._table, context.job_id, context.sink_id, context.now_ms())
+        size = sum(request.get_committable()[1].size for request in requests)
+        commit_by_subtask(context, requests, write, size)
+        if requests and context.now_ms() - self._pruned_ms >= _PRUNE_MS:
+            self._prune(context.now_ms())
+
+    def _prune(self, now_ms: int) -> None:
+        """Forget old markers; what fails here can wait."""
+        self._pruned_ms = now_ms
+        sql = f"DELETE FROM {self._table} WHERE job_id = ? AND sink_id = ? AND committed_ms < ?"
+        oldest_ms = now_ms - self._options.retention_ms
+        try:
+            with self._target.transaction() as connection:
+                parameters = (self._context.job_id, self._context.sink_id, oldest_ms)
+                connection.execute(self._target.rendered(sql), parameters)
+        except Exception as e:
+            log.warning("old markers stay in %s: %s", self._table, e)
+        finally:
+            self._target.held.drop()
+
+
+@dataclass(frozen=True, slots=True)
+class _MarkedRows:
+    """Writes the rows that a subtask has staged, with their markers, in one transaction. Runs in tasks: of
+    two that do so at once the second waits at the marker for the first."""
+
+    sink: JdbcSink
+    table: str
+    job_id: str
+    sink_id: str
+    now_ms: int
+
+    def __call__(self, subtask: int, committables: Sequence[tuple[str, Staged]]) -> None:
+        target = _Target(self.sink, _Held())
+        try:
+            with target.transaction() as connection:
+                for transaction_id, staged in committables:
+                    self._write(target, connection, transaction_id, staged)
+        except Exception as e:
+            if target.database.is_transient(e):
+                raise TryLaterError("The database did not take rows.", detail=str(e).strip()) from e
+            raise
+        finally:
+            target.held.drop()
+
+    def _write(self, target: _Target, connection: Any, transaction_id: str, staged: Staged) -> None:
+        mark = f"INSERT INTO {self.table} VALUES (?, ?, ?, ?) ON CONFLICT (transaction_id) DO NOTHING"
+        marker = (self.job_id, self.sink_id, transaction_id, self.now_ms)
+        if connection.execute(target.rendered(mark), marker).rowcount:  # else they were committed before
+            connection.cursor().executemany(target.sql, loads_block(staged.load()))

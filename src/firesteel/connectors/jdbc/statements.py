@@ -1,0 +1,81 @@
+"""SQL as JDBC writes it: ``?`` stands for a parameter, ``??`` for the operator ``?``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from firesteel.common.errors import ConfigurationError
+
+# What a question mark means nothing in, then the question marks.
+_TOKENS: Final = re.compile(
+    r"""
+    '(?:[^']|'')*' | "(?:[^"]|"")*"          # texts and quoted names
+    | \$(\w*)\$.*?\$\1\$                      # PostgreSQL's dollar quotes
+    | --[^\n]* | /\*.*?\*/                    # comments
+    | \?\? | \?
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """:param parameters: how many there are."""
+
+    sql: str
+    parameters: int
+
+    def render(self, placeholder: Callable[[int], str], escape: Callable[[str], str] = str) -> str:
+        """The statement with other placeholders, by number from 1; ``escape`` is for what is between them."""
+        parts, end, number = [], 0, 0
+        for token in _TOKENS.finditer(self.sql):
+            parts.append(escape(self.sql[end : token.start()]))
+            end = token.end()
+            if token[0] == "?":
+                number += 1
+                parts.append(placeholder(number))
+            else:
+                parts.append(escape("?" if token[0] == "??" else token[0]))
+        return "".join(parts) + escape(self.sql[end:])
+
+
+def parse(sql: object) -> Statement:
+    if not isinstance(sql, str) or not sql.strip():
+        raise ConfigurationError("A JDBC statement is empty.", detail=f"got {sql!r}")
+    text = sql.strip().rstrip(";")
+    return Statement(text, sum(token[0] == "?" for token in _TOKENS.finditer(text)))
+
+
+def insert_statement(table: str, fields: Sequence[str]) -> str:
+    """``INSERT INTO table(a, b) VALUES (?, ?)``, with quoted names. (Flink: ``JdbcDialect``.)"""
+    names = ", ".join(map(quoted, fields))
+    return f"INSERT INTO {quoted_table(table)}({names}) VALUES ({', '.join('?' * len(fields))})"
+
+
+def upsert_statement(table: str, fields: Sequence[str], unique_key_fields: Sequence[str]) -> str:
+    """An INSERT that replaces the row with the same key, as PostgreSQL and SQLite write it.
+
+    :param unique_key_fields: the columns of a unique index or primary key of the table.
+    """
+    strange = set(unique_key_fields) - set(fields)
+    if not unique_key_fields or strange:
+        raise ConfigurationError(
+            "An upsert needs the fields of a unique key, which are among all fields.",
+            detail=f"fields {list(fields)}, key {list(unique_key_fields)}",
+        )
+    updates = [f"{quoted(f)} = EXCLUDED.{quoted(f)}" for f in fields if f not in unique_key_fields]
+    action = f"UPDATE SET {', '.join(updates)}" if updates else "NOTHING"
+    keys = ", ".join(map(quoted, unique_key_fields))
+    return f"{insert_statement(table, fields)} ON CONFLICT ({keys}) DO {action}"
+
+
+def quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_table(table: str) -> str:
+    """``schema.table``, each part quoted."""
+    return ".".join(map(quoted, table.split(".")))

@@ -1,0 +1,148 @@
+"""Which declared types go with which columns, and what values become on the way."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
+
+from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.common.time import Instant
+from firesteel.common.typeinfo import (
+    BasicArrayTypeInfo,
+    BasicType,
+    BasicTypeInfo,
+    DateTypeInfo,
+    ExternalTypeInfo,
+    ListTypeInfo,
+    ObjectArrayTypeInfo,
+    PickledBytesTypeInfo,
+    PrimitiveArrayTypeInfo,
+    TimestampTypeInfo,
+    TimeTypeInfo,
+    TypeInformation,
+)
+
+Convert: TypeAlias = Callable[[Any], Any]
+
+_OF_BASIC: Final = MappingProxyType(
+    {
+        BasicType.BYTE: "integer",
+        BasicType.SHORT: "integer",
+        BasicType.INT: "integer",
+        BasicType.LONG: "integer",
+        BasicType.BIG_INT: "integer",
+        BasicType.FLOAT: "number",
+        BasicType.DOUBLE: "number",
+        BasicType.BIG_DEC: "decimal",
+        BasicType.BOOLEAN: "boolean",
+        BasicType.STRING: "text",
+        BasicType.CHAR: "text",
+        BasicType.INSTANT: "instant",
+    }
+)
+_OF_CLASS: Final[tuple[tuple[type, str], ...]] = (
+    (DateTypeInfo, "date"),
+    (TimeTypeInfo, "time"),
+    (TimestampTypeInfo, "timestamp"),
+    (PickledBytesTypeInfo, "bytes"),
+    (PrimitiveArrayTypeInfo, "array"),
+    (BasicArrayTypeInfo, "array"),
+    (ObjectArrayTypeInfo, "array"),
+    (ListTypeInfo, "array"),
+)
+
+
+def family(type_info: TypeInformation) -> str:
+    """The kind of column that a declared type needs.
+
+    :raises UnsupportedFeatureError: no column holds it.
+    """
+    while isinstance(type_info, ExternalTypeInfo):
+        type_info = type_info._type_info
+    if isinstance(type_info, BasicTypeInfo):
+        return _OF_BASIC[type_info._basic_type]
+    if isinstance(type_info, PrimitiveArrayTypeInfo) and type_info == _BYTES:
+        return "bytes"
+    for kind, name in _OF_CLASS:
+        if isinstance(type_info, kind):
+            return name
+    raise UnsupportedFeatureError(
+        f"A column of a database cannot hold {type_info}.",
+        hint="write its fields into columns of their own, or make a text of it: json.dumps",
+    )
+
+
+_BYTES: Final = PrimitiveArrayTypeInfo(BasicTypeInfo.BYTE_TYPE_INFO())
+
+
+def instant_to_datetime(value: Instant) -> datetime.datetime:
+    whole = datetime.datetime.fromtimestamp(value.seconds, datetime.UTC)
+    return whole.replace(microsecond=value.nanos // 1000)
+
+
+def datetime_to_instant(value: datetime.datetime) -> Instant:
+    if value.tzinfo is None:
+        value = value.replace(tzinfo=datetime.UTC)
+    return Instant(int(value.timestamp() // 1), value.microsecond * 1000)
+
+
+# SQLite has five kinds of values: what it has not is text, in ISO form, so that it sorts as it should.
+SQLITE_WRITE: Final[Mapping[str, Convert]] = MappingProxyType(
+    {
+        "boolean": int,
+        "decimal": str,
+        "date": datetime.date.isoformat,
+        "time": datetime.time.isoformat,
+        "timestamp": lambda value: value.isoformat(" "),
+        "instant": lambda value: instant_to_datetime(value).replace(tzinfo=None).isoformat(" "),
+    }
+)
+SQLITE_READ: Final[Mapping[str, Convert]] = MappingProxyType(
+    {
+        "boolean": bool,
+        "decimal": lambda value: Decimal(str(value)),
+        "number": float,
+        "date": datetime.date.fromisoformat,
+        "time": datetime.time.fromisoformat,
+        "timestamp": datetime.datetime.fromisoformat,
+        "instant": lambda value: datetime_to_instant(datetime.datetime.fromisoformat(value)),
+    }
+)
+POSTGRES_WRITE: Final[Mapping[str, Convert]] = MappingProxyType({"instant": instant_to_datetime})
+POSTGRES_READ: Final[Mapping[str, Convert]] = MappingProxyType(
+    {"instant": datetime_to_instant, "number": float, "integer": int}
+)
+
+_INTEGERS: Final = frozenset({"smallint", "integer", "bigint"})
+_DECIMALS: Final = frozenset({"numeric", "real", "double precision"})
+_TEXTS: Final = frozenset({"text", "character varying", "character", "name", "bpchar", '"char"'})
+_TIMESTAMPS: Final = frozenset({"timestamp without time zone", "timestamp with time zone"})
+_ACCEPTED: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "integer": _INTEGERS | _DECIMALS | {"oid"},
+        "number": _DECIMALS,
+        "decimal": _DECIMALS,
+        "boolean": frozenset({"boolean"}),
+        "text": _TEXTS,
+        "date": frozenset({"date"}) | _TIMESTAMPS,
+        "time": frozenset({"time without time zone"}),
+        "timestamp": _TIMESTAMPS,
+        "instant": _TIMESTAMPS,
+        "bytes": frozenset({"bytea"}),
+    }
+)
+_KNOWN: Final = frozenset().union(*_ACCEPTED.values())
+
+
+def fits_postgres(family_: str, column: str) -> bool:
+    """Whether values of the family go into a column, or parameter, of PostgreSQL's type ``column``."""
+    base = column.partition("(")[0]
+    if family_ == "array":
+        return column.endswith("[]")
+    if column.endswith("[]"):
+        return False
+    # Types of its own (uuid, json, enums, domains ...) PostgreSQL makes of texts.
+    return base in _ACCEPTED[family_] or (family_ == "text" and base not in _KNOWN)

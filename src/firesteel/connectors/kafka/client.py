@@ -1,0 +1,164 @@
+"""The client library: where it comes from, how a cluster is found to answer, what its errors say."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.connectors.kafka.settings import BOOTSTRAP, connection_settings
+
+if TYPE_CHECKING:
+    from confluent_kafka import KafkaError
+    from confluent_kafka.admin import AdminClient, ClusterMetadata
+
+log = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+PATIENCE_S: Final = 8.0  # for a cluster that does not answer when a job begins
+
+_TIMELY: Final = {  # librdkafka's own defaults wait up to 10 s before it looks for a broker again
+    "reconnect.backoff.ms": 50,
+    "reconnect.backoff.max.ms": 1000,
+}
+
+
+def require_client() -> None:
+    """:raises ConfigurationError: the extra is not installed."""
+    try:
+        import confluent_kafka  # noqa: F401
+    except ImportError as error:
+        raise ConfigurationError(
+            "The Kafka connector needs the package confluent-kafka, which is not installed.",
+            detail=str(error),
+            hint="pip install 'firesteel[kafka]', here and where Spark's workers run",
+        ) from error
+
+
+class Complaints:
+    """The client's ``error_cb``: why a call that timed out did so."""
+
+    def __init__(self) -> None:
+        self.last: KafkaError | None = None
+        self.refused: KafkaError | None = None  # asking again will not help
+
+    def __call__(self, error: KafkaError) -> None:
+        self.last = error
+        if error.code() in (error._AUTHENTICATION, error._SSL, error.SASL_AUTHENTICATION_FAILED):
+            self.refused = error
+
+
+def make_client(kind: type[Any], settings: Mapping[str, Any]) -> Any:
+    """A client of confluent_kafka whose log goes to ours.
+
+    :raises ConfigurationError: librdkafka does not take a setting.
+    """
+    from confluent_kafka import KafkaException
+
+    try:
+        return kind({**_TIMELY, **settings, "logger": log})
+    except (KafkaException, ValueError, TypeError) as error:
+        raise ConfigurationError(
+            "The Kafka client does not take a property.",
+            detail=describe(error),
+            hint="names are those of Kafka's Java clients or of librdkafka's CONFIGURATION.md",
+        ) from error
+
+
+def describe(error: BaseException | KafkaError) -> str:
+    """What an error of the client says, without its wrapping."""
+    inner = error.args[0] if isinstance(error, BaseException) and error.args else error
+    return inner.str() if hasattr(inner, "str") else str(inner)
+
+
+def ask_again(ask: Callable[[], Answer]) -> Answer:
+    """The answer of a coordinator; brokers move groups about, and say so for a moment.
+
+    :raises KafkaException: it is something else, or it does not pass.
+    """
+    from confluent_kafka import KafkaError, KafkaException
+
+    passing = {
+        *(KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError._WAIT_COORD),
+        *(KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError._TRANSPORT, KafkaError.UNSTABLE_OFFSET_COMMIT),
+    }
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return ask()
+        except KafkaException as error:
+            if error.args[0].code() not in passing or time.monotonic() >= deadline:
+                raise
+            time.sleep(0.1)
+
+
+class Cluster:
+    """An administrative connection, on the driver."""
+
+    def __init__(self, properties: Mapping[str, str]) -> None:
+        require_client()
+        from confluent_kafka.admin import AdminClient
+
+        self.address = properties.get(BOOTSTRAP, "")
+        self._complaints = Complaints()
+        settings = {**connection_settings(properties), "error_cb": self._complaints}
+        self.admin: AdminClient = make_client(AdminClient, settings)
+
+    def metadata(self, topic: str | None = None, patience_s: float = PATIENCE_S) -> ClusterMetadata:
+        """What the cluster knows of all topics. Asked for one, it may create it, where brokers do that.
+
+        :raises ConnectorError: it does not answer in time.
+        :raises ConfigurationError: it does not let us in.
+        """
+        from confluent_kafka import KafkaException
+
+        deadline = time.monotonic() + patience_s
+        while True:
+            try:
+                return (
+                    self.admin.list_topics(topic, timeout=1.0)
+                    if topic
+                    else self.admin.list_topics(timeout=1.0)
+                )
+            except KafkaException as error:
+                self.admin.poll(0)
+                if self._complaints.refused is not None:
+                    raise self._refused() from error
+                if time.monotonic() >= deadline or not _is_transport(error.args[0]):
+                    raise self.unreachable(error, patience_s) from error
+
+    def broker_config(self, name: str) -> str | None:
+        """A setting of a broker; None when we may not ask."""
+        from confluent_kafka import KafkaException
+        from confluent_kafka.admin import ConfigResource
+
+        broker = next(iter(self.metadata().brokers))
+        resource = ConfigResource(ConfigResource.Type.BROKER, str(broker))
+        try:
+            found = next(iter(self.admin.describe_configs([resource]).values())).result(PATIENCE_S)
+        except (KafkaException, TimeoutError):
+            return None
+        return found[name].value if name in found else None
+
+    def _refused(self) -> ConfigurationError:
+        assert self._complaints.refused is not None
+        return ConfigurationError(
+            f"The Kafka cluster at {self.address} refuses the connection.",
+            detail=describe(self._complaints.refused),
+            hint="see security.protocol, sasl.mechanism, sasl.username and sasl.password, or ssl.ca.location",
+        )
+
+    def unreachable(self, error: BaseException, patience_s: float) -> ConnectorError:
+        last = self._complaints.last
+        return ConnectorError(
+            f"The Kafka cluster at {self.address} does not answer within {patience_s:.0f} s.",
+            detail=describe(last) if last is not None else describe(error),
+            hint="see bootstrap.servers, and whether the advertised.listeners can be reached from here",
+        )
+
+
+def _is_transport(error: KafkaError) -> bool:
+    return error.retriable() or error.code() in (error._TRANSPORT, error._TIMED_OUT, error._ALL_BROKERS_DOWN)

@@ -1,0 +1,252 @@
+"""Which partitions there are, and how far each may be read now (Flink: ``KafkaSourceEnumerator``)."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from concurrent.futures import wait
+from typing import TYPE_CHECKING, Any, Final
+
+from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.connectors.base import ReadRange, Split, SplitEnumerator
+from firesteel.connectors.kafka.client import PATIENCE_S, Cluster, describe, make_client
+from firesteel.connectors.kafka.offsets import EARLIEST, OffsetLookup, Partition
+from firesteel.connectors.kafka.settings import (
+    AUTO_COMMIT,
+    AUTO_COMMIT_INTERVAL,
+    client_settings,
+    flag,
+    number,
+)
+from firesteel.connectors.kafka.source import KafkaTopicSource, PartitionSplit
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+
+log = logging.getLogger(__name__)
+
+_WAIT_FOR_ENDS_S: Final = 0.25  # brokers that are slower than this are asked on while the job goes on
+_FIVE_SECONDS: Final = 5_000
+
+
+class KafkaEnumerator(SplitEnumerator):
+    """Fixes what an epoch reads: up to the last record that may be read when the epoch is planned.
+
+    Brokers that do not answer while the job runs stop nothing but their partitions: they are asked again.
+    """
+
+    def __init__(self, source: KafkaTopicSource) -> None:
+        self._source = source
+        self._cluster = Cluster(source.properties)
+        self._look_up = OffsetLookup(self._cluster, source.properties)
+        self._known: set[Partition] = set()
+        self._discovered = False  # the partitions of the beginning were found
+        self._looks_again = False
+        self._next_discovery_ms: int | None = None
+        self._ends = _Ends(self._look_up)
+        self._positions: dict[Partition, int] = {}
+        self._stops: dict[Partition, int] = {}
+        self._group = _Group(source)
+
+    # ---- partitions
+
+    def discover(self, now_ms: int) -> list[Split]:
+        splits = self._new_splits(now_ms) if self._is_discovery_due(now_ms) else []
+        self._ends.refresh(p for p in self._known if not self._is_all_there(p))
+        self._group.tick(now_ms, self._positions)
+        return splits
+
+    def look_again(self) -> None:
+        """Look for partitions with the next ``discover``, when there is no interval too: the topics are
+        others than those that were restored."""
+        self._looks_again = True
+
+    def _is_discovery_due(self, now_ms: int) -> bool:
+        if self._looks_again or not self._discovered:
+            return True
+        interval = self._source.discovery_interval_ms
+        if interval is None:
+            return False
+        if self._next_discovery_ms is None:
+            return True  # after a restore: there may be new ones since
+        return now_ms >= self._next_discovery_ms
+
+    def _new_splits(self, now_ms: int) -> list[Split]:
+        interval = self._source.discovery_interval_ms
+        self._next_discovery_ms = now_ms + (interval or 0)
+        try:
+            found = self._source.subscription.find(self._cluster)
+            new = [p for p in found if p not in self._known]
+            splits = self._splits(new)
+        except (ConnectorError, ConfigurationError) as error:
+            if not self._discovered:
+                raise
+            log.warning("no new partitions can be found: %s", error)
+            return []
+        for partition in new if self._discovered else ():
+            log.info("new partition partition=%s", partition)
+        self._known.update(new)
+        self._discovered, self._looks_again = True, False
+        return splits
+
+    def _splits(self, partitions: list[Partition]) -> list[Split]:
+        if not partitions:
+            return []
+        # What is created while the job runs is read whole, whatever the rule for the beginning is.
+        rule = EARLIEST if self._discovered else self._source.starting
+        starts = rule.start(partitions, self._look_up)
+        stopping = self._source.stopping
+        stops = {} if stopping is None else stopping.resolve(partitions, self._look_up)
+        return [Split(str(p), PartitionSplit(*p, starts[p], stops.get(p))) for p in partitions]
+
+    @property
+    def finished(self) -> bool:
+        return self._discovered and self._source.discovery_interval_ms is None
+
+    # ---- ranges
+
+    def plan(
+        self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int
+    ) -> ReadRange | None:
+        payload: PartitionSplit = split.payload
+        partition = payload.partition
+        start: int = payload.start if position is None else position
+        self._known.add(partition)
+        self._positions[partition] = start
+        if payload.stop is not None:
+            self._stops[partition] = payload.stop
+            if start >= payload.stop:
+                return ReadRange(split, start, max_records, max_bytes, start)  # only to say that it ends
+        there = self._ends.get(partition)
+        stop = start if there is None else min(there, start + max_records)
+        if payload.stop is not None:
+            stop = min(stop, payload.stop)
+        return ReadRange(split, start, max_records, max_bytes, stop) if stop > start else None
+
+    def _is_all_there(self, partition: Partition) -> bool:
+        """What is to be read of it was there already: no need to ask again."""
+        stop, end = self._stops.get(partition), self._ends.get(partition)
+        return stop is not None and end is not None and end >= stop
+
+    def pending_records(self) -> dict[str, int]:
+        return {
+            str(p): max(0, (self._ends.get(p) or 0) - position) for p, position in self._positions.items()
+        }
+
+    # ---- the life of the source
+
+    def checkpoint_completed(self, positions: Mapping[str, Any]) -> None:
+        if self._source.commits_on_checkpoint:
+            by_name = {str(p): p for p in self._known}
+            self._group.commit({by_name[name]: at for name, at in positions.items() if name in by_name})
+
+    def snapshot(self) -> Any:
+        return sorted(self._known), self._discovered
+
+    def restore(self, state: Any) -> None:
+        known, self._discovered = state
+        self._known = set(known)
+
+    def close(self) -> None:
+        self._group.close(self._positions)
+
+
+class _Ends:
+    """Behind the last record of each partition that may be read, as the brokers said last."""
+
+    def __init__(self, look_up: OffsetLookup) -> None:
+        self._look_up = look_up
+        self._known: dict[Partition, int] = {}
+        self._asked: dict[Partition, Any] = {}
+        self._unanswered: set[Partition] = set()
+
+    def get(self, partition: Partition) -> int | None:
+        return self._known.get(partition)
+
+    def refresh(self, partitions: Any) -> None:
+        """Ask, and wait a moment for the answers; those that are late are taken the next time."""
+        wanted = [p for p in partitions if p not in self._asked]
+        if wanted:
+            from confluent_kafka.admin import OffsetSpec
+
+            self._asked |= self._look_up.request(wanted, OffsetSpec.latest())
+        new = any(p not in self._known for p in self._asked)
+        wait(self._asked.values(), PATIENCE_S if new else _WAIT_FOR_ENDS_S)
+        failed = False
+        for partition, future in list(self._asked.items()):
+            if future.done():
+                del self._asked[partition]
+                error = future.exception()
+                if error is None:
+                    self._known[partition] = future.result().offset
+                    self._unanswered.discard(partition)
+                else:
+                    failed = True
+                    self._failed(partition, error)
+        if failed:
+            self._look_up.find_leaders()
+
+    def _failed(self, partition: Partition, error: BaseException) -> None:
+        """A topic that is gone stays gone; everything else may pass."""
+        reason = error.args[0] if error.args else None
+        if reason is not None and hasattr(reason, "code") and reason.code() == reason.UNKNOWN_TOPIC_OR_PART:
+            raise ConnectorError(
+                f"Kafka partition {partition} is gone while it is being read.",
+                detail=describe(error),
+                hint="a job cannot go on with a topic that was deleted: begin without its state",
+            ) from error
+        if partition not in self._unanswered:
+            self._unanswered.add(partition)
+            log.warning("the end of a partition is not known partition=%s: %s", partition, describe(error))
+
+
+class _Group:
+    """Tells the consumer group how far the source is, for tools that look there. The job never reads it
+    again: its positions are in its checkpoints."""
+
+    def __init__(self, source: KafkaTopicSource) -> None:
+        properties = source.properties
+        self._properties = properties
+        self._auto_ms: int | None = None
+        if flag(properties, AUTO_COMMIT, False):
+            self._auto_ms = number(properties, AUTO_COMMIT_INTERVAL, _FIVE_SECONDS)
+        self._next_auto_ms: int | None = None
+        self._consumer: Consumer | None = None
+        self._committed: dict[Partition, int] = {}
+
+    def tick(self, now_ms: int, positions: Mapping[Partition, int]) -> None:
+        """Serve the client's answers; commit when it is time to (``enable.auto.commit``)."""
+        if self._consumer is not None:
+            self._consumer.poll(0)
+        if self._auto_ms is not None:
+            if self._next_auto_ms is not None and now_ms >= self._next_auto_ms:
+                self.commit(positions)
+            if self._next_auto_ms is None or now_ms >= self._next_auto_ms:
+                self._next_auto_ms = now_ms + self._auto_ms
+
+    def commit(self, positions: Mapping[Partition, int]) -> None:
+        from confluent_kafka import TopicPartition
+
+        changed = {p: at for p, at in positions.items() if self._committed.get(p) != at}
+        if not changed:
+            return
+        if self._consumer is None:
+            from confluent_kafka import Consumer
+
+            settings = client_settings(self._properties, producer=False)
+            callbacks = {"on_commit": _report, "enable.auto.commit": False}
+            self._consumer = make_client(Consumer, settings | callbacks)
+        offsets = [TopicPartition(p.topic, p.number, at) for p, at in changed.items()]
+        self._consumer.commit(offsets=offsets, asynchronous=True)
+        self._committed |= changed
+
+    def close(self, positions: Mapping[Partition, int]) -> None:
+        if self._auto_ms is not None:
+            self.commit(positions)
+        if self._consumer is not None:
+            self._consumer.close()  # waits for the commit under way
+
+
+def _report(error: Any, partitions: Any) -> None:
+    if error is not None:
+        log.warning("offsets could not be committed to the group: %s", describe(error))

@@ -1,0 +1,270 @@
+"""Reading ranges of offsets in a task, straight from the brokers (Flink: ``KafkaPartitionSplitReader``)."""
+
+from __future__ import annotations
+
+import logging
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from firesteel.common.errors import ConnectorError
+from firesteel.connectors.base import Chunk, ReadRange, SourceReader
+from firesteel.connectors.kafka.client import Complaints, describe, make_client
+from firesteel.connectors.kafka.offsets import Partition, Reset
+from firesteel.connectors.kafka.records import KafkaRecordDeserializationSchema, batch_decoder
+from firesteel.connectors.kafka.settings import (
+    API_TIMEOUT,
+    CLIENT_ID_PREFIX,
+    GROUP_ID,
+    ISOLATION,
+    ONE_MINUTE,
+    client_settings,
+    number,
+)
+from firesteel.connectors.kafka.source import PartitionSplit
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, Message
+
+log = logging.getLogger(__name__)
+
+_AT_ONCE: Final = 1000  # offsets in a chunk
+_CHUNK_BYTES: Final = 4 << 20
+_POLL_S: Final = 0.1
+
+_DEFAULTS: Final = {
+    ISOLATION: "read_committed",
+    "fetch.wait.max.ms": 20,  # a range may end in offsets without a message: only an empty fetch tells
+    "fetch.queue.backoff.ms": 1,  # librdkafka waits a second when it has enough for the moment
+    "socket.timeout.ms": 10_000,  # a fetch that is lost is asked for again before the range is given up
+    "queued.min.messages": 20_000,  # what is fetched beyond the range is fetched in vain
+}
+
+
+def new_consumer(properties: Mapping[str, str], complaints: Complaints | None = None) -> Consumer:
+    """A consumer that is told what to read: it joins no group and commits nothing."""
+    from confluent_kafka import Consumer
+
+    group = properties.get(GROUP_ID, "firesteel")
+    fixed = {
+        GROUP_ID: group,
+        "client.id": properties.get(CLIENT_ID_PREFIX, group),
+        "enable.auto.commit": False,
+        "enable.partition.eof": True,
+        "auto.offset.reset": "error",
+        "error_cb": complaints or Complaints(),
+    }
+    return make_client(Consumer, {**_DEFAULTS, **client_settings(properties, producer=False), **fixed})
+
+
+class KafkaReader(SourceReader):
+    """Keeps its consumer, and so its connections, as long as the worker process keeps the reader."""
+
+    def __init__(
+        self, properties: Mapping[str, str], deserializer: KafkaRecordDeserializationSchema, reset: Reset
+    ) -> None:
+        self._properties = properties
+        self._deserializer = deserializer
+        self._reset = reset
+        self._incoming: _Incoming | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_incoming": None}
+
+    def open(self) -> None:
+        self._deserializer.open()
+        self._decode = batch_decoder(self._deserializer)
+
+    def close(self) -> None:
+        incoming, self._incoming = self._incoming, None
+        if incoming is not None:
+            incoming.close()
+
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        split: PartitionSplit = range_.split.payload
+        position: int = split.start if range_.position is None else range_.position
+        stop = split.stop if range_.stop is None else range_.stop
+        if stop is not None and position >= stop:
+            yield Chunk([], None, position, end=_is_end(split, position))
+            return
+        if self._incoming is None:
+            self._incoming = _Incoming(self._properties, self._reset)
+        incoming = self._incoming  # which may be closed before this generator is
+        records, size = range_.max_records, range_.max_bytes
+        buffer = incoming.begin(split.partition, position)
+        try:
+            while (stop is None or position < stop) and records > 0 and size > 0:
+                if not incoming.is_reading(split.partition, buffer):  # another range of it was begun
+                    buffer = incoming.begin(split.partition, position)
+                limit = position + min(_AT_ONCE, records)
+                taken = incoming.take(split.partition, position, limit if stop is None else min(limit, stop))
+                position = taken.position
+                values, stamps, bad, ignored = self._decode(taken.messages)
+                records -= len(taken.messages)
+                size -= taken.size
+                yield Chunk(values, stamps, position, _is_end(split, position), (), bad, ignored)
+                if stop is None and taken.at_end:
+                    return
+        finally:
+            incoming.end(split.partition, buffer)
+
+
+def _is_end(split: PartitionSplit, position: int) -> bool:
+    return split.stop is not None and position >= split.stop
+
+
+class _Taken(NamedTuple):
+    """Some messages, where reading goes on after them, and whether there are more now."""
+
+    messages: list[Message]
+    size: int
+    position: int
+    at_end: bool
+
+
+@dataclass(slots=True)
+class _Buffer:
+    """The messages of a partition that are here. ``known``: there are no others before this offset;
+    ``at_end``: nor behind it, when that was said."""
+
+    messages: list[Message] = field(default_factory=list)
+    known: int = -1
+    at_end: bool = False
+
+    def add(self, messages: list[Message]) -> None:
+        self.messages += messages
+        self.known = _offset(messages[-1]) + 1
+        self.at_end = False
+
+
+class _Incoming:
+    """The messages of the ranges under way, which one consumer gets mixed.
+
+    They are cut into chunks by their offsets and sizes, never by when they come: in which order the records
+    of several partitions go on must not depend on that (I1).
+    """
+
+    def __init__(self, properties: Mapping[str, str], reset: Reset) -> None:
+        self._complaints = Complaints()
+        self._consumer = new_consumer(properties, self._complaints)
+        self._patience_s = number(properties, API_TIMEOUT, ONE_MINUTE) / 1000
+        self._reset = reset
+        self._buffers: dict[Partition, _Buffer] = {}
+
+    def close(self) -> None:
+        self._buffers.clear()
+        self._consumer.close()
+
+    def is_reading(self, partition: Partition, buffer: _Buffer) -> bool:
+        return self._buffers.get(partition) is buffer
+
+    def begin(self, partition: Partition, offset: int) -> _Buffer:
+        """A range of the partition that was not read to its end stops here."""
+        from confluent_kafka import TopicPartition
+
+        if partition in self._buffers:
+            self.end(partition, self._buffers[partition])
+        self._buffers[partition] = buffer = _Buffer()
+        self._consumer.incremental_assign([TopicPartition(partition.topic, partition.number, offset)])
+        return buffer
+
+    def end(self, partition: Partition, buffer: _Buffer) -> None:
+        from confluent_kafka import TopicPartition
+
+        if self._buffers.get(partition) is not buffer:
+            return
+        del self._buffers[partition]
+        self._consumer.incremental_unassign([TopicPartition(partition.topic, partition.number)])
+
+    def take(self, partition: Partition, position: int, limit: int) -> _Taken:
+        """All messages from ``position`` to ``limit``, or the first of them when they are many bytes."""
+        buffer = self._buffers[partition]
+        while buffer.known < limit and not buffer.at_end:
+            self._fetch(partition, position)
+        found = buffer.messages
+        count = (
+            len(found) if not found or _offset(found[-1]) < limit else bisect_left(found, limit, key=_offset)
+        )
+        sizes = list(map(len, found[:count]))
+        size = sum(sizes)
+        if size > _CHUNK_BYTES:
+            count = 1 + bisect_left(list(accumulate(sizes)), _CHUNK_BYTES)
+            if count < len(sizes):
+                limit, size = _offset(found[count - 1]) + 1, sum(sizes[:count])
+        taken, buffer.messages = found[:count], found[count:]
+        if buffer.at_end and buffer.known < limit:
+            return _Taken(taken, size, buffer.known, True)
+        return _Taken(taken, size, limit, buffer.at_end and buffer.known <= limit)
+
+    def _fetch(self, partition: Partition, position: int) -> None:
+        """Wait for messages of any partition, and hand them out."""
+        messages = [self._wait(partition, position), *self._consumer.consume(_AT_ONCE - 1, 0)]
+        if len(self._buffers) == 1 and not any(m.error() for m in messages):
+            self._buffers[partition].add(messages)
+            return
+        mixed: dict[Partition, list[Message]] = {}
+        for message in messages:
+            error = message.error()
+            source = Partition(message.topic() or "", message.partition() or 0)
+            if error is None:
+                mixed.setdefault(source, []).append(message)
+            elif source in self._buffers:
+                if source in mixed:
+                    self._buffers[source].add(mixed.pop(source))
+                self._heed(error, source, message)
+            else:
+                log.warning("Kafka: %s", describe(error))
+        for source, those in mixed.items():
+            if source in self._buffers:
+                self._buffers[source].add(those)
+
+    def _wait(self, partition: Partition, position: int) -> Message:
+        """Polls are counted, not seconds: a machine that stood still meanwhile has not waited."""
+        for _ in range(max(1, int(self._patience_s / _POLL_S))):
+            first = self._consumer.poll(_POLL_S)
+            if first is not None:
+                return first
+        last = self._complaints.last
+        raise ConnectorError(
+            f"Kafka gives no more records of {partition}.",
+            detail=f"waited {self._patience_s:.0f} s for offset {position}"
+            + (f": {describe(last)}" if last is not None else ""),
+            hint=f"see whether its leader runs; {API_TIMEOUT} says how long to wait",
+        )
+
+    def _heed(self, error: KafkaError, partition: Partition, message: Message) -> None:
+        code = error.code()
+        if code == error._PARTITION_EOF:
+            buffer = self._buffers[partition]
+            buffer.known, buffer.at_end = max(buffer.known, _offset(message)), True
+        elif code in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE):
+            self._skip_what_is_gone(partition, error)
+        elif error.fatal() or code in (error.TOPIC_AUTHORIZATION_FAILED, error.UNKNOWN_TOPIC_OR_PART):
+            raise ConnectorError(f"Kafka partition {partition} cannot be read.", detail=describe(error))
+        else:
+            log.warning("Kafka: partition=%s: %s", partition, describe(error))
+
+    def _skip_what_is_gone(self, partition: Partition, error: KafkaError) -> None:
+        from confluent_kafka import TopicPartition
+
+        place = TopicPartition(partition.topic, partition.number)
+        first, end = self._consumer.get_watermark_offsets(place, timeout=10)
+        if self._reset is Reset.NONE:
+            raise ConnectorError(
+                f"Records of Kafka partition {partition} are gone before they were read.",
+                detail=f"it begins at offset {first} now: {describe(error)}",
+                hint="keep them longer (retention.ms), or give a KafkaOffsetResetStrategy to go on",
+            )
+        target = first if self._reset is Reset.EARLIEST else end
+        log.warning("records are gone before they were read partition=%s next=%d", partition, target)
+        self._buffers[partition].known = target
+        self._consumer.incremental_unassign([place])
+        place.offset = target
+        self._consumer.incremental_assign([place])
+
+
+def _offset(message: Message) -> int:
+    offset: int = message.offset()
+    return offset

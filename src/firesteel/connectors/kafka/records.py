@@ -1,0 +1,156 @@
+"""From messages to records (Flink: ``KafkaRecordDeserializationSchema``)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from firesteel.common.errors import ProgramError
+from firesteel.common.serialization import DeserializationSchema
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors.bad_records import BadRecord, bad_record, message_decoder
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+NO_TIMESTAMP: Final = -(2**63)
+
+
+class ConsumerRecord(NamedTuple):
+    """One message with all that Kafka knows of it (Kafka: ``ConsumerRecord``). ``timestamp``: epoch
+    milliseconds, or None; ``timestamp_type``: "CreateTime", "LogAppendTime" or "NoTimestampType";
+    ``value`` None: a tombstone."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp: int | None
+    timestamp_type: str
+    key: bytes | None
+    value: bytes | None
+    headers: list[tuple[str, bytes | None]]
+
+
+class KafkaRecordDeserializationSchema(ABC):
+    """Turns a message into any number of records."""
+
+    def open(self) -> None:
+        """Called once in the worker before the first message."""
+
+    @abstractmethod
+    def deserialize(self, record: ConsumerRecord) -> Iterable[Any]:
+        """The records in the message, in order; usually a generator. Each gets the message's timestamp."""
+
+    def get_produced_type(self) -> TypeInformation | None:
+        """The declared type of the records; None: any Python object."""
+        return None
+
+    @staticmethod
+    def value_only(schema: DeserializationSchema) -> KafkaRecordDeserializationSchema:
+        """The value of each message, read by ``schema``. A message without one (a tombstone) is a bad record,
+        unless the schema takes None."""
+        return ValueOnly(schema)
+
+
+class ValueOnly(KafkaRecordDeserializationSchema):
+    """See ``KafkaRecordDeserializationSchema.value_only``."""
+
+    def __init__(self, schema: DeserializationSchema) -> None:
+        if not isinstance(schema, DeserializationSchema):
+            raise ProgramError(
+                "Values are read by a DeserializationSchema.",
+                detail=f"got {schema!r}",
+                hint="SimpleStringSchema()",
+            )
+        if type(schema).is_end_of_stream is not DeserializationSchema.is_end_of_stream:
+            raise ProgramError(
+                "A KafkaSource does not ask is_end_of_stream: partitions end at offsets.",
+                detail=f"{type(schema).__name__} defines it",
+                hint="set_bounded() or set_unbounded() on the builder",
+            )
+        self.schema = schema
+
+    def open(self) -> None:
+        self.schema.open()
+
+    def deserialize(self, record: ConsumerRecord) -> Iterable[Any]:
+        return self.schema.deserialize_many(record.value)
+
+    def get_produced_type(self) -> TypeInformation | None:
+        return self.schema.get_produced_type()
+
+
+class Decoded(NamedTuple):
+    """What came of some messages: records with their timestamps, and what could not be read."""
+
+    values: list[Any]
+    timestamps: list[int]
+    bad: list[BadRecord]
+    ignored: int
+
+
+Decode = Callable[[Sequence["Message"]], Decoded]
+
+
+def batch_decoder(schema: KafkaRecordDeserializationSchema) -> Decode:
+    """The function from some messages of a partition to their records."""
+    if isinstance(schema, ValueOnly):
+        return _value_decoder(schema.schema)
+
+    def decode(messages: Sequence[Message]) -> Decoded:
+        values: list[Any] = []
+        stamps: list[int] = []
+        bad: list[BadRecord] = []
+        for message in messages:  # hot
+            record = consumer_record(message)
+            try:
+                found = list(schema.deserialize(record))
+            except OSError:
+                raise
+            except Exception as error:
+                bad.append(_bad(message, error))
+                continue
+            values += found
+            stamps += [NO_TIMESTAMP if record.timestamp is None else record.timestamp] * len(found)
+        return Decoded(values, stamps, bad, 0)
+
+    return decode
+
+
+def _value_decoder(schema: DeserializationSchema) -> Decode:
+    decode_values = message_decoder(schema)
+
+    def decode(messages: Sequence[Message]) -> Decoded:
+        found = decode_values([m.value() for m in messages])  # hot
+        stamps = [m.timestamp()[1] for m in messages]
+        if found.origins is not None:
+            stamps = [stamps[i] for i in found.origins]
+        if stamps and min(stamps) < 0:
+            stamps = [NO_TIMESTAMP if stamp < 0 else stamp for stamp in stamps]
+        bad = [_bad(messages[i], error) for i, error in found.bad]
+        return Decoded(found.values, stamps, bad, found.ignored)
+
+    return decode
+
+
+def _bad(message: Message, error: Exception) -> BadRecord:
+    place = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
+    return bad_record(place, message.value(), error)
+
+
+_TIMESTAMP_TYPES: Final = ("NoTimestampType", "CreateTime", "LogAppendTime")
+
+
+def consumer_record(message: Message) -> ConsumerRecord:
+    kind, stamp = message.timestamp()
+    return ConsumerRecord(
+        message.topic() or "",
+        message.partition() or 0,
+        message.offset() or 0,
+        stamp if kind else None,
+        _TIMESTAMP_TYPES[kind],
+        message.key(),
+        message.value(),
+        message.headers() or [],
+    )

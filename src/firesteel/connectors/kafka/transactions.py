@@ -1,0 +1,282 @@
+"""Transactions with a marker: what is committed is written down in the same transaction, so whoever comes
+after a failure can read it.
+
+A driver claims a prefix, and has the output of each subtask written under a transactional id of its own, by a
+task. Markers are offsets of consumer groups of the ids' own, with what they say as metadata:
+``docs/design/kafka.md`` says why, and why nobody who was left behind can write twice.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.connectors._subtask_commits import TryLaterError
+from firesteel.connectors.kafka.client import PATIENCE_S, Complaints, ask_again, describe, make_client
+from firesteel.connectors.kafka.producer import new_transactional_producer, produce
+from firesteel.connectors.kafka.serialization import Block
+from firesteel.connectors.kafka.settings import GROUP_ID, ISOLATION, connection_settings
+from firesteel.connectors.kafka.staging import Piece, all_blocks, digest_of
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer, KafkaError, Producer
+
+log = logging.getLogger(__name__)
+
+#: Is there wherever a transaction was ever begun: a marker needs the name of a topic.
+ANY_TOPIC: Final = "__transaction_state"
+
+_COMMIT_S: Final = 30.0
+
+
+class FencedError(ConfigurationError):
+    """Another job, or another driver of this one, writes with the same prefix."""
+
+
+class Marker(NamedTuple):
+    """``claim``: of the driver; ``commit``: the number of its commit; ``digest``: names what was committed.
+    What a driver does later is greater, and so is what a newer driver does."""
+
+    claim: int
+    commit: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """The transactional ids of a sink. ``marker_topic``: a topic that is there, for the name of markers."""
+
+    properties: Mapping[str, str]
+    name: str
+    marker_topic: str
+
+    def id_of(self, part: str | int) -> str:
+        return f"{self.name}-{part}"
+
+    def fenced(self) -> FencedError:
+        return FencedError(
+            f"Another job writes to Kafka with the transactional id prefix {self.name!r} now.",
+            hint="jobs that run at the same time need a transactional id prefix of their own each",
+        )
+
+
+class Claim:
+    """The right of a driver to commit under a prefix: it lasts until another driver claims the prefix."""
+
+    def __init__(self, prefix: Prefix) -> None:
+        self._prefix = prefix
+        self._number = 0
+        self._commits = 0
+        self._reader: MarkerReader | None = None
+
+    def take(self, now_ms: int) -> None:
+        """Who had it before cannot begin another commit from here on.
+
+        :raises ConfigurationError: the cluster does not allow it.
+        :raises ConnectorError: it does not answer.
+        """
+        with transaction(self._prefix, "claim") as (before, write):
+            # Brokers forget markers of groups that nobody uses; the clock has gone on by then.
+            self._number = max(before.claim + 1, now_ms)
+            write(Marker(self._number, 0, ""), ())
+
+    def next_commit(self) -> SubtaskCommit:
+        """What the tasks of one commit do.
+
+        :raises FencedError: somebody else has claimed the prefix.
+        :raises TryLaterError: Kafka does not say.
+        """
+        if self._reader is None:
+            self._reader = MarkerReader(self._prefix, "claim")
+        if self._reader.read().claim > self._number:
+            raise self._prefix.fenced()
+        self._commits += 1
+        return SubtaskCommit(self._prefix, self._number, self._commits)
+
+    def close(self) -> None:
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+
+
+@dataclass(frozen=True, slots=True)
+class SubtaskCommit:
+    """Writes what a subtask has staged, and the marker, in one transaction of the subtask's id. Runs in
+    tasks, and may run several times: whoever begins last with an id fences the others, and finds their
+    marker."""
+
+    prefix: Prefix
+    claim: int
+    number: int
+
+    def __call__(self, subtask: int, pieces: Sequence[Piece]) -> None:
+        """Write them if that was not done.
+
+        :raises TryLaterError: the marker will tell.
+        :raises FencedError: a newer driver has written for this subtask.
+        :raises ConnectorError: Kafka does not take a message, and will not.
+        """
+        marker = Marker(self.claim, self.number, digest_of(pieces))
+        with transaction(self.prefix, subtask) as (before, write):
+            if before.digest == marker.digest:
+                return
+            if before[:2] >= marker[:2]:  # what is here was committed, and something after it
+                raise self.prefix.fenced()
+            write(marker, all_blocks(pieces))
+
+
+@contextmanager
+def transaction(prefix: Prefix, part: str | int) -> Iterator[tuple[Marker, Transaction]]:
+    """Begin with an id: no transaction of it is under way any more, and none of those who began before can
+    end. Gives the marker, which is final, and what writes the next one. Nothing need be written."""
+    reader = MarkerReader(prefix, part)
+    try:
+        producer = _new_producer(prefix, prefix.id_of(part))
+        yield reader.read(), Transaction(prefix, part, producer, reader.group_metadata())
+    finally:
+        reader.close()
+
+
+class Transaction:
+    """Writes messages and a marker."""
+
+    def __init__(self, prefix: Prefix, part: str | int, producer: Producer, group: Any) -> None:
+        self._prefix = prefix
+        self._id = prefix.id_of(part)
+        self._producer = producer
+        self._group = group
+
+    def __call__(self, marker: Marker, blocks: Iterable[Block]) -> None:
+        """Write both or nothing.
+
+        :raises TryLaterError: nobody knows whether it was written.
+        :raises ConnectorError: Kafka does not take a message; nothing is written.
+        """
+        from confluent_kafka import KafkaException, TopicPartition
+
+        producer = self._producer
+        text = f"{marker.claim} {marker.commit} {marker.digest}"
+        place = TopicPartition(self._prefix.marker_topic, 0, marker.commit, text)
+        try:
+            producer.begin_transaction()
+            for block in blocks:
+                produce(producer, block)
+            while producer.flush(1.0) > 0:  # each message has its delivery.timeout.ms
+                continue
+            producer.send_offsets_to_transaction([place], self._group, _COMMIT_S)
+            producer.commit_transaction(_COMMIT_S)
+        except KafkaException as error:
+            raise self._ended(error.args[0]) from error
+        except ConnectorError as error:  # the transaction ends with its producer's successor
+            reason = _end_of_transaction(error.__cause__)
+            if reason is None:
+                raise
+            raise self._ended(reason) from error
+
+    def _ended(self, error: KafkaError) -> ConnectorError | ConfigurationError:
+        if error.code() in (error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, error.GROUP_AUTHORIZATION_FAILED):
+            return _refused(self._prefix, self._id, error)
+        if _is_fenced(error):  # a newer job finds itself in the marker of the claim
+            return TryLaterError(f"Somebody else began with the transactional id {self._id!r} meanwhile.")
+        return TryLaterError(f"The transaction {self._id!r} could not be committed.", detail=describe(error))
+
+
+class MarkerReader:
+    """Reads the marker of one id."""
+
+    def __init__(self, prefix: Prefix, part: str | int) -> None:
+        self._prefix = prefix
+        self._id = prefix.id_of(part)
+        self._consumer = _consumer_of(prefix.properties, f"firesteel-{self._id}")
+
+    def read(self) -> Marker:
+        """The one that was committed last.
+
+        :raises TryLaterError: Kafka does not say.
+        :raises ConfigurationError: it may not be read.
+        """
+        from confluent_kafka import KafkaException, TopicPartition
+
+        try:
+            place = TopicPartition(self._prefix.marker_topic, 0)
+            found = ask_again(lambda: self._consumer.committed([place], timeout=PATIENCE_S))[0]
+        except KafkaException as error:
+            raise TryLaterError(
+                f"The marker of the transactions {self._id!r} cannot be read.", detail=describe(error)
+            ) from error
+        if found.error is not None:
+            raise _refused(self._prefix, self._id, found.error)
+        if found.offset < 0:
+            return Marker(0, 0, "")
+        claim, commit, digest = (found.metadata or "").split(" ")
+        return Marker(int(claim), int(commit), digest)
+
+    def group_metadata(self) -> Any:
+        """What a producer needs to write the marker."""
+        return self._consumer.consumer_group_metadata()
+
+    def close(self) -> None:
+        self._consumer.close()
+
+
+def _new_producer(prefix: Prefix, transactional_id: str) -> Producer:
+    from confluent_kafka import KafkaException
+
+    complaints = Complaints()
+    producer = new_transactional_producer(prefix.properties, transactional_id, complaints)
+    try:
+        # Without a connection to a broker that it knows by number the client looks for the coordinator only
+        # after 0.5 s. The first answer names the brokers, and the second comes from one of them.
+        for _ in range(2):
+            producer.list_topics(prefix.marker_topic, timeout=PATIENCE_S)
+        producer.init_transactions(PATIENCE_S)
+    except KafkaException as failed:
+        error = failed.args[0]
+        if error.code() == error.INVALID_TRANSACTION_TIMEOUT:
+            raise ConfigurationError(
+                "transaction.timeout.ms is larger than the brokers allow.",
+                detail=f"{describe(error)}; their limit is transaction.max.timeout.ms",
+                hint="set a smaller one on the sink: a transaction is open only while it is committed",
+            ) from failed
+        if error.retriable() or _is_fenced(error) or error.code() in (error._TIMED_OUT, error._TRANSPORT):
+            last = complaints.last
+            raise TryLaterError(
+                f"No transaction {transactional_id!r} can be begun.", detail=describe(last or error)
+            ) from failed
+        raise _refused(prefix, transactional_id, error) from failed
+    return producer
+
+
+def _refused(prefix: Prefix, transactional_id: str, error: KafkaError) -> ConfigurationError:
+    return ConfigurationError(
+        f"Kafka does not allow the transactions {transactional_id!r}.",
+        detail=describe(error),
+        hint=f"the sink needs WRITE on the transactional ids {prefix.name}-*, READ on the groups "
+        f"firesteel-{prefix.name}-* and READ on the topic {prefix.marker_topic}",
+    )
+
+
+def _is_fenced(error: KafkaError) -> bool:
+    return error.code() in (error._FENCED, error.INVALID_PRODUCER_EPOCH, error.PRODUCER_FENCED)
+
+
+def _end_of_transaction(cause: BaseException | None) -> KafkaError | None:
+    """Why the client refused a message, when that is its transaction, which is over, and not the message."""
+    from confluent_kafka import KafkaException
+
+    if not isinstance(cause, KafkaException):
+        return None
+    error: KafkaError = cause.args[0]
+    over = _is_fenced(error) or error.code() in (error._FATAL, error._STATE)
+    return error if over else None
+
+
+def _consumer_of(properties: Mapping[str, str], group: str) -> Consumer:
+    from confluent_kafka import Consumer
+
+    fixed = {GROUP_ID: group, ISOLATION: "read_committed", "enable.auto.commit": False}
+    return make_client(Consumer, connection_settings(properties) | fixed | {"error_cb": Complaints()})

@@ -1,0 +1,188 @@
+"""A collection of MongoDB as a sink, at least once (Flink: ``MongoSink``)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from firesteel.common.errors import ConfigurationError, ConnectorError, TypeMismatchError
+from firesteel.connectors.base import Sink, SinkWriter, WriterContext
+
+_RETRY_S: Final = 0.2
+_PATIENCE_MS: Final = 5000  # for a server to be found before the job begins
+_DUPLICATE: Final = 11000  # code of the server for a key that is there already
+_MODELS: Final = ("InsertOne", "ReplaceOne", "UpdateOne", "UpdateMany", "DeleteOne", "DeleteMany")
+
+
+@dataclass(frozen=True, slots=True)
+class MongoOptions:
+    """:param batch_size: writes of one request; None: all of an epoch.
+    :param max_retries: how often a request is sent again that got no answer.
+    """
+
+    uri: str
+    database: str
+    collection: str
+    batch_size: int | None = 1000
+    max_retries: int = 3
+
+    @property
+    def address(self) -> str:
+        """Where the servers are, without the password."""
+        return self.uri.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
+
+    @property
+    def namespace(self) -> str:
+        return f"{self.database}.{self.collection}"
+
+    def client(self, **options: Any) -> Any:
+        """A client of the driver, which connects when it is used first."""
+        pymongo = load_client()
+        try:
+            return pymongo.MongoClient(self.uri, **options)
+        except (pymongo.errors.PyMongoError, ValueError) as error:
+            raise ConfigurationError(
+                "Not the URI of a MongoDB server.",
+                detail=str(error),
+                hint="mongodb://user:password@host:27017",
+            ) from error
+
+
+def load_client() -> Any:
+    """The module pymongo."""
+    try:
+        import pymongo
+    except ImportError as error:
+        raise ConfigurationError(
+            "MongoDB needs the package pymongo.", hint="pip install 'firesteel[mongodb]'"
+        ) from error
+    return pymongo
+
+
+class Collection:
+    """A collection with a client that is kept from epoch to epoch. It stays behind when this is pickled."""
+
+    def __init__(self, options: MongoOptions) -> None:
+        self.options = options
+        self._client: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Collection, (self.options,)
+
+    def check(self) -> None:
+        """Find the server, soon, or raise a ``ConnectorError`` that says why there is none."""
+        client = self.options.client(serverSelectionTimeoutMS=_PATIENCE_MS, connectTimeoutMS=_PATIENCE_MS)
+        try:
+            client.admin.command("ping")
+        except load_client().errors.PyMongoError as error:
+            raise self._unreachable(error) from error
+        finally:
+            client.close()
+
+    def write(self, models: Sequence[Any]) -> None:
+        """Do some writes, in order.
+
+        :raises ConnectorError: the server refuses one of them, or there is no server.
+        """
+        errors = load_client().errors
+        for retry in range(self.options.max_retries + 1):
+            try:
+                self._target().bulk_write(models)
+                return
+            except errors.BulkWriteError as error:
+                raise self._refused(error) from error
+            except errors.ConnectionFailure as error:
+                # An insert that was done before its connection broke would meet itself.
+                inserts = any(isinstance(model, load_client().InsertOne) for model in models)
+                if inserts or retry == self.options.max_retries:
+                    raise self._unreachable(error) from error
+                time.sleep(_RETRY_S * 2**retry)
+            except errors.PyMongoError as error:
+                raise self._unreachable(error) from error
+
+    def drop(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def __del__(self) -> None:
+        self.drop()
+
+    def _target(self) -> Any:
+        if self._client is None:
+            self._client = self.options.client()
+        return self._client[self.options.database][self.options.collection]
+
+    def _refused(self, error: Any) -> ConnectorError:
+        problems = [*error.details["writeErrors"], *error.details["writeConcernErrors"]]
+        first = problems[0]
+        code, reason = first["code"], first["errmsg"]
+        repeated = "ReplaceOne(..., upsert=True) may come again, InsertOne with an _id may not"
+        return ConnectorError(
+            f"MongoDB did not take a write to {self.options.namespace}: {reason} (code {code})",
+            detail=f"the write: {first['op']!r:.300}" if "op" in first else None,
+            hint=repeated if code == _DUPLICATE else None,
+        )
+
+    def _unreachable(self, error: BaseException) -> ConnectorError:
+        return ConnectorError(
+            f"MongoDB at {self.options.address} does not serve {self.options.namespace}.",
+            detail=str(error)[:500],
+            hint="check host, port, user and password, and that the server runs",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class MongoCollectionSink(Sink):
+    """Does a write for each record.
+
+    :param model: makes the write of a record: ``pymongo.ReplaceOne`` or another model of a bulk write.
+    """
+
+    collection: Collection
+    model: Callable[[Any], Any]
+
+    @property
+    def description(self) -> str:
+        return f"MongoDB {self.collection.options.namespace}"
+
+    def validate(self) -> None:
+        self.collection.check()
+
+    def create_writer(self, context: WriterContext) -> SinkWriter:
+        return _BulkWriter(self)
+
+
+class _BulkWriter(SinkWriter):
+    """One request after the other, so that writes arrive in their order."""
+
+    def __init__(self, sink: MongoCollectionSink) -> None:
+        self._sink = sink
+        pymongo = load_client()
+        self._kinds = tuple(getattr(pymongo, name) for name in _MODELS)
+        self._most = sink.collection.options.batch_size or 1 << 62
+        self._models: list[Any] = []
+
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+        kinds, model_of = self._kinds, self._sink.model
+        for value in values:  # hot
+            model = model_of(value)
+            if not isinstance(model, kinds):
+                raise TypeMismatchError(
+                    "The serialization schema of a MongoDB sink makes no write of a record.",
+                    detail=f"{model!r:.200} of {value!r:.200}",
+                    hint=f"return one of pymongo's {', '.join(_MODELS)}",
+                )
+            self._models.append(model)
+            if len(self._models) >= self._most:
+                self._send()
+
+    def flush(self, end_of_input: bool) -> None:
+        if self._models:
+            self._send()
+
+    def _send(self) -> None:
+        models, self._models = self._models, []
+        self._sink.collection.write(models)

@@ -1,0 +1,176 @@
+"""How to reach a cluster: its brokers by the client of this process, its administration by HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.connectors.pulsar.cursors import EARLIEST, Place
+
+if TYPE_CHECKING:
+    from pulsar import Client
+
+_PATIENCE_S: Final = 30.0
+CHECK_S: Final = 4.0  # what is wrong with a program is to be known soon
+_NOT_FOUND, _CONFLICT = 404, 409
+
+
+@dataclass(frozen=True, slots=True)
+class PulsarSettings:
+    """:param service_url: of the brokers, ``pulsar://host:6650``.
+    :param admin_url: of their administration, ``http://host:8080``.
+    """
+
+    service_url: str
+    admin_url: str
+
+
+def load_client() -> Any:
+    """The module pulsar."""
+    try:
+        import pulsar
+    except ImportError as error:
+        raise ConfigurationError(
+            "Pulsar needs the package pulsar-client.",
+            detail=str(error),
+            hint="pip install 'firesteel[pulsar]', here and where the workers run",
+        ) from error
+    return pulsar
+
+
+#: By process: after a fork the threads of a client stay with the parent, and its end could not be waited for.
+_clients: dict[tuple[int, str], Client] = {}
+_lock = threading.Lock()
+
+
+def client(settings: PulsarSettings) -> Client:
+    """That of this process: it connects when it is used, and again when it must."""
+    with _lock:
+        found = _clients.get((os.getpid(), settings.service_url))
+        if found is None:
+            found = _clients[os.getpid(), settings.service_url] = _new_client(settings, _PATIENCE_S)
+        return found
+
+
+def _new_client(settings: PulsarSettings, patience_s: float) -> Client:
+    pulsar = load_client()
+    return pulsar.Client(
+        settings.service_url,
+        operation_timeout_seconds=int(patience_s),
+        connection_timeout_ms=int(patience_s * 1000),
+        logger=pulsar.ConsoleLogger(pulsar.LoggerLevel.Error),
+    )
+
+
+def check_brokers(settings: PulsarSettings, partition: str) -> None:
+    """:raises ConnectorError: the brokers do not answer."""
+    checking = _new_client(settings, CHECK_S)
+    try:
+        checking.get_topic_partitions(partition)
+    except load_client().PulsarException as error:
+        raise ConnectorError(
+            f"No connection to Pulsar at {settings.service_url}.",
+            detail=f"{type(error).__name__}: {error}",
+            hint="check set_service_url(), as in pulsar://host:6650, and that the cluster runs",
+        ) from error
+    finally:
+        checking.close()
+
+
+def topic_name(topic: str) -> str:
+    """The whole name: ``persistent://tenant/namespace/topic``."""
+    if "://" in topic:
+        return topic
+    return f"persistent://{topic}" if topic.count("/") == 2 else f"persistent://public/default/{topic}"
+
+
+class Admin:
+    """What is asked of the administration."""
+
+    def __init__(self, settings: PulsarSettings, patience_s: float = _PATIENCE_S) -> None:
+        self._url = settings.admin_url.rstrip("/")
+        self._patience_s = patience_s
+
+    def partitions(self, topic: str) -> list[str]:
+        """The partitions of a topic; it itself where it has none.
+
+        :raises ConfigurationError: there is no such topic.
+        """
+        place = _path(topic)
+        count = (self._call("GET", f"{place}/partitions") or {}).get("partitions", 0)
+        if count:
+            return [f"{topic}-partition-{i}" for i in range(count)]
+        namespace, _, _ = place.rpartition("/")
+        if topic not in (self._call("GET", namespace) or []):
+            raise ConfigurationError(
+                f"There is no Pulsar topic {topic!r}.",
+                detail=f"says the administration at {self._url}",
+                hint="create it first, or correct its name",
+            )
+        return [topic]
+
+    def topics(self, namespace: str) -> list[str]:
+        """The topics of ``tenant/namespace``, each partition one of its own."""
+        return list(self._call("GET", f"persistent/{namespace}") or [])
+
+    def last(self, partition: str) -> Place:
+        """Where the last message is; ``entry`` -1: in an earlier ledger, if anywhere."""
+        found = self._call("GET", f"{_path(partition)}/lastMessageId")
+        if found is None:
+            return EARLIEST
+        entry = found["entryId"]
+        return Place(found["ledgerId"], entry, -1 if entry < 0 else max(0, found.get("batchIndex", 0)))
+
+    def subscribe(self, partition: str, name: str) -> None:
+        """From then on Pulsar keeps what is behind the subscription; one that is there stays as it is."""
+        start = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
+        self._call("PUT", f"{_path(partition)}/subscription/{_quoted(name)}", start)
+
+    def acknowledge(self, partition: str, name: str, place: Place, whole_entry: bool) -> None:
+        """Pulsar may forget what comes before the entry of ``place``; with ``whole_entry`` that, too."""
+        position = {
+            "ledgerId": place.ledger,
+            "entryId": place.entry + whole_entry,
+            "partitionIndex": -1,
+            "isExcluded": False,
+        }
+        self._call("POST", f"{_path(partition)}/subscription/{_quoted(name)}/resetcursor", position)
+
+    def _call(self, method: str, path: str, body: Any = None) -> Any:
+        """The answer; None where there is none, or nothing of that name."""
+        url = f"{self._url}/admin/v2/{path}"
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Content-Type": "application/json"}
+        try:
+            request = urllib.request.Request(url, data, headers, method=method)
+            with urllib.request.urlopen(request, timeout=self._patience_s) as answer:
+                text = answer.read()
+                return json.loads(text) if text else None
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code == _NOT_FOUND or (error.code == _CONFLICT and method == "PUT"):
+                    return None
+                detail = f"{method} {url}: {error.code} {error.read(300).decode(errors='replace')}"
+            raise ConnectorError("Pulsar's administration refuses a request.", detail=detail) from error
+        except (OSError, ValueError) as error:
+            raise ConnectorError(
+                f"Pulsar's administration at {self._url} does not answer.",
+                detail=str(getattr(error, "reason", error)),
+                hint="check set_admin_url(), as in http://host:8080, and that the cluster runs",
+            ) from error
+
+
+def _path(topic: str) -> str:
+    domain, _, rest = topic.partition("://")
+    return f"{domain}/{'/'.join(map(_quoted, rest.split('/')))}"
+
+
+def _quoted(name: str) -> str:
+    return urllib.parse.quote(name, safe="")

@@ -1,0 +1,169 @@
+"""Reading ranges of message ids in a task, straight from the brokers."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from firesteel.common.errors import ConnectorError
+from firesteel.common.serialization import DeserializationSchema
+from firesteel.connectors._open_files import OpenFiles
+from firesteel.connectors.bad_records import bad_record, message_decoder
+from firesteel.connectors.base import Chunk, ReadRange, SourceReader, Split
+from firesteel.connectors.pulsar.client import PulsarSettings, client, load_client
+from firesteel.connectors.pulsar.cursors import Cursor, Place, place_of
+
+_CHUNK: Final = 1000
+_POLL_MS: Final = 100
+_PATIENCE_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSplit:
+    """A partition. It is read behind ``start``, or from ``seek_ms`` on, a publish time; until ``stop`` where
+    that is known beforehand, else as ``until`` says."""
+
+    partition: str
+    start: Place
+    seek_ms: int | None
+    stop: Place | None
+    until: Cursor
+
+
+class TopicReader(SourceReader):
+    """Keeps a reader of the client for each partition that is read."""
+
+    def __init__(
+        self, settings: PulsarSettings, schema: DeserializationSchema, name: str | None = None
+    ) -> None:
+        self._settings = settings
+        self._schema = schema
+        self._name = name
+
+    def open(self) -> None:
+        self._schema.open()
+        self._decode = message_decoder(self._schema)
+        self._scans = OpenFiles(partial(_Scan, self._settings, self._name))
+
+    def close(self) -> None:
+        self._scans.close()
+
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        with self._scans.use(range_.split) as scan:
+            yield from self._read(scan, range_)
+
+    def _read(self, scan: _Scan, range_: ReadRange) -> Iterator[Chunk]:
+        split: PartitionSplit = range_.split.payload
+        position = split.start if range_.position is None else range_.position
+        scan.go_to(position, split.seek_ms if range_.position is None else None)
+        records, room = range_.max_records, range_.max_bytes
+        while records > 0 and room > 0:
+            messages = scan.take(range_.stop, min(_CHUNK, records), room)
+            records -= len(messages)
+            room -= sum(len(message.data()) for message in messages)
+            ended = scan.is_stopped or (split.stop is not None and scan.position >= split.stop)
+            yield self._chunk(split, messages, scan.position, ended)
+            if ended or scan.position >= range_.stop:
+                return
+
+    def _chunk(self, split: PartitionSplit, messages: list[Any], position: Place, ended: bool) -> Chunk:
+        decoded = self._decode([message.data() for message in messages])
+        stamps = [message.event_timestamp() for message in messages]
+        if decoded.origins is not None:
+            stamps = [stamps[i] for i in decoded.origins]
+        bad = [
+            bad_record(
+                {"partition": split.partition, "message": str(messages[i].message_id())},
+                messages[i].data(),
+                error,
+            )
+            for i, error in decoded.bad
+        ]
+        return Chunk(decoded.values, stamps, position, ended, (), bad, decoded.ignored)
+
+
+class _Scan:
+    """A reader of a partition. Going on behind ``position`` costs nothing, elsewhere a new reader."""
+
+    def __init__(self, settings: PulsarSettings, name: str | None, split: Split) -> None:
+        self._settings = settings
+        self._name = name
+        self._split: PartitionSplit = split.payload
+        self._reader: Any = None
+        self._next: Any = None
+        self.position = self._split.start
+        self.is_stopped = False
+
+    def go_to(self, position: Place, seek_ms: int | None) -> None:
+        self.is_stopped = False
+        if self._reader is not None and position == self.position and seek_ms is None:
+            return
+        self.close()
+        pulsar = load_client()
+        first = pulsar.MessageId(-1, *position)
+        try:
+            self._reader = client(self._settings).create_reader(
+                self._split.partition,
+                first,
+                reader_name=self._name,
+                start_message_id_inclusive=position.batch < 0,
+            )
+            if seek_ms is not None:
+                self._reader.seek(seek_ms)
+        except pulsar.PulsarException as error:
+            raise self._failed(error) from error
+        self.position = position
+
+    def take(self, stop: Place, count: int, room: int) -> list[Any]:
+        """Up to so many messages and about so many bytes, none behind ``stop``."""
+        found: list[Any] = []
+        while len(found) < count and room > 0 and self.position < stop:  # hot
+            message = self._peek()
+            if message is None:  # what ``stop`` names is nothing that one could read
+                self.position = stop
+                break
+            place = place_of(message.message_id())
+            if place > self.position:
+                if place > stop:
+                    self.position = stop
+                    break
+                if self._split.until.stops(message):
+                    self.is_stopped = True
+                    break
+                found.append(message)
+                room -= len(message.data())
+                self.position = place
+            self._next = None
+        return found
+
+    def _peek(self) -> Any:
+        """The next message, which stays the next one; None: there is none."""
+        pulsar = load_client()
+        deadline = time.monotonic() + _PATIENCE_S
+        while self._next is None:
+            try:
+                self._next = self._reader.read_next(_POLL_MS)
+            except pulsar.Timeout as error:
+                if not self._reader.has_message_available():
+                    return None
+                if time.monotonic() > deadline:
+                    raise self._failed(error) from error
+            except pulsar.PulsarException as error:
+                raise self._failed(error) from error
+        return self._next
+
+    def _failed(self, error: Exception) -> ConnectorError:
+        return ConnectorError(
+            f"{self._split.partition} of Pulsar cannot be read.",
+            detail=f"{type(error).__name__}: {error}; behind {tuple(self.position)}",
+        )
+
+    def close(self) -> None:
+        reader, self._reader, self._next = self._reader, None, None
+        if reader is not None:
+            with contextlib.suppress(load_client().PulsarException):
+                reader.close()

@@ -1,0 +1,1 @@
+"""Queues of RabbitMQ: needs the package pika (``pip install 'firesteel[rabbitmq]'``)."""

@@ -1,0 +1,153 @@
+"""The thread that takes messages out of a queue and says which of them need not come again."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import threading
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from firesteel.common.errors import ConnectorError
+from firesteel.connectors.rabbitmq.settings import RabbitSettings, declare_queue, load_client
+
+if TYPE_CHECKING:
+    from pika import BlockingConnection
+    from pika.adapters.blocking_connection import BlockingChannel
+
+log = logging.getLogger(__name__)
+
+_BUFFER_BYTES: Final = 64 << 20  # then the server has to wait
+_ACK_PATIENCE_S: Final = 30.0
+_LOOK_EVERY_S: Final = 0.2
+
+
+class Delivery(NamedTuple):
+    """A message. ``session`` and ``tag`` name it to the server, as long as the connection lasts."""
+
+    session: int
+    tag: int
+    correlation_id: str | None
+    body: bytes
+
+
+class Receiver:
+    """Consumes one queue. Only its thread uses the connection, as the client wants it.
+
+    :param auto_ack: the server forgets a message once it has sent it.
+    """
+
+    def __init__(self, settings: RabbitSettings, queue: str, auto_ack: bool) -> None:
+        self._settings = settings
+        self._queue = queue
+        self._auto_ack = auto_ack
+        self._lock = threading.Lock()
+        self._buffer: list[Delivery] = []
+        self._size = 0
+        self._consumer: str | None = None
+        self._session = 0
+        self._closed = threading.Event()
+        self._error: ConnectorError | None = None
+        self._connection: BlockingConnection
+        self._channel: BlockingChannel
+        self._thread = threading.Thread(target=self._run, name=f"rabbitmq {queue}", daemon=True)
+
+    def start(self) -> None:
+        """Connects; a ``ConnectorError`` says why that is not possible."""
+        self._connect()
+        self._thread.start()
+
+    def take(self) -> list[Delivery]:
+        """What has come since the last call. Raises when the connection is lost for good."""
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            taken, self._buffer = self._buffer, []
+            self._size = 0
+        return taken
+
+    def acknowledge(self, deliveries: list[Delivery]) -> None:
+        """The server may forget these. Returns when it has, so that none of them comes again; those of an
+        earlier connection come again in any case. Raises ``ConnectorError`` when it does not answer."""
+        done = threading.Event()
+
+        def acknowledge() -> None:
+            for session, tag, _, _ in deliveries:
+                if session == self._session:
+                    self._channel.basic_ack(tag)
+            self._channel.tx_commit()
+            done.set()
+
+        with contextlib.suppress(load_client().exceptions.ConnectionWrongStateError):
+            self._connection.add_callback_threadsafe(acknowledge)
+            if done.wait(_ACK_PATIENCE_S):
+                return
+        raise ConnectorError(
+            f"RabbitMQ did not take the acknowledgement of {len(deliveries)} messages of {self._queue!r}.",
+            hint="they come again when the connection is there again",
+        )
+
+    def close(self) -> None:
+        self._closed.set()
+        if self._thread.is_alive():
+            self._thread.join(_ACK_PATIENCE_S)
+
+    # ---- in the thread
+
+    def _connect(self) -> None:
+        self._connection = self._settings.connect()
+        self._channel = channel = self._connection.channel()
+        declare_queue(channel, self._queue)
+        if self._settings.prefetch_count is not None:
+            channel.basic_qos(prefetch_count=self._settings.prefetch_count)
+        if not self._auto_ack:
+            channel.tx_select()
+        self._session += 1
+        self._consume()
+
+    def _consume(self) -> None:
+        self._consumer = self._channel.basic_consume(self._queue, self._arrived, auto_ack=self._auto_ack)
+
+    def _arrived(self, _channel: Any, method: Any, properties: Any, body: bytes) -> None:
+        delivery = Delivery(self._session, method.delivery_tag, properties.correlation_id, body)
+        with self._lock:
+            self._buffer.append(delivery)
+            self._size += len(body)
+
+    def _run(self) -> None:
+        exceptions = load_client().exceptions
+        while not self._closed.is_set():
+            try:
+                self._connection.process_data_events(time_limit=_LOOK_EVERY_S)
+                self._keep_limit()
+            except (exceptions.AMQPError, OSError) as error:
+                self._lost(error)
+        with contextlib.suppress(exceptions.AMQPError, OSError):
+            self._connection.close()
+
+    def _keep_limit(self) -> None:
+        with self._lock:
+            full = self._size > _BUFFER_BYTES
+        if full and self._consumer is not None:
+            for method, properties, body in self._channel.basic_cancel(self._consumer):
+                self._arrived(None, method, properties, body)  # the server has forgotten them already
+            self._consumer = None
+        elif not full and self._consumer is None:
+            self._consume()
+
+    def _lost(self, error: BaseException) -> None:
+        """Connect again until it works, where that is wanted."""
+        log.warning("lost the connection to RabbitMQ at %s: %r", self._settings.address, error)
+        if not self._settings.automatic_recovery:
+            with self._lock:
+                self._error = ConnectorError(
+                    f"The connection to RabbitMQ at {self._settings.address} is lost.", detail=repr(error)
+                )
+            self._closed.set()
+        while not self._closed.is_set():
+            try:
+                self._connect()
+            except ConnectorError as failed:
+                log.warning("%s", failed)
+                self._closed.wait(self._settings.network_recovery_interval_ms / 1000)
+            else:
+                return

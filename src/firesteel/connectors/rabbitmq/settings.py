@@ -1,0 +1,127 @@
+"""How to reach a RabbitMQ server."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from firesteel.common.errors import ConfigurationError, ConnectorError
+
+if TYPE_CHECKING:
+    from pika import BlockingConnection
+    from pika.adapters.blocking_connection import BlockingChannel
+
+_PATIENCE_S = 8.0  # for a connection to be made, where the settings do not say
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RabbitSettings:
+    """Options of a connection; None: what the client takes for it.
+
+    :param uri: ``amqp://user:password@host:port/virtual-host``, in place of the five single options.
+    :param heartbeat_s: seconds; 0 switches heartbeats off.
+    :param connection_timeout_ms: how long to wait for a connection, in milliseconds.
+    :param prefetch_count: so many messages may be on their way that no checkpoint has covered yet.
+    :param automatic_recovery: whether a source connects again when it has lost its connection.
+    :param network_recovery_interval_ms: milliseconds between two attempts at that.
+    """
+
+    host: str | None = None
+    port: int | None = None
+    virtual_host: str | None = None
+    user: str | None = None
+    password: str | None = None
+    uri: str | None = None
+    heartbeat_s: int | None = None
+    connection_timeout_ms: int | None = None
+    frame_max: int | None = None
+    channel_max: int | None = None
+    prefetch_count: int | None = None
+    automatic_recovery: bool = True
+    network_recovery_interval_ms: int = 5000
+
+    @property
+    def address(self) -> str:
+        """Where the server is, without the password."""
+        if self.uri is not None:
+            return self.uri.rpartition("@")[2]
+        return f"{self.host}:{self.port or 5672}/{(self.virtual_host or '/').lstrip('/')}"
+
+    def connect(self) -> BlockingConnection:
+        """A connection; a ``ConnectorError`` says why there is none."""
+        pika = load_client()
+        try:
+            return pika.BlockingConnection(self._parameters(pika))
+        except (pika.exceptions.AMQPError, OSError) as error:
+            raise ConnectorError(
+                f"No connection to RabbitMQ at {self.address}.",
+                detail=_reason(pika, error),
+                hint="check host, port, virtual host, user and password, and that the server runs",
+            ) from error
+
+    def _parameters(self, pika: Any) -> Any:
+        patience_s = _PATIENCE_S if self.connection_timeout_ms is None else self.connection_timeout_ms / 1000
+        limits = {
+            "heartbeat": self.heartbeat_s,
+            "frame_max": self.frame_max,
+            "channel_max": self.channel_max,
+        }
+        common: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+        common |= {"socket_timeout": patience_s, "stack_timeout": patience_s}
+        if self.uri is not None:
+            parameters = pika.URLParameters(self.uri)
+            for name, value in common.items():
+                setattr(parameters, name, value)
+            return parameters
+        place: dict[str, Any] = {"host": self.host, "port": self.port, "virtual_host": self.virtual_host}
+        common |= {name: value for name, value in place.items() if value is not None}
+        if self.user is not None:
+            common["credentials"] = pika.PlainCredentials(self.user, self.password or "")
+        return pika.ConnectionParameters(**common)
+
+
+def load_client() -> Any:
+    """The module pika."""
+    try:
+        import pika
+    except ImportError as error:
+        raise ConfigurationError(
+            "RabbitMQ needs the package pika.", hint="pip install 'firesteel[rabbitmq]'"
+        ) from error
+    logger = logging.getLogger("pika")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)  # it logs each failure eight times, and raises it
+    return pika
+
+
+def declare_queue(channel: BlockingChannel, queue: str) -> None:
+    """As Flink does: a queue that is not there is made, and outlives the server."""
+    try:
+        channel.queue_declare(queue, durable=True)
+    except load_client().exceptions.ChannelClosedByBroker as error:
+        raise ConnectorError(
+            f"Queue {queue!r} of RabbitMQ cannot be used.",
+            detail=error.reply_text,
+            hint="it must be durable, neither exclusive nor deleted automatically: delete it, or use another",
+        ) from error
+
+
+def check(settings: RabbitSettings, queue: str) -> None:
+    """Connect and find the queue, or raise an error that says what is wrong."""
+    connection = settings.connect()
+    try:
+        declare_queue(connection.channel(), queue)
+    finally:
+        connection.close()
+
+
+def _reason(pika: Any, error: BaseException) -> str:
+    if isinstance(error, pika.exceptions.ProbableAuthenticationError | pika.exceptions.AuthenticationError):
+        return "the server refused user and password"
+    if isinstance(error, pika.exceptions.ProbableAccessDeniedError):
+        return "the server refused the virtual host"
+    cause = getattr(error, "exceptions", None) or [error]
+    text = str(cause[-1]) or repr(cause[-1])
+    inner = error.args[0] if error.args else None
+    return str(getattr(inner, "exception", None) or text)

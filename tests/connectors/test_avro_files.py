@@ -1,0 +1,224 @@
+"""Avro container files: what is read of them, in which pieces, and what is written."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import pyarrow.parquet as pq
+import pytest
+
+from firesteel.common.errors import FiresteelError, TypeMismatchError, UnsupportedFeatureError
+from firesteel.common.io import InputFormat
+from firesteel.connectors.avro_files import AVRO_CODECS, AvroFileError, AvroFileSource, AvroWriterFactory
+from firesteel.connectors.base import ReadRange
+from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.datastream.connectors.file_system import BucketAssigner, FileSink, FileSource
+from firesteel.datastream.formats.avro import (
+    AvroBulkWriters,
+    AvroGenericRecordBulkFormat,
+    AvroInputFormat,
+    AvroSchema,
+    GenericRecordAvroTypeInfo,
+)
+from firesteel.datastream.formats.parquet import AvroParquetReaders, AvroParquetWriters
+from firesteel.formats._avro_codec import AvroError
+from firesteel.testing import MiniCluster
+from firesteel.testing.connectors import SinkRun, check_sink, check_source, chunks_of, read_split
+from firesteel.testing.connectors._reading import BYTES
+
+from .support import discovered
+
+SCHEMA = json.dumps(
+    {
+        "type": "record",
+        "name": "Order",
+        "fields": [
+            {"name": "id", "type": "long"},
+            {"name": "name", "type": ["null", "string"], "default": None},
+            {"name": "tags", "type": {"type": "array", "items": "string"}},
+            {"name": "at", "type": {"type": "long", "logicalType": "timestamp-millis"}},
+        ],
+    }
+)
+AT = datetime.datetime(2020, 1, 2, 3, 4, 5, 678000, datetime.UTC)
+WITHOUT_SNAPPY = [codec for codec in AVRO_CODECS if codec not in ("snappy", "zstandard")]
+
+
+def orders(count: int) -> list[dict[str, Any]]:
+    return [
+        {"id": i, "name": None if i % 7 == 0 else f"n{i}" * (i % 5), "tags": ["x"] * (i % 3), "at": AT}
+        for i in range(count)
+    ]
+
+
+def write(path: Path, records: list[dict[str, Any]], codec: str = "null", interval: int = 2_000) -> str:
+    with path.open("wb") as stream:
+        fastavro.writer(stream, json.loads(SCHEMA), records, codec=codec, sync_interval=interval)
+    return str(path)
+
+
+@pytest.mark.parametrize("codec", WITHOUT_SNAPPY)
+def test_the_contract(tmp_path: Path, codec: str) -> None:
+    records = orders(150)
+    path = write(tmp_path / "t.avro", records, codec)
+    assert check_source(AvroFileSource((path,)), tmp_path) == [records]
+
+
+def test_a_file_without_records(tmp_path: Path) -> None:
+    assert check_source(AvroFileSource((write(tmp_path / "t", []),)), tmp_path) == [[]]
+
+
+@pytest.mark.parametrize("split_bytes", [1_000, 10_007, 50_000])
+def test_a_large_file_is_read_in_pieces_each_block_once(tmp_path: Path, split_bytes: int) -> None:
+    records = orders(6_000)
+    source = AvroFileSource((write(tmp_path / "t.avro", records, interval=5_000),), split_bytes=split_bytes)
+    splits = discovered(source, tmp_path)
+    assert len(splits) > 2
+    found = [read_split(source, split)[0] for split in splits]
+    assert [record for part in found for record in part] == records
+    assert sum(1 for part in found if part) > 2
+    values, positions = read_split(source, splits[1], max_records=100)
+    for count, position in positions[::11]:
+        assert read_split(source, splits[1], position)[0] == values[count:]
+
+
+def test_a_block_larger_than_what_is_read_at_once(tmp_path: Path) -> None:
+    records = [{**order, "name": "x" * 40_000} for order in orders(12)]
+    path = write(tmp_path / "t.avro", records, interval=400_000)
+    assert check_source(AvroFileSource((path,)), tmp_path) == [records]
+
+
+def test_whole_files_may_be_compressed(tmp_path: Path) -> None:
+    import gzip
+
+    records = orders(40)
+    data = Path(write(tmp_path / "t", records)).read_bytes()
+    (tmp_path / "t.avro.gz").write_bytes(gzip.compress(data))
+    source = AvroFileSource((str(tmp_path / "t.avro.gz"),), split_bytes=100)
+    assert check_source(source, tmp_path) == [records]
+
+
+def test_a_reader_schema_may_be_another_one(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.avro", orders(3))
+    fields = [{"name": "name", "type": ["null", "string"]}, {"name": "more", "type": "int", "default": 5}]
+    schema = AvroSchema.parse_string(json.dumps({"type": "record", "name": "Order", "fields": fields}))
+    source = FileSource.for_bulk_file_format(AvroGenericRecordBulkFormat(schema), path).build()
+    assert isinstance(source.produced_type, GenericRecordAvroTypeInfo)
+    ((first, second, _),) = check_source(source.wrapped_source, tmp_path)
+    assert (first, second) == ({"name": None, "more": 5}, {"name": "n1", "more": 5})
+
+
+@pytest.mark.parametrize("damage", ["head", "sync", "data", "cut"])
+def test_damaged_files_are_named(tmp_path: Path, damage: str) -> None:
+    path = Path(write(tmp_path / "t.avro", orders(1_000)))
+    data = bytearray(path.read_bytes())
+    if damage == "head":
+        data[0] = 0
+    elif damage == "sync":
+        data[-1] ^= 1
+    elif damage == "data":
+        middle = data.index(b"n101")
+        data[middle - 30 : middle + 10] = b"\xff" * 40
+    else:
+        del data[-5:]
+    path.write_bytes(data)
+    source = AvroFileSource((str(path),))
+    with pytest.raises(AvroFileError, match=r"t\.avro"):
+        chunks_of(source, ReadRange(discovered(source, tmp_path)[0], None, 10_000, BYTES))
+
+
+def test_create_input(tmp_path: Path) -> None:
+    records = orders(20)
+    write(tmp_path / "t.avro", records)
+    env = StreamExecutionEnvironment.get_execution_environment()
+    format_ = AvroInputFormat(str(tmp_path), AvroSchema.parse_string(SCHEMA))
+    assert isinstance(format_.get_produced_type(), GenericRecordAvroTypeInfo)
+    with MiniCluster.in_process():
+        found = list(env.create_input(format_).map(lambda order: order["id"]).execute_and_collect())
+    assert sorted(found) == list(range(20))
+    with pytest.raises(UnsupportedFeatureError):
+        env.create_input(InputFormat())
+
+
+@pytest.mark.parametrize("codec", WITHOUT_SNAPPY)
+def test_sinks_keep_the_contract(tmp_path: Path, codec: str) -> None:
+    base = tmp_path / "out"
+    writers = AvroBulkWriters.for_generic_record(AvroSchema.parse_string(SCHEMA), codec)
+    everywhere = BucketAssigner.base_path_bucket_assigner()
+    sink = FileSink.for_bulk_format(str(base), writers).with_bucket_assigner(everywhere).build()
+
+    def visible() -> list[Any]:
+        files = [io.BytesIO(path.read_bytes()) for path in base.glob("[!.]*")]
+        found: list[Any] = [record for file in files for record in fastavro.reader(file)]
+        return [_Order(record) for record in sorted(found, key=lambda record: record["id"])]
+
+    check_sink(SinkRun(sink.sink_for(None), tmp_path), visible, [_Order(order) for order in orders(6)])
+
+
+class _Order(dict[str, Any]):
+    """An order that can be in a set."""
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(self["id"])
+
+
+def test_two_attempts_write_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        with (tmp_path / name).open("wb") as stream:
+            writer = AvroWriterFactory(SCHEMA).create(stream)
+            writer.add_elements(orders(100))
+            writer.finish()
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_parquet_files_of_avro_records(tmp_path: Path) -> None:
+    schema = AvroSchema.parse_string(SCHEMA)
+    records = orders(50)
+    base = tmp_path / "out"
+    sink = (
+        FileSink.for_bulk_format(str(base), AvroParquetWriters.for_generic_record(schema))
+        .with_bucket_assigner(BucketAssigner.base_path_bucket_assigner())
+        .build()
+    )
+    run = SinkRun(sink.sink_for(None), tmp_path)
+    run.commit(run.stage(1, records))
+    run.finish()
+    (path,) = base.iterdir()
+    assert pq.read_schema(path).metadata[b"parquet.avro.schema"] == SCHEMA.encode()
+    format_ = AvroParquetReaders.for_generic_record(schema)
+    source = FileSource.for_record_stream_format(format_, str(base)).build().wrapped_source
+    assert check_source(source, tmp_path) == [records]
+
+
+def test_records_that_do_not_fit(tmp_path: Path) -> None:
+    schema = AvroSchema.parse_string(SCHEMA)
+    good = orders(1)[0]
+    for bad in ({**good, "id": "x"}, {"name": "x"}, 3):
+        with (tmp_path / "f").open("wb") as stream:
+            writer = AvroBulkWriters.for_generic_record(schema).create(stream)
+            with pytest.raises(AvroError, match="does not fit"):
+                writer.add_element(bad)
+    with (tmp_path / "f").open("wb") as stream:
+        writer = AvroParquetWriters.for_generic_record(schema).create(stream)
+        writer.add_element({**good, "id": "x"})
+        with pytest.raises(TypeMismatchError, match="does not fit"):
+            writer.finish()
+        writer.abort()
+
+
+def test_options_are_checked_when_they_are_given(tmp_path: Path) -> None:
+    for make in (
+        lambda: AvroInputFormat("/a", SCHEMA),
+        lambda: AvroInputFormat(3, AvroSchema(SCHEMA)),
+        lambda: AvroFileSource(("/a",), "no schema"),
+        lambda: AvroBulkWriters.for_generic_record(AvroSchema(SCHEMA), "best"),
+        lambda: AvroParquetReaders.for_generic_record(Decimal(1)),
+    ):
+        with pytest.raises(FiresteelError):
+            make()

@@ -1,0 +1,1 @@
+"""Tests against real servers, which session fixtures start and stop."""

@@ -1,0 +1,1 @@
+"""Programs that run on Spark in a process of their own."""

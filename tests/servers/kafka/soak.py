@@ -1,0 +1,413 @@
+"""Kafka to keyed windows to Kafka for half an hour at a fixed rate, while a worker dies, a partition is
+added, the broker is slow, the broker is away and the driver dies; and a report.
+
+    python -m tests.servers.kafka.soak [--minutes N] [--rate N] [--report FILE]
+
+The exit status is 1 when a result is missing, doubled or wrong, or when memory has grown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import os
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+
+from tests.servers.kafka.broker import KafkaBroker
+from tests.servers.kafka.support import eventually
+
+ROOT: Final = Path(__file__).parents[3]
+PROGRAM: Final = Path(__file__).parent / "programs" / "soak.py"
+KEYS: Final = 1000
+SIZE: Final = 100  # bytes of a record
+WINDOW_MS: Final = 10_000
+START_MS: Final = 1_700_000_000_000
+PARTITIONS: Final = 4
+LOOK_S: Final = 10.0
+KINDS: Final = ("driver", "JVM", "workers")  # of processes
+MAY_GROW: Final = 1.2  # of the memory of any kind of process, from the beginning to the end of the calm half
+
+
+class Input:
+    """The record ``i`` has event time ``i / rate`` and key ``i % KEYS``, so what a window holds is known.
+
+    :param rate: records for each second, a multiple of 1,000.
+    """
+
+    def __init__(self, rate: int) -> None:
+        self._rate = rate
+        self.per_window = rate * WINDOW_MS // 1000
+
+    def timestamp(self, i: int) -> int:
+        return START_MS + i * 1000 // self._rate
+
+    def text(self, i: int) -> str:
+        body = f'{{"id":{i},"key":"k{i % KEYS}","pad":"'
+        return body + "x" * (SIZE - len(body) - 2) + '"}'
+
+    def expected(self, records: int) -> Iterator[str]:
+        """The lines for so many records: a whole number of windows."""
+        each = self.per_window // KEYS
+        for window in range(records // self.per_window):
+            for key in range(KEYS):
+                first = window * self.per_window + key
+                total = each * first + KEYS * (each * (each - 1) // 2)
+                yield f"k{key} {START_MS + window * WINDOW_MS} {each} {total}"
+
+
+def produce(address: str, topic: str, rate: int, partitions: Any, stop: Any, sent: Any, failed: Any) -> None:
+    """In a process of its own. Whole windows, then what makes them fire.
+
+    :param partitions: how many are used; ``sent``: how many records were handed over.
+    """
+    from confluent_kafka import Producer
+
+    from tests.servers.kafka.programs.soak import DISORDER_S
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    input_ = Input(rate)
+    producer = Producer(
+        {
+            "bootstrap.servers": address,
+            "enable.idempotence": True,
+            "linger.ms": 20,
+            "queue.buffering.max.messages": 1_000_000,
+            "message.timeout.ms": 600_000,
+            "topic.metadata.refresh.interval.ms": 1_000,
+            "log_level": 0,
+        }
+    )
+
+    def delivered(error: Any, _: Any) -> None:
+        if error is not None:
+            failed.value += 1
+
+    def put(value: str, partition: int, timestamp: int) -> None:
+        while True:
+            try:
+                producer.produce(
+                    topic, value, partition=partition, timestamp=timestamp, on_delivery=delivered
+                )
+                return
+            except BufferError:
+                producer.poll(0.1)
+
+    begun, i = time.monotonic(), 0
+    while not (stop.is_set() and i % input_.per_window == 0):
+        ahead_s = i / rate - (time.monotonic() - begun)
+        if ahead_s > 0:
+            producer.poll(min(ahead_s, 0.05))
+            continue
+        for _ in range(rate // 100):
+            put(input_.text(i), i % partitions.value, input_.timestamp(i))
+            i += 1
+        producer.poll(0)
+        sent.value = i
+    for partition in range(partitions.value):
+        put('{"id":0,"key":"end"}', partition, input_.timestamp(i) + DISORDER_S * 1000 + WINDOW_MS)
+    producer.flush(600)
+
+
+class Job:
+    """The program on ``local[*]``; its drivers follow one another."""
+
+    def __init__(self, broker: KafkaBroker, directory: Path, topic: str, target: str) -> None:
+        options = {
+            "execution.checkpointing.interval": "5 s",
+            "execution.checkpointing.dir": str(directory / "checkpoints"),
+            "firesteel.state.dir": str(directory / "state"),
+            "restart-strategy.type": "fixed-delay",
+            "restart-strategy.fixed-delay.attempts": "1000",
+            "restart-strategy.fixed-delay.delay": "1 s",
+        }
+        definitions = [word for key, value in options.items() for word in ("-D", f"{key}={value}")]
+        self._command = [
+            *(sys.executable, "-c", "from firesteel.cli import main; main()"),
+            *("run", "--quiet", "-p", "2", "--from-checkpoint", "latest", *definitions),
+            *(str(PROGRAM), broker.address, topic, target),
+        ]
+        self.log = directory / "job.log"
+        self._process = self._start()
+
+    def _start(self) -> psutil.Popen:
+        with self.log.open("ab") as log:
+            return psutil.Popen(
+                self._command,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
+            )
+
+    def kill_worker(self) -> None:
+        found: list[psutil.Process] = []
+
+        def look() -> bool:
+            found[:] = [p for p in self._process.children(recursive=True) if _kind(p) == "workers"]
+            return bool(found)
+
+        eventually(look, "there is no Python worker", 120)
+        found[-1].kill()
+
+    def kill_driver(self) -> None:
+        """With all that belongs to it; the next one goes on."""
+        self.close()
+        self._process = self._start()
+
+    def close(self) -> None:
+        family = self._process.children(recursive=True)
+        os.killpg(self._process.pid, signal.SIGKILL)
+        for process in family:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        self._process.wait(20)
+
+    @property
+    def has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def megabytes(self) -> Counter[str]:
+        """Of each kind of process, what is shared counted once."""
+        found: Counter[str] = Counter()
+        for process in [self._process, *self._process.children(recursive=True)]:
+            with suppress(psutil.Error):
+                found[_kind(process)] += process.memory_full_info().pss >> 20
+        return found
+
+
+def _kind(process: psutil.Process) -> str:
+    try:
+        command = process.cmdline()
+    except psutil.Error:  # it has ended meanwhile
+        return ""
+    if any("pyspark.daemon" in word for word in command):
+        return "workers"
+    return "JVM" if command and "java" in command[0] else "driver"
+
+
+@dataclass
+class Look:
+    """What is seen every ten seconds. ``lag``: records that no checkpoint covers; None: nobody knows."""
+
+    second: float
+    sent: int
+    lag: int | None
+    megabytes: Counter[str]
+    events: list[str] = field(default_factory=list)
+
+
+class Soak:
+    def __init__(self, directory: Path, minutes: float, rate: int) -> None:
+        self._seconds = minutes * 60
+        self._input = Input(rate)
+        self._rate = rate
+        self._broker = KafkaBroker(directory).start()
+        self._topic = self._broker.topic(PARTITIONS, "in")
+        self._target = self._broker.topic(2, "out")
+        self._partitions = multiprocessing.Value("i", PARTITIONS)
+        self._sent = multiprocessing.Value("q", 0)
+        self._failed = multiprocessing.Value("q", 0)
+        self._stop = multiprocessing.Event()
+        self._producer = multiprocessing.Process(
+            target=produce,
+            args=(
+                *(self._broker.address, self._topic, rate),
+                *(self._partitions, self._stop, self._sent, self._failed),
+            ),
+        )
+        self.job = Job(self._broker, directory, self._topic, self._target)
+        self.looks: list[Look] = []
+        self._events: list[str] = []
+        self.results = ""
+
+    # ---- what happens
+
+    def run(self) -> str:
+        """What is wrong; empty: nothing."""
+        begun = time.monotonic()
+        self._producer.start()
+        events = ThreadPoolExecutor(1).submit(self._disturb, begun)
+        while time.monotonic() - begun < self._seconds:
+            time.sleep(LOOK_S)
+            self._look(time.monotonic() - begun)
+            if self.job.has_ended:
+                return f"the job has ended: {self.job.log.read_text(errors='replace')[-3000:]}"
+        events.result(60)
+        self._stop.set()
+        self._producer.join(600)
+        wrong = self._await_results()
+        self._look(time.monotonic() - begun)
+        return "; ".join(filter(None, [wrong, *self._growth()]))
+
+    def _disturb(self, begun: float) -> None:
+        plan: list[tuple[float, str, Callable[[], None]]] = [
+            (0.10, "a worker is killed", self.job.kill_worker),
+            (0.17, "a partition is added", self._add_partition),
+            (0.27, "the broker is slow", self._slow_broker),
+            (0.37, "the broker is away", self._absent_broker),
+            (0.47, "the driver is killed", self.job.kill_driver),
+        ]
+        for share, name, event in plan:
+            time.sleep(max(0.0, begun + share * self._seconds - time.monotonic()))
+            self._events.append(name)
+            event()
+
+    def _add_partition(self) -> None:
+        self._broker.add_partitions(self._topic, PARTITIONS + 1)
+        time.sleep(3)  # until the producer knows it
+        self._partitions.value = PARTITIONS + 1
+
+    def _slow_broker(self) -> None:
+        until = time.monotonic() + self._seconds / 30
+        while time.monotonic() < until:
+            self._broker.pause()
+            time.sleep(0.8)
+            self._broker.resume()
+            time.sleep(0.2)
+
+    def _absent_broker(self) -> None:
+        self._broker.kill()
+        time.sleep(self._seconds / 60)
+        self._broker.start()
+
+    # ---- what is seen
+
+    def _look(self, second: float) -> None:
+        events, self._events = self._events, []
+        megabytes = Counter[str]()
+        with suppress(psutil.Error):
+            megabytes = self.job.megabytes()
+        self.looks.append(Look(second, self._sent.value, self._lag(), megabytes, events))
+
+    def _lag(self) -> int | None:
+        group = {"bootstrap.servers": self._broker.address, "group.id": f"group-of-{self._topic}"}
+        consumer = Consumer({**group, "log_level": 0})
+        try:
+            places = [TopicPartition(self._topic, n) for n in range(self._partitions.value)]
+            covered = sum(max(0, p.offset) for p in consumer.committed(places, timeout=5))
+            return sum(consumer.get_watermark_offsets(p, timeout=5)[1] for p in places) - covered
+        except KafkaException:
+            return None
+        finally:
+            consumer.close()
+
+    def _await_results(self) -> str:
+        expected = Counter(self._input.expected(self._sent.value))
+        if self._failed.value:
+            return f"{self._failed.value} records were not delivered by the producer"
+        deadline = time.monotonic() + 300
+        while sum(self._broker.end_offsets(self._target)) < len(expected) and time.monotonic() < deadline:
+            time.sleep(2)
+        time.sleep(15)  # a checkpoint more, and what should not be there
+        found = Counter(line for line in self._broker.values(self._target) if not line.startswith("end "))
+        lost, more = expected - found, found - expected
+        written = sum(self._broker.end_offsets(self._topic)) - self._partitions.value  # but for the last ones
+        self.results = (
+            f"{found.total():,} results of {len(expected):,} expected, {lost.total()} missing, "
+            f"{more.total()} too many; the topic has {written:,} records of {self._sent.value:,}."
+        )
+        if lost or more:
+            self.results += f" Missing: {sorted(lost)[:5]}; too many: {sorted(more)[:5]}."
+        return self.results if lost or more else ""
+
+    def _growth(self) -> list[str]:
+        return [
+            f"memory of {kind} has grown from {before:.0f} to {after:.0f} MB"
+            for kind, (before, after) in self.calm().items()
+            if after > before * MAY_GROW
+        ]
+
+    def calm(self) -> dict[str, tuple[float, float]]:
+        """Megabytes of each kind in the first and the last fifth of what comes after the last disturbance."""
+        looks = [look for look in self.looks if 0.57 * self._seconds < look.second < self._seconds]
+        fifth = max(1, len(looks) // 5)
+        return {
+            kind: (
+                statistics.mean(look.megabytes[kind] for look in looks[:fifth]),
+                statistics.mean(look.megabytes[kind] for look in looks[-fifth:]),
+            )
+            for kind in KINDS
+        }
+
+    # ---- the report
+
+    def report(self, wrong: str) -> str:
+        verdict = f"Failed: {wrong}" if wrong else "Passed"
+        parts = [
+            "# A soak: Kafka to keyed windows to Kafka\n",
+            f"{self._seconds / 60:.0f} minutes at {self._rate:,} records of {SIZE} bytes each second,",
+            f"{self._sent.value:,} in all: JSON is parsed, counted and summed for each of {KEYS:,} keys in",
+            "windows of ten seconds, and the results are written exactly once, with a checkpoint every 5 s.",
+            f"Parallelism 2 on {os.cpu_count()} hardware threads, which the broker and the producer share.",
+            "`python -m tests.servers.kafka.soak` repeats it.\n",
+            f"**{verdict}.** {self.results}\n",
+            f"Lag: records that no checkpoint covers yet; {self._rate:,} are a second. Memory: proportional",
+            "set size in MB, the most in the minute.\n",
+            *self._minutes(),
+            "\n| memory, MB | after the last disturbance | in the end |\n|---|---|---|",
+            *(f"| {kind} | {a:,.0f} | {b:,.0f} |" for kind, (a, b) in self.calm().items()),
+        ]
+        return "\n".join(parts) + "\n"
+
+    def _minutes(self) -> Iterator[str]:
+        yield f"| minute | records/s | lag | {' | '.join(KINDS)} | what happened |"
+        yield "|---|---|---|" + "---|" * len(KINDS) + "---|"
+        before = Look(0, 0, None, Counter())
+        for minute in range(1 + int(self.looks[-1].second // 60)):
+            looks = [look for look in self.looks if look.second // 60 == minute]
+            if not looks:
+                continue
+            rate = (looks[-1].sent - before.sent) / (looks[-1].second - before.second)
+            lag = max((look.lag for look in looks if look.lag is not None), default=None)
+            cells = [
+                f"{minute + 1}",
+                f"{rate:,.0f}",
+                "unknown" if lag is None else f"{lag:,}",
+                *(f"{max(look.megabytes[kind] for look in looks):,}" for kind in KINDS),
+                ", ".join(event for look in looks for event in look.events),
+            ]
+            yield f"| {' | '.join(cells)} |"
+            before = looks[-1]
+
+    def close(self) -> None:
+        self._producer.kill()
+        with suppress(psutil.Error, ProcessLookupError):
+            self.job.close()
+        self._broker.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--rate", type=int, default=20_000)
+    parser.add_argument("--report", type=Path, default=Path("kafka-soak.md"))
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="firesteel-soak-") as directory:
+        soak = Soak(Path(directory), arguments.minutes, arguments.rate)
+        try:
+            wrong = soak.run()
+            arguments.report.write_text(soak.report(wrong))
+            if wrong:
+                arguments.report.with_suffix(".log").write_bytes(soak.job.log.read_bytes())
+        finally:
+            soak.close()
+    print(arguments.report.read_text())
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

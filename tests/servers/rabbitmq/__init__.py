@@ -1,0 +1,1 @@
+"""A real RabbitMQ server, and what the connector does with it."""

@@ -1,0 +1,245 @@
+"""RMQSource and RMQSink against a real server: S-CONN-12."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firesteel.common.errors import ConfigurationError, ConnectorError, FiresteelError, ProgramError
+from firesteel.common.job_status import JobStatus
+from firesteel.common.serialization import SimpleStringSchema
+from firesteel.common.typeinfo import Types
+from firesteel.datastream.connectors.rabbitmq import RMQConnectionConfig, RMQSink, RMQSource
+from firesteel.jobmanager.job_master import JobMaster
+from firesteel.testing.collecting_sink import CollectingSink
+from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, env_with, submit
+from tests.jobmanager.test_recovery import FIXED, FailsAt
+from tests.runtime.support import environment, note, notes
+from tests.servers.rabbitmq.broker import RabbitServer
+
+OFTEN = {"execution.checkpointing.interval": "50 ms", RETENTION: "RETAIN_ON_CANCELLATION"}
+SELDOM = {"execution.checkpointing.interval": "1 h"}
+
+
+def config(server: RabbitServer, **other: Any) -> RMQConnectionConfig:
+    builder = RMQConnectionConfig.Builder().set_host("127.0.0.1").set_port(other.get("port", server.port))
+    builder.set_virtual_host(other.get("vhost", "/")).set_network_recovery_interval(100)
+    return builder.set_user_name("guest").set_password(other.get("password", "guest")).build()
+
+
+def reading(
+    env: Any, server: RabbitServer, queue: str, ids: bool = True, through: Callable[[Any], Any] | None = None
+) -> CollectingSink:
+    sink = CollectingSink()
+    source = RMQSource(config(server), queue, ids, SimpleStringSchema())
+    stream = env.add_source(source, "queue").uid("queue")
+    assert stream.get_type() == Types.STRING()
+    if through is not None:
+        stream = stream.map(through).uid("map")
+    stream.sink_to(sink).uid("sink")
+    return sink
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
+    until = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < until, "it has not come about"
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def jobs() -> Iterator[Callable[[Any], JobMaster]]:
+    running: list[JobMaster] = []
+
+    def start(env: Any) -> JobMaster:
+        running.append(submit(env))
+        return running[-1]
+
+    yield start
+    for master in running:
+        master.cancel()
+        assert master.wait(30)
+
+
+Start = Callable[[Any], JobMaster]
+
+
+def test_messages_are_read_in_order_and_acknowledged_by_checkpoints(
+    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path
+) -> None:
+    texts = [f"text {n}" for n in range(3000)]
+    server.publish(queue, *texts[:2000])
+    env = env_with(1, tmp_path, **OFTEN)
+    sink = reading(env, server, queue)
+    master = jobs(env)
+    wait_until(lambda: len(sink.values) >= 2000)
+    server.publish(queue, *texts[2000:])
+    wait_until(lambda: len(sink.values) >= 3000)
+    assert sink.values == texts
+    taken = master.checkpoints.statistics.completed
+    wait_until(lambda: master.checkpoints.statistics.completed > taken + 1)
+    master.cancel()
+    assert master.wait(30)
+    assert server.left(queue) == 0
+    assert not list(tmp_path.rglob("rabbitmq-*/*.log")), "what a checkpoint covers is not kept"
+
+
+def test_without_a_checkpoint_nothing_is_acknowledged(
+    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path
+) -> None:
+    server.publish(queue, "a", "b")
+    env = env_with(1, tmp_path, **SELDOM)
+    reading(env, server, queue, through=lambda text: note(queue, text))
+    master = jobs(env)
+    wait_until(lambda: notes[queue] == ["a", "b"])
+    master.cancel()
+    assert master.wait(30)
+    wait_until(lambda: server.left(queue) == 2)
+
+
+def test_a_job_without_checkpoints_takes_messages_for_good(
+    server: RabbitServer, queue: str, jobs: Start
+) -> None:
+    server.publish(queue, "a", "b")
+    env = environment(1)
+    sink = reading(env, server, queue, ids=False)
+    master = jobs(env)
+    wait_until(lambda: sink.values == ["a", "b"])
+    master.cancel()
+    assert master.wait(30)
+    assert server.left(queue) == 0
+
+
+@pytest.mark.parametrize("place", [0, 1, 17, 99])
+def test_each_message_once_over_restarts(
+    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, place: int
+) -> None:
+    """What was sent and not yet acknowledged comes again, and is not counted again."""
+    env = env_with(1, tmp_path, **{**OFTEN, **FIXED, "firesteel.epoch.max-records": "5"})
+    fails = FailsAt(queue, place, 2)
+    sink = reading(env, server, queue, through=lambda text: fails((int(text), text)))
+    master = jobs(env)
+    for n in range(100):
+        server.publish(queue, str(n))
+    wait_until(lambda: len(set(sink.values)) == 100)
+    assert len(notes[queue]) == 2
+    assert master.status is JobStatus.RUNNING
+    assert Counter(sink.values) == Counter(str(n) for n in range(100))
+
+
+def test_a_message_acknowledged_too_late_is_known_by_its_id(
+    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver dies between a complete checkpoint and the acknowledgement: the next one drops what comes
+    again."""
+    from firesteel.connectors.rabbitmq import receiver
+
+    def lost(*_: Any) -> None:
+        raise ConnectorError("the line is dead")
+
+    server.publish(queue, *"abc")
+    with monkeypatch.context() as patched:
+        patched.setattr(receiver.Receiver, "acknowledge", lost)
+        env = env_with(1, tmp_path, **OFTEN)
+        first = reading(env, server, queue)
+        master = jobs(env)
+        wait_until(lambda: first.values == ["a", "b", "c"])
+        taken = master.checkpoints.statistics.completed
+        wait_until(lambda: master.checkpoints.statistics.completed > taken + 1)
+        master.cancel()
+        assert master.wait(30)
+    wait_until(lambda: server.left(queue) == 3)
+    server.publish(queue, "d")
+    env = env_with(1, tmp_path, **OFTEN, **{RECOVERY: "latest"})
+    second = reading(env, server, queue)
+    jobs(env)
+    wait_until(lambda: bool(second.values))
+    assert second.values == ["d"]
+    wait_until(lambda: server.left(queue) == 0)
+
+
+def test_a_connection_that_is_lost_is_made_again(
+    tmp_path_factory: pytest.TempPathFactory, queue: str, jobs: Start, tmp_path: Path
+) -> None:
+    own = RabbitServer(tmp_path_factory.mktemp("killed")).start()
+    try:
+        own.publish(queue, *"abc")
+        env = env_with(1, tmp_path, **SELDOM)
+        reading(env, own, queue, through=lambda text: note(queue, text))
+        jobs(env)
+        wait_until(lambda: notes[queue] == ["a", "b", "c"])
+        own.kill()
+        own.start()  # a, b and c have not been acknowledged: they come again
+        own.publish(queue, "d")
+        wait_until(lambda: notes[queue] == ["a", "b", "c", "d"])
+    finally:
+        own.stop()
+
+
+def test_a_message_without_an_id_where_ids_are_needed(
+    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path
+) -> None:
+    server.publish(queue, "a", ids=False)
+    env = env_with(1, tmp_path, **OFTEN, **{"restart-strategy.type": "none"})
+    reading(env, server, queue)
+    master = jobs(env)
+    assert master.wait(30)
+    assert master.status is JobStatus.FAILED
+    assert "has no correlation id" in str(master.error)
+
+
+@pytest.mark.parametrize("parallelism", [1, 2])
+def test_records_become_messages(server: RabbitServer, queue: str, parallelism: int) -> None:
+    env = environment(parallelism, **{"firesteel.epoch.max-records": "100"})
+    texts = [f"é {n}" for n in range(950)]
+    stream = env.from_collection(texts, Types.STRING())
+    stream.add_sink(RMQSink(config(server), queue, SimpleStringSchema()))
+    env.execute("to a queue")
+    assert sorted(server.drain(queue)) == sorted(texts)
+
+
+def test_an_attempt_that_fails_sends_nothing(server: RabbitServer, queue: str) -> None:
+    env = environment(1)
+    fails = FailsAt(queue, 40)
+    stream = env.from_collection([(n, str(n)) for n in range(50)]).map(fails, Types.STRING())
+    stream.add_sink(RMQSink(config(server), queue, SimpleStringSchema()))
+    with pytest.raises(FiresteelError, match="cannot be"):
+        env.execute("to a queue")
+    assert server.drain(queue) == []
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        ({"password": "no"}, "refused user and password"),
+        ({"vhost": "nowhere"}, "refused the virtual host"),
+        ({"port": 1}, "refused"),
+    ],
+)
+def test_a_server_that_cannot_be_used_is_named_before_the_job_begins(
+    server: RabbitServer, queue: str, wrong: dict[str, Any], reason: str
+) -> None:
+    begun = time.monotonic()
+    env = environment(1)
+    source = RMQSource(config(server, **wrong), queue, False, SimpleStringSchema())
+    env.add_source(source).sink_to(CollectingSink())
+    with pytest.raises(ConnectorError, match="No connection to RabbitMQ at 127") as failed:
+        env.execute("nowhere")
+    assert reason in str(failed.value).lower()
+    assert time.monotonic() - begun < 10
+
+
+def test_settings_that_are_not_enough_or_too_many() -> None:
+    builder = RMQConnectionConfig.Builder
+    with pytest.raises(ProgramError, match="needs a URI, or host"):
+        builder().set_host("h").build()
+    with pytest.raises(ProgramError, match="not both"):
+        builder().set_uri("amqp://h").set_host("h").build()
+    with pytest.raises(ConfigurationError, match="cannot be switched off"):
+        builder().set_topology_recovery_enabled(False)
+    assert builder().set_uri("amqp://u:secret@h:1/v").build().settings.address == "h:1/v"

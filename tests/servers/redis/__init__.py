@@ -1,0 +1,1 @@
+"""A real Redis server, and lookups in it."""

@@ -1,0 +1,168 @@
+"""Files and checkpoints in S3: the same contracts as on a local disk, through HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from firesteel.common import Encoder, Types, WatermarkStrategy
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import PathNotFoundError
+from firesteel.connectors._storage import FileInfo, resolve, walk
+from firesteel.connectors.avro_files import AvroFileSource
+from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
+from firesteel.connectors.file_sink import BasePathBuckets, PartitionCommit, RollingPolicy, RowFileSink
+from firesteel.connectors.files import TextFileSource
+from firesteel.connectors.json_source import JsonFileSource, JsonFormat
+from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.datastream.connectors import FileSink, FileSource, StreamFormat
+from firesteel.jobmanager.checkpoints.storage import (
+    CheckpointDirectory,
+    SupersededError,
+    read_manifest,
+    stored_checkpoints,
+)
+from firesteel.testing import MiniCluster
+from firesteel.testing.connectors import SinkRun, check_sink, check_source
+from tests.connectors.test_avro_files import orders
+from tests.connectors.test_avro_files import write as write_avro
+from tests.state.test_manifest import MANIFEST as FULL
+
+MANIFEST = msgspec.structs.replace(FULL, vertices=())
+
+ALWAYS = RollingPolicy(on_every_commit=True)
+NEVER = RollingPolicy(1 << 40, 1 << 40, 1 << 40)
+
+
+def put(uri: str, data: bytes) -> str:
+    storage, path = resolve(uri)
+    storage.write(path, data)
+    return uri
+
+
+def objects(uri: str) -> list[FileInfo]:
+    storage, path = resolve(uri)
+    return list(walk(storage, path))
+
+
+def content(info: FileInfo) -> bytes:
+    storage, path = resolve(info.path)
+    with storage.open_input(path) as stream:
+        return stream.read()
+
+
+def test_the_storage_protocol(bucket: str) -> None:
+    storage, base = resolve(bucket)
+    path = put(f"{base}/a/b.txt", b"one")
+    assert storage.info(f"{base}/none") is None
+    info = storage.info(path)
+    assert info is not None
+    assert (info.size, info.is_dir, info.name) == (3, False, "b.txt")
+    put(path, b"two!")
+    assert content(info) == b"two!"
+    put(f"{base}/a/.hidden", b"")
+    assert [entry.path for entry in storage.list_dir(f"{base}/a")] == [f"{base}/a/.hidden", path]
+    storage.delete(path)
+    storage.delete(path)
+    storage.delete_tree(f"{base}/a")
+    assert objects(bucket) == []
+    with storage.open_output(f"{base}/streamed") as out:
+        for _ in range(3):
+            out.write(b"x" * (6 << 20))  # more than one part of an upload
+    (info,) = objects(bucket)
+    assert info.size == 18 << 20
+
+
+def test_sources_keep_the_contract(bucket: str, tmp_path: Path) -> None:
+    put(f"{bucket}/in/t.txt", b"a\nb\nc\n")
+    assert check_source(TextFileSource((f"{bucket}/in/*.txt",)), tmp_path) == [["a", "b", "c"]]
+    put(f"{bucket}/in/t.json", b'{"n": 1}\n{"n": 2}\n')
+    lines = JsonFormat(Types.ROW_NAMED(["n"], [Types.LONG()]))
+    (rows,) = check_source(JsonFileSource((f"{bucket}/in/t.json",), lines), tmp_path)
+    assert [row.n for row in rows] == [1, 2]
+    pq.write_table(pa.table({"n": [1, 2, 3]}), tmp_path / "t")
+    put(f"{bucket}/p/t.parquet", (tmp_path / "t").read_bytes())
+    (rows,) = check_source(ColumnarFileSource((f"{bucket}/p",), Columns("parquet")), tmp_path)
+    assert [row.n for row in rows] == [1, 2, 3]
+    local = write_avro(tmp_path / "t.avro", orders(5))
+    put(f"{bucket}/t.avro", Path(local).read_bytes())
+    assert check_source(AvroFileSource((f"{bucket}/t.avro",)), tmp_path) == [orders(5)]
+    with pytest.raises(PathNotFoundError):
+        TextFileSource((f"{bucket}/nowhere",)).validate()
+
+
+@pytest.mark.parametrize("policy", [ALWAYS, NEVER])
+def test_sinks_keep_the_contract(bucket: str, tmp_path: Path, policy: RollingPolicy) -> None:
+    base = f"{bucket}/out"
+    sink = RowFileSink(
+        base,
+        Encoder.simple_string_encoder(),
+        Types.STRING(),
+        rolling_policy=policy,
+        bucket_assigner=BasePathBuckets(),
+        partition_commit=PartitionCommit(success_file="_DONE"),
+    )
+
+    def visible() -> list[Any]:
+        return sorted(line for info in objects(base) for line in content(info).decode().splitlines())
+
+    check_sink(SinkRun(sink, tmp_path), visible, list("abcdef"))
+    storage, path = resolve(base)
+    assert "_DONE" in [info.name for info in storage.list_dir(path)]
+
+
+def read_lines(base: str) -> list[str]:
+    return sorted(line for info in objects(base) for line in content(info).decode().splitlines())
+
+
+def program(bucket: str) -> None:
+    """Lines from S3 to S3, with state and checkpoints there too."""
+    configuration = Configuration()
+    configuration.set_string("execution.checkpointing.dir", f"{bucket}/checkpoints")
+    configuration.set_string("firesteel.epoch.max-records", "40")
+    env = StreamExecutionEnvironment.get_execution_environment(configuration)
+    env.set_parallelism(2)
+    env.enable_checkpointing(10)
+    source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), f"{bucket}/in").build()
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "lines")
+    sink = FileSink.for_row_format(f"{bucket}/out", Encoder.simple_string_encoder()).build()
+    stream.key_by(lambda line: line[-1]).reduce(max).sink_to(sink)
+    env.execute()
+
+
+def test_a_job_from_s3_to_s3_with_its_checkpoints_there(bucket: str) -> None:
+    names = [f"{i:04d}" for i in range(300)]
+    put(f"{bucket}/in/lines", "\n".join(names).encode())
+    with MiniCluster.in_process():
+        program(bucket)
+    assert read_lines(f"{bucket}/out") == names, "a running maximum of a rising sequence is the sequence"
+
+
+def test_the_older_of_two_drivers_is_fenced(bucket: str) -> None:
+    first = CheckpointDirectory(f"{bucket}/chk", "job")
+    first.check()
+    second = CheckpointDirectory(f"{bucket}/chk", "job")
+    second.check()
+    assert first.claim != second.claim
+    with pytest.raises(SupersededError, match="taken this job over"):
+        first.check()
+    assert first.state_root != second.state_root
+    second.dispose(b"done")
+    with pytest.raises(SupersededError):
+        second.check()
+
+
+def test_a_manifest_is_there_whole_or_not_at_all(bucket: str) -> None:
+    directory = CheckpointDirectory(f"{bucket}/chk", "job")
+    path, size = directory.publish(MANIFEST)
+    assert size > 0
+    (stored,) = stored_checkpoints(directory.root)
+    assert stored.path == path
+    assert read_manifest(path).id == MANIFEST.id
+    directory.discard(path)
+    assert stored_checkpoints(directory.root) == []
