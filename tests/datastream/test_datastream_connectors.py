@@ -17,7 +17,6 @@ from firesteel.datastream.connectors import DataGeneratorSource, RateLimiterStra
 from firesteel.datastream.connectors.base import StreamTransformer, SupportsPreprocessing
 from firesteel.datastream.connectors.file_system import (
     BucketAssigner,
-    BulkFormat,
     FileCompactor,
     FileCompactStrategy,
     FileEnumeratorProvider,
@@ -29,6 +28,7 @@ from firesteel.datastream.connectors.file_system import (
     StreamFormat,
     StreamingFileSink,
 )
+from firesteel.testing.connectors import SinkRun
 
 
 def rows(path: Path) -> Any:
@@ -60,7 +60,7 @@ def test_file_source(tmp_path: Path) -> None:
         lambda: FileSource.for_record_stream_format("text", "/a"),
         lambda: FileSource.for_record_stream_format(StreamFormat.text_line_format()),
         lambda: FileSource.for_record_stream_format(StreamFormat.text_line_format("no-such"), "/a").build(),
-        lambda: FileSource.for_bulk_file_format(BulkFormat(), "/a"),
+        lambda: FileSource.for_bulk_file_format(StreamFormat.text_line_format(), "/a"),
         lambda: FileSource.for_record_stream_format(
             StreamFormat.text_line_format(), "/a"
         ).monitor_continuously(Duration.of_seconds(0)),
@@ -111,6 +111,24 @@ def test_defaults_of_a_file_sink_are_flinks(tmp_path: Path) -> None:
     assert plain.bucket_assigner == file_sink.DateTimeBuckets("yyyy-MM-dd--HH", None)
     policy = RollingPolicy.on_checkpoint_rolling_policy()
     assert rows(tmp_path).with_rolling_policy(policy).build().sink_for(None).rolling_policy.on_every_commit
+
+
+class ByLength(BucketAssigner):
+    """A bucket of one's own, from the record and its time."""
+
+    def get_bucket_id(self, element: Any, context: Any) -> str:
+        return f"{len(element)}/{context.timestamp()}/{context.current_processing_time()}"
+
+
+def test_a_bucket_assigner_of_ones_own(tmp_path: Path) -> None:
+    plain: Any = rows(tmp_path / "out").with_bucket_assigner(ByLength()).build().sink_for(Types.STRING())
+    run = SinkRun(plain, tmp_path).at(7)
+    run.commit(run.stage(1, ["a", "bb", "b", "cc"]))
+    run.finish()
+    found = {str(p.parent.relative_to(tmp_path / "out")): p.read_text() for p in tmp_path.rglob("part-*")}
+    assert found == {"1/None/7": "a\n", "2/None/7": "bb\n", "1/5/7": "b\n", "2/5/7": "cc\n"}
+    with pytest.raises(FiresteelError, match="get_bucket_id"):
+        rows(tmp_path).with_bucket_assigner(BucketAssigner())
 
 
 def test_compaction_is_refused(tmp_path: Path) -> None:

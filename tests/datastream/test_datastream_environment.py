@@ -361,6 +361,12 @@ def test_files_go_to_the_workers_and_what_cannot_is_refused(
         with pytest.raises(UnsupportedFeatureError) as error:
             call()
         assert error.value.hint
+    env.add_jars("file:///path/to/flink-sql-connector-kafka-1.15.0.jar", "/x/flink-avro-2.3.0.jar")
+    with pytest.raises(UnsupportedFeatureError, match="no JVM of Flink") as error:
+        env.add_jars(
+            "file:///flink-sql-connector-kafka-1.15.0.jar", "file:///flink-sql-connector-pulsar-4.jar"
+        )
+    assert error.value.detail == "file:///flink-sql-connector-pulsar-4.jar"
 
 
 def test_close_forgets_the_program(env: StreamExecutionEnvironment) -> None:

@@ -82,6 +82,21 @@ def test_wrong_descriptors_are_refused(make: Any) -> None:
         make()
 
 
+def test_what_folds_into_a_state_cannot_be_a_rich_function() -> None:
+    class OpenedReduce(ReduceFunction):
+        def open(self, runtime_context: Any) -> None: ...
+
+        def reduce(self, value1: Any, value2: Any) -> Any: ...
+
+    class ClosedAggregate(Counting):
+        def close(self) -> None: ...
+
+    with pytest.raises(UnsupportedFeatureError, match=r"OpenedReduce\.open\(\) would never be called"):
+        ReducingStateDescriptor("r", OpenedReduce(), Types.INT())
+    with pytest.raises(UnsupportedFeatureError, match=r"ClosedAggregate\.close\(\) would never be called"):
+        AggregatingStateDescriptor("a", ClosedAggregate(), Types.INT())
+
+
 def test_time_to_live() -> None:
     config = StateTtlConfig.new_builder(Time.seconds(2)).build()
     assert config.get_update_type() is StateTtlConfig.UpdateType.OnCreateAndWrite

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -381,18 +383,34 @@ def test_a_keyed_stream_refuses_settings_and_partitionings(env: StreamExecutionE
 
 
 def test_what_comes_later_is_refused_with_a_way_out(env: StreamExecutionEnvironment) -> None:
+    """S-OPS-10 and S-OPS-13 among them."""
     stream = pairs(env)
-    with pytest.raises(UnsupportedFeatureError) as error:
-        stream.cache()
-    assert error.value.hint
-    assert error.value.operator
+    for call, way_out in (
+        (lambda: stream.split(lambda v: ["odd"]), "side outputs"),
+        (lambda: stream.key_by(lambda v: v[0]).iterate(), "one job for each round"),
+    ):
+        with pytest.raises(UnsupportedFeatureError) as error:
+            call()
+        assert way_out in (error.value.hint or "")
+        assert error.value.operator
+        assert isinstance(error.value, NotImplementedError)
     with pytest.raises(TypeError, match="MapStateDescriptor"):
         stream.broadcast("rules")
 
 
+@pytest.mark.parametrize("module", ["firesteel.dataset", "pyflink.dataset"])
+def test_the_dataset_api_is_refused_with_the_mode_to_use(module: str) -> None:
+    """S-OPS-23 and S-BATCH-06: no name of it can be imported."""
+    code = (
+        f"from firesteel.common import pyflink_alias; pyflink_alias.install(); from {module} import DataSet"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert "set_runtime_mode(RuntimeExecutionMode.BATCH)" in done.stderr.splitlines()[-1]
+
+
 def test_a_cached_stream_cannot_be_set(env: StreamExecutionEnvironment) -> None:
-    stream = pairs(env)
-    cached = CachedDataStream(env, stream._transformation)
+    cached = pairs(env).cache()
     for call in (
         lambda: cached.name("x"),
         lambda: cached.get_name(),
@@ -408,8 +426,7 @@ def test_a_cached_stream_cannot_be_set(env: StreamExecutionEnvironment) -> None:
     ):
         with pytest.raises(ProgramError, match="cannot be set or read on a cached stream"):
             call()
-    with pytest.raises(UnsupportedFeatureError, match="No records are kept"):
-        cached.invalidate()
+    assert isinstance(cached, CachedDataStream)
 
 
 @pytest.mark.parametrize(
@@ -477,14 +494,15 @@ def test_sink_functions_get_every_record(env: StreamExecutionEnvironment) -> Non
             self.seen.append("close")
 
         def invoke(self, value: Any, context: SinkFunction.Context) -> None:
-            self.seen.append((value, context.timestamp))
+            self.seen.append((value, context.timestamp()))
 
     function = Recording()
     sink: Any = pairs(env).add_sink(function)._transformation
     writer = sink.sink.create_writer(None)
-    writer.write(["a", "b"], [1, None])
-    writer.write(["c"], None)
+    writer.write_batch(["a", "b"], [1, None])
+    writer.write_batch(["c"], None)
     assert writer.prepare_commit() == []
+    writer.close()
     assert function.seen == ["open", ("a", 1), ("b", None), ("c", None), "close"]
     with pytest.raises(TypeError, match="invoke"):
         pairs(env).add_sink(SinkFunction())

@@ -273,6 +273,7 @@ def at(*timestamps: int) -> list[TimestampedValue]:
     ],
 )
 def test_evictors(make: Callable[[bool], Any], elements: list[TimestampedValue], left: list[Any]) -> None:
+    """T09."""
     before, after = make(False), make(True)
     everything = [e.value for e in elements]
     assert evicted(before, elements) == left

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.errors import ProgramError, UnpicklableFunctionError
+from firesteel.common.errors import ProgramError, UnpicklableFunctionError, UnsupportedFeatureError
 from firesteel.common.serializer import TypeSerializer
 from firesteel.common.time import Duration, Time
 from firesteel.common.typeinfo import Types
@@ -384,6 +384,36 @@ def test_own_assigners_and_triggers(keyed: KeyedStream) -> None:
 def test_refusals(stream: DataStream, keyed: KeyedStream, call: Callable[[Any, Any], Any], text: str) -> None:
     with pytest.raises(ProgramError, match=text):
         call(stream, keyed)
+
+
+class OpenedReduce(ReduceFunction):
+    def open(self, runtime_context: Any) -> None: ...
+
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        return value1
+
+
+class ClosedAggregate(Sum):
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda k: k.count_window(2).reduce(OpenedReduce()), r"OpenedReduce\.open\(\) would never be called"),
+        (lambda k: k.count_window_all(2).reduce(OpenedReduce()), "cannot be a rich function"),
+        (lambda k: k.count_window(2).reduce(OpenedReduce(), Keys()), "ReduceFunction of reduce"),
+        (lambda k: k.count_window(2).aggregate(ClosedAggregate()), r"ClosedAggregate\.close\(\)"),
+    ],
+)
+def test_what_folds_the_elements_of_a_window_cannot_be_a_rich_function(
+    keyed: KeyedStream, call: Callable[[Any], Any], text: str
+) -> None:
+    """As in Flink's Java API; PyFlink takes it and never opens it."""
+    with pytest.raises(UnsupportedFeatureError, match=text) as error:
+        call(keyed)
+    assert "window function is opened and closed" in str(error.value)
+    keyed.reduce(OpenedReduce())  # a rolling one is opened
 
 
 def test_a_function_of_the_other_kind_is_a_type_error_with_a_way_out(keyed: KeyedStream) -> None:

@@ -254,6 +254,13 @@ def test_count_windows() -> None:
         assert assigner.size == 4
 
 
+def test_a_window_of_five_minutes_starts_at_a_multiple_of_them() -> None:
+    """S-WIN-02: 12:03 is in [12:00, 12:05)."""
+    noon = 12 * 60 * 60 * 1000
+    windows = assigned(TumblingEventTimeWindows.of(Time.minutes(5)), noon + 3 * 60 * 1000)
+    assert windows == [(noon, noon + 5 * 60 * 1000)]
+
+
 def test_the_engine_can_read_the_sizes() -> None:
     tumbling = TumblingProcessingTimeWindows.of(Duration.of_seconds(2), timedelta(seconds=-1))
     assert (tumbling.size_ms, tumbling.offset_ms) == (2000, -1000)

@@ -13,7 +13,16 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 REFERENCE = HERE / "reference"
+# Those of the wheel that end and give the same each time. What they print is compared without its order.
+EXAMPLES = (
+    *("word_count", "process_json_data", "state_access", "event_time_timer", "basic_operations"),
+    *("windowing/session_with_dynamic_gap_window", "windowing/session_with_gap_window"),
+    *("windowing/sliding_time_window", "windowing/tumbling_count_window", "windowing/tumbling_time_window"),
+)
 PROGRAMS = {path.stem: path for path in sorted((HERE / "programs").glob("*.py")) if path.stem != "timed"}
+
+#: What both sides are told: with it declared types are applied between functions, too, and so can be seen.
+SETTINGS = {"python.operator-chaining.enabled": "false"}
 
 _GROUP = re.compile(r"(?:[^>]*[^->]> )?(?:\S*[^->\s]> )?")
 _SUBTASK = re.compile(r"^(?:\d+|([^>:]+):\d+)> ")

@@ -4,8 +4,9 @@ wheel (``reference/examples/``).
     ENV_DIR/bin/python tests/differential/make_reference.py [NAME ...]
 
 ENV_DIR is a virtual environment with ``apache-flink==2.3.0`` (never the one of this project); ``javac`` of a JDK that
-Flink runs on must be on the PATH. All programs run in this process, each on a mini cluster of its own, twice: one that
-prints something else the second time is no reference, and an error. A few seconds for each.
+Flink runs on must be on the PATH. Each program runs twice, on a mini cluster of its own: one that prints something
+else the second time is no reference, and an error. A few seconds for each. A few programs share a process, whose JVM
+takes a while to start; not all of them, because PyFlink never ends the threads of a job that is done.
 
 Settings take out of a program what depends on the clock, and what depends on which operators PyFlink joins:
 
@@ -34,11 +35,19 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.differential.comparison import HERE, PROGRAMS, REFERENCE, comparable, printed
+from tests.differential.comparison import (
+    EXAMPLES,
+    HERE,
+    PROGRAMS,
+    REFERENCE,
+    SETTINGS,
+    comparable,
+    printed,
+)
 
-# ``streaming_word_count`` never ends and counts random words.
-EXAMPLES = ("word_count", "process_json_data", "state_access", "event_time_timer", "basic_operations")
-SETTINGS = {"python.fn-execution.bundle.size": "1", "python.operator-chaining.enabled": "false"}
+PROGRAMS_OF_A_PROCESS = 8
+HERE_ONLY = "--in-this-process"
+BUNDLES = {"python.fn-execution.bundle.size": "1"}
 
 
 class Output:
@@ -82,7 +91,7 @@ def without_a_clock() -> Iterator[None]:
 
     def with_settings(configuration: Any = None) -> Any:
         configuration = configuration or Configuration()
-        for key, value in SETTINGS.items():
+        for key, value in (SETTINGS | BUNDLES).items():
             if not configuration.contains_key(key):
                 configuration.set_string(key, value)
         return make_environment(configuration)
@@ -118,44 +127,68 @@ def causes(trace: str) -> str:
     return "\n".join(line for line in trace.splitlines() if not line.startswith("\t"))
 
 
-def make(program: Path, target: Path, output: Output) -> str:
-    """Write the reference of one program; returns what to say about it."""
-    try:
+class NoReferenceError(Exception):
+    """What a program prints cannot be a reference."""
+
+
+def lines_of(name: str, examples: Path, output: Output) -> list[str]:
+    """What a program prints each time, as it is compared."""
+    if name in EXAMPLES:
+        program = examples / f"{name}.py"
         first, second = run(program, output), run(program, output)
-    except Exception:
-        return f"failed\n{causes(traceback.format_exc())}"
-    if target.parent == REFERENCE:
-        lines, again = comparable(program, first), comparable(program, second)
-    else:
         lines, again = sorted(printed(first)), sorted(printed(second))
+    else:
+        program = PROGRAMS[name]
+        with without_a_clock():
+            first, second = run(program, output), run(program, output)
+        lines, again = comparable(program, first), comparable(program, second)
     if lines != again:
-        return f"prints one thing and then another\n{first}\n{second}"
+        raise NoReferenceError(f"prints one thing and then another\n{first}\n{second}")
     if not lines:
-        return "prints nothing"
-    target.parent.mkdir(exist_ok=True)
-    target.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return f"{len(lines)} lines"
+        raise NoReferenceError("prints nothing")
+    return lines
 
 
-def main(names: list[str]) -> None:
+def make_all(names: list[str]) -> int:
+    """Write the references of programs, all in this process; how many could not be made."""
     import pyflink
 
+    examples = Path(pyflink.__file__).parent / "examples" / "datastream"
+    sys.path.insert(0, str(HERE / "programs"))  # what they share
+    output = Output()
+    failed = 0
+    for name in names:
+        try:
+            lines = lines_of(name, examples, output)
+        except Exception as e:
+            failed += 1
+            said = str(e) if isinstance(e, NoReferenceError) else f"failed\n{causes(traceback.format_exc())}"
+        else:
+            target = (REFERENCE / "examples" if name in EXAMPLES else REFERENCE) / f"{name}.txt"
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+            said = f"{len(lines)} lines"
+        print(f"{name}: {said}", file=output.terminal, flush=True)
+    return failed
+
+
+def main(names: list[str]) -> int:
+    unknown = set(names).difference(PROGRAMS, EXAMPLES)
+    if unknown:
+        sys.exit(f"no such programs: {', '.join(sorted(unknown))}")
+    names = names or [*PROGRAMS, *EXAMPLES]
     os.environ["PATH"] = (
         f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # Flink starts `python`
     )
-    sys.path.insert(0, str(HERE / "programs"))  # what they share
-    examples = Path(pyflink.__file__).parent / "examples" / "datastream"
+    failed = 0
     with tempfile.TemporaryDirectory() as classes:
         compile_strategy(classes)
-        output = Output()
-        with without_a_clock():
-            for name in (n for n in PROGRAMS if not names or n in names):
-                said = make(PROGRAMS[name], REFERENCE / f"{name}.txt", output)
-                print(f"{name}: {said}", file=output.terminal, flush=True)
-        for name in (n for n in EXAMPLES if not names or n in names):
-            said = make(examples / f"{name}.py", REFERENCE / "examples" / f"{name}.txt", output)
-            print(f"{name}: {said}", file=output.terminal, flush=True)
+        for start in range(0, len(names), PROGRAMS_OF_A_PROCESS):
+            group = names[start : start + PROGRAMS_OF_A_PROCESS]
+            failed += subprocess.run([sys.executable, __file__, HERE_ONLY, *group]).returncode
+    return failed
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    arguments = sys.argv[1:]
+    sys.exit(make_all(arguments[1:]) if arguments[:1] == [HERE_ONLY] else min(1, main(arguments)))

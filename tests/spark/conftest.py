@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from firesteel.common.configuration import Configuration
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.spark.session import create_session
+from firesteel.spark.shutdown import stop_quietly
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -31,11 +32,12 @@ def spark_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("spark-local")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark_session(spark_dir: Path) -> Iterator[SparkSession]:
+    """Ends with the package: tests elsewhere begin sessions of their own."""
     session = create_session("local[2,4]", "firesteel-tests", {"spark.local.dir": str(spark_dir)})
     yield session
-    session.stop()
+    stop_quietly(session)
 
 
 class MakeEnvironment(Protocol):

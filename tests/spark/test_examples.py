@@ -1,8 +1,8 @@
-"""The examples in PyFlink's wheel, unchanged, print what PyFlink prints (``reference/``, made by
-``make_reference.py``)."""
+"""The examples in PyFlink's wheel, unchanged, print what PyFlink prints: ``tests/differential/reference``."""
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import subprocess
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.spark.make_reference import BOUNDED, REFERENCE, printed
+from tests.differential.comparison import EXAMPLES, REFERENCE, printed
 from tests.spark.support import firesteel, run, started
 
 pytestmark = pytest.mark.spark
@@ -48,11 +48,12 @@ def examples() -> Path:
     return directory
 
 
-@pytest.mark.parametrize("name", BOUNDED)
+@pytest.mark.parametrize("name", EXAMPLES)
 def test_an_example_prints_what_pyflink_prints(examples: Path, name: str, tmp_path: Path) -> None:
     done = run(firesteel("run", "--pyflink", examples / f"{name}.py"), tmp_path)
     assert (done.code, done.complaints) == (0, "")
-    assert printed(done.out) == (REFERENCE / f"{name}.txt").read_text("utf-8").splitlines()
+    reference = REFERENCE / "examples" / f"{name}.txt"
+    assert sorted(printed(done.out)) == reference.read_text("utf-8").splitlines()
 
 
 def test_word_count_writes_its_result_to_files(examples: Path, tmp_path: Path) -> None:
@@ -66,11 +67,12 @@ def test_word_count_writes_its_result_to_files(examples: Path, tmp_path: Path) -
 
 
 def test_streaming_word_count_counts_until_it_is_interrupted(examples: Path, tmp_path: Path) -> None:
+    begun = time.monotonic()
     with started(firesteel("run", "--pyflink", examples / "streaming_word_count.py"), tmp_path) as program:
-        program.wait_for(lambda lines: len(lines) > 5)
-        time.sleep(10)
+        program.wait_for(lambda lines: len(lines) > 40)
         program.signal_group(signal.SIGINT)
         done = program.end()
+    seconds = time.monotonic() - begun
     assert done.code == 130
     heading, *counted = done.lines
     assert heading == "Printing result to stdout. Use --output to specify output path."
@@ -82,4 +84,28 @@ def test_streaming_word_count_counts_until_it_is_interrupted(examples: Path, tmp
         seen[word] += 1
         assert count == seen[word], f"{word}: {count} after {seen[word] - 1}"
     assert set(seen) <= WORDS
-    assert 40 <= len(counted) <= 150, "5 words a second"
+    assert 40 <= len(counted) <= 5 * seconds, "5 words a second"
+
+
+def test_remote_model_inference_asks_for_each_row_until_it_is_interrupted(
+    examples: Path, tmp_path: Path
+) -> None:
+    """Rows, waiting times and failures are random, so there is no reference; this is what is certain."""
+    script = examples / "asyncio" / "remote_model_inference.py"
+    with started(firesteel("run", "--pyflink", script), tmp_path) as program:
+        program.wait_for(lambda lines: len(lines) > 300)
+        program.signal_group(signal.SIGINT)
+        done = program.end()
+    assert done.code == 130
+    heading, *answers = map(str, done.lines)
+    assert heading == "Printing result to stdout. Use --output to specify output path."
+    rows = [json.loads(re.sub(r"^\d+> ", "", line)) for line in answers]
+    for row in rows:
+        assert list(row) == ["user_id", "comments", "analysis_result"]
+        assert -(2**31) <= row["user_id"] < 2**31
+        assert re.fullmatch(r"[0-9a-f]{100}", row["comments"])
+        assert row["analysis_result"] in ("positive", None), "None: all attempts together took too long"
+    assert len({row["comments"] for row in rows}) == len(rows), (
+        "each row once, however often it was asked for"
+    )
+    assert sum(row["analysis_result"] is None for row in rows) < len(rows) / 20

@@ -18,7 +18,7 @@ from firesteel.datastream import (
     ProcessJoinFunction,
 )
 from firesteel.datastream.state import MapStateDescriptor
-from firesteel.datastream.window import EventTimeSessionWindows, TumblingEventTimeWindows
+from firesteel.datastream.window import EventTimeSessionWindows, EventTimeTrigger, TumblingEventTimeWindows
 from firesteel.testing import OperatorHarness, StreamRecord, Watermark, WatermarkStatus
 
 from .functions import identity
@@ -70,22 +70,51 @@ def test_open_windows_are_in_the_snapshot(after: int) -> None:
     assert restored.num_keyed_state_entries() == 0
 
 
-def test_sessions_have_timers_for_each_window() -> None:
+class OwnTrigger(EventTimeTrigger):
+    """A trigger of the user's, which happens to do what the windows' own one does."""
+
+
+@pytest.mark.parametrize("own_trigger", [False, True])
+def test_sessions_merge(own_trigger: bool) -> None:
     """T07: a@0, b@15 and then c@8 between them."""
 
     def sessions(values: DataStream) -> DataStream:
-        return (
-            values.key_by(first).window(EventTimeSessionWindows.with_gap(Time.milliseconds(10))).reduce(add)
-        )
+        windows = values.key_by(first).window(EventTimeSessionWindows.with_gap(Time.milliseconds(10)))
+        return (windows.trigger(OwnTrigger()) if own_trigger else windows).reduce(add)
 
     harness = OperatorHarness(sessions)
     harness.process_element(("k", 1), 0)
     harness.process_element(("k", 2), 15)
-    assert sorted(timer.timestamp for timer in harness.timers()) == [9, 24]
+    if own_trigger:
+        assert sorted(timer.timestamp for timer in harness.timers()) == [9, 24]
+    else:
+        assert harness.num_keyed_state_entries() == 2, "windows count one by one"
     harness.process_element(("k", 4), 8)
-    assert [(timer.timestamp, timer.key) for timer in harness.timers()] == [(24, "k")]
+    if own_trigger:
+        assert [(timer.timestamp, timer.key) for timer in harness.timers()] == [(24, "k")]
+    else:
+        assert harness.num_keyed_state_entries() == 1
     harness.process_watermark(24)
     assert harness.output == [StreamRecord(("k", 7), 24), Watermark(24)]
+    assert harness.num_keyed_state_entries() == 0
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_open_sessions_are_in_the_snapshot(after: int) -> None:
+    def sessions(values: DataStream) -> DataStream:
+        windows = values.key_by(first).window(EventTimeSessionWindows.with_gap(Time.milliseconds(10)))
+        return windows.reduce(add)
+
+    harness = OperatorHarness(sessions, parallelism=2)
+    for timestamp in (0, 30):
+        for key in "abcdef":
+            harness.process_element((key, 1), timestamp)
+    assert harness.num_keyed_state_entries() == 12
+    restored = OperatorHarness(sessions, parallelism=after, restore=harness.snapshot())
+    restored.process_element(("a", 1), 3)
+    restored.process_watermark(50)
+    assert sorted(restored.values) == [("a", 1), ("a", 2), *((key, 1) for key in "bbccddeeff")]
+    assert restored.num_keyed_state_entries() == 0
 
 
 class Pair(ProcessJoinFunction):

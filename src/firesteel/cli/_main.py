@@ -1,7 +1,8 @@
-"""``firesteel run`` and ``firesteel info``."""
+"""``firesteel run``, ``firesteel info``, ``firesteel doctor`` and ``firesteel savepoint``."""
 
 from __future__ import annotations
 
+import logging
 import os
 import runpy
 import signal
@@ -35,6 +36,27 @@ def main() -> None:
 @_DEFINE
 @_PYFLINK
 @click.option("--quiet", is_flag=True, help="No progress line.")
+@click.option(
+    "-s",
+    "--from-checkpoint",
+    "--from-savepoint",
+    "recovery",
+    metavar="latest|PATH",
+    help="Go on from a checkpoint or savepoint; latest: from the newest checkpoint of the job, "
+    "and from its start when there is none.",
+)
+@click.option(
+    "-n",
+    "--allow-non-restored-state",
+    is_flag=True,
+    help="Drop state of operators that the program does not have any more.",
+)
+@click.option(
+    "--claim-mode",
+    type=click.Choice(["claim", "no_claim", "legacy"], case_sensitive=False),
+    help="Whose the savepoint or checkpoint at PATH is from now on; no_claim: yours, and free to be removed "
+    "after the first checkpoint of the job.",
+)
 @_SCRIPT
 @_ARGS
 def run(
@@ -43,10 +65,19 @@ def run(
     definitions: tuple[str, ...],
     pyflink: bool,
     quiet: bool,
+    recovery: str | None,
+    allow_non_restored_state: bool,
+    claim_mode: str | None,
     script: str,
     args: tuple[str, ...],
 ) -> None:
     """Run the program SCRIPT with ARGS."""
+    if recovery is not None:
+        definitions = (*definitions, f"execution.state-recovery.path={recovery}")
+    if claim_mode is not None:
+        definitions = (*definitions, f"execution.state-recovery.claim-mode={claim_mode.upper()}")
+    if allow_non_restored_state:
+        definitions = (*definitions, "execution.state-recovery.ignore-unclaimed-state=true")
     _configure(master, parallelism, definitions)
     if pyflink:
         _become_pyflink()
@@ -94,6 +125,62 @@ def info(
         raise click.ClickException(str(e)) from e
     finally:
         set_executor(previous)
+
+
+@main.command()
+@click.option(
+    "--extra",
+    "extras",
+    multiple=True,
+    metavar="NAME",
+    help="An extra of Firesteel that must be installed, such as kafka; may be repeated.",
+)
+@click.argument("endpoints", nargs=-1)
+def doctor(extras: tuple[str, ...], endpoints: tuple[str, ...]) -> None:
+    """Look for what is missing, and say what mends it. The exit code is 1 when something must be mended.
+
+    ENDPOINTS must be reached from here: jdbc:postgresql://host/db?user=..., kafka://host:9092, redis://host,
+    amqp://host, or any host:port.
+    """
+    from firesteel.cli._doctor import examine
+    from firesteel.cli._findings import Level
+
+    logging.getLogger("firesteel").addHandler(logging.NullHandler())  # what clients log is in the findings
+    failures = 0
+    for finding in examine(endpoints, extras):
+        click.echo(str(finding))
+        failures += finding.level is Level.FAIL
+    sys.exit(1 if failures else 0)
+
+
+@main.group()
+def savepoint() -> None:
+    """Look at savepoints, and remove them. A running job takes one by JobClient.trigger_savepoint()."""
+
+
+@savepoint.command()
+@click.argument("path")
+def inspect(path: str) -> None:
+    """Show what the savepoint or checkpoint at PATH holds."""
+    from firesteel.cli._inspection import describe
+
+    try:
+        click.echo(describe(path))
+    except FiresteelError as e:
+        raise click.ClickException(str(e)) from e
+
+
+@savepoint.command()
+@click.argument("path")
+def dispose(path: str) -> None:
+    """Remove the savepoint at PATH with all its files."""
+    from firesteel.jobmanager.checkpoints.savepoints import dispose_savepoint
+
+    try:
+        dispose_savepoint(path)
+    except FiresteelError as e:
+        raise click.ClickException(str(e)) from e
+    click.echo(f"Savepoint {path!r} is removed.")
 
 
 def _configure(master: str | None, parallelism: int | None, definitions: tuple[str, ...]) -> None:

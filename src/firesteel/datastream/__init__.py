@@ -51,6 +51,7 @@ from firesteel.datastream.functions import (
     RuntimeContext,
     SinkFunction,
     SourceFunction,
+    TwoPhaseCommitSinkFunction,
     WindowFunction,
 )
 from firesteel.datastream.output_tag import OutputTag
@@ -137,6 +138,7 @@ __all__ = [
     "TimerService",
     "Trigger",
     "TriggerResult",
+    "TwoPhaseCommitSinkFunction",
     "Window",
     "WindowAssigner",
     "WindowFunction",

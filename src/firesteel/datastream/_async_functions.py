@@ -83,7 +83,8 @@ class AsyncFunction(Function, Generic[IN, OUT]):
 
     Everything but a plain ``open()`` and ``close()`` runs on one event loop for each subtask: whatever blocks
     there blocks all requests. A client that wants the running loop is made, once, in an ``open()`` declared
-    with ``async def``; ``close()`` may be one too. There is no keyed state, also behind ``key_by()``.
+    with ``async def``; ``close()`` may be one too. There is no keyed state, also behind ``key_by()``,
+    where elements are ``Row(key, record)``.
 
     Example::
 

@@ -1,23 +1,27 @@
-"""The stream that ``cache()`` would give."""
+"""Streams whose records later jobs of the environment read again (Flink: ``CachedDataStream``)."""
 
 from __future__ import annotations
 
-from typing import NoReturn
-
-from firesteel.common.errors import ProgramError, UnsupportedFeatureError
+from firesteel.common.errors import ProgramError
 from firesteel.datastream._data_stream import DataStream
-from firesteel.datastream._transformations import Transformation
+from firesteel.datastream._transformations import CacheTransformation, Transformation
 
 
 class CachedDataStream(DataStream):
-    """A stream whose records are kept for later jobs (PyFlink: ``CachedDataStream``), for annotations of
-    programs: ``DataStream.cache`` refuses, so there is none."""
+    """A stream whose records are kept by the first job that reads it: later jobs of the environment read what
+    was kept, and nothing before it runs again. From ``DataStream.cache()``.
 
-    def invalidate(self) -> NoReturn:
-        """Drop the kept records."""
-        raise UnsupportedFeatureError(
-            "No records are kept for later jobs.", operator=self._transformation.name
-        )
+    The records lie in the state directory until ``invalidate()``, ``env.close()`` or the end of the program.
+    """
+
+    def invalidate(self) -> None:
+        """Drop what is kept; the next job that reads the stream makes it anew."""
+        self._cached.cache.drop()
+
+    @property
+    def _cached(self) -> CacheTransformation:
+        assert isinstance(self._transformation, CacheTransformation)
+        return self._transformation
 
     def _operator(self, setting: str) -> Transformation:
         raise ProgramError(

@@ -292,6 +292,23 @@ def require_merge(aggregate_function: Any, operator: str, *, detail: str, hint: 
         )
 
 
+def require_no_life(
+    function: Any, function_class: type, operator: str, *, detail: str, hint: str | None
+) -> None:
+    """The function has no ``open`` and ``close`` of its own (Flink: it is no ``RichFunction``), for nobody
+    would call them."""
+    if not isinstance(function, function_class):
+        return
+    for hook in ("open", "close"):
+        if getattr(type(function), hook) is not getattr(function_class, hook):
+            raise UnsupportedFeatureError(
+                f"{type(function).__name__}.{hook}() would never be called.",
+                operator=operator,
+                detail=detail,
+                hint=hint,
+            )
+
+
 def as_callable(
     function: Any, function_class: type, method: str, parameter: str, operator: str
 ) -> Callable[..., Any]:
@@ -299,12 +316,11 @@ def as_callable(
     require_callable(function, function_class, operator)
     if not isinstance(function, function_class):
         return function  # type: ignore[no-any-return]
-    for hook in ("open", "close"):
-        if getattr(type(function), hook) is not getattr(function_class, hook):
-            raise UnsupportedFeatureError(
-                f"{type(function).__name__}.{hook}() would never be called.",
-                operator=operator,
-                detail=f"the {parameter} runs inside the exchange, where there is no runtime context",
-                hint="prepare in __init__, or compute the value in a map() before",
-            )
+    require_no_life(
+        function,
+        function_class,
+        operator,
+        detail=f"the {parameter} runs inside the exchange, where there is no runtime context",
+        hint="prepare in __init__, or compute the value in a map() before",
+    )
     return getattr(function, method)  # type: ignore[no-any-return]

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
 from firesteel.common._executor_registry import get_executor
-from firesteel.common.errors import ProgramError, UnsupportedFeatureError
+from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.connectors.bad_records import SIDE_OUTPUT as BAD_RECORDS
 from firesteel.datastream import _operators as ops
 from firesteel.datastream._call_site import call_site
 from firesteel.datastream._checks import (
@@ -32,16 +33,20 @@ from firesteel.datastream._function_classes import (
 )
 from firesteel.datastream._legacy_connectors import SinkFunction
 from firesteel.datastream._process_functions import ProcessFunction
+from firesteel.datastream._refused_methods import RefusedMethods
 from firesteel.datastream._settings import StreamSettings
-from firesteel.datastream._sink_stream import DataStreamSink, add_sink, print_sink, sink_to
+from firesteel.datastream._sink_stream import DataStreamSink, add_sink, print_sink, sink_to, write_spark
 from firesteel.datastream._sink_wrappers import SupportsPreprocessing
 from firesteel.datastream._state_descriptors import MapStateDescriptor
+from firesteel.datastream._stream_cache import Cacheable
 from firesteel.datastream._transformations import (
+    ROUTES,
     OneInputTransformation,
     Partitioning,
     PartitionKind,
     PartitionTransformation,
     SideOutputTransformation,
+    SourceTransformation,
     Transformation,
     UnionTransformation,
 )
@@ -51,6 +56,7 @@ from firesteel.datastream.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from firesteel.common.execution_config import ExecutionConfig
+    from firesteel.connectors.spark_sink import SparkBatch
     from firesteel.datastream._broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from firesteel.datastream._connected_streams import ConnectedStreams
     from firesteel.datastream._joined_streams import CoGroupedStreams, JoinedStreams
@@ -66,7 +72,7 @@ def identity(value: Any) -> Any:
     return value
 
 
-class DataStream(StreamSettings):
+class DataStream(StreamSettings, Cacheable, RefusedMethods):
     """A stream of records of one type (Flink: ``DataStream``).
 
     Every method adds to the program of the environment and nothing runs before
@@ -343,24 +349,43 @@ class DataStream(StreamSettings):
         """
         return get_executor().to_spark(self._env, self._transformation)
 
-    # ---- what comes later ----
+    def write_spark(
+        self,
+        format: str | Callable[[Any, SparkBatch], Any],
+        path: str | None = None,
+        *,
+        table: str | None = None,
+        at_least_once: bool = False,
+        **options: Any,
+    ) -> DataStreamSink:
+        """Append the records to a table that Spark writes, a batch for each checkpoint (without checkpoints:
+        for each epoch); ``docs/files.md`` has what is exactly once. The columns are those of ``to_spark``.
 
-    def cache(self) -> NoReturn:
-        raise UnsupportedFeatureError(
-            "A stream cannot be cached for later jobs.",
-            operator=self._transformation.name,
-            hint="write it with sink_to() and read it again, or use to_spark() and env.from_spark()",
-        )
+        :param format: a data source of Spark (``"delta"``, ``"iceberg"``, ``"parquet"``, ``"jdbc"`` ...), or
+            a function ``write(data_frame, batch)`` that is called in the driver; ``batch.id`` is the same
+            when a batch comes again after a failure.
+        :param path: where the data source writes, or ``table``: the name of its table.
+        :param at_least_once: a batch may be written twice after a failure: needed where the data source can
+            tell no batch from another.
+        :param options: of Spark's writer.
+        """
+        return write_spark(self._env, self._transformation, (format, path, table, options, at_least_once))
 
     # ---- inside ----
 
     def _emitter(self, output_tag: OutputTag) -> Transformation:
-        if isinstance(self._transformation, (PartitionTransformation, UnionTransformation)):
+        if isinstance(self._transformation, ROUTES):
             raise ProgramError(
                 "A side output belongs to the operator that emits to it.",
                 operator=self._transformation.name,
-                detail=f"side output {output_tag.tag_id!r} is asked for after a partitioning or union",
+                detail=f"side output {output_tag.tag_id!r} is asked for after a partitioning, union or cache",
                 hint="call get_side_output() on what map(), process() ... returned",
+            )
+        if output_tag.tag_id == BAD_RECORDS and not isinstance(self._transformation, SourceTransformation):
+            raise ProgramError(
+                "The side output of bad records belongs to a source.",
+                operator=self._transformation.name,
+                hint="call get_side_output(BAD_RECORDS) on what from_source() returned",
             )
         return self._transformation
 

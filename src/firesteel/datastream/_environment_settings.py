@@ -23,10 +23,6 @@ from firesteel.datastream.state_backend import EmbeddedRocksDBStateBackend, Hash
 
 _LOCAL_MASTER = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[(\d+),(\d+),\d+\]")
-_BACKENDS: dict[str, type[StateBackend]] = {
-    "hashmap": HashMapStateBackend,
-    "rocksdb": EmbeddedRocksDBStateBackend,
-}
 
 
 class EnvironmentSettings:
@@ -177,26 +173,23 @@ class EnvironmentSettings:
 
     def set_state_backend(self, state_backend: StateBackend) -> Self:
         """Choose the state backend (in Flink 2 a matter of the configuration alone)."""
-        for name, backend in _BACKENDS.items():
-            if isinstance(state_backend, backend):
-                self._configuration.set_string(options.STATE_BACKEND, name)
-                break
-        else:
+        if not isinstance(state_backend, (HashMapStateBackend, EmbeddedRocksDBStateBackend)):
             raise WrongArgumentError(
                 "Not a state backend.",
                 detail=f"got {state_backend!r}",
                 hint="pass HashMapStateBackend() or EmbeddedRocksDBStateBackend()",
             )
-        if isinstance(state_backend, EmbeddedRocksDBStateBackend):
-            incremental = state_backend.is_incremental_checkpoints_enabled()
-            self._configuration.set_boolean(options.INCREMENTAL, incremental)
+        for key, value in state_backend.settings().items():
+            self._configuration.set_string(key, value)
         return self
 
     def get_state_backend(self) -> StateBackend | None:
         """The state backend that was chosen, None: the default."""
         if not self._configuration.contains_key(options.STATE_BACKEND):
             return None
-        return _BACKENDS[self._configuration.get_enum(options.STATE_BACKEND, "hashmap", _BACKENDS)]()
+        if self._configuration.get_string(options.STATE_BACKEND, "") == "rocksdb":
+            return EmbeddedRocksDBStateBackend.from_settings(self._configuration)
+        return HashMapStateBackend()
 
     def set_checkpoint_storage(self, checkpoint_storage: CheckpointStorage) -> Self:
         """Choose where checkpoints are kept (in Flink 2 a matter of the configuration alone)."""

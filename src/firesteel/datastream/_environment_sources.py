@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from firesteel.common._coercion import compile_coercion
 from firesteel.common._executor_registry import get_executor
 from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
+from firesteel.common.io import InputFormat
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.base import Source
@@ -73,7 +74,7 @@ class EnvironmentSources:
                 operator=name,
                 detail=f"got {source!r}",
                 hint="build one of firesteel.datastream.connectors, such as FileSource, with its build() "
-                "method, or derive your own from firesteel.connectors.base.Source",
+                "method, or derive your own from firesteel.connectors.Source",
             )
         if not isinstance(watermark_strategy, WatermarkStrategy):
             raise WrongArgumentError(
@@ -101,7 +102,9 @@ class EnvironmentSources:
                 detail=f"got {source_func!r}",
                 hint="pass the source itself to from_source()",
             )
-        return self.from_source(source_func.source, WatermarkStrategy.no_watermarks(), source_name, type_info)
+        declared = type_info or produced_type(source_func)
+        strategy = source_func.watermark_strategy or WatermarkStrategy.no_watermarks()
+        return self.from_source(source_func.source, strategy, source_name, declared)
 
     def from_sequence(self, start: int, end: int) -> DataStream:
         """The integers from ``start`` to ``end``, both included, read in parallel."""
@@ -136,12 +139,18 @@ class EnvironmentSources:
         source, type_info = get_executor().from_spark(cast("StreamExecutionEnvironment", self), data_frame)
         return self._add_source(source, None, "Spark DataFrame", type_info or produced_type(source))
 
-    def create_input(self, input_format: Any, type_info: TypeInformation | None = None) -> NoReturn:
-        raise UnsupportedFeatureError(
-            "An InputFormat of Flink cannot be read.",
-            operator="create_input",
-            detail=f"got {input_format!r}",
-            hint="use from_source() with a FileSource, or from_spark(spark.read...) for other formats",
+    def create_input(self, input_format: InputFormat, type_info: TypeInformation | None = None) -> DataStream:
+        """The records of an input format, such as ``AvroInputFormat``."""
+        if not isinstance(input_format, InputFormat) or input_format.source is None:
+            raise UnsupportedFeatureError(
+                "An InputFormat of Flink cannot be read.",
+                operator="create_input",
+                detail=f"got {input_format!r}",
+                hint="use from_source() with a FileSource, or from_spark(spark.read...) for other formats",
+            )
+        declared = to_type_information(type_info, "type_info", "create_input")
+        return self._add_source(
+            input_format.source, None, "Custom File Source", declared or input_format.produced_type
         )
 
     def _add_source(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from firesteel.common.errors import ProgramError
-from firesteel.common.typeinfo import TypeInformation
+from firesteel.common.typeinfo import TypeInformation, Types
+from firesteel.common.types import Row
 from firesteel.datastream import _operators as ops
 from firesteel.datastream._aggregates import AccumulateType as Aggregate
 from firesteel.datastream._aggregates import RollingAggregate, check_position
@@ -40,6 +42,7 @@ from firesteel.datastream.output_tag import OutputTag
 
 if TYPE_CHECKING:
     from firesteel.datastream._interval_join import IntervalJoin
+    from firesteel.datastream._salted_stream import SaltedStream
     from firesteel.datastream._window_assigner_base import WindowAssigner
 
 
@@ -142,6 +145,28 @@ class KeyedStream(DataStream):
         """Windows of ``size`` records of a key: one after the other, or one each ``slide`` records."""
         return self.window(count_window_assigner(size, slide))
 
+    # ---- skew ----
+
+    def salted(self, buckets: int) -> SaltedStream:
+        """The same keys, each spread over up to ``buckets`` subtasks: for keys that one alone cannot keep up
+        with (``docs/skew.md``). ``reduce``, and ``reduce`` and ``aggregate`` of tumbling and sliding windows
+        of event time, then work in two stages, by key and salt and then by key; all else is refused.
+
+        The function must not mind in which order records come, nor how they are grouped; an
+        ``AggregateFunction`` needs ``merge``. Results of windows are those without a salt, and come when
+        those come; a rolling ``reduce`` ends in the same result for each key, but not every record gives one.
+
+        >>> from firesteel.datastream import StreamExecutionEnvironment
+        >>> env = StreamExecutionEnvironment.get_execution_environment()
+        >>> hits = env.from_collection([("/", 1), ("/", 1), ("/about", 1)])
+        >>> totals = hits.key_by(lambda hit: hit[0]).salted(32).reduce(lambda a, b: (a[0], a[1] + b[1]))
+
+        :raises WrongArgumentError: ``buckets`` is not an int of at least 1.
+        """
+        from firesteel.datastream._salted_stream import SaltedStream
+
+        return SaltedStream(self, buckets)
+
     # ---- joins ----
 
     def interval_join(self, other: KeyedStream) -> IntervalJoin:
@@ -205,6 +230,23 @@ class KeyedStream(DataStream):
         operator = kind.name.lower()
         check_position(position, kind, self._transformation.output_type, operator)
         return self.reduce(RollingAggregate(position, kind))
+
+    def _with_keys(self) -> KeyedStream:
+        """``Row(key, record)`` with the same keys."""
+        selector, key_type = self._partitioning.key_selector, self._partitioning.key_type
+        assert selector is not None
+        anything = Types.PICKLED_BYTE_ARRAY()
+        types = [key_type or anything, self._transformation.output_type or anything]
+        rows = self._map_origin("Key", lambda record: Row(selector(record), record), Types.ROW(types))
+        return rows.key_by(itemgetter(0), key_type)
+
+    def _map_origin(
+        self, name: str, func: Callable[[Any], Any] | MapFunction, output_type: OutputType
+    ) -> DataStream:
+        """The records before the exchange, mapped where they come from."""
+        mapped = self._origin_stream.map(func, output_type).name(name)
+        parallelism = self._origin_stream._transformation.parallelism
+        return mapped if parallelism is None else mapped.set_parallelism(parallelism)
 
     def _keyed(self, name: str, operator: ops.OperatorSpec, output_type: OutputType) -> DataStream:
         check_picklable(operator, name)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors.base import Sink, SinkWriter, Source, WriterContext
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.connectors.base import ElementContext, Sink, SinkWriter, Source, WriterContext
 from firesteel.datastream._checks import WrongArgumentError
 
 
@@ -16,8 +16,11 @@ class SourceFunction:
     """A source for ``add_source`` (Flink removed its kind; PyFlink wraps a Java object).
 
     :param source_func: a source of ``firesteel.connectors`` or your own, derived from
-        ``firesteel.connectors.base.Source``.
+        ``firesteel.connectors.Source``.
     """
+
+    #: How its records get timestamps and watermarks, where the function says it itself.
+    watermark_strategy: WatermarkStrategy | None = None
 
     def __init__(self, source_func: Any) -> None:
         source = unwrap_source(source_func)
@@ -27,7 +30,7 @@ class SourceFunction:
             raise WrongArgumentError(
                 "A SourceFunction wraps a source.",
                 detail=f"got {source_func!r}",
-                hint="derive a class from firesteel.connectors.base.Source",
+                hint="derive a class from firesteel.connectors.Source",
             )
         self.source = source
 
@@ -39,6 +42,8 @@ class SinkFunction:
 
     :param sink_func: a sink of ``firesteel.connectors`` to wrap, in place of a subclass.
     """
+
+    Context: TypeAlias = ElementContext
 
     def __init__(self, sink_func: Any = None) -> None:
         if isinstance(sink_func, str):
@@ -58,12 +63,6 @@ class SinkFunction:
             operator=type(self).__name__,
             hint="define invoke(self, value, context) in your subclass",
         )
-
-    @dataclass(slots=True)
-    class Context:
-        """``timestamp``: of the record, in epoch milliseconds; None when it has none."""
-
-        timestamp: int | None = None
 
     def to_sink(self, type_info: TypeInformation | None) -> Sink:
         """The sink that is put behind a stream of this type."""
@@ -99,17 +98,11 @@ class _FunctionWriter(SinkWriter):
         self._function = function
         function.open()
 
-    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        invoke = self._function.invoke
-        context = SinkFunction.Context()
-        for i, value in enumerate(values):  # hot
-            if timestamps is not None:
-                context.timestamp = timestamps[i]
-            invoke(value, context)
+    def write(self, element: Any, context: ElementContext) -> None:  # hot
+        self._function.invoke(element, context)
 
-    def prepare_commit(self) -> list[Any]:
+    def close(self) -> None:
         self._function.close()
-        return []
 
     def abort(self) -> None:
         self._function.close()
@@ -140,6 +133,6 @@ def _java_refused(what: str, name: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
         f"A {what} written in Java cannot be used.",
         detail=f"got {name!r}",
-        hint=f"derive a class from firesteel.connectors.base.{what.capitalize()}, or use one of "
+        hint=f"derive a class from firesteel.connectors.{what.capitalize()}, or use one of "
         "firesteel.datastream.connectors",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from enum import Enum
 from typing import Final, TypeVar
 
@@ -18,6 +19,10 @@ JOB_NAME: Final = "pipeline.name"
 CACHED_FILES: Final = "pipeline.cached-files"
 CHANGELOG: Final = "state.changelog.enabled"
 STATE_BACKEND: Final = "state.backend.type"
+ROCKSDB_MEMORY: Final = "state.backend.rocksdb.memory.fixed-per-slot"
+ROCKSDB_DIRECTORIES: Final = "state.backend.rocksdb.localdir"
+ROCKSDB_PREDEFINED: Final = "state.backend.rocksdb.predefined-options"
+ROCKSDB_TRANSFER_THREADS: Final = "state.backend.rocksdb.checkpoint.transfer.thread.num"
 INCREMENTAL: Final = "execution.checkpointing.incremental"
 CHECKPOINT_STORAGE: Final = "execution.checkpointing.storage"
 CHECKPOINT_DIR: Final = "execution.checkpointing.dir"
@@ -25,9 +30,19 @@ SAVEPOINT_DIR: Final = "execution.checkpointing.savepoint-dir"
 PYTHON_FILES: Final = "python.files"
 PYTHON_ARCHIVES: Final = "python.archives"
 PYTHON_EXECUTABLE: Final = "python.executable"
+PYTHON_CHAINING: Final = (
+    "python.operator-chaining.enabled"  # false: declared types hold between functions too
+)
+PYTHON_STATE_CACHE: Final = "python.state.cache-size"  # 0: declared types hold for what state gives back
 RESTART_STRATEGY: Final = "restart-strategy.type"
 
 _E = TypeVar("_E", bound=Enum)
+
+
+def directories(configuration: Configuration, key: str) -> list[str]:
+    """The directories that an option lists as Flink does: by commas or as in PATH."""
+    listed = configuration.get_string(key, "").replace(os.pathsep, ",").split(",")
+    return [path.strip() for path in listed if path.strip()]
 
 
 def get_member(configuration: Configuration, key: str, default: _E) -> _E:

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, ClassVar, Self
 from firesteel.common.errors import ProgramError
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream._transformations import (
+    VIRTUAL,
     ChainingStrategy,
-    PartitionTransformation,
-    SideOutputTransformation,
     SourceTransformation,
     Transformation,
-    UnionTransformation,
 )
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
 
@@ -22,7 +20,6 @@ if TYPE_CHECKING:
 
 MAX_PARALLELISM = 1 << 15
 _UID_HASH = re.compile(r"[0-9a-f]{32}")
-_VIRTUAL = (PartitionTransformation, UnionTransformation, SideOutputTransformation)
 
 
 class OperatorSettings:
@@ -35,7 +32,7 @@ class OperatorSettings:
     def _operator(self, setting: str) -> Transformation:
         """The operator that a setting applies to."""
         transformation = self._transformation
-        if isinstance(transformation, _VIRTUAL):
+        if isinstance(transformation, VIRTUAL):
             raise ProgramError(
                 f"The {setting} cannot be set here.",
                 operator=transformation.name,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors._pickle import Shipped
 from firesteel.connectors.base import Sink
 from firesteel.connectors.print_sink import PrintSink
+from firesteel.connectors.spark_sink import SparkTableSink, SparkTarget
 from firesteel.datastream._call_site import call_site
 from firesteel.datastream._checks import WrongArgumentError, check_picklable, require_text
 from firesteel.datastream._legacy_connectors import SinkFunction, unwrap_sink
@@ -35,7 +38,7 @@ def sink_to(env: StreamExecutionEnvironment, stream: Transformation, sink: Any) 
             operator=stream.name,
             detail=f"got {sink!r}",
             hint="build one of firesteel.datastream.connectors, such as FileSink, with its build() method, "
-            "or derive your own from firesteel.connectors.base.Sink",
+            "or derive your own from firesteel.connectors.Sink",
         )
     return _add(env, stream, found, "Writer")
 
@@ -60,6 +63,40 @@ def add_sink(env: StreamExecutionEnvironment, stream: Transformation, function: 
             hint="derive a class from SinkFunction and define invoke(self, value, context)",
         )
     return _add(env, stream, function.to_sink(stream.output_type), "Unnamed")
+
+
+_Target = tuple[Any, str | None, str | None, dict[str, Any], bool]
+_BY_DIRECTORY: Final = frozenset({"parquet", "orc", "json", "csv", "avro", "text", "xml"})
+
+
+def write_spark(env: StreamExecutionEnvironment, stream: Transformation, wanted: _Target) -> DataStreamSink:
+    """Append ``stream`` to a table that Spark writes: format, path, table, options, at least once."""
+    format_, path, table, options, at_least_once = wanted
+    reason = None
+    if not isinstance(format_, str):
+        if not callable(format_):
+            reason = f"the format is no text and no function: {format_!r}"
+        elif path is not None or table is not None or options or at_least_once:
+            reason = "a function knows itself where it writes, and how"
+    elif path is not None and table is not None:
+        reason = "it is given a path and a table"
+    elif format_ == "delta" and path is None and table is None:
+        reason = f"{format_} needs a path or a table"
+    elif not at_least_once and format_ in _BY_DIRECTORY and path is None:
+        reason = f"{format_} needs a path: each batch is a directory below it"
+    elif not at_least_once and format_ not in ("delta", *_BY_DIRECTORY):
+        reason = f"{format_} cannot tell a batch that comes again from a new one: set at_least_once=True"
+    if reason is not None:
+        raise WrongArgumentError("write_spark() cannot write that.", operator=stream.name, detail=reason)
+    if isinstance(format_, str):
+        target = SparkTarget(format_, path, table, _texts(options), at_least_once)
+    else:
+        target = SparkTarget(Shipped(format_))
+    return _add(env, stream, SparkTableSink(target, cast(TypeInformation, stream.output_type)), "Spark table")
+
+
+def _texts(options: dict[str, Any]) -> dict[str, str]:
+    return {key: str(v).lower() if isinstance(v, bool) else str(v) for key, v in options.items()}
 
 
 def _add(env: StreamExecutionEnvironment, stream: Transformation, sink: Sink, name: str) -> DataStreamSink:

@@ -11,13 +11,16 @@ import enum
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+
+from firesteel.common._quick_pickle import quick_pickle
 
 if TYPE_CHECKING:
     from firesteel.common.typeinfo import TypeInformation
     from firesteel.common.watermark_strategy import WatermarkStrategy
     from firesteel.connectors.base import Sink, Source
     from firesteel.datastream._operators import OperatorSpec
+    from firesteel.datastream._stream_cache import StreamCache
     from firesteel.datastream.output_tag import OutputTag
 
 _ids = itertools.count(1)
@@ -44,6 +47,7 @@ class PartitionKind(enum.Enum):
     CUSTOM = "CUSTOM"
 
 
+@quick_pickle
 @dataclass(frozen=True, slots=True)
 class Partitioning:
     """A partitioner and what it needs. ``key_selector`` for HASH and CUSTOM, ``partition`` for CUSTOM."""
@@ -147,3 +151,25 @@ class SideOutputTransformation(Transformation):  # virtual
     @property
     def inputs(self) -> tuple[Transformation, ...]:
         return (self.input,)
+
+
+@dataclass(eq=False, slots=True, kw_only=True)
+class CacheTransformation(Transformation):  # virtual
+    """The records of ``input``: from there until a job has kept them, then from where they are kept."""
+
+    input: Transformation = field(repr=False)
+    cache: StreamCache
+
+    @property
+    def origin(self) -> Transformation:
+        return self.cache.origin or self.input
+
+    @property
+    def inputs(self) -> tuple[Transformation, ...]:
+        return (self.origin,)
+
+
+#: Between two operators, with no output of their own.
+ROUTES: Final = (PartitionTransformation, UnionTransformation, CacheTransformation)
+#: Not operators at all.
+VIRTUAL: Final = (*ROUTES, SideOutputTransformation)

@@ -258,6 +258,10 @@ class _DynamicSession(_MergingTimeWindows[T]):
 
     def assign_windows(self, element: T, timestamp: int, context: Context) -> Collection[TimeWindow]:
         instant = self._instant(timestamp, context)
+        return [TimeWindow(instant, instant + self.gap_of(element))]
+
+    def gap_of(self, element: T) -> int:
+        """The gap after an element, in milliseconds."""
         gap = self._session_window_time_gap_extractor.extract(element)
         if gap <= 0:
             raise ProgramError(
@@ -265,7 +269,7 @@ class _DynamicSession(_MergingTimeWindows[T]):
                 operator=type(self).__name__,
                 detail=f"got {gap} ms for {element!r}",
             )
-        return [TimeWindow(instant, instant + gap)]
+        return gap
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(0)"  # PyFlink shows the gap of the newest element; there is none yet

@@ -15,6 +15,7 @@ from firesteel.datastream._checks import (
     check_picklable,
     require_callable,
     require_function,
+    require_no_life,
     to_type_information,
 )
 from firesteel.datastream._evictors import Evictor
@@ -140,8 +141,8 @@ class _Windows:
         Without a window function the result has the type of the elements.
         """
         require_callable(reduce_function, ReduceFunction, self._name)
-        if window_function is None and output_type is None:
-            output_type = self._keyed_stream._transformation.output_type
+        self._require_no_life("reduce", reduce_function, ReduceFunction)
+        output_type = type_of_reduced(self._keyed_stream, window_function, output_type)
         return self._fold("reduce", reduce_function, window_function, output_type)
 
     def aggregate(
@@ -153,12 +154,8 @@ class _Windows:
     ) -> DataStream:
         """Gather the elements of a window in an accumulator as they come; a window function gets the one
         result. ``accumulator_type`` is checked, and otherwise any Python object can be an accumulator."""
-        require_function(
-            aggregate_function,
-            AggregateFunction,
-            self._name,
-            "derive the class from AggregateFunction; a callable of two elements fits reduce()",
-        )
+        require_aggregate(aggregate_function, self._name)
+        self._require_no_life("aggregate", aggregate_function, AggregateFunction)
         to_type_information(accumulator_type, "accumulator type", self._name)
         return self._fold("aggregate", aggregate_function, window_function, output_type)
 
@@ -219,6 +216,16 @@ class _Windows:
             )
         return trigger
 
+    def _require_no_life(self, method: str, function: Any, function_class: type) -> None:
+        require_no_life(
+            function,
+            function_class,
+            self._name,
+            detail=f"the {function_class.__name__} of {method}() cannot be a rich function: it works inside "
+            "the state",
+            hint=f"{method}(function, window_function): the window function is opened and closed",
+        )
+
     def _warn_without_event_time(self, setting: str) -> None:
         # As in Flink the setting has no effect then. The results are right, so this is no error.
         if not self._assigner.is_event_time():
@@ -263,3 +270,15 @@ class AllWindowedStream(_Windows):
 
     def _add(self, contents: ops.WindowContents, function: Any, output_type: OutputType) -> DataStream:
         return super()._add(contents, function, output_type).force_non_parallel()
+
+
+def require_aggregate(function: Any, operator: str) -> None:
+    hint = "derive the class from AggregateFunction; a callable of two elements fits reduce()"
+    require_function(function, AggregateFunction, operator, hint)
+
+
+def type_of_reduced(stream: KeyedStream, window_function: Any, output_type: OutputType) -> OutputType:
+    """Without a window function the result of a reduce has the type of the elements."""
+    if window_function is None and output_type is None:
+        return stream._transformation.output_type
+    return output_type

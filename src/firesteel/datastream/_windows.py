@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from io import BytesIO
+from operator import attrgetter
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Final
 
@@ -29,6 +30,9 @@ class Window(ABC):
     @abstractmethod
     def max_timestamp(self) -> int:
         """The largest timestamp that still belongs to the window, in epoch milliseconds."""
+
+
+_BOUNDS: Final = attrgetter("start", "end")
 
 
 class TimeWindow(Window):
@@ -64,7 +68,7 @@ class TimeWindow(Window):
         """Tell ``callback`` of each group of windows that overlap or touch, and of the window that covers
         it; the windows of a group come in the order of their start."""
         groups: list[tuple[TimeWindow, list[TimeWindow]]] = []
-        for window in sorted(set(windows)):
+        for window in sorted(set(windows), key=_BOUNDS):
             if groups and groups[-1][0].intersects(window):
                 covering, members = groups[-1]
                 groups[-1] = covering.cover(window), [*members, window]

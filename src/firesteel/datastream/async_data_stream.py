@@ -12,6 +12,7 @@ from firesteel.datastream import _operators as ops
 from firesteel.datastream._async_functions import AsyncFunction, AsyncRetryStrategy
 from firesteel.datastream._checks import WrongArgumentError, check_picklable, require_function, require_int
 from firesteel.datastream._data_stream import DataStream, OutputType
+from firesteel.datastream._keyed_stream import KeyedStream
 from firesteel.datastream.async_retry_strategies import NO_RETRY_STRATEGY
 
 __all__ = ["AsyncDataStream"]
@@ -104,6 +105,8 @@ def _async_wait(
     timeout_ms = as_millis(timeout, "timeout")
     _check_retry(retry, timeout_ms)
     spec = ops.AsyncWait(function, timeout_ms, capacity, retry, ordered)
+    if isinstance(stream, KeyedStream):
+        stream = stream._with_keys()
     return stream._transform(_NAME, spec, output_type)
 
 

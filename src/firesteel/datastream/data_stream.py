@@ -10,6 +10,7 @@ from firesteel.datastream._data_stream import DataStream
 from firesteel.datastream._interval_join import IntervalJoin, IntervalJoined
 from firesteel.datastream._joined_streams import CoGroupedStreams, JoinedStreams
 from firesteel.datastream._keyed_stream import KeyedStream
+from firesteel.datastream._salted_stream import SaltedStream, SaltedWindowedStream
 from firesteel.datastream._sink_stream import DataStreamSink
 from firesteel.datastream._windowed_stream import AllWindowedStream, WindowedStream
 
@@ -27,5 +28,7 @@ __all__ = [
     "IntervalJoined",
     "JoinedStreams",
     "KeyedStream",
+    "SaltedStream",
+    "SaltedWindowedStream",
     "WindowedStream",
 ]

@@ -38,6 +38,7 @@ from firesteel.datastream._process_functions import (
     ProcessFunction,
     ProcessJoinFunction,
 )
+from firesteel.datastream._two_phase_commit import TwoPhaseCommitSinkFunction
 from firesteel.datastream._window_functions import (
     AllWindowFunction,
     ProcessAllWindowFunction,
@@ -86,5 +87,6 @@ __all__ = [
     "SourceFunction",
     "TimeDomain",
     "TimerService",
+    "TwoPhaseCommitSinkFunction",
     "WindowFunction",
 ]

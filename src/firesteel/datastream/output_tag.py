@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, ClassVar, Self
+
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.datastream._checks import WrongArgumentError, to_type_information
 
@@ -18,6 +20,14 @@ class OutputTag:
     """
 
     __slots__ = ("tag_id", "type_info")
+
+    #: Whether this process has any tag. While it has none, no result of a function can be for a side output,
+    #: and operators need not look.
+    any_made: ClassVar[bool] = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        OutputTag.any_made = True
+        return super().__new__(cls)
 
     def __init__(self, tag_id: str, type_info: TypeInformation | list[TypeInformation] | None = None) -> None:
         if not isinstance(tag_id, str) or not tag_id:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Final
 
+from firesteel.common.configuration import Configuration
 from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.datastream import _options as options
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 
 __all__ = [
@@ -16,16 +19,27 @@ __all__ = [
 ]
 
 
+_TRANSFER_THREADS: Final = 4  # Flink's default
+
+
 class StateBackend:
     """Base of all state backends (Flink: ``StateBackend``).
 
-    Flink's two names stand for one backend here: state lies on the local disk of the workers, what an epoch
-    touches is in memory, and checkpoints are incremental.
+    Behind Flink's two names stands one kind of store; they differ in how much of the state a worker holds in
+    memory (``firesteel.state.backends``). Checkpoints of either are incremental, and each restores what the
+    other has written.
     """
+
+    def settings(self) -> dict[str, str]:
+        """The choice as Flink's options."""
+        raise NotImplementedError
 
 
 class HashMapStateBackend(StateBackend):
     """Flink's backend for state that fits into memory."""
+
+    def settings(self) -> dict[str, str]:
+        return {options.STATE_BACKEND: "hashmap"}
 
     def __str__(self) -> str:
         return "HashMapStateBackend"
@@ -43,7 +57,8 @@ class PredefinedOptions(Enum):
 class EmbeddedRocksDBStateBackend(StateBackend):
     """Flink's backend for state that is larger than memory.
 
-    What tunes RocksDB itself is kept and given back; there is no RocksDB that it could tune.
+    What tunes RocksDB itself is kept and given back; there is no RocksDB that it could tune, and when the job
+    begins a warning says so.
     """
 
     def __init__(self, enable_incremental_checkpointing: bool | None = None) -> None:
@@ -55,7 +70,7 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._incremental = enable_incremental_checkpointing
         self._paths: list[str] | None = None
         self._predefined = PredefinedOptions.DEFAULT
-        self._transfer_threads = 4
+        self._transfer_threads = _TRANSFER_THREADS
 
     def set_db_storage_paths(self, *paths: str) -> None:
         """Directories for local state; without any the default is used."""
@@ -67,8 +82,8 @@ class EmbeddedRocksDBStateBackend(StateBackend):
     def is_incremental_checkpoints_enabled(self) -> bool:
         return bool(self._incremental)
 
-    def set_predefined_options(self, options: PredefinedOptions) -> None:
-        self._predefined = PredefinedOptions(options)
+    def set_predefined_options(self, predefined: PredefinedOptions) -> None:
+        self._predefined = PredefinedOptions(predefined)
 
     def get_predefined_options(self) -> PredefinedOptions:
         return self._predefined
@@ -89,6 +104,32 @@ class EmbeddedRocksDBStateBackend(StateBackend):
 
     def set_number_of_transfer_threads(self, number_of_transfering_threads: int) -> None:
         self._transfer_threads = require_int(number_of_transfering_threads, "number of transfer threads", 1)
+
+    def settings(self) -> dict[str, str]:
+        chosen = {options.STATE_BACKEND: "rocksdb", options.INCREMENTAL: str(bool(self._incremental)).lower()}
+        if self._paths is not None:
+            chosen[options.ROCKSDB_DIRECTORIES] = ",".join(self._paths)
+        if self._predefined is not PredefinedOptions.DEFAULT:
+            chosen[options.ROCKSDB_PREDEFINED] = self._predefined.name
+        if self._transfer_threads != _TRANSFER_THREADS:
+            chosen[options.ROCKSDB_TRANSFER_THREADS] = str(self._transfer_threads)
+        return chosen
+
+    @classmethod
+    def from_settings(cls, configuration: Configuration) -> EmbeddedRocksDBStateBackend:
+        """The backend that the options describe."""
+        incremental = None
+        if configuration.contains_key(options.INCREMENTAL):
+            incremental = configuration.get_boolean(options.INCREMENTAL, False)
+        backend = cls(incremental)
+        backend.set_db_storage_paths(*options.directories(configuration, options.ROCKSDB_DIRECTORIES))
+        backend.set_predefined_options(
+            options.get_member(configuration, options.ROCKSDB_PREDEFINED, PredefinedOptions.DEFAULT)
+        )
+        backend.set_number_of_transfer_threads(
+            configuration.get_integer(options.ROCKSDB_TRANSFER_THREADS, _TRANSFER_THREADS)
+        )
+        return backend
 
     def __str__(self) -> str:
         return "EmbeddedRocksDBStateBackend"

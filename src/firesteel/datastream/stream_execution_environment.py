@@ -16,6 +16,7 @@ from firesteel.datastream import _options as options
 from firesteel.datastream._checks import WrongArgumentError, require_text
 from firesteel.datastream._environment_settings import EnvironmentSettings
 from firesteel.datastream._environment_sources import EnvironmentSources
+from firesteel.datastream._flink_jars import pass_over_jars
 from firesteel.datastream._session_defaults import session_defaults
 from firesteel.datastream._transformations import Transformation
 from firesteel.datastream.output_tag import OutputTag
@@ -23,6 +24,7 @@ from firesteel.datastream.slot_sharing_group import SlotSharingGroup
 
 if TYPE_CHECKING:
     from firesteel.common.clock import Clock
+    from firesteel.datastream._stream_cache import StreamCache
 
 __all__ = ["StreamExecutionEnvironment"]
 
@@ -49,6 +51,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         self._transformations: list[Transformation] = []
         self._uids: dict[str, Transformation] = {}
         self._side_outputs: dict[tuple[int, str], OutputTag] = {}
+        self._caches: list[StreamCache] = []
 
     @staticmethod
     def get_execution_environment(
@@ -122,7 +125,10 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         return get_executor().stream_graph(self)
 
     def close(self) -> None:
-        """Forget the program. Jobs that were started go on."""
+        """Forget the program, and drop what is kept of cached streams. Jobs that were started go on."""
+        for cache in self._caches:
+            cache.drop()
+        self._caches.clear()
         self._transformations.clear()
         self._uids.clear()
         self._side_outputs.clear()
@@ -185,11 +191,14 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
             )
         self._configuration.set_string(options.PYTHON_EXECUTABLE, path)
 
-    def add_jars(self, *jars_path: str) -> NoReturn:
-        _refuse_jars("add_jars", jars_path)
+    def add_jars(self, *jars_path: str) -> None:
+        """Jars of Flink's own connectors and formats that are Python here are passed over, with a line in the
+        log; others are refused."""
+        pass_over_jars("add_jars", jars_path)
 
-    def add_classpaths(self, *classpaths: str) -> NoReturn:
-        _refuse_jars("add_classpaths", classpaths)
+    def add_classpaths(self, *classpaths: str) -> None:
+        """As ``add_jars``."""
+        pass_over_jars("add_classpaths", classpaths)
 
     # ---- inside ----
 
@@ -263,12 +272,3 @@ def _existing(path: str, operator: str) -> str:
             hint=f"the path is looked up from {os.getcwd()}",
         )
     return os.path.abspath(local) if "://" not in local else path
-
-
-def _refuse_jars(method: str, paths: tuple[str, ...]) -> NoReturn:
-    raise UnsupportedFeatureError(
-        "Jars for Flink have no use: no JVM of Flink runs.",
-        operator=method,
-        detail=", ".join(paths),
-        hint="connectors are in firesteel.datastream.connectors; jars for Spark belong into spark.jars",
-    )

@@ -6,6 +6,15 @@ from firesteel.table.schema import Schema
 from firesteel.table.table import Table
 from firesteel.table.table_descriptor import TableDescriptor
 from firesteel.table.table_environment import StreamTableEnvironment
-from firesteel.table.types import DataType, DataTypes
+from firesteel.table.types import DataType, DataTypes, RowField, RowType
 
-__all__ = ["DataType", "DataTypes", "Schema", "StreamTableEnvironment", "Table", "TableDescriptor"]
+__all__ = [
+    "DataType",
+    "DataTypes",
+    "RowField",
+    "RowType",
+    "Schema",
+    "StreamTableEnvironment",
+    "Table",
+    "TableDescriptor",
+]

@@ -7,11 +7,11 @@ epoch counts whole or not at all. The tasks, the rows between them and the state
 from __future__ import annotations
 
 import shutil
-import tempfile
 import weakref
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from firesteel.common._process_directory import new_directory
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_id import JobID
 from firesteel.graph import JobGraph, plan_levels
@@ -27,6 +27,7 @@ from firesteel.runtime.program import Ack, LevelDescriptor, SourceAssignment, Us
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
 from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine
+from firesteel.state.manifest import SubtaskEntry
 from firesteel.testing.local_platform import AlternatingEngine
 
 Assignments = Mapping[Subtask, Mapping[str, SourceAssignment]]  # by source operator
@@ -63,7 +64,7 @@ class HandDrivenJob:
         self.graph = graph
         self._plan = plan_levels(graph)
         self._job_id = JobID()
-        directory = tempfile.mkdtemp(prefix="firesteel-harness-")
+        directory = str(new_directory())
         weakref.finalize(self, shutil.rmtree, directory, True)
         self.files = StateFiles(directory)
         self._program = ship(to_program(str(self._job_id), graph, self._plan, settings), self.files)
@@ -115,7 +116,8 @@ class HandDrivenJob:
     def begin_with(self, lines: Mapping[Subtask, StateLine]) -> None:
         """Begin with this state; before the first epoch."""
         assert self._epoch == 0, "an epoch has run"
-        self._state = CommittedState(self.files, self._state.subtasks, lines)
+        begin = {subtask: SubtaskEntry(line) for subtask, line in lines.items()}
+        self._state = CommittedState(self.files, self._state.subtasks, begin)
 
     def close(self) -> None:
         """Close all functions; raises what the first of them raises that fails."""

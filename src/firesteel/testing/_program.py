@@ -76,7 +76,7 @@ class _Discard(Sink):
 
 
 class _Nowhere(SinkWriter):
-    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None: ...
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None: ...
 
     def prepare_commit(self) -> list[Any]:
         return []

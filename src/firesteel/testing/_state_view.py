@@ -10,7 +10,7 @@ from firesteel.common.key_groups import key_group_range, subtask_of
 from firesteel.datastream._checks import require_int
 from firesteel.datastream.state import StateDescriptor
 from firesteel.graph import JobGraph
-from firesteel.state.backend import CatalogEntry
+from firesteel.state.catalog import CatalogEntry
 from firesteel.state.files import StateFiles
 from firesteel.state.keys import key_group
 from firesteel.state.line import StateLine

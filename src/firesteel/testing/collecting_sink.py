@@ -6,7 +6,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-from firesteel.connectors.base import Sink, SinkCommitter, SinkWriter, WriterContext
+from firesteel.connectors.base import Committer, CommitterContext, Sink, SinkWriter, WriterContext
 from firesteel.connectors.collect import CollectSink
 from firesteel.runtime.batch import NO_TIMESTAMP
 from firesteel.testing.events import StreamRecord
@@ -58,9 +58,9 @@ class CollectingSink(Sink):
     def create_writer(self, context: WriterContext) -> SinkWriter:
         return _StampingWriter(self._sink.create_writer(context))
 
-    def create_committer(self) -> SinkCommitter | None:
+    def create_committer(self, context: CommitterContext) -> Committer | None:
         self._sink.attach(self._came)
-        return self._sink.create_committer()
+        return self._sink.create_committer(context)
 
     def _came(self, records: list[StreamRecord]) -> None:
         with self._more:
@@ -74,13 +74,13 @@ class _StampingWriter(SinkWriter):
     def __init__(self, writer: SinkWriter) -> None:
         self._writer = writer
 
-    def write(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
+    def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
         stamps = [None] * len(values) if timestamps is None else timestamps
         records = [
             StreamRecord(value, None if stamp == NO_TIMESTAMP else stamp)
             for value, stamp in zip(values, stamps, strict=True)
         ]
-        self._writer.write(records, None)
+        self._writer.write_batch(records, None)
 
     def prepare_commit(self) -> list[Any]:
         return self._writer.prepare_commit()

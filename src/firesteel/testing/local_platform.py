@@ -11,6 +11,9 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import cloudpickle
+
+from firesteel.common.errors import EngineError, FiresteelError
 from firesteel.runtime import worker
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
@@ -29,6 +32,7 @@ class LocalEngine:
         self._random = None if seed is None else random.Random(seed)
         self._fresh_process = fresh_process
         self.epochs = 0
+        self.parts_done = 0  # beside epochs
 
     def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
         self.epochs += 1
@@ -54,6 +58,16 @@ class LocalEngine:
         return out
 
     def cancel(self) -> None: ...
+
+    def do(self, parts: int, work: Callable[[int], bytes], what: str) -> list[bytes]:
+        self.parts_done += parts
+        shipped = cloudpickle.dumps(work, 5)  # a task has a copy of its own
+        try:
+            return [pickle.loads(shipped)(part) for part in range(parts)]
+        except FiresteelError:
+            raise
+        except Exception as e:  # Spark would give up after some attempts
+            raise EngineError(f"A task of {what} failed: {type(e).__name__}: {e}") from e
 
 
 class AlternatingEngine(LocalEngine):

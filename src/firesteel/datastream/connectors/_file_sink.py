@@ -11,6 +11,7 @@ from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.serialization import BulkWriterFactory, Encoder
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors import base, file_sink
+from firesteel.connectors.file_sink import PartitionCommit
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream._legacy_connectors import SinkFunction
 from firesteel.datastream._sink_wrappers import StreamTransformer, SupportsPreprocessing
@@ -34,8 +35,8 @@ class _Builder:
         self._sink = file_sink.RowFileSink(path, encoder, rolling_policy=policy)
 
     def with_bucket_check_interval(self, interval: int) -> Self:
-        """How often (milliseconds) Flink looks for files to be closed. Here that is done at the end of every
-        epoch, so a value has no influence."""
+        """How often (milliseconds) Flink looks for files to be closed. Here that is done whenever output is
+        committed, so a value has no influence."""
         require_int(interval, "bucket check interval (in milliseconds)", 1, None, "FileSink")
         return self
 
@@ -48,6 +49,12 @@ class _Builder:
         """How part files are called."""
         _require(output_file_config, OutputFileConfig, "OutputFileConfig.builder()...build()")
         return self._set(file_config=output_file_config.config)
+
+    def with_partition_commit(self, partition_commit: PartitionCommit) -> Self:
+        """When a bucket is complete, and how others hear of it (PyFlink has this in SQL alone:
+        ``sink.partition-commit.*``)."""
+        _require(partition_commit, PartitionCommit, "PartitionCommit(trigger='process-time')")
+        return self._set(partition_commit=partition_commit)
 
     def _set_policy(self, policy: RollingPolicy) -> Self:
         _require(policy, RollingPolicy, "RollingPolicy.default_rolling_policy()")

@@ -2,22 +2,48 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from firesteel.connectors import file_sink
-from firesteel.datastream._checks import require_int
+from firesteel.datastream._checks import WrongArgumentError, require_int
 
 
 class BucketAssigner:
-    """Which directory below the base path a record goes to."""
+    """Which directory below the base path a record goes to: one of those below, or a subclass of yours that
+    defines ``get_bucket_id`` (Flink: ``BucketAssigner``)."""
 
-    def __init__(self, config: file_sink.BucketAssigner | file_sink.DateTimeBuckets) -> None:
-        self.config = config
+    Context: TypeAlias = file_sink.BucketContext
+
+    _built_in: file_sink.BucketAssigner | None = None
+
+    def get_bucket_id(self, element: Any, context: file_sink.BucketContext) -> str:
+        """A path relative to the base path, such as ``country=de``; "" is the base path itself. It must
+        depend on the record and the context alone."""
+        return self.config.bucket_of(element, context)
+
+    @property
+    def config(self) -> file_sink.BucketAssigner:
+        if self._built_in is not None:
+            return self._built_in
+        if type(self).get_bucket_id is BucketAssigner.get_bucket_id:
+            raise WrongArgumentError(
+                "A bucket assigner needs a get_bucket_id method.",
+                operator="FileSink",
+                detail=f"got {type(self).__name__}",
+                hint="define get_bucket_id(self, element, context) in your subclass",
+            )
+        return file_sink.CustomBuckets(self.get_bucket_id)
+
+    @staticmethod
+    def _of(buckets: file_sink.BucketAssigner) -> BucketAssigner:
+        assigner = BucketAssigner()
+        assigner._built_in = buckets
+        return assigner
 
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
         """All records into the base path itself."""
-        return BucketAssigner(file_sink.BasePathBuckets())
+        return BucketAssigner._of(file_sink.BasePathBuckets())
 
     @staticmethod
     def date_time_bucket_assigner(
@@ -28,7 +54,7 @@ class BucketAssigner:
         :param format_str: a pattern of Java's DateTimeFormatter.
         :param timezone_id: such as ``Europe/Berlin``; None: the time zone of the driver.
         """
-        return BucketAssigner(file_sink.DateTimeBuckets(format_str, timezone_id))
+        return BucketAssigner._of(file_sink.DateTimeBuckets(format_str, timezone_id))
 
 
 class RollingPolicy:
@@ -53,7 +79,7 @@ class RollingPolicy:
 
     @staticmethod
     def on_checkpoint_rolling_policy() -> OnCheckpointRollingPolicy:
-        """A file for each committed epoch that has records."""
+        """A file for each checkpoint that has records (without checkpoints: for each epoch)."""
         return OnCheckpointRollingPolicy(file_sink.RollingPolicy(on_every_commit=True))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
+from firesteel.common.errors import ConfigurationError
 from firesteel.common.time import Duration, as_millis
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.connectors import base
@@ -31,7 +31,7 @@ class FileEnumeratorProvider:
 
     @staticmethod
     def default_non_splittable_file_enumerator() -> FileEnumeratorProvider:
-        """A file is read by one subtask, in order: the default."""
+        """A file is read by one subtask, in order: the default of stream formats."""
         return FileEnumeratorProvider(None)
 
 
@@ -66,17 +66,27 @@ class StreamFormat:
 
 
 class BulkFormat:
-    """How a file is read in batches. There is no format of this kind."""
+    """How a file is read in batches of records, such as the blocks of columns of a Parquet file. Large files
+    are read in pieces unless another file enumerator is set.
+
+    :param factory: makes the source; ``produced_type`` is the type of its records.
+    """
+
+    def __init__(self, factory: SourceFactory, produced_type: TypeInformation | None = None) -> None:
+        self._factory = factory
+        self._produced_type = produced_type
 
 
 class FileSourceBuilder:
     """Puts a FileSource together; without more, the files that are there are read once."""
 
-    def __init__(self, stream_format: StreamFormat, paths: tuple[str, ...]) -> None:
-        self._format = stream_format
+    def __init__(
+        self, file_format: StreamFormat | BulkFormat, paths: tuple[str, ...], split_bytes: int | None = None
+    ) -> None:
+        self._format = file_format
         self._paths = paths
         self._interval_ms: int | None = None
-        self._split_bytes: int | None = None
+        self._split_bytes = split_bytes
 
     def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
         """Look for new files again and again; the source never ends."""
@@ -117,22 +127,27 @@ class FileSource(Source):
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
         """Read records one after the other, as ``stream_format`` says."""
-        if not isinstance(stream_format, StreamFormat):
-            raise WrongArgumentError(
-                "Not a StreamFormat.",
-                operator="FileSource",
-                detail=f"got {stream_format!r}",
-                hint="for example StreamFormat.text_line_format()",
-            )
-        if not paths:
-            raise WrongArgumentError("A FileSource needs at least one path.", operator="FileSource")
-        return FileSourceBuilder(stream_format, tuple(require_text(p, "path", "FileSource") for p in paths))
+        _check_format(stream_format, StreamFormat, "StreamFormat.text_line_format()")
+        return FileSourceBuilder(stream_format, _checked_paths(paths))
 
     @staticmethod
     def for_bulk_file_format(bulk_format: BulkFormat, *paths: str) -> FileSourceBuilder:
-        raise UnsupportedFeatureError(
-            "Bulk formats cannot be read by a FileSource.",
+        """Read records in batches, as ``bulk_format`` says."""
+        _check_format(bulk_format, BulkFormat, "ParquetColumnarRowInputFormat(row_type)")
+        return FileSourceBuilder(bulk_format, _checked_paths(paths), SPLIT_BYTES)
+
+
+def _check_format(given: object, kind: type, example: str) -> None:
+    if not isinstance(given, kind):
+        raise WrongArgumentError(
+            f"Not a {kind.__name__}.",
             operator="FileSource",
-            detail=f"got {bulk_format!r}",
-            hint="use env.from_spark(spark.read.parquet(...)), or any other reader of Spark",
+            detail=f"got {given!r}",
+            hint=f"for example {example}",
         )
+
+
+def _checked_paths(paths: tuple[str, ...]) -> tuple[str, ...]:
+    if not paths:
+        raise WrongArgumentError("A FileSource needs at least one path.", operator="FileSource")
+    return tuple(require_text(path, "path", "FileSource") for path in paths)

@@ -1,6 +1,6 @@
 """The base classes of sources and sinks as programs see them.
 
-A connector of your own derives from the classes of ``firesteel.connectors.base`` and is passed to
+A connector of your own derives from the classes of ``firesteel.connectors`` and is passed to
 ``from_source`` and ``sink_to`` as it is.
 """
 
@@ -54,10 +54,10 @@ def _checked(connector: Any, kind: type, what: str) -> Any:
         raise UnsupportedFeatureError(
             f"A {what} written in Java cannot be used.",
             detail=f"got {connector!r}",
-            hint=f"derive a class from firesteel.connectors.base.{what.capitalize()}",
+            hint=f"derive a class from firesteel.connectors.{what.capitalize()}",
         )
     raise WrongArgumentError(
         f"Not a {what}.",
         detail=f"got {connector!r}",
-        hint=f"pass an object of a class derived from firesteel.connectors.base.{what.capitalize()}",
+        hint=f"pass an object of a class derived from firesteel.connectors.{what.capitalize()}",
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from firesteel.connectors.file_sink import PartitionCommit, PartitionContext
 from firesteel.datastream.connectors._file_sink import FileSink, StreamingFileSink
 from firesteel.datastream.connectors._file_sink_options import (
     BucketAssigner,
@@ -34,6 +35,8 @@ __all__ = [
     "FileSplitAssignerProvider",
     "OnCheckpointRollingPolicy",
     "OutputFileConfig",
+    "PartitionCommit",
+    "PartitionContext",
     "RollingPolicy",
     "StreamFormat",
     "StreamingFileSink",

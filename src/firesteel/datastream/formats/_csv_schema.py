@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Literal
 
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory
-from firesteel.common.typeinfo import TypeInformation, Types
+from firesteel.common.typeinfo import DecimalTypeInfo, TypeInformation, Types
 from firesteel.connectors import base
 from firesteel.connectors.files import CsvFileSource, CsvFormat
 from firesteel.datastream.connectors.file_system import StreamFormat
@@ -16,35 +16,15 @@ from firesteel.formats._csv_columns import Column
 from firesteel.formats._csv_encode import csv_encoder, header_line
 from firesteel.formats._csv_records import CsvDialect
 
-# Types of the table API by the names of their classes; that package is in a higher layer.
-_TABLE_TYPES: Final = {
-    "TinyIntType": Types.BYTE,
-    "SmallIntType": Types.SHORT,
-    "IntType": Types.INT,
-    "BigIntType": Types.LONG,
-    "FloatType": Types.FLOAT,
-    "DoubleType": Types.DOUBLE,
-    "DecimalType": Types.BIG_DEC,
-    "BooleanType": Types.BOOLEAN,
-    "VarCharType": Types.STRING,
-    "CharType": Types.STRING,
-    "DateType": Types.SQL_DATE,
-    "TimeType": Types.SQL_TIME,
-    "TimestampType": Types.SQL_TIMESTAMP,
-}
-
 
 def _type_of(data_type: Any) -> tuple[TypeInformation, int | None]:
-    """The type of a column and the scale of a decimal."""
-    if isinstance(data_type, TypeInformation):
-        return data_type, None
-    name = type(data_type).__name__
-    if name not in _TABLE_TYPES:
+    """The type of a column and the scale of a decimal; ``data_type`` as in Types.INT() or DataTypes.INT()."""
+    type_info = getattr(data_type, "type_info", data_type)
+    if not isinstance(type_info, TypeInformation):
         raise ConfigurationError(
             f"a CSV column cannot have the type {data_type!r}", hint="as in Types.INT() or DataTypes.INT()"
         )
-    scale = getattr(data_type, "scale", None) if name == "DecimalType" else None
-    return _TABLE_TYPES[name](), scale
+    return type_info, type_info.scale if isinstance(type_info, DecimalTypeInfo) else None
 
 
 @dataclass(frozen=True)
@@ -218,17 +198,16 @@ class CsvReaderFormat(StreamFormat):
     """Reads CSV files as rows, in ``FileSource.for_record_stream_format``."""
 
     @staticmethod
-    def for_schema(schema: CsvSchema) -> CsvReaderFormat:
-        format_ = schema.reader_format()
+    def for_schema(schema: CsvSchema, multiline: bool = True) -> CsvReaderFormat:
+        """
+        :param multiline: whether a quoted field may span lines. Where none does, False lets large files be
+            read in pieces, by ``FileEnumeratorProvider.default_splittable_file_enumerator()`` (PyFlink has no
+            such parameter).
+        """
+        format_ = dataclasses.replace(schema.reader_format(), multiline=multiline)
 
         def make(paths: tuple[str, ...], interval_ms: int | None, split_bytes: int | None) -> base.Source:
-            if split_bytes is not None:
-                raise UnsupportedFeatureError(
-                    "a CSV file cannot be read in pieces: a quoted field may span lines",
-                    operator="FileSource",
-                    hint="use FileEnumeratorProvider.default_non_splittable_file_enumerator()",
-                )
-            return CsvFileSource(paths, format_, interval_ms)
+            return CsvFileSource(paths, format_, interval_ms, split_bytes)
 
         return CsvReaderFormat(make, schema.row_type)
 

@@ -2,15 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from firesteel.common.errors import ProgramError
-from firesteel.common.serialization import DeserializationSchema, SerializationSchema
+from firesteel.common.serialization import DeserializationSchema, Encoder, SerializationSchema
 from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors import base
+from firesteel.connectors.json_source import JsonFileSource, JsonFormat
+from firesteel.datastream.connectors.file_system import StreamFormat
 from firesteel.formats._json_rows import json_decoder, json_encoder
 from firesteel.formats._json_schema import type_of_json_schema
+from firesteel.formats._json_structs import struct_decoder
+from firesteel.formats._row_input import MISFITS, check_rows, misfit
 
-__all__ = ["JsonRowDeserializationSchema", "JsonRowSerializationSchema"]
+__all__ = ["JsonReaderFormat", "JsonRowDeserializationSchema", "JsonRowEncoder", "JsonRowSerializationSchema"]
+
+
+class JsonReaderFormat(StreamFormat):
+    """Reads files with one JSON value in each line, in ``FileSource.for_record_stream_format`` (PyFlink has
+    no such class; the options are those of ``JsonRowDeserializationSchema``)."""
+
+    @staticmethod
+    def for_type(
+        type_info: TypeInformation, fail_on_missing_field: bool = False, ignore_parse_errors: bool = False
+    ) -> JsonReaderFormat:
+        """Records of ``type_info``, a row for objects. What cannot be read is a bad record: it fails the job,
+        or goes to the side output ``BAD_RECORDS``, or is left out with ``ignore_parse_errors``."""
+        format_ = JsonFormat(type_info, fail_on_missing_field, ignore_parse_errors)
+
+        def make(paths: tuple[str, ...], interval_ms: int | None, split_bytes: int | None) -> base.Source:
+            return JsonFileSource(paths, format_, interval_ms, split_bytes)
+
+        return JsonReaderFormat(make, type_info)
+
+
+class JsonRowEncoder(Encoder):
+    """Writes each record of a declared type as a line of JSON, for ``FileSink.for_row_format``."""
+
+    def __init__(self, type_info: TypeInformation) -> None:
+        self._type_info = type_info
+        self._encode = json_encoder(type_info)
+
+    def encode(self, element: Any) -> bytes:
+        return self._encode(element) + b"\n"
+
+    def encode_batch(self, elements: Sequence[Any]) -> bytes:
+        return b"\n".join([*map(self._encode, elements), b""])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return JsonRowEncoder, (self._type_info,)
 
 
 class JsonRowDeserializationSchema(DeserializationSchema):
@@ -22,14 +63,25 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         if fail_on_missing_field and ignore_parse_errors:
             raise ProgramError("a JSON schema cannot both fail on missing fields and ignore parse errors")
         self._options = (type_info, fail_on_missing_field, ignore_parse_errors)
-        self._decode = json_decoder(*self._options)
+        ignore = self._ignore if ignore_parse_errors else None
+        self._decode = json_decoder(type_info, fail_on_missing_field, ignore)
+        self._read_common = struct_decoder(type_info, fail_on_missing_field)
+
+    def _ignore(self) -> None:
+        self.ignored += 1
 
     @staticmethod
     def builder() -> JsonRowDeserializationSchema.Builder:
         return JsonRowDeserializationSchema.Builder()
 
-    def deserialize(self, message: bytes) -> Any:
-        return self._decode(message)
+    def deserialize(self, message: bytes | None) -> Any:
+        return None if message is None else self._decode(message)
+
+    def deserialize_batch(self, messages: Sequence[bytes]) -> list[Any]:
+        """Raises when one of them is not as messages commonly are."""
+        if self._read_common is None:
+            return super().deserialize_batch(messages)
+        return list(map(self._read_common, messages))
 
     def get_produced_type(self) -> TypeInformation:
         return self._options[0]
@@ -63,7 +115,8 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             return self
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
-            """Leave out what cannot be read; without this it is an error."""
+            """A value that cannot be read becomes None, a message that is no JSON is left out; without this
+            it is an error."""
             self._ignore_parse_errors = True
             return self
 
@@ -86,8 +139,22 @@ class JsonRowSerializationSchema(SerializationSchema):
     def builder() -> JsonRowSerializationSchema.Builder:
         return JsonRowSerializationSchema.Builder()
 
+    def check_type(self, type_info: TypeInformation | None) -> None:
+        check_rows("JSON", self._type_info, type_info)
+
     def serialize(self, element: Any) -> bytes:
-        return self._encode(element)
+        try:
+            return self._encode(element)
+        except MISFITS as error:
+            raise misfit("JSON", element, error) from error
+
+    def serialize_batch(self, elements: Sequence[Any]) -> list[bytes | None]:
+        if type(self).serialize is not JsonRowSerializationSchema.serialize:
+            return super().serialize_batch(elements)
+        try:
+            return list(map(self._encode, elements))
+        except MISFITS:  # one by one, to say which
+            return super().serialize_batch(elements)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JsonRowSerializationSchema, (self._type_info,)

@@ -1,0 +1,55 @@
+"""Apache Kafka (PyFlink: ``pyflink.datastream.connectors.kafka``); needs the extra ``kafka``."""
+
+from __future__ import annotations
+
+from firesteel.connectors.kafka.records import ConsumerRecord, KafkaRecordDeserializationSchema
+from firesteel.connectors.kafka.serialization import (
+    FlinkFixedPartitioner,
+    KafkaPartitioner,
+    KafkaSinkContext,
+    ProducerRecord,
+)
+from firesteel.datastream.connectors._kafka_legacy import (
+    FlinkKafkaConsumer,
+    FlinkKafkaProducer,
+    Semantic,
+)
+from firesteel.datastream.connectors._kafka_serializer import (
+    HeaderProvider,
+    KafkaRecordSerializationSchema,
+    KafkaRecordSerializationSchemaBuilder,
+    KafkaTopicSelector,
+)
+from firesteel.datastream.connectors._kafka_sink import KafkaSink, KafkaSinkBuilder
+from firesteel.datastream.connectors._kafka_source import (
+    KafkaOffsetResetStrategy,
+    KafkaOffsetsInitializer,
+    KafkaSource,
+    KafkaSourceBuilder,
+    KafkaTopicPartition,
+)
+from firesteel.datastream.connectors.base import DeliveryGuarantee
+
+__all__ = [
+    "ConsumerRecord",
+    "DeliveryGuarantee",
+    "FlinkFixedPartitioner",
+    "FlinkKafkaConsumer",
+    "FlinkKafkaProducer",
+    "HeaderProvider",
+    "KafkaOffsetResetStrategy",
+    "KafkaOffsetsInitializer",
+    "KafkaPartitioner",
+    "KafkaRecordDeserializationSchema",
+    "KafkaRecordSerializationSchema",
+    "KafkaRecordSerializationSchemaBuilder",
+    "KafkaSink",
+    "KafkaSinkBuilder",
+    "KafkaSinkContext",
+    "KafkaSource",
+    "KafkaSourceBuilder",
+    "KafkaTopicPartition",
+    "KafkaTopicSelector",
+    "ProducerRecord",
+    "Semantic",
+]

@@ -1,0 +1,93 @@
+"""A savepoint or checkpoint, taken apart by operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from firesteel.common.errors import ProgramError, StateError
+from firesteel.jobmanager.checkpoints.storage import read_manifest
+from firesteel.state._column import column_id
+from firesteel.state.canonical import states_of
+from firesteel.state.catalog import CatalogEntry
+from firesteel.state.files import StateFiles
+from firesteel.state.line import StateLine
+from firesteel.state.manifest import Manifest, OperatorEntry, VertexEntry
+from firesteel.state_processor._identifier import OperatorIdentifier
+
+#: The names of its files are complete.
+FILES = StateFiles("/")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredOperator:
+    """What a manifest holds of one operator.
+
+    :param lines: of all subtasks of its vertex, in which other operators may have state too.
+    :param states: its own states, by column id; timers are among them.
+    """
+
+    entry: OperatorEntry
+    max_parallelism: int
+    lines: tuple[StateLine, ...]
+    states: Mapping[bytes, CatalogEntry]
+
+    def state(self, name: str, *kinds: str) -> CatalogEntry:
+        """The state of that name.
+
+        :raises StateError: the operator has none, or it is of another kind.
+        """
+        found = self.states.get(column_id(self.entry.id, name))
+        if found is None:
+            names = sorted(f"{s.name!r} ({s.kind})" for s in self.states.values() if s.kind != "timers")
+            raise StateError(
+                f"Operator {self.entry.name!r} has no state {name!r}.",
+                detail=f"it has {', '.join(names)}" if names else "it has none at all",
+                uid=self.entry.uid,
+            )
+        if kinds and found.kind not in kinds:
+            raise StateError(
+                f"State {name!r} of operator {self.entry.name!r} is a {found.kind} state.",
+                detail=f"asked for as a {' or '.join(kinds)} state",
+                hint="read it as the kind it is: keyed_state, list_state, union_state, broadcast_state",
+                uid=self.entry.uid,
+            )
+        return found
+
+
+class Snapshot:
+    """A manifest and its operators. Reads what is stored about the states, nothing of their content.
+
+    :raises PathNotFoundError: there is none.
+    :raises StateCorruptionError: it is damaged, or files are missing.
+    """
+
+    def __init__(self, path: str) -> None:
+        if not isinstance(path, str):
+            raise ProgramError("The path of a savepoint is a text.", detail=f"got {path!r}")
+        self.path = path
+        self.manifest: Manifest = read_manifest(path)
+        self.operators: dict[str, StoredOperator] = {}
+        for vertex in self.manifest.vertices:
+            self._take(vertex)
+
+    def _take(self, vertex: VertexEntry) -> None:
+        states = states_of(vertex.lines, FILES)
+        for operator in vertex.operators:
+            own = {column: state for column, state in states.items() if state.uid == operator.id}
+            self.operators[operator.id] = StoredOperator(operator, vertex.max_parallelism, vertex.lines, own)
+
+    def operator(self, operator: OperatorIdentifier | str) -> StoredOperator:
+        """
+        :raises StateError: there is no such operator.
+        """
+        wanted = OperatorIdentifier.of(operator)
+        found = self.operators.get(wanted.id)
+        if found is None:
+            there = sorted(e.uid or e.id for e in (o.entry for o in self.operators.values() if o.states))
+            raise StateError(
+                f"{self.path} holds nothing of an operator with the {wanted}.",
+                detail=f"with state are {', '.join(there)}" if there else "no operator in it has state",
+                hint="firesteel savepoint inspect shows what it holds",
+            )
+        return found
