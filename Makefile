@@ -2,12 +2,16 @@
 # Needed beforehand: Python 3.11 or newer, make, git. Everything goes into .venv, except a Java runtime.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint check bench clean
+.PHONY: help setup demo test soak lint check bench clean
 
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WITH_JAVA := scripts/with-java
+WORKERS ?= 0
+RUNS ?= 25
+# Tests start many processes: they must not compile all modules again, even where the shell says so.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -22,8 +26,16 @@ $(READY): pyproject.toml scripts/setup-venv
 demo: $(READY) ## run the main job on the 336,776 flights that left New York in 2013
 	@$(WITH_JAVA) $(BIN)/python examples/flights.py $(ARGS)
 
-test: $(READY) ## run all tests (ARGS="-m 'not spark'" for those that start no Spark)
-	@$(WITH_JAVA) $(BIN)/python -m pytest $(ARGS)
+test: $(READY) ## run all tests (ARGS="-m 'not spark'" for those that start no Spark; WORKERS=2: in two processes at a time)
+	@scripts/test-servers
+	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+soak: $(READY) ## for hours: RUNS runs of each kind of kill test, half an hour of Kafka, RUNS times as many examples of model tests
+	@$(WITH_JAVA) $(BIN)/python -m tests.kills.soak --runs $(RUNS) --report soak-report.md $(ARGS)
+	@FIRESTEEL_KAFKA_KILLS=$(RUNS) $(WITH_JAVA) $(BIN)/python -m pytest tests/servers/kafka/test_kills.py tests/servers/kafka/test_killed_drivers.py
+	@$(WITH_JAVA) $(BIN)/python -m tests.servers.kafka.soak --report kafka-soak-report.md
+	@FIRESTEEL_SOAK=$(RUNS) $(BIN)/python -m pytest -m 'not spark' --timeout 0 \
+		tests/runtime tests/state tests/jobmanager
 
 lint: $(READY) ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

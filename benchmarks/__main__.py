@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 from benchmarks import report
 from benchmarks.cases import CASES, progress
 from benchmarks.environments import Environments
+from benchmarks.large_state import large_state
 from benchmarks.measure import Comparison
 
 
@@ -19,9 +21,19 @@ def named_directory(text: str) -> tuple[str, Path]:
     return name, Path(path).absolute()
 
 
+def memory_size(text: str) -> int:
+    units = {"m": 20, "g": 30}
+    if text[-1:].lower() not in units or not text[:-1].isdigit():
+        raise argparse.ArgumentTypeError(f"{text}: write 100m or 1g")
+    return int(text[:-1]) << units[text[-1].lower()]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--only", default=",".join(CASES), help="cases, as in a,c (default: all)")
+    parser.add_argument("--only", help="cases, as in a,c (default: all)")
+    parser.add_argument(
+        "--state", type=memory_size, default="1g", metavar="SIZE", help="of case l: 1g (default), 100m"
+    )
     parser.add_argument("--rounds", type=int, default=3, help="how often each pair is measured (default: 3)")
     parser.add_argument(
         "--env",
@@ -32,8 +44,9 @@ def main() -> int:
         help="use this virtual environment for firesteel, pyflink, bytewax or pyspark",
     )
     options = parser.parse_args()
-    chosen = options.only.split(",")
-    unknown = [name for name in chosen if name not in CASES]
+    cases = CASES | {"l": partial(large_state, state_bytes=options.state)}
+    chosen = options.only.split(",") if options.only else list(cases)
+    unknown = [name for name in chosen if name not in cases]
     if unknown or options.rounds < 1:
         parser.error(f"no such case: {', '.join(unknown)}" if unknown else "--rounds must be at least 1")
 
@@ -42,7 +55,7 @@ def main() -> int:
     results: list[Comparison] = []
     for name in chosen:
         progress(f"case {name}")
-        results += CASES[name](environments, options.rounds)
+        results += cases[name](environments, options.rounds)
     print(report.table(results))
     for path in report.write(results, started, options.rounds):
         print(f"written: {path}")

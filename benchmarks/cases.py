@@ -10,13 +10,18 @@ from typing import Any
 from benchmarks.environments import OURS, Environments
 from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate
 
-KEYED = System("firesteel", OURS, "keyed_count.py", 12_000_000, pyflink_text=True)
-CHAIN = System("firesteel", OURS, "chain.py", 12_000_000, pyflink_text=True)
+KEYED = System("firesteel", OURS, "keyed_count.py", 8_000_000, pyflink_text=True)
+CHAIN = System("firesteel", OURS, "chain.py", 8_000_000, pyflink_text=True)
 WINDOWS = System("firesteel", OURS, "windows.py", 7_200_000, pyflink_text=True)  # an hour of event time
 PACED = System("firesteel", OURS, "paced.py")
 THREAD = ("--config", "python.execution-mode=thread")
 # As shipped, with bundles of 1,000 records, PyFlink's process mode writes every key of a bundle back to the
 # JVM at the bundle's end. Larger bundles and a cache for all keys are much faster; that figure counts too.
+PARQUET_JARS = (
+    "org.apache.flink:flink-sql-parquet:2.3.0",
+    "org.apache.hadoop:hadoop-client-api:3.4.2",
+    "org.apache.hadoop:hadoop-client-runtime:3.4.2",
+)
 LARGE_BUNDLES = ("--config", "python.fn-execution.bundle.size=100000")
 
 
@@ -235,6 +240,51 @@ def window_memory(environments: Environments, rounds: int) -> list[Comparison]:
     )
 
 
+def kafka(environments: Environments, rounds: int) -> list[Comparison]:
+    """Kafka, JSON, a function for each record, JSON, Kafka; records of 100 bytes and of 1 kB."""
+    from benchmarks.kafka import broker, fill, jars
+
+    spark = environments.python(OURS)
+    results = []
+    with broker() as running:
+        for size, many, few in ((100, 600_000, 60_000), (1_000, 200_000, 40_000)):
+            where = ("--brokers", running.address, "--size", str(size))
+            flink = (*where, "--jars", ",".join(jars("pyflink", spark)))
+            tuned_flink = (*flink, *LARGE_BUNDLES)
+            structured = (*where, "--jars", ",".join(jars("pyspark", spark)))
+            ours = System("firesteel", OURS, "kafka_map.py", many, where, pyflink_text=True)
+            peers = [
+                (System("PyFlink process, as shipped", "pyflink", "kafka_map.py", few, flink), 5.0),
+                (System("PyFlink process, tuned", "pyflink", "kafka_map.py", few, tuned_flink), 5.0),
+                (System("Structured Streaming", "pyspark", "kafka_structured.py", many, structured), 1.0),
+            ]
+            for records in (few, many):
+                for count in (records // 10, records, 2 * records):
+                    fill(running, size, count)
+            measured = [(by_rate(peer, environments), target) for peer, target in peers]
+            case = f"j: Kafka to Kafka, {size:,} bytes"
+            results += compare(case, "rec/s", True, by_rate(ours, environments), measured, rounds)
+    return results
+
+
+def files(environments: Environments, rounds: int) -> list[Comparison]:
+    results = []
+    for kind, records, few in (("csv", 3_000_000, 200_000), ("parquet", 6_000_000, 200_000)):
+        arguments = ("--kind", kind)
+        jars = environments.jars(*PARQUET_JARS) if kind == "parquet" else ()
+        more = tuple(word for jar in jars for word in ("--jar", str(jar)))
+        ours = System("firesteel", OURS, "files.py", records, arguments, pyflink_text=True)
+        peers = [
+            System("PyFlink process, as shipped", "pyflink", "files.py", few, (*arguments, *more)),
+            System("PyFlink process, tuned", "pyflink", "files.py", few, (*arguments, *more, *LARGE_BUNDLES)),
+            System("PyFlink thread", "pyflink", "files.py", few, (*arguments, *more, *THREAD)),
+        ]
+        measured = [(by_rate(peer, environments), 10.0) for peer in peers]
+        case = f"k: reading {kind}"
+        results += compare(case, "rec/s", True, by_rate(ours, environments), measured, rounds)
+    return results
+
+
 CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "a": keyed_count,
     "b": chain,
@@ -245,4 +295,6 @@ CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "g": windows,
     "h": interval_join,
     "i": window_memory,
+    "j": kafka,
+    "k": files,
 }

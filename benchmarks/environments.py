@@ -46,6 +46,19 @@ class Environments:
             stamp.write_text(wanted)
         return home / "bin" / "python"
 
+    def jars(self, *artifacts: str) -> tuple[Path, ...]:
+        """Jars of Maven's central repository, by group, artifact and version."""
+        home = ROOT / "jars"
+        found = []
+        for artifact in artifacts:
+            _, name, version = artifact.split(":")
+            jar = home / f"{name}-{version}.jar"
+            if not jar.exists():
+                command = ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={artifact}"]
+                subprocess.run([*command, f"-DoutputDirectory={home}"], check=True)
+            found.append(jar)
+        return tuple(found)
+
     def variables(self, name: str) -> dict[str, str]:
         """The environment variables of a program: its own ``bin`` first, and nothing of our Python's."""
         kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}

@@ -79,11 +79,14 @@ def expected() -> Expected:
 
 
 def days_of(departed: pd.DataFrame) -> list[tuple[str, str, str, int]]:
-    days = []
-    for tail, left in departed.groupby("tailnum").left:
-        for _, session in left.groupby((left.diff() > GAP).cumsum()):
-            days.append((tail, clock(session.min()), clock(session.max()), len(session)))
-    return days
+    known = departed.dropna(subset="tailnum").sort_values("tailnum", kind="stable")  # each still in order
+    begins = (known.tailnum != known.tailnum.shift()) | (known.left.diff() > GAP)
+    session = known.groupby(begins.cumsum())
+    table = pd.DataFrame(
+        {"tail": session.tailnum.first(), "first": session.left.min(), "last": session.left.max()}
+    )
+    table["flights"] = session.size()
+    return [(tail, clock(first), clock(last), n) for tail, first, last, n in table.itertuples(index=False)]
 
 
 def weather_of(departed: pd.DataFrame) -> dict[str, tuple[int, float]]:

@@ -16,10 +16,14 @@ from pyflink.datastream.connectors.number_seq import NumberSequenceSource
 from pyflink.datastream.data_stream import KeyedStream
 from pyflink.datastream.state import MapStateDescriptor
 
-RECORD = Types.TUPLE([Types.LONG(), Types.LONG()])
 PAIR = Types.TUPLE([Types.LONG(), Types.LONG(), Types.LONG()])
 KEYS = 1_000
 BOUND_MS = 1_000
+
+
+def record_type():
+    # Made anew for each use: in PyFlink a type that a stream has used cannot be pickled with a function.
+    return Types.TUPLE([Types.LONG(), Types.LONG()])
 
 
 class SecondField(TimestampAssigner):
@@ -31,8 +35,8 @@ class Join(KeyedCoProcessFunction):
     """Timestamps are unique within a key and side here, so a map of timestamp -> record is enough."""
 
     def open(self, runtime_context: RuntimeContext):
-        self.left = runtime_context.get_map_state(MapStateDescriptor("left", Types.LONG(), RECORD))
-        self.right = runtime_context.get_map_state(MapStateDescriptor("right", Types.LONG(), RECORD))
+        self.left = runtime_context.get_map_state(MapStateDescriptor("left", Types.LONG(), record_type()))
+        self.right = runtime_context.get_map_state(MapStateDescriptor("right", Types.LONG(), record_type()))
 
     def process_element1(self, value, ctx):
         self.left.put(value[1], value)
@@ -83,7 +87,7 @@ def run(records, options):
         env.from_source(
             NumberSequenceSource(0, records // 2 - 1), WatermarkStrategy.no_watermarks(), f"numbers {side}"
         )
-        .map(lambda i: (i % KEYS, i), output_type=RECORD)
+        .map(lambda i: (i % KEYS, i), output_type=record_type())
         .assign_timestamps_and_watermarks(strategy)
         .key_by(lambda value: value[0], key_type=Types.LONG())
         for side in ("left", "right")

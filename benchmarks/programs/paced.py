@@ -48,13 +48,17 @@ class Paced(Source):
     epochs: int
     per_epoch: int
     log: str  # a file that gets a line for each epoch of the second kind
+    ends: bool = True  # else the job waits for more until it is cancelled
 
     @property
     def boundedness(self):
-        return Boundedness.BOUNDED
+        return Boundedness.BOUNDED if self.ends else Boundedness.CONTINUOUS_UNBOUNDED
 
     def share(self, total, index):
         return (index + 1) * total // self.splits - index * total // self.splits
+
+    def total(self, index):
+        return self.share(self.loaded, index) + self.epochs * self.share(self.per_epoch, index)
 
     def create_enumerator(self, context):
         return PacedEnumerator(self)
@@ -105,13 +109,14 @@ class PacedReader(SourceReader):
 
     def read(self, range_):
         source, index = self.source, range_.split.payload
-        loaded = source.share(source.loaded, index)
-        total = loaded + source.epochs * source.share(source.per_epoch, index)
+        total = source.total(index)
         start = range_.position or 0
         stop = min(total, start + range_.max_records)
         for at in range(start, stop, CHUNK):
             end = min(at + CHUNK, stop)
-            yield Chunk([i * source.splits + index for i in range(at, end)], None, end, end == total)
+            yield Chunk(
+                [i * source.splits + index for i in range(at, end)], None, end, end == total and source.ends
+            )
 
 
 class Count(KeyedProcessFunction):

@@ -65,6 +65,7 @@ def run(records, options):
         )
         .key_by(lambda value: value[0], key_type=Types.LONG())
         .window(ASSIGNERS[options.kind]())
+        .allowed_lateness(options.lateness * 1000)
         .aggregate(Count(), accumulator_type=Types.LONG(), output_type=Types.LONG())
         .filter(lambda value: value < 0)
         .print()
@@ -80,6 +81,7 @@ def main():
     parser.add_argument("--kind", choices=sorted(ASSIGNERS), default="tumbling")
     parser.add_argument("--keys", type=int, default=1_000)
     parser.add_argument("--minutes", type=int, default=0, help="event time of the whole job; 0: by records")
+    parser.add_argument("--lateness", type=int, default=0, help="allowed lateness in seconds")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
     for records in options.records:
