@@ -8,7 +8,7 @@ ivy() {
   local python=${PYTHON:-.venv/bin/python} jar
   jar=$("$python" -c 'import glob, os, pyspark; print(glob.glob(os.path.dirname(pyspark.__file__) + "/jars/ivy-*.jar")[0])') ||
     fail "PySpark is needed to fetch jars: run scripts/setup-venv first, or set PYTHON to a Python that has it."
-  "${JAVA_HOME:+$JAVA_HOME/bin/}java" -jar "$jar" -warn "$@" >&2
+  "${JAVA_HOME:+$JAVA_HOME/bin/}java" -jar "$jar" -error "$@" >&2
 }
 
 # fetch_jars NAME TITLE ORGANISATION:MODULE:VERSION...: the jars and what they need, into $cache/NAME. Quick when
@@ -21,10 +21,11 @@ fetch_jars() {
   mkdir -p "$target"
   for jar in "$@"; do
     IFS=: read -r organisation module version <<<"$jar"
-    ivy -cache "$cache/ivy" -confs default -types jar bundle nar -dependency "$organisation" "$module" "$version" \
+    ivy -cache "$target/cache" -confs default -types jar bundle nar -dependency "$organisation" "$module" "$version" \
       -retrieve "$target/[artifact]-[revision](-[classifier]).[ext]" ||
       fail "$jar could not be fetched from the Maven repositories."
   done
+  rm -rf "$target/cache"
   touch "$target/.complete"
 }
 

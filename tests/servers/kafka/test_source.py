@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from firesteel.common import Types, WatermarkStrategy
-from firesteel.common.errors import ConfigurationError, FiresteelError, JobExecutionError, ProgramError
+from firesteel.common.errors import (
+    ConfigurationError,
+    ConnectorError,
+    FiresteelError,
+    JobExecutionError,
+    ProgramError,
+)
+from firesteel.connectors.base import EnumeratorContext, ReadRange
 from firesteel.datastream import ProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.bad_records import BAD_RECORDS
 from firesteel.datastream.connectors.kafka import (
@@ -123,6 +130,26 @@ class TestOffsets:
             else:
                 with pytest.raises(JobExecutionError, match="gone before they were read"):
                     collect(stream)
+
+
+def test_a_partition_that_is_shorter_than_what_was_read(kafka_broker: KafkaBroker) -> None:
+    """A topic that was made anew while the job was away: neither silence nor other records."""
+    topic = kafka_broker.topic()
+    kafka_broker.produce(topic, words("w", 5))
+    source = reading(kafka_broker, topic).build().wrapped_source
+    enumerator, reader = source.create_enumerator(EnumeratorContext(1, "")), source.create_reader()
+    (split,) = enumerator.discover(0)
+    try:
+        assert enumerator.plan(split, 10, 100, 1 << 20, 0) is None
+        assert enumerator.plan(split, 10, 100, 1 << 20, 59_000) is None
+        with pytest.raises(ConnectorError, match="ends at offset 5, before 10, where the job goes on"):
+            enumerator.plan(split, 10, 100, 1 << 20, 60_000)
+        reader.open()
+        with pytest.raises(ConnectorError, match="ends at offset 5, before 10, which is to be read"):
+            list(reader.read(ReadRange(split, 10, 100, 1 << 20, 12)))
+    finally:
+        reader.close()
+        enumerator.close()
 
 
 class DeleteAfter(ProcessFunction):

@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 
 _WAIT_FOR_ENDS_S: Final = 0.25  # brokers that are slower than this are asked on while the job goes on
 _FIVE_SECONDS: Final = 5_000
+_MAY_BE_SHORT_MS: Final = 60_000  # a new leader may not know yet that the last records are on all replicas
 
 
 class KafkaEnumerator(SplitEnumerator):
@@ -46,6 +47,7 @@ class KafkaEnumerator(SplitEnumerator):
         self._ends = _Ends(self._look_up)
         self._positions: dict[Partition, int] = {}
         self._stops: dict[Partition, int] = {}
+        self._short_since: dict[Partition, int] = {}
         self._group = _Group(source)
 
     # ---- partitions
@@ -118,10 +120,27 @@ class KafkaEnumerator(SplitEnumerator):
             if start >= payload.stop:
                 return ReadRange(split, start, max_records, max_bytes, start)  # only to say that it ends
         there = self._ends.get(partition)
+        if there is not None:
+            self._check_length(partition, start, there, now_ms)
         stop = start if there is None else min(there, start + max_records)
         if payload.stop is not None:
             stop = min(stop, payload.stop)
         return ReadRange(split, start, max_records, max_bytes, stop) if stop > start else None
+
+    def _check_length(self, partition: Partition, position: int, end: int, now_ms: int) -> None:
+        """:raises ConnectorError: the partition has been shorter for a minute than what was read of it."""
+        if end >= position:
+            self._short_since.pop(partition, None)
+            return
+        since = self._short_since.setdefault(partition, now_ms)
+        if since == now_ms:
+            log.warning("a partition ends before what was read partition=%s end=%d", partition, end)
+        if now_ms - since >= _MAY_BE_SHORT_MS:
+            raise ConnectorError(
+                f"Kafka partition {partition} ends at offset {end}, before {position}, where the job goes on.",
+                detail="its last records were lost, or the topic was deleted and made anew",
+                hint="begin without the state of the source (another uid), from the offsets that you choose",
+            )
 
     def _is_all_there(self, partition: Partition) -> bool:
         """What is to be read of it was there already: no need to ask again."""

@@ -105,8 +105,10 @@ class KafkaReader(SourceReader):
                 records -= len(taken.messages)
                 size -= taken.size
                 yield Chunk(values, stamps, position, _is_end(split, position), (), bad, ignored)
-                if stop is None and taken.at_end:
-                    return
+                if taken.at_end:
+                    if stop is None:
+                        return
+                    buffer.at_end = False  # a leader may not know at once how far it was when the range was fixed
         finally:
             incoming.end(split.partition, buffer)
 
@@ -129,8 +131,8 @@ class _Buffer:
     """The messages of a partition that are here. ``known``: there are no others before this offset;
     ``at_end``: nor behind it, when that was said."""
 
+    known: int
     messages: list[Message] = field(default_factory=list)
-    known: int = -1
     at_end: bool = False
 
     def add(self, messages: list[Message]) -> None:
@@ -166,7 +168,7 @@ class _Incoming:
 
         if partition in self._buffers:
             self.end(partition, self._buffers[partition])
-        self._buffers[partition] = buffer = _Buffer()
+        self._buffers[partition] = buffer = _Buffer(offset)
         self._consumer.incremental_assign([TopicPartition(partition.topic, partition.number, offset)])
         return buffer
 
@@ -251,6 +253,13 @@ class _Incoming:
 
         place = TopicPartition(partition.topic, partition.number)
         first, end = self._consumer.get_watermark_offsets(place, timeout=10)
+        position = self._buffers[partition].known
+        if first <= position:
+            raise ConnectorError(
+                f"Kafka partition {partition} ends at offset {end}, before {position}, which is to be read.",
+                detail=describe(error),
+                hint="its last records were lost, or the topic was deleted and made anew",
+            )
         if self._reset is Reset.NONE:
             raise ConnectorError(
                 f"Records of Kafka partition {partition} are gone before they were read.",
