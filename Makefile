@@ -8,7 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WITH_JAVA := scripts/with-java
-WORKERS ?= 0
+# Two test processes where there are two processors: each waits for its servers and clusters half of the time.
+WORKERS ?= $(shell n=$$(nproc 2>/dev/null || echo 1); [ $$n -ge 2 ] && echo 2 || echo 0)
 RUNS ?= 25
 # Tests start many processes: they must not compile all modules again, even where the shell says so.
 unexport PYTHONDONTWRITEBYTECODE
@@ -26,8 +27,9 @@ $(READY): pyproject.toml scripts/setup-venv
 demo: $(READY) ## run the main job on the 336,776 flights that left New York in 2013
 	@$(WITH_JAVA) $(BIN)/python examples/flights.py $(ARGS)
 
-test: $(READY) ## run all tests (ARGS="-m 'not spark'" for those that start no Spark; WORKERS=2: in two processes at a time)
+test: $(READY) ## run all tests (ARGS="-m 'not spark'" for those that start no Spark; WORKERS=0: in one process)
 	@scripts/test-servers
+	@$(WITH_JAVA) scripts/spark-archive $(VENV)
 	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
 soak: $(READY) ## for hours: RUNS runs of each kind of kill test, half an hour of Kafka, RUNS times as many examples of model tests

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +18,8 @@ settings.load_profile("tests")
 
 # A JVM of a test lives for seconds: compiling for speed and collecting in parallel are half of its CPU time.
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# What scripts/spark-archive has made; a JVM that cannot use it goes without it, and need not say so.
+ARCHIVE = Path(sys.prefix) / "spark.jsa"
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -26,13 +30,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def jvms_are_for_short_lives(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def jvms_are_for_short_lives() -> Iterator[None]:
     """Those of drivers, also of the programs that tests start, and those of their executors."""
-    conf = tmp_path_factory.mktemp("spark-conf")
-    (conf / "spark-defaults.conf").write_text(f"spark.executor.extraJavaOptions {QUICK_JVM}\n")
+    quick = QUICK_JVM
+    if ARCHIVE.exists():
+        quick += f" -XX:SharedArchiveFile={ARCHIVE} -Xlog:cds*=off"
+    options = f'{quick} -Dspark.executor.extraJavaOptions="{quick}"'
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {QUICK_JVM}".strip())
-        patch.setenv("SPARK_CONF_DIR", str(conf))
+        patch.setenv("SPARK_SUBMIT_OPTS", f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {options}".strip())
+        patch.delenv("SPARK_CONF_DIR", raising=False)
         yield
 
 
