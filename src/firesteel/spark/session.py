@@ -28,6 +28,11 @@ _OWN: Final = {
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.shuffle.partitions": "8",
     "spark.python.worker.reuse": "true",
+    # What Spark remembers of jobs that have ended, for its own pages: each epoch is some of them.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "20",
 }
 _LOG4J: Final = "-Dlog4j2.configurationFile=file:{}"
 # Set in the child session in which epochs run; the user's own session keeps its values.
