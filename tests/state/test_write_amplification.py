@@ -75,3 +75,10 @@ def test_a_thousandth_changes() -> None:
     cost = touched(KEYS // 1000)
     assert cost.share <= 0.0052
     assert max(cost.waiting) <= 80
+
+
+def test_what_is_due_at_once_shares_the_budget() -> None:
+    """Deltas are folded while a level that has become too large goes down: still one budget (100) in each
+    epoch, but for a key group that it is exceeded by."""
+    changed = KEYS // 400
+    assert max(touched(changed).written) <= changed + 100 + KEYS // 100

@@ -12,7 +12,7 @@ its budget, which goes by what it has changed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from firesteel.state._merge import merged, without_tombstones
@@ -44,7 +44,7 @@ class Compactor:
     """Does the piece of compaction that is due on a line.
 
     :param prefix: directory of the files it writes.
-    :param budget: about how many entries a piece may read.
+    :param budget: about how many entries may be read; it is shared by what is due at the same time.
     :param level_entries: a level that would have to be smaller is not used.
     :param expiry: which entries are gone by their time to live.
     """
@@ -60,10 +60,16 @@ class Compactor:
     def step(self) -> Compaction | None:
         """None when nothing is due."""
         line = self.overlay.line
-        sweep = self._sweep(line) if self._sweep_is_due(line) else None
-        push = self._push(line, sweep)
+        due = self._sweep_is_due(line), self._full_level(line) is not None, self._renewal_is_due(line)
+        if not any(due):
+            return None
+        return replace(self, budget=self.budget // sum(due))._step(line, *due)
+
+    def _step(self, line: StateLine, sweeps: bool, pushes: bool, renews: bool) -> Compaction | None:
+        sweep = self._sweep(line) if sweeps else None
+        push = self._push(line, sweep) if pushes else None
         done = [piece for piece in (sweep, push) if piece is not None]
-        renewal = self._renew(line, done) if self.expiry else None
+        renewal = self._renew(line, done) if renews else None
         pieces = (*done, renewal) if renewal is not None else tuple(done)
         return Compaction(pieces, self.key_groups.stop - 1) if pieces else None
 
@@ -129,16 +135,16 @@ class Compactor:
 
     # ---- a level into the next one
 
-    def _push(self, line: StateLine, sweep: CompactionPiece | None) -> CompactionPiece | None:
-        for level in sorted({ref.level for ref in line.segments} - {self._bottom(line)}):
-            if self._held(line, level) > self._size(line, level):
-                refs = [ref for ref in line.segments if ref.level == level]
-                return self._push_from(line, refs, level, sweep)
-        return None
+    def _full_level(self, line: StateLine) -> int | None:
+        """The first one that holds more than it should."""
+        levels = sorted({ref.level for ref in line.segments} - {self._bottom(line)})
+        return next((level for level in levels if self._held(line, level) > self._size(line, level)), None)
 
-    def _push_from(
-        self, line: StateLine, refs: list[RunRef], level: int, sweep: CompactionPiece | None
-    ) -> CompactionPiece | None:
+    def _push(self, line: StateLine, sweep: CompactionPiece | None) -> CompactionPiece | None:
+        level = self._full_level(line)
+        if level is None:
+            return None
+        refs = [ref for ref in line.segments if ref.level == level]
         end = self.key_groups.stop - 1
         if sweep is not None and level <= sweep.target:  # one piece must not read what the other replaces
             low, high = sweep.first_group, sweep.last_group
@@ -158,6 +164,9 @@ class Compactor:
         return CompactionPiece(level, target, first, last, run)
 
     # ---- a segment of idle keys, whose time to live is over
+
+    def _renewal_is_due(self, line: StateLine) -> bool:
+        return bool(self.expiry) and any(0 < ref.expires_ms <= self.expiry.now_ms for ref in line.segments)
 
     def _renew(self, line: StateLine, done: list[CompactionPiece]) -> CompactionPiece | None:
         """Write a segment again of which all entries of some state are gone: when nothing is added to its
