@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum
 from typing import Any
 
@@ -115,8 +115,8 @@ class Row:
             raise ValueError(f"{self!r} names {len(self._values)} fields, but there are {len(args)} values")
         return _make_row(list(args), self._values, self._row_kind)
 
-    def __getitem__(self, item: Any) -> Any:
-        if isinstance(item, (int, slice)):
+    def __getitem__(self, item: Any) -> Any:  # hot
+        if item.__class__ is int or isinstance(item, (int, slice)):
             return self._values[item]
         if self._fields is None:
             raise AttributeError(f"a Row without field names has no field {item!r}")
@@ -210,6 +210,20 @@ def _make_row(values: list[Any], fields: Sequence[str] | None, kind: RowKind = _
     row._fields = fields
     row._row_kind = kind
     return row
+
+
+def _make_rows(lists: Iterable[list[Any]], fields: Sequence[str] | None) -> list[Row]:  # hot
+    """As ``_make_row`` for each of the lists, in place."""
+    new = Row.__new__
+    rows: list[Row] = []
+    append = rows.append
+    for values in lists:
+        row = new(Row)
+        row._values = values
+        row._fields = fields
+        row._row_kind = _INSERT
+        append(row)
+    return rows
 
 
 def _make_row_of(values: list[Any], fields: Sequence[str] | None, kind: int) -> Row:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import datetime
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import lru_cache
 from json.encoder import encode_basestring  # json.dumps makes an encoder for each call
@@ -232,6 +232,15 @@ def json_encoder(type_info: TypeInformation) -> Callable[[Any], bytes]:
     return lambda record: b"null" if record is None else encode(record).encode()
 
 
+def json_batch_encoder(type_info: TypeInformation) -> Callable[[Iterable[Any]], list[bytes]]:
+    """The same for many records at once."""
+    if isinstance(type_info, RowTypeInfo):
+        encode_all: Callable[[Iterable[Any]], list[bytes]] = _row_functions(type_info, RFC_3339)["encode_all"]
+        return encode_all
+    encode = json_encoder(type_info)
+    return lambda records: list(map(encode, records))
+
+
 def _floating(show: Callable[[float], str]) -> Encode:
     # What JSON has no number for goes as text: NaN, Infinity.
     return lambda v: show(v) if v - v == 0 else f'"{show(v)}"'
@@ -275,27 +284,51 @@ def _value_encoder(type_info: TypeInformation, times: TimeFormat) -> Encode:
 
 
 def _row_encoder(type_info: RowTypeInfo, times: TimeFormat) -> Encode:
-    """Made for its fields: going through them in a loop takes longer than to encode small ones."""
-    namespace: dict[str, Any] = {"NULL": "null", "Row": Row}
+    encode: Encode = _row_functions(type_info, times)["encode"]
+    return encode
+
+
+def _row_functions(type_info: RowTypeInfo, times: TimeFormat) -> dict[str, Any]:
+    """``encode`` and ``encode_all``, made for the fields: going through them in a loop takes longer than to
+    encode small ones."""
+    namespace: dict[str, Any] = {"NULL": "null", "Row": Row, "quote": encode_basestring}
     pieces, targets = [], ""
     fields = zip(type_info.get_field_names(), type_info.get_field_types(), strict=True)
     for i, (name, type_) in enumerate(fields):
+        field = f"f{i}"
         encode = namespace[f"encode{i}"] = _value_encoder(type_, times)
-        text = f"f{i}" if encode is str else f"encode{i}(f{i})"
+        text = field if encode is str else f"encode{i}({field})"
+        if encode is _encode_text:  # as it does, but for the call
+            text = f"{text} if type({field}) is str and len({field}) > {_SHORT_TEXT} else quote({field})"
         literal = encode_basestring(name).replace("{", "{{").replace("}", "}}")
-        pieces.append(f"{literal}:{{NULL if f{i} is None else {text}}}")
-        targets += f"f{i}, "
+        pieces.append(f"{literal}:{{NULL if {field} is None else {text}}}")
+        targets += f"{field}, "
     template = repr("{{" + ",".join(pieces) + "}}")
-    exec(_row_encoder_code(targets, template), namespace)
-    made: Encode = namespace["encode"]
-    return made
+    exec(_row_code(targets, template), namespace)
+    return namespace
+
+
+_ROW_SOURCE = """
+def encode(row):  # hot
+    [{targets}] = row._values if type(row) is Row else row
+    return f{template}
+
+def encode_all(rows):  # hot
+    out = []
+    append = out.append
+    for row in rows:
+        if row is None:
+            append(b"null")
+            continue
+        [{targets}] = row._values if type(row) is Row else row
+        append(f{template}.encode())
+    return out
+"""
 
 
 @lru_cache(256)
-def _row_encoder_code(targets: str, template: str) -> CodeType:
-    unpacked = f"[{targets}] = row._values if type(row) is Row else row"
-    source = f"def encode(row):  # hot\n    {unpacked}\n    return f{template}\n"
-    return compile(source, "<rows to JSON>", "exec")
+def _row_code(targets: str, template: str) -> CodeType:
+    return compile(_ROW_SOURCE.format(targets=targets, template=template), "<rows to JSON>", "exec")
 
 
 def _encode_text(value: str) -> str:

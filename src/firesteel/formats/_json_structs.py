@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import datetime
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
@@ -26,7 +26,7 @@ from firesteel.common.typeinfo import (
     TypeInformation,
     Types,
 )
-from firesteel.common.types import _make_row
+from firesteel.common.types import _make_row, _make_rows
 from firesteel.formats._csv_columns import element_type
 
 Convert = Callable[[Any], Any]
@@ -37,6 +37,14 @@ class _Read(NamedTuple):
 
     kind: Any
     convert: Convert | None = None
+
+
+class _Rows(NamedTuple):
+    """What the library reads of a row type, and the rows that are made of it."""
+
+    kind: Any
+    convert: Convert
+    convert_all: Callable[[Iterable[Any]], list[Any]]
 
 
 def _int_of(bits: int) -> _Read:
@@ -92,26 +100,31 @@ _TIMES: Final[dict[type[TypeInformation], _Read]] = {
 def struct_decoder(type_info: TypeInformation, strict: bool) -> Callable[[bytes], Any] | None:
     """The function from a message to its row, None for a type that it cannot read. ``strict``: a field that
     is not there raises."""
-    if not isinstance(type_info, RowTypeInfo):
+    rows = _rows(type_info, strict)
+    if rows is None:
         return None
-    read = _row(type_info, strict)
-    if read is None:
-        return None
-    parse = msgspec.json.Decoder(read.kind).decode
-    convert = read.convert
-    assert convert is not None
+    parse, convert = msgspec.json.Decoder(rows.kind).decode, rows.convert
     return lambda message: convert(parse(message))
+
+
+def struct_batch_decoder(
+    type_info: TypeInformation, strict: bool
+) -> Callable[[Iterable[bytes]], list[Any]] | None:
+    """The same for many messages at once."""
+    rows = _rows(type_info, strict)
+    if rows is None:
+        return None
+    parse, convert_all = msgspec.json.Decoder(rows.kind).decode, rows.convert_all
+    return lambda messages: convert_all(map(parse, messages))
 
 
 def struct_lines_decoder(type_info: TypeInformation, strict: bool) -> Callable[[bytes], list[Any]] | None:
     """The same for many messages at once, each a line: one row for each that is not blank."""
-    read = _row(type_info, strict) if isinstance(type_info, RowTypeInfo) else None
-    if read is None:
+    rows = _rows(type_info, strict)
+    if rows is None:
         return None
-    parse = msgspec.json.Decoder(read.kind).decode_lines
-    convert = read.convert
-    assert convert is not None
-    return lambda lines: list(map(convert, parse(lines)))
+    parse, convert_all = msgspec.json.Decoder(rows.kind).decode_lines, rows.convert_all
+    return lambda lines: convert_all(parse(lines))
 
 
 def _read(type_info: TypeInformation, strict: bool) -> _Read | None:
@@ -120,7 +133,8 @@ def _read(type_info: TypeInformation, strict: bool) -> _Read | None:
     if type(type_info) in _TIMES:
         return _TIMES[type(type_info)]
     if isinstance(type_info, RowTypeInfo):
-        return _row(type_info, strict)
+        rows = _rows(type_info, strict)
+        return None if rows is None else _Read(rows.kind, rows.convert)
     if isinstance(type_info, MapTypeInfo):
         item = _read(type_info._value_type_info, strict)
         if item is None or type_info._key_type_info != Types.STRING():
@@ -147,7 +161,9 @@ def _array(type_info: TypeInformation, strict: bool) -> _Read | None:
     return _Read(list.__class_getitem__(item.kind | None), made)
 
 
-def _row(type_info: RowTypeInfo, strict: bool) -> _Read | None:
+def _rows(type_info: TypeInformation, strict: bool) -> _Rows | None:
+    if not isinstance(type_info, RowTypeInfo):
+        return None
     names = type_info.get_field_names()
     reads = [_read(type_, strict) for type_ in type_info.get_field_types()]
     known = [read for read in reads if read is not None]
@@ -161,7 +177,11 @@ def _row(type_info: RowTypeInfo, strict: bool) -> _Read | None:
     converts = [(i, read.convert) for i, read in enumerate(known) if read.convert is not None]
     values_of = msgspec.structs.astuple
     if not converts:
-        return _Read(struct, lambda message: _make_row(list(values_of(message)), names))
+        return _Rows(
+            struct,
+            lambda message: _make_row(list(values_of(message)), names),
+            lambda messages: _make_rows(map(list, map(values_of, messages)), names),
+        )
 
     def make(message: Any) -> Any:  # hot
         values = list(values_of(message))
@@ -171,4 +191,4 @@ def _row(type_info: RowTypeInfo, strict: bool) -> _Read | None:
                 values[i] = convert(value)
         return _make_row(values, names)
 
-    return _Read(struct, make)
+    return _Rows(struct, make, lambda messages: list(map(make, messages)))

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
-from firesteel.common.types import Row, RowKind
+from firesteel.common.types import Row, RowKind, _make_rows
 
 _ROWS: Final = "rows"
 _OBJECTS: Final = "objects"
@@ -52,14 +52,7 @@ def _pack_rows(values: list[Row]) -> list[Any] | Packed:
 
 
 def _unpack_rows(fields: Any, rows: list[list[Any]]) -> list[Row]:
-    new, out = Row.__new__, []
-    for values in rows:
-        row = new(Row)
-        row._fields = fields
-        row._row_kind = _INSERT
-        row._values = values
-        out.append(row)
-    return out
+    return _make_rows(rows, fields)
 
 
 def _pack_objects(values: list[Any]) -> list[Any] | Packed:

@@ -142,7 +142,7 @@ def test_a_partition_that_is_shorter_than_what_was_read(kafka_broker: KafkaBroke
     try:
         assert enumerator.plan(split, 10, 100, 1 << 20, 0) is None
         assert enumerator.plan(split, 10, 100, 1 << 20, 59_000) is None
-        with pytest.raises(ConnectorError, match="ends at offset 5, before 10, where the job goes on"):
+        with pytest.raises(ConnectorError, match="ends at offset 5, before 10 where the job is"):
             enumerator.plan(split, 10, 100, 1 << 20, 60_000)
         reader.open()
         with pytest.raises(ConnectorError, match="ends at offset 5, before 10, which is to be read"):

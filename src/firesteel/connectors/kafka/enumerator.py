@@ -137,7 +137,7 @@ class KafkaEnumerator(SplitEnumerator):
             log.warning("a partition ends before what was read partition=%s end=%d", partition, end)
         if now_ms - since >= _MAY_BE_SHORT_MS:
             raise ConnectorError(
-                f"Kafka partition {partition} ends at offset {end}, before {position}, where the job goes on.",
+                f"Kafka partition {partition} ends at offset {end}, before {position} where the job is.",
                 detail="its last records were lost, or the topic was deleted and made anew",
                 hint="begin without the state of the source (another uid), from the offsets that you choose",
             )

@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import ConnectorError
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 _AT_ONCE: Final = 1000  # offsets in a chunk
 _CHUNK_BYTES: Final = 4 << 20
 _POLL_S: Final = 0.1
+_ERROR: Final = methodcaller("error")
 
 _DEFAULTS: Final = {
     ISOLATION: "read_committed",
@@ -108,7 +110,9 @@ class KafkaReader(SourceReader):
                 if taken.at_end:
                     if stop is None:
                         return
-                    buffer.at_end = False  # a leader may not know at once how far it was when the range was fixed
+                    buffer.at_end = (
+                        False  # a leader may not know at once how far it was when the range was fixed
+                    )
         finally:
             incoming.end(split.partition, buffer)
 
@@ -203,7 +207,7 @@ class _Incoming:
     def _fetch(self, partition: Partition, position: int) -> None:
         """Wait for messages of any partition, and hand them out."""
         messages = [self._wait(partition, position), *self._consumer.consume(_AT_ONCE - 1, 0)]
-        if len(self._buffers) == 1 and not any(m.error() for m in messages):
+        if len(self._buffers) == 1 and not any(map(_ERROR, messages)):
             self._buffers[partition].add(messages)
             return
         mixed: dict[Partition, list[Message]] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
+from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import ProgramError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Message
 
 NO_TIMESTAMP: Final = -(2**63)
+_VALUE: Final = methodcaller("value")
 
 
 class ConsumerRecord(NamedTuple):
@@ -122,7 +124,7 @@ def _value_decoder(schema: DeserializationSchema) -> Decode:
     decode_values = message_decoder(schema)
 
     def decode(messages: Sequence[Message]) -> Decoded:
-        found = decode_values([m.value() for m in messages])  # hot
+        found = decode_values(list(map(_VALUE, messages)))  # hot
         stamps = [m.timestamp()[1] for m in messages]
         if found.origins is not None:
             stamps = [stamps[i] for i in found.origins]

@@ -11,9 +11,9 @@ from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors import base
 from firesteel.connectors.json_source import JsonFileSource, JsonFormat
 from firesteel.datastream.connectors.file_system import StreamFormat
-from firesteel.formats._json_rows import json_decoder, json_encoder
+from firesteel.formats._json_rows import json_batch_encoder, json_decoder, json_encoder
 from firesteel.formats._json_schema import type_of_json_schema
-from firesteel.formats._json_structs import struct_decoder
+from firesteel.formats._json_structs import struct_batch_decoder
 from firesteel.formats._row_input import MISFITS, check_rows, misfit
 
 __all__ = ["JsonReaderFormat", "JsonRowDeserializationSchema", "JsonRowEncoder", "JsonRowSerializationSchema"]
@@ -43,12 +43,13 @@ class JsonRowEncoder(Encoder):
     def __init__(self, type_info: TypeInformation) -> None:
         self._type_info = type_info
         self._encode = json_encoder(type_info)
+        self._encode_all = json_batch_encoder(type_info)
 
     def encode(self, element: Any) -> bytes:
         return self._encode(element) + b"\n"
 
     def encode_batch(self, elements: Sequence[Any]) -> bytes:
-        return b"\n".join([*map(self._encode, elements), b""])
+        return b"\n".join([*self._encode_all(elements), b""])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JsonRowEncoder, (self._type_info,)
@@ -65,7 +66,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         self._options = (type_info, fail_on_missing_field, ignore_parse_errors)
         ignore = self._ignore if ignore_parse_errors else None
         self._decode = json_decoder(type_info, fail_on_missing_field, ignore)
-        self._read_common = struct_decoder(type_info, fail_on_missing_field)
+        self._read_common = struct_batch_decoder(type_info, fail_on_missing_field)
 
     def _ignore(self) -> None:
         self.ignored += 1
@@ -81,7 +82,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         """Raises when one of them is not as messages commonly are."""
         if self._read_common is None:
             return super().deserialize_batch(messages)
-        return list(map(self._read_common, messages))
+        return self._read_common(messages)
 
     def get_produced_type(self) -> TypeInformation:
         return self._options[0]
@@ -134,6 +135,7 @@ class JsonRowSerializationSchema(SerializationSchema):
     def __init__(self, type_info: TypeInformation) -> None:
         self._type_info = type_info
         self._encode = json_encoder(type_info)
+        self._encode_all = json_batch_encoder(type_info)
 
     @staticmethod
     def builder() -> JsonRowSerializationSchema.Builder:
@@ -152,7 +154,7 @@ class JsonRowSerializationSchema(SerializationSchema):
         if type(self).serialize is not JsonRowSerializationSchema.serialize:
             return super().serialize_batch(elements)
         try:
-            return list(map(self._encode, elements))
+            return list(self._encode_all(elements))
         except MISFITS:  # one by one, to say which
             return super().serialize_batch(elements)
 
