@@ -24,6 +24,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
     "partitioner": "murmur2_random",  # where Java's clients put a key
     "delivery.timeout.ms": 120_000,
     "queue.buffering.max.kbytes": 64 << 10,
+    "linger.ms": 50,  # for large batches; the end of an epoch and a commit wait for no others
 }
 
 
