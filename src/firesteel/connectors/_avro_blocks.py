@@ -10,9 +10,9 @@ from io import BytesIO
 from typing import Any, Final
 
 from firesteel.common.errors import FiresteelError
+from firesteel.common.extras import extra
 from firesteel.connectors._bytes import open_bytes
 from firesteel.connectors._file_splits import FileRange
-from firesteel.formats._extras import extra
 
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.extras import extra
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.connectors._avro_blocks import AvroFileError, OpenAvro
 from firesteel.connectors._file_source import FilesSource
@@ -20,7 +21,6 @@ from firesteel.connectors.base import (
 )
 from firesteel.formats._avro_codec import AvroError
 from firesteel.formats._avro_schema import parse_avro
-from firesteel.formats._extras import extra
 
 __all__ = ["AVRO_CODECS", "AvroFileError", "AvroFileSource", "AvroWriterFactory"]
 

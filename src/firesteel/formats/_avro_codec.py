@@ -7,7 +7,7 @@ from io import BytesIO
 from typing import Any
 
 from firesteel.common.errors import FiresteelError
-from firesteel.formats._extras import extra
+from firesteel.common.extras import extra
 
 Decode = Callable[[bytes], Any]
 Encode = Callable[[Any], bytes]

@@ -14,9 +14,9 @@ from operator import itemgetter
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.extras import extra
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.types import Row, _make_row
-from firesteel.formats._extras import extra
 
 Convert = Callable[[Any], Any] | None  # None: the value stays what it is
 

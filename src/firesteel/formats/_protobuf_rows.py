@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.extras import extra
 from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types
 from firesteel.common.types import Row, _make_row
-from firesteel.formats._extras import extra
 
 Read = Callable[[Any], Any]
 Fill = Callable[[Any, Any], None]  # (message, value): puts the value into its field

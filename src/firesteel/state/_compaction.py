@@ -60,16 +60,15 @@ class Compactor:
     def step(self) -> Compaction | None:
         """None when nothing is due."""
         line = self.overlay.line
-        due = self._sweep_is_due(line), self._full_level(line) is not None, self._renewal_is_due(line)
-        if not any(due):
+        sweeps, full, renews = self._sweep_is_due(line), self._full_level(line), self._renewal_is_due(line)
+        due = sweeps + (full is not None) + renews
+        if not due:
             return None
-        return replace(self, budget=self.budget // sum(due))._step(line, *due)
-
-    def _step(self, line: StateLine, sweeps: bool, pushes: bool, renews: bool) -> Compaction | None:
-        sweep = self._sweep(line) if sweeps else None
-        push = self._push(line, sweep) if pushes else None
+        shared = replace(self, budget=self.budget // due)
+        sweep = shared._sweep(line) if sweeps else None
+        push = shared._push(line, full, sweep) if full is not None else None
         done = [piece for piece in (sweep, push) if piece is not None]
-        renewal = self._renew(line, done) if renews else None
+        renewal = shared._renew(line, done) if renews else None
         pieces = (*done, renewal) if renewal is not None else tuple(done)
         return Compaction(pieces, self.key_groups.stop - 1) if pieces else None
 
@@ -140,10 +139,7 @@ class Compactor:
         levels = sorted({ref.level for ref in line.segments} - {self._bottom(line)})
         return next((level for level in levels if self._held(line, level) > self._size(line, level)), None)
 
-    def _push(self, line: StateLine, sweep: CompactionPiece | None) -> CompactionPiece | None:
-        level = self._full_level(line)
-        if level is None:
-            return None
+    def _push(self, line: StateLine, level: int, sweep: CompactionPiece | None) -> CompactionPiece | None:
         refs = [ref for ref in line.segments if ref.level == level]
         end = self.key_groups.stop - 1
         if sweep is not None and level <= sweep.target:  # one piece must not read what the other replaces

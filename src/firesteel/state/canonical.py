@@ -20,7 +20,7 @@ from firesteel.state._migration import Migrations
 from firesteel.state._overlay import Overlay
 from firesteel.state.catalog import CATALOG_PREFIX, CatalogEntry
 from firesteel.state.files import StateFiles
-from firesteel.state.line import OPERATOR_GROUP, DeltaRef, RunRef, StateLine
+from firesteel.state.line import OPERATOR_GROUP, DeltaRef, RunRef, StateLine, joined
 from firesteel.state.runs import encode_run
 
 __all__ = ["Part", "by_operator", "catalog", "combined", "empty_line", "rewritten", "states_of"]
@@ -212,13 +212,4 @@ def combined(lines: Sequence[StateLine], manifest_id: str) -> StateLine:
             for delta in line.deltas[line.folded :]
             if delta.run is not None
         )
-    segments.sort(key=lambda ref: (-ref.level, ref.first_group))
-    if deltas:
-        deltas[-1] = DeltaRef(manifest_id, deltas[-1].run)
-    return StateLine(
-        manifest_id=manifest_id,
-        base_id=f"{manifest_id}#" if deltas else manifest_id,
-        segments=tuple(segments),
-        deltas=tuple(deltas),
-        sequence=max((line.sequence for line in lines), default=0),
-    )
+    return joined(manifest_id, segments, deltas, lines)

@@ -7,7 +7,7 @@ delta for each committed epoch; a task may ask with it for a piece of compaction
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import msgspec
@@ -310,13 +310,19 @@ def restored(lines: Sequence[StateLine], key_groups: range, manifest_id: str) ->
             if delta.run is not None and _overlaps(delta.run, first, last):
                 view = delta.run.view(first, last, last)
                 deltas.append(DeltaRef(f"{manifest_id}#{number}#{delta.manifest_id}", view))
-    segments.sort(key=lambda ref: (-ref.level, ref.first_group))
+    return joined(manifest_id, segments, deltas, lines)
+
+
+def joined(
+    manifest_id: str, segments: Iterable[RunRef], deltas: list[DeltaRef], lines: Sequence[StateLine]
+) -> StateLine:
+    """A line of these parts of other lines; the newest delta brings it to ``manifest_id``."""
     if deltas:
-        deltas[-1] = DeltaRef(manifest_id, deltas[-1].run)
+        deltas = [*deltas[:-1], DeltaRef(manifest_id, deltas[-1].run)]
     return StateLine(
         manifest_id=manifest_id,
         base_id=f"{manifest_id}#" if deltas else manifest_id,
-        segments=tuple(segments),
+        segments=tuple(sorted(segments, key=lambda ref: (-ref.level, ref.first_group))),
         deltas=tuple(deltas),
         sequence=max((line.sequence for line in lines), default=0),
     )

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from firesteel.common.errors import ConfigurationError, ConnectorError, FiresteelError
+from firesteel.common.extras import extra
 from firesteel.connectors.aws.credentials import PROVIDER, REGION, SUFFIXES, load_credentials
 
 ENDPOINT: Final = "aws.endpoint"
@@ -160,18 +161,12 @@ def _instant(value: Any) -> datetime:
 
 
 def _load() -> Any:
-    try:
-        import boto3  # noqa: F401
-        import botocore.config
-        import botocore.exceptions
-        import botocore.session
-        import botocore.utils
-    except ImportError as error:
-        raise ConfigurationError(
-            "The connectors of AWS need the package boto3, which is not installed.",
-            detail=str(error),
-            hint="pip install 'firesteel[kinesis]', here and where Spark's workers run",
-        ) from error
+    extra("boto3", "The connector of AWS", "kinesis")
+    import botocore.config
+    import botocore.exceptions
+    import botocore.session
+    import botocore.utils
+
     return botocore
 
 

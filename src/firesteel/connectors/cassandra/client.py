@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import os
 import pickle
+import sys
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.common.extras import extra
 
 if TYPE_CHECKING:
     from cassandra.cluster import Cluster, Session
@@ -112,19 +114,11 @@ def _connected(settings: ClusterSettings) -> Session:
 
 def load_client() -> Any:
     """The module cassandra."""
-    try:
-        import cassandra
-        import cassandra.cluster
-    except ImportError as error:
-        raise ConfigurationError(
-            "Cassandra needs the package cassandra-driver.",
-            detail=str(error),
-            hint="pip install 'firesteel[cassandra]', here and where the workers run",
-        ) from error
+    extra("cassandra.cluster", "Cassandra", "cassandra", "cassandra-driver")
     logger = logging.getLogger("cassandra")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)  # it logs each failure with its traceback, and raises it
-    return cassandra
+    return sys.modules["cassandra"]
 
 
 def is_transient(error: BaseException | None) -> bool:

@@ -16,6 +16,7 @@ from firesteel.common.errors import (
     TypeMismatchError,
     UnsupportedFeatureError,
 )
+from firesteel.common.extras import extra
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.jdbc import types
 from firesteel.connectors.jdbc.options import ConnectionOptions
@@ -175,15 +176,7 @@ class Postgres:
 
 
 def _psycopg() -> Any:
-    try:
-        import psycopg
-    except ImportError as e:
-        raise ConfigurationError(
-            "The driver for PostgreSQL is not installed.",
-            detail=str(e),
-            hint='pip install "firesteel[jdbc]", here and where the workers run',
-        ) from e
-    return psycopg
+    return extra("psycopg", "JDBC for PostgreSQL", "jdbc")
 
 
 # ---- SQLite

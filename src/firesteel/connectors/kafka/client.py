@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.common.extras import extra
 from firesteel.connectors.kafka.settings import BOOTSTRAP, connection_settings
 
 if TYPE_CHECKING:
@@ -28,14 +29,7 @@ _TIMELY: Final = {  # librdkafka's own defaults wait up to 10 s before it looks 
 
 def require_client() -> None:
     """:raises ConfigurationError: the extra is not installed."""
-    try:
-        import confluent_kafka  # noqa: F401
-    except ImportError as error:
-        raise ConfigurationError(
-            "The Kafka connector needs the package confluent-kafka, which is not installed.",
-            detail=str(error),
-            hint="pip install 'firesteel[kafka]', here and where Spark's workers run",
-        ) from error
+    extra("confluent_kafka", "The Kafka connector", "kafka", "confluent-kafka")
 
 
 class Complaints:

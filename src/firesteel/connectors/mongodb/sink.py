@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError, ConnectorError, TypeMismatchError
+from firesteel.common.extras import extra
 from firesteel.connectors.base import Sink, SinkWriter, WriterContext
 
 _RETRY_S: Final = 0.2
@@ -52,13 +53,7 @@ class MongoOptions:
 
 def load_client() -> Any:
     """The module pymongo."""
-    try:
-        import pymongo
-    except ImportError as error:
-        raise ConfigurationError(
-            "MongoDB needs the package pymongo.", hint="pip install 'firesteel[mongodb]'"
-        ) from error
-    return pymongo
+    return extra("pymongo", "MongoDB", "mongodb")
 
 
 class Collection:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.common.extras import extra
 from firesteel.connectors.pulsar.cursors import EARLIEST, Place
 
 if TYPE_CHECKING:
@@ -34,15 +35,7 @@ class PulsarSettings:
 
 def load_client() -> Any:
     """The module pulsar."""
-    try:
-        import pulsar
-    except ImportError as error:
-        raise ConfigurationError(
-            "Pulsar needs the package pulsar-client.",
-            detail=str(error),
-            hint="pip install 'firesteel[pulsar]', here and where the workers run",
-        ) from error
-    return pulsar
+    return extra("pulsar", "Pulsar", "pulsar", "pulsar-client")
 
 
 #: By process: after a fork the threads of a client stay with the parent, and its end could not be waited for.

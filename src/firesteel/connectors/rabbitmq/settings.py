@@ -6,7 +6,8 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.common.errors import ConnectorError
+from firesteel.common.extras import extra
 
 if TYPE_CHECKING:
     from pika import BlockingConnection
@@ -83,12 +84,7 @@ class RabbitSettings:
 
 def load_client() -> Any:
     """The module pika."""
-    try:
-        import pika
-    except ImportError as error:
-        raise ConfigurationError(
-            "RabbitMQ needs the package pika.", hint="pip install 'firesteel[rabbitmq]'"
-        ) from error
+    pika = extra("pika", "RabbitMQ", "rabbitmq")
     logger = logging.getLogger("pika")
     if logger.level == logging.NOTSET:
         logger.setLevel(logging.CRITICAL)  # it logs each failure eight times, and raises it

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
+from firesteel.common.extras import extra
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.formats._extras import extra
 from firesteel.formats._protobuf_rows import files_of, message_class, message_format
 from firesteel.formats._row_input import check_rows
 
