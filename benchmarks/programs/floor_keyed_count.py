@@ -5,7 +5,7 @@ buffers and not one to a Spark row, a dict as state. No event time, no fault tol
 the job.
 
 ``--style inline`` has the program's logic inside the loops. ``--style functions`` calls it, as every
-framework must: a map function, a key selector and a generator function for each record.
+framework must: a map function, a key selector, a generator function and a filter for each record.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def produce_inline(keys, parallelism):
 def consume_inline(batches):
     state = {}
     get = state.get
-    outputs = 0
+    outputs = kept = 0
     for batch in batches:
         for body in batch.column(1):
             results = []
@@ -63,6 +63,8 @@ def consume_inline(batches):
                 state[key] = count = get(key, 0) + one
                 emit((key, number, count))
             outputs += len(results)
+            kept += len([result for result in results if result[2] < 0])
+    assert kept == 0
     yield pa.RecordBatch.from_pydict({"outputs": pa.array([outputs], pa.int64())})
 
 
@@ -85,13 +87,14 @@ def produce_functions(keys, parallelism):
 def consume_functions(batches):
     state = {}
     key_of = lambda record: record[0]  # noqa: E731
+    is_kept = lambda record: record[2] < 0  # noqa: E731
 
     def process(record, key):
         count = state.get(key, 0) + record[2]
         state[key] = count
         yield record[0], record[1], count
 
-    outputs = 0
+    outputs = kept = 0
     for batch in batches:
         for body in batch.column(1):
             results = []
@@ -99,6 +102,8 @@ def consume_functions(batches):
             for record in pickle.loads(body.as_buffer()):
                 emit(process(record, key_of(record)))
             outputs += len(results)
+            kept += len(list(filter(is_kept, results)))
+    assert kept == 0
     yield pa.RecordBatch.from_pydict({"outputs": pa.array([outputs], pa.int64())})
 
 
