@@ -26,7 +26,7 @@ class PacingOptions:
 
     target_ms: int
     max_records: int | None = None
-    max_bytes: int = 256 * 1024 * 1024
+    max_bytes: int = 512 * 1024 * 1024
     min_interval_ms: int = 100
 
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 #: Up to so many delta entries are held in one dictionary, and of so many bytes.
 RECENT_ENTRIES: Final = 100_000
 RECENT_BYTES: Final = 32 << 20
+#: A process that comes late reads no more than these before its first record.
+FIRST_BYTES: Final = 1 << 20
 
 
 class Overlay:
@@ -87,6 +89,10 @@ class Overlay:
             found = self._runs[key] = self._files.open_run(ref, self._migrations.of_run(ref))
         return found
 
+    def announce(self) -> None:
+        """Nothing of the line has been read by this process; it is about to be."""
+        self._files.will_read(self._line.live_runs)
+
     # ---- layers
 
     def _prepare(self) -> None:
@@ -100,7 +106,7 @@ class Overlay:
                 return
         start = line.position(self._recent_at) if self._recent_at is not None else None
         recent = self._recent
-        most = min(RECENT_ENTRIES, RECENT_BYTES // line.entry_bytes)
+        most = min(RECENT_ENTRIES, (FIRST_BYTES if start is None else RECENT_BYTES) // line.entry_bytes)
         missing = sum(d.run.entries for d in line.deltas[start or 0 :] if d.run is not None)
         if start is None or recent is None or len(recent) + missing > 2 * most:
             start, recent = line.newest(most), {}

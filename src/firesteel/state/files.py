@@ -11,8 +11,8 @@ import mmap
 import os
 import tempfile
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Protocol
@@ -25,6 +25,8 @@ from firesteel.state.runs import ConvertValues, Run
 __all__ = ["MemoryStateFiles", "NewFile", "StateFiles"]
 
 _COPY_BYTES: Final = 1 << 20
+_INDEX_BYTES: Final = 64 << 10  # at least
+_INDEX_SHARE: Final = 32  # of a run with small entries
 #: Their PUT is atomic and their rename is a copy, so files are written under their own name at once.
 _OBJECT_STORES: Final = frozenset(("s3", "gcs", "abfs"))
 
@@ -157,11 +159,14 @@ class StateFiles:
             path = self._local_copy(name, path)
         try:
             with open(path, "rb") as file:
-                return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             raise _unreadable(path, error) from error
         except ValueError as error:  # an empty file cannot be mapped
             raise StateCorruptionError(f"The state file {path} is empty.") from error
+        if hasattr(mapped, "madvise"):
+            mapped.madvise(mmap.MADV_RANDOM)  # _Content says what is read
+        return memoryview(mapped)
 
     def _local_copy(self, name: str, path: str) -> str:
         assert self._cache_dir is not None
@@ -176,14 +181,19 @@ class StateFiles:
         :param convert: what is done to the values of a block as it is read.
         """
         name = ref.path if ref.offset == 0 else f"{ref.path} at {ref.offset}"
-        held: list[memoryview] = []
+        content = _Content(partial(self._view, ref), ref.offset)
+        return Run(name, ref.length, content.read, ref.digest, convert, content.will_read)
 
-        def read(offset: int, length: int) -> memoryview:
-            if not held:
-                held.append(self._view(ref))
-            return held[0][offset : offset + length]
-
-        return Run(name, ref.length, read, ref.digest, convert)
+    def will_read(self, refs: Iterable[RunRef]) -> None:
+        """Have the ends of local runs, where their indexes are, fetched from the disk all at the same time:
+        met one by one they cost the time of an access each."""
+        if not hasattr(os, "posix_fadvise"):
+            return
+        for ref in refs:
+            size = min(ref.length, max(_INDEX_BYTES, ref.length // _INDEX_SHARE))
+            end = ref.offset + ref.length
+            with suppress(OSError), open(self.path_of(ref.path), "rb") as file:  # the read says what is wrong
+                os.posix_fadvise(file.fileno(), end - size, size, os.POSIX_FADV_WILLNEED)
 
     def _view(self, ref: RunRef) -> memoryview:
         if "://" in self.path_of(ref.path) and (self._cache_dir is None or ref.offset):
@@ -202,6 +212,40 @@ class StateFiles:
             base = Path(self.root)
             names = [str(path.relative_to(base)) for path in base.rglob("*") if path.is_file()]
         return sorted(name for name in names if name.startswith(prefix) and not name.endswith(".tmp"))
+
+
+class _Content:
+    """The bytes of a run, opened when they are needed.
+
+    Of a file that is mapped it asks for the very pages that are read. Left to itself a system reads around a
+    page that is missing, by its setting up to 8 MB, where a look-up needs 32 kB.
+    """
+
+    __slots__ = ("_base", "_map", "_open", "_view")
+
+    def __init__(self, open_view: Callable[[], memoryview], base: int) -> None:
+        self._open = open_view
+        self._base = base  # where the run begins in its file
+        self._view: memoryview | None = None
+        self._map: mmap.mmap | None = None
+
+    def read(self, offset: int, length: int) -> memoryview:
+        self.will_read(offset, length)
+        assert self._view is not None
+        return self._view[offset : offset + length]
+
+    def will_read(self, offset: int, length: int) -> None:
+        """Have the bytes fetched while other things are done."""
+        if self._view is None:
+            self._view = self._open()
+            under = self._view.obj
+            self._map = under if isinstance(under, mmap.mmap) and hasattr(under, "madvise") else None
+        if self._map is None:
+            return
+        start = self._base + offset
+        first = start - start % mmap.PAGESIZE
+        if start < len(self._map):  # a damaged run may name any place
+            self._map.madvise(mmap.MADV_WILLNEED, first, min(start + length, len(self._map)) - first)
 
 
 class _LocalFile:

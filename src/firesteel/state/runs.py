@@ -39,6 +39,7 @@ mark_of = crc32
 
 BLOCK_ENTRIES: Final = 128
 BLOCK_BYTES: Final = 32 * 1024
+_READ_AHEAD: Final = 512 * 1024  # bytes
 _FILTER_BITS: Final = 12  # for each key, at least; twice as many at most
 _MIX: Final = 0x9E3779B1
 _MAGIC: Final = b"FSRUN1"
@@ -176,6 +177,7 @@ class Run:
     :param digest: that it must have; without the part behind the hyphen, as older releases wrote it, any run
         will do.
     :param convert: what is done to the values of a block as it is read.
+    :param will_read: is told of bytes that are about to be read, when they are many.
 
     Nothing is read before it is needed. Raises StateCorruptionError when a checksum or a length is wrong.
     """
@@ -196,6 +198,7 @@ class Run:
         "_offsets",
         "_read",
         "_shift",
+        "_will_read",
         "length",
         "name",
     )
@@ -207,11 +210,13 @@ class Run:
         read: Callable[[int, int], bytes | memoryview],
         digest: str = "",
         convert: ConvertValues | None = None,
+        will_read: Callable[[int, int], object] | None = None,
     ) -> None:
         self.name = name
         self._digest = digest
         self.length = length
         self._read = read
+        self._will_read = will_read
         self._convert = convert
         self._firsts: list[bytes] | None = None
         self._last = b""
@@ -349,7 +354,10 @@ class Run:
         firsts = self._open()
         number = 0 if start is None else max(0, bisect_right(firsts, start) - 1)
         end = len(firsts) if stop is None else bisect_left(firsts, stop)
+        announced = number
         while number < end:
+            if number >= announced:
+                announced = self._announce(number, end)
             keys, values = self.block(number)
             low = bisect_left(keys, start) if start is not None and keys[0] < start else 0
             high = bisect_left(keys, stop) if stop is not None and keys[-1] >= stop else len(keys)
@@ -358,6 +366,16 @@ class Run:
             if keys:
                 yield keys, values
             number += 1
+
+    def _announce(self, number: int, end: int) -> int:
+        """Say that the blocks before ``end`` will be read from ``number`` on: some of them now, and as many
+        behind them, which come from the disk meanwhile. The block at which to say it again."""
+        start = self._offsets[number]
+        half = bisect_left(self._offsets, start + _READ_AHEAD, number, end)
+        stop = bisect_left(self._offsets, start + 2 * _READ_AHEAD, half, end) - 1
+        if self._will_read is not None:
+            self._will_read(start, self._offsets[stop] + self._lengths[stop] - start)
+        return max(half, number + 1)
 
     def scan_all(self) -> Iterator[tuple[bytes, bytes]]:
         for keys, values in self.slices():
