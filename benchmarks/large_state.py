@@ -27,7 +27,7 @@ def large_state(environments: Environments, rounds: int, state_bytes: int) -> li
     full_speed = (*size, "--epochs", str(EPOCHS), "--full-speed", "--checkpoint-ms")
     every_10_s = System(name, OURS, "large_state.py", arguments=(*full_speed, "10000"))
     never = System(name, OURS, "large_state.py", arguments=(*full_speed, "0"))
-    flink = System("PyFlink, RocksDB", "pyflink", "large_state_pyflink.py", arguments=size)
+    flink = System("PyFlink, RocksDB", "pyflink", "large_state_pyflink.py", arguments=size, timeout_s=3_600)
     results: list[Comparison] = []
     for _ in range(rounds):
         ours = execute(each_epoch, environments, []).lines

@@ -17,7 +17,6 @@ import psutil
 from benchmarks.environments import OURS, Environments
 
 PROGRAMS = Path(__file__).parent / "programs"
-TIMEOUT_S = 900
 
 
 class ProgramFailed(Exception):
@@ -26,7 +25,8 @@ class ProgramFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """One way to run one program. ``records``: the smaller of two sizes, chosen to take some 5-15 s."""
+    """One way to run one program. ``records``: the smaller of two sizes, chosen to take some 5-15 s.
+    ``timeout_s``: after that it has failed."""
 
     name: str
     environment: str
@@ -34,6 +34,7 @@ class System:
     records: int = 0
     arguments: tuple[str, ...] = ()
     pyflink_text: bool = False  # the program is written for PyFlink: firesteel runs it with --pyflink
+    timeout_s: int = 900
 
     def command(self, environments: Environments, sizes: list[int]) -> list[str]:
         python = environments.python(self.environment)
@@ -68,10 +69,10 @@ def execute(system: System, environments: Environments, sizes: list[int]) -> Out
     watcher = threading.Thread(target=_watch_workers, args=(process, output), daemon=True)
     watcher.start()
     try:
-        stdout, stderr = process.communicate(timeout=TIMEOUT_S)
+        stdout, stderr = process.communicate(timeout=system.timeout_s)
     except subprocess.TimeoutExpired:
         _end(process)
-        raise ProgramFailed(f"not done after {TIMEOUT_S} s: {' '.join(command)}") from None
+        raise ProgramFailed(f"not done after {system.timeout_s} s: {' '.join(command)}") from None
     except BaseException:
         _end(process)
         raise
