@@ -41,7 +41,9 @@ _DEFAULTS: Final = {
     "fetch.wait.max.ms": 20,  # a range may end in offsets without a message: only an empty fetch tells
     "fetch.queue.backoff.ms": 1,  # librdkafka waits a second when it has enough for the moment
     "socket.timeout.ms": 10_000,  # a fetch that is lost is asked for again before the range is given up
-    "queued.min.messages": 20_000,  # what is fetched beyond the range is fetched in vain
+    # What is fetched beyond the range is fetched in vain, and what has to wait leaves the caches of the CPU.
+    "queued.min.messages": 20_000,
+    "queued.max.messages.kbytes": 8 << 10,
 }
 
 
