@@ -247,7 +247,7 @@ def kafka(environments: Environments, rounds: int) -> list[Comparison]:
     spark = environments.python(OURS)
     results = []
     with broker() as running:
-        for size, many, few in ((100, 2_000_000, 400_000), (1_000, 600_000, 150_000)):
+        for size, many, few in ((100, 2_000_000, 400_000), (1_000, 1_500_000, 150_000)):
             where = ("--brokers", running.address, "--size", str(size))
             flink = (*where, "--jars", ",".join(jars("pyflink", spark)))
             tuned_flink = (*flink, *LARGE_BUNDLES)
