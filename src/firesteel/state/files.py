@@ -245,7 +245,8 @@ class _Content:
         start = self._base + offset
         first = start - start % mmap.PAGESIZE
         if start < len(self._map):  # a damaged run may name any place
-            self._map.madvise(mmap.MADV_WILLNEED, first, min(start + length, len(self._map)) - first)
+            with suppress(OSError):  # it is only advice
+                self._map.madvise(mmap.MADV_WILLNEED, first, min(start + length, len(self._map)) - first)
 
 
 class _LocalFile:
