@@ -104,5 +104,7 @@ def test_places_beyond_the_end_are_empty(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(bytes(10_000))
     content = files_module._Content(lambda: StateFiles(tmp_path).open_mmap("file")[100:], 100)
     for offset in (9_900, 10_000, 1 << 40, 1 << 63):
+        content.will_read(offset, 1 << 40)
         assert bytes(content.read(offset, 1 << 40)) == b""
+    content.will_read(9_000, 1 << 40)
     assert len(content.read(9_000, 1 << 40)) == 900

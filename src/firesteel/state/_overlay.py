@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: Up to so many delta entries are held in one dictionary, and of so many bytes.
 RECENT_ENTRIES: Final = 100_000
 RECENT_BYTES: Final = 32 << 20
-#: A process that comes late reads no more than these before its first record.
+#: Of these a process that comes late takes in no more before its first record.
 FIRST_BYTES: Final = 1 << 20
 
 
@@ -89,9 +89,9 @@ class Overlay:
             found = self._runs[key] = self._files.open_run(ref, self._migrations.of_run(ref))
         return found
 
-    def announce(self) -> None:
-        """Nothing of the line has been read by this process; it is about to be."""
-        self._files.will_read(self._line.live_runs)
+    def will_open(self) -> None:
+        """This process has read nothing of the line yet; it is about to."""
+        self._files.will_open(self._line.live_runs)
 
     # ---- layers
 

@@ -165,7 +165,7 @@ class SubtaskState:
         for column in self._columns.values():
             column.drop()
         self._unclaimed.clear()
-        core.overlay.announce()
+        core.overlay.will_open()
         self._learn_what_is_stored()
         core.misses = 0
         core.complete = line.entries <= self._fitted.warm_entries

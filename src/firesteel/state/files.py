@@ -25,6 +25,7 @@ from firesteel.state.runs import ConvertValues, Run
 __all__ = ["MemoryStateFiles", "NewFile", "StateFiles"]
 
 _COPY_BYTES: Final = 1 << 20
+_TAKES_ADVICE: Final = hasattr(mmap.mmap, "madvise")  # not on all systems
 _INDEX_BYTES: Final = 64 << 10  # at least
 _INDEX_SHARE: Final = 32  # of a run with small entries
 #: Their PUT is atomic and their rename is a copy, so files are written under their own name at once.
@@ -164,8 +165,8 @@ class StateFiles:
             raise _unreadable(path, error) from error
         except ValueError as error:  # an empty file cannot be mapped
             raise StateCorruptionError(f"The state file {path} is empty.") from error
-        if hasattr(mapped, "madvise"):
-            mapped.madvise(mmap.MADV_RANDOM)  # _Content says what is read
+        if _TAKES_ADVICE:
+            mapped.madvise(mmap.MADV_RANDOM)  # a run says what it reads
         return memoryview(mapped)
 
     def _local_copy(self, name: str, path: str) -> str:
@@ -184,7 +185,7 @@ class StateFiles:
         content = _Content(partial(self._view, ref), ref.offset)
         return Run(name, ref.length, content.read, ref.digest, convert, content.will_read)
 
-    def will_read(self, refs: Iterable[RunRef]) -> None:
+    def will_open(self, refs: Iterable[RunRef]) -> None:
         """Have the ends of local runs, where their indexes are, fetched from the disk all at the same time:
         met one by one they cost the time of an access each."""
         if not hasattr(os, "posix_fadvise"):
@@ -217,8 +218,8 @@ class StateFiles:
 class _Content:
     """The bytes of a run, opened when they are needed.
 
-    Of a file that is mapped it asks for the very pages that are read. Left to itself a system reads around a
-    page that is missing, by its setting up to 8 MB, where a look-up needs 32 kB.
+    Of a file that is mapped the very pages are asked for that will be read. Left to itself a system reads
+    around a page that is missing, by its setting up to 8 MB, where a look-up needs 32 kB.
     """
 
     __slots__ = ("_base", "_map", "_open", "_view")
@@ -230,17 +231,19 @@ class _Content:
         self._map: mmap.mmap | None = None
 
     def read(self, offset: int, length: int) -> memoryview:
-        self.will_read(offset, length)
-        assert self._view is not None
-        return self._view[offset : offset + length]
+        return self._opened()[offset : offset + length]
 
-    def will_read(self, offset: int, length: int) -> None:
-        """Have the bytes fetched while other things are done."""
+    def _opened(self) -> memoryview:
         if self._view is None:
             self._view = self._open()
             under = self._view.obj
-            self._map = under if isinstance(under, mmap.mmap) and hasattr(under, "madvise") else None
-        if self._map is None:
+            self._map = under if isinstance(under, mmap.mmap) else None
+        return self._view
+
+    def will_read(self, offset: int, length: int) -> None:
+        """Have the bytes fetched while other things are done."""
+        self._opened()
+        if self._map is None or not _TAKES_ADVICE:
             return
         start = self._base + offset
         first = start - start % mmap.PAGESIZE

@@ -177,7 +177,7 @@ class Run:
     :param digest: that it must have; without the part behind the hyphen, as older releases wrote it, any run
         will do.
     :param convert: what is done to the values of a block as it is read.
-    :param will_read: is told of bytes that are about to be read, when they are many.
+    :param will_read: is told of all bytes before they are read, of those of a scan some time before.
 
     Nothing is read before it is needed. Raises StateCorruptionError when a checksum or a length is wrong.
     """
@@ -210,7 +210,7 @@ class Run:
         read: Callable[[int, int], bytes | memoryview],
         digest: str = "",
         convert: ConvertValues | None = None,
-        will_read: Callable[[int, int], object] | None = None,
+        will_read: Callable[[int, int], object] = lambda offset, length: None,
     ) -> None:
         self.name = name
         self._digest = digest
@@ -239,7 +239,7 @@ class Run:
 
     def _load_index(self) -> None:
         size = _FOOTER.size
-        footer = self._read(self.length - size, size) if self.length >= size else b""
+        footer = self._fetch(self.length - size, size) if self.length >= size else b""
         if len(footer) != size:
             raise self._corrupt("the file is too short", "footer")
         offset, length, crc, entries, version, magic = _FOOTER.unpack(footer)
@@ -250,7 +250,7 @@ class Run:
         expected = self._digest.partition("-")[2]
         if expected and expected != f"{crc32(footer):08x}":
             raise self._corrupt("it is another state file than the one that belongs here", "footer")
-        data = self._read(offset, length)
+        data = self._fetch(offset, length)
         if len(data) != length or offset + length + size != self.length or crc32(data) != crc:
             raise self._corrupt("wrong checksum or length", "index")
         try:
@@ -275,6 +275,10 @@ class Run:
         self._mask = 8 * len(filter) - 1
         self._shift = 32 - self._mask.bit_length()
         self._firsts = firsts
+
+    def _fetch(self, offset: int, length: int) -> bytes | memoryview:
+        self._will_read(offset, length)
+        return self._read(offset, length)
 
     def _corrupt(self, what: str, where: str) -> StateCorruptionError:
         return StateCorruptionError(
@@ -301,13 +305,13 @@ class Run:
         self._open()
         return self._last
 
-    def block(self, number: int) -> tuple[list[bytes], list[bytes]]:
+    def block(self, number: int, announced: bool = False) -> tuple[list[bytes], list[bytes]]:
         """Keys and values of a block; the last one asked for is kept."""
         if number == self._cached_number:
             return self._cached_block
         self._open()
         length = self._lengths[number]
-        data = self._read(self._offsets[number], length)
+        data = (self._read if announced else self._fetch)(self._offsets[number], length)
         if len(data) != length or crc32(data) != self._crcs[number]:
             raise self._corrupt("wrong checksum or length", f"block {number}")
         try:
@@ -358,7 +362,7 @@ class Run:
         while number < end:
             if number >= announced:
                 announced = self._announce(number, end)
-            keys, values = self.block(number)
+            keys, values = self.block(number, True)
             low = bisect_left(keys, start) if start is not None and keys[0] < start else 0
             high = bisect_left(keys, stop) if stop is not None and keys[-1] >= stop else len(keys)
             if low or high != len(keys):
@@ -373,8 +377,7 @@ class Run:
         start = self._offsets[number]
         half = bisect_left(self._offsets, start + _READ_AHEAD, number, end)
         stop = bisect_left(self._offsets, start + 2 * _READ_AHEAD, half, end) - 1
-        if self._will_read is not None:
-            self._will_read(start, self._offsets[stop] + self._lengths[stop] - start)
+        self._will_read(start, self._offsets[stop] + self._lengths[stop] - start)
         return max(half, number + 1)
 
     def scan_all(self) -> Iterator[tuple[bytes, bytes]]:
