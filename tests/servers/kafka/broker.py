@@ -44,6 +44,7 @@ group.initial.rebalance.delay.ms=0
 log.cleaner.backoff.ms=200
 log.initial.task.delay.ms=200
 log.retention.ms=-1
+log.retention.check.interval.ms=1000
 """
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _AT_ONCE: Final = 1000  # offsets in a chunk
-_CHUNK_BYTES: Final = 4 << 20
+_CHUNK_BYTES: Final = 256 << 10  # of messages: what is made of them, too, is to stay in a cache of the CPU
 _POLL_S: Final = 0.1
 _ERROR: Final = methodcaller("error")
 
@@ -43,7 +43,7 @@ _DEFAULTS: Final = {
     "socket.timeout.ms": 10_000,  # a fetch that is lost is asked for again before the range is given up
     # What is fetched beyond the range is fetched in vain, and what has to wait leaves the caches of the CPU.
     "queued.min.messages": 20_000,
-    "queued.max.messages.kbytes": 8 << 10,
+    "queued.max.messages.kbytes": 2 << 10,
 }
 
 
@@ -134,17 +134,40 @@ class _Taken(NamedTuple):
 
 @dataclass(slots=True)
 class _Buffer:
-    """The messages of a partition that are here. ``known``: there are no others before this offset;
-    ``at_end``: nor behind it, when that was said."""
+    """The messages of a partition that are here, and their bytes. ``known``: there are no others before this
+    offset; ``at_end``: nor behind it, when that was said."""
 
     known: int
     messages: list[Message] = field(default_factory=list)
+    size: int = 0
     at_end: bool = False
 
     def add(self, messages: list[Message]) -> None:
         self.messages += messages
+        self.size += sum(map(len, messages))
         self.known = _offset(messages[-1]) + 1
         self.at_end = False
+
+    def has_chunk(self, limit: int) -> bool:
+        """Nothing that comes later belongs to a chunk that ends at offset ``limit`` at the latest."""
+        return self.known >= limit or self.size >= _CHUNK_BYTES or self.at_end
+
+    def take(self, limit: int) -> _Taken:
+        """The messages before ``limit``, or the first of them when they are many bytes."""
+        found = self.messages
+        count = (
+            len(found) if not found or _offset(found[-1]) < limit else bisect_left(found, limit, key=_offset)
+        )
+        size = self.size if count == len(found) else sum(map(len, found[:count]))
+        if size >= _CHUNK_BYTES:
+            sizes = list(accumulate(map(len, found[:count])))
+            count = 1 + bisect_left(sizes, _CHUNK_BYTES)
+            limit, size = _offset(found[count - 1]) + 1, sizes[count - 1]
+        taken, self.messages = found[:count], found[count:]
+        self.size -= size
+        if self.at_end and self.known < limit:
+            return _Taken(taken, size, self.known, True)
+        return _Taken(taken, size, limit, self.at_end and self.known <= limit)
 
 
 class _Incoming:
@@ -160,6 +183,7 @@ class _Incoming:
         self._patience_s = number(properties, API_TIMEOUT, ONE_MINUTE) / 1000
         self._reset = reset
         self._buffers: dict[Partition, _Buffer] = {}
+        self._at_once = _AT_ONCE  # messages taken from the client: about a chunk
 
     def close(self) -> None:
         self._buffers.clear()
@@ -187,28 +211,18 @@ class _Incoming:
         self._consumer.incremental_unassign([TopicPartition(partition.topic, partition.number)])
 
     def take(self, partition: Partition, position: int, limit: int) -> _Taken:
-        """All messages from ``position`` to ``limit``, or the first of them when they are many bytes."""
+        """What there is from ``position`` to ``limit``, of many bytes the first."""
         buffer = self._buffers[partition]
-        while buffer.known < limit and not buffer.at_end:
+        while not buffer.has_chunk(limit):
             self._fetch(partition, position)
-        found = buffer.messages
-        count = (
-            len(found) if not found or _offset(found[-1]) < limit else bisect_left(found, limit, key=_offset)
-        )
-        sizes = list(map(len, found[:count]))
-        size = sum(sizes)
-        if size > _CHUNK_BYTES:
-            count = 1 + bisect_left(list(accumulate(sizes)), _CHUNK_BYTES)
-            if count < len(sizes):
-                limit, size = _offset(found[count - 1]) + 1, sum(sizes[:count])
-        taken, buffer.messages = found[:count], found[count:]
-        if buffer.at_end and buffer.known < limit:
-            return _Taken(taken, size, buffer.known, True)
-        return _Taken(taken, size, limit, buffer.at_end and buffer.known <= limit)
+        taken = buffer.take(limit)
+        if taken.messages:
+            self._at_once = min(_AT_ONCE, 1 + _CHUNK_BYTES * len(taken.messages) // max(1, taken.size))
+        return taken
 
     def _fetch(self, partition: Partition, position: int) -> None:
         """Wait for messages of any partition, and hand them out."""
-        messages = [self._wait(partition, position), *self._consumer.consume(_AT_ONCE - 1, 0)]
+        messages = [self._wait(partition, position), *self._consumer.consume(self._at_once, 0)]
         if len(self._buffers) == 1 and not any(map(_ERROR, messages)):
             self._buffers[partition].add(messages)
             return
