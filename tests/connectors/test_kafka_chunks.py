@@ -11,8 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("confluent_kafka", reason="extra: firesteel[kafka]")
-
 from firesteel.common.serialization import SimpleStringSchema
 from firesteel.connectors.base import Chunk, ReadRange, Split
 from firesteel.connectors.kafka import reader as reader_module

@@ -158,11 +158,11 @@ class _Buffer:
         count = (
             len(found) if not found or _offset(found[-1]) < limit else bisect_left(found, limit, key=_offset)
         )
-        size = self.size if count == len(found) else sum(map(len, found[:count]))
-        if size >= _CHUNK_BYTES:
-            sizes = list(accumulate(map(len, found[:count])))
-            count = 1 + bisect_left(sizes, _CHUNK_BYTES)
-            limit, size = _offset(found[count - 1]) + 1, sizes[count - 1]
+        sizes = list(accumulate(map(len, found[:count]), initial=0))  # of the first so many
+        if sizes[-1] >= _CHUNK_BYTES:
+            count = bisect_left(sizes, _CHUNK_BYTES)
+            limit = _offset(found[count - 1]) + 1
+        size = sizes[count]
         taken, self.messages = found[:count], found[count:]
         self.size -= size
         if self.at_end and self.known < limit:
