@@ -17,8 +17,9 @@ from firesteel.datastream import _operators as specs
 from firesteel.datastream.async_retry_strategies import NO_RETRY_STRATEGY
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.operators.async_wait import AsyncWaitOperator
-from firesteel.runtime.operators.base import SubtaskContext
+from firesteel.runtime.operators.base import Consumer, SubtaskContext
 from firesteel.runtime.program import OperatorProgram
+from firesteel.runtime.user_code import UserCode
 
 from .support import NO_TIMESTAMP, notes
 
@@ -88,7 +89,7 @@ def operator_of(
             if mark is not None:
                 seen.append(mark)
 
-    operator.outputs.main.consumers.append(see)
+    operator.outputs.main.consumers.append(Consumer(see, UserCode("see", "see")))
     operator.open(SubtaskContext("job", "job", "vertex", 0, 1, 128, 0, False, "", {}), None)
     operator.begin_epoch()
     return operator, seen

@@ -102,7 +102,7 @@ def user_failure(error: UserError, job_id: JobID, uid: str | None) -> JobExecuti
     if error.error is not None:
         try:
             cause = pickle.loads(error.error)
-        except Exception:
+        except BaseException:  # whatever a class of the user's raises that is made here
             cause = None
     if cause is None or isinstance(cause, FiresteelError):
         cause = cause or UserCodeException(error.summary)
@@ -110,7 +110,7 @@ def user_failure(error: UserError, job_id: JobID, uid: str | None) -> JobExecuti
     failure = JobExecutionError(
         f"Job {job_id} failed: {error.summary}",
         job_id=str(job_id),
-        operator=error.operator,
+        operator=error.operator or None,
         uid=uid,
         subtask=error.subtask,
         detail=error.traceback,

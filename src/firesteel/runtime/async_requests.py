@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import reprlib
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeAlias
@@ -93,10 +93,9 @@ class Requests:
     A request counts until its results are released, so that what a slow one holds back stays bounded too.
     """
 
-    def __init__(self, spec: AsyncWait, loop: EventLoop, fail: Callable[[BaseException], Exception]) -> None:
+    def __init__(self, spec: AsyncWait, loop: EventLoop) -> None:
         self._spec = spec
         self._loop = loop
-        self._fail = fail
         self._timeout_s = spec.timeout_ms / 1000 if spec.timeout_ms > 0 else None
         predicate = spec.retry.get_retry_predicate()
         self._retries_result = predicate.result_predicate() or _never
@@ -128,7 +127,7 @@ class Requests:
             while True:
                 message = self._ready.get(wait and not taken)
                 if isinstance(message, BaseException):
-                    raise self._fail(message) from message
+                    raise message
                 taken += message
         except Empty:
             self.outstanding -= len(taken)

@@ -23,7 +23,7 @@ from firesteel.runtime.gate import Gate
 from firesteel.runtime.held_input import HeldInput
 from firesteel.runtime.key_sorter import KeySorter
 from firesteel.runtime.operators.async_wait import AsyncWaitOperator
-from firesteel.runtime.operators.base import BaseOperator, Output, SubtaskContext, UserCodeError
+from firesteel.runtime.operators.base import BaseOperator, Consumer, Output, SubtaskContext
 from firesteel.runtime.operators.broadcast import BROADCAST_INPUT, BroadcastOperator, KeyedBroadcastOperator
 from firesteel.runtime.operators.interval_join import IntervalJoinOperator
 from firesteel.runtime.operators.keyed import (
@@ -45,6 +45,7 @@ from firesteel.runtime.operators.stateless import (
 from firesteel.runtime.operators.two_input import CoOperator, KeyedCoOperator
 from firesteel.runtime.program import Ack, OperatorProgram, SubtaskDescriptor, VertexProgram
 from firesteel.runtime.routers import Router, RowSink, channels_of
+from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.windowing.codec import windows_of
 from firesteel.runtime.windowing.operators import window_operator
 from firesteel.runtime.wire import channel_id
@@ -90,6 +91,7 @@ class Chain:
 
     def __init__(self, vertex: VertexProgram, context: SubtaskContext, state: SubtaskState | None) -> None:
         self.vertex = vertex
+        self.user_code = UserCode(vertex.name, "")  # what no operator is known for: values of state
         self.context = context
         self.state = state
         self.operators: dict[str, BaseOperator] = {}
@@ -110,18 +112,18 @@ class Chain:
             target = self.operators[program.uid]
             for source_uid, tag in program.inputs:
                 output = self._output(source_uid, tag)
-                output.consumers.append(_consumer(target, 0))
+                output.consumers.append(Consumer(_process_of(target, 0), target.user_code))
                 if fusing and consumers[source_uid] == 1 and _are_fused(self.operators[source_uid], program):
                     output.coerce = None
         for edge in self.vertex.outputs:
             output = self._output(edge.operator, edge.tag)
             if edge.local:
-                output.consumers.append(self._local_consumer(edge.edge))
+                consume = self._local_consumer(edge.edge)
             else:
-                operator = self.operators[edge.operator]
-                router = Router(edge, self.context.subtask, self.vertex.parallelism, operator.failure)
+                router = Router(edge, self.context.subtask, self.vertex.parallelism)
                 self.routers.append(router)
-                output.consumers.append(router.consume)
+                consume = router.consume
+            output.consumers.append(Consumer(consume, self.operators[edge.operator].user_code))
         self._build_gates()
 
     def _consumers_of(self) -> Counter[str]:
@@ -147,7 +149,8 @@ class Chain:
             )
         gates: dict[tuple[str, int], Gate] = {}
         for (uid, index), channels in heads.items():
-            gates[uid, index] = Gate(channels, self._head_consumer(uid, index, len(heads)))
+            consume = self._head_consumer(uid, index, len(heads))
+            gates[uid, index] = Gate(channels, consume, self.operators[uid].user_code)
         for edge in self.vertex.inputs:
             self.gates[edge.edge] = gates[edge.operator, edge.input]
         self._heads = list(gates.values())
@@ -159,7 +162,7 @@ class Chain:
             if arranged is not None:
                 self._arranged[uid] = arranged
         if uid not in self._arranged:
-            return _consumer(operator, index)
+            return _process_of(operator, index)
         add = self._arranged[uid].add
         return lambda batch: add(batch, index)
 
@@ -177,7 +180,8 @@ class Chain:
             for program in reversed(self.vertex.operators):
                 operator = self.operators[program.uid]
                 state = self.state.operator(program.uid, scope_of(program)) if self.state else None
-                operator.open(self.context, state)
+                with operator.user_code:
+                    operator.open(self.context, state)
                 self._open.insert(0, operator)
         except BaseException:
             with suppress(UserCodeError):  # the first error is the one that counts
@@ -187,10 +191,8 @@ class Chain:
     def _initialize_state(self) -> None:
         for operator in self.operators.values():
             if isinstance(operator, FunctionOperator):
-                try:
+                with operator.user_code:
                     operator.initialize_state()
-                except Exception as e:
-                    raise operator.failure(e) from e
 
     def begin(self, descriptor: SubtaskDescriptor, epoch: int, now_ms: int, send: RowSink) -> None:
         self.context.epoch = epoch
@@ -207,8 +209,9 @@ class Chain:
         for uid, operator in self.operators.items():
             for output in operator.outputs.all:
                 output.collector.take()  # what an attempt left that did not come to its end
-            operator.restore(carry.get(uid))
-            operator.begin_epoch()
+            with operator.user_code:
+                operator.restore(carry.get(uid))
+                operator.begin_epoch()
         for router in self.routers:
             router.restore(carry.get(("router", router.edge.edge)))
             router.begin_epoch(epoch, send)
@@ -220,7 +223,8 @@ class Chain:
     def on_processing_time(self) -> None:
         """Fire what is due; when all chains of the task have begun, for it may go to any of them."""
         for operator in self.operators.values():
-            operator.on_processing_time()
+            with operator.user_code:
+                operator.on_processing_time()
 
     def read_sources(self, descriptor: SubtaskDescriptor) -> Any:
         """Run the sources of this chain; yields between chunks."""
@@ -228,16 +232,18 @@ class Chain:
             operator = self.operators[uid]
             assert isinstance(operator, SourceOperator)
             if not operator.ended:
-                yield from operator.run(assignment)
+                yield from operator.user_code.steps(operator.run(assignment))
 
     def finish(self) -> Ack:
         """The end of the epoch: flush everything, and the ack."""
         for program in self.vertex.operators:
             operator = self.operators[program.uid]
-            operator.end_epoch()
-            operator.outputs.flush()
+            with operator.user_code:
+                operator.end_epoch()
+                operator.outputs.flush()
         for router in self.routers:
-            router.end_epoch()
+            with self.operators[router.edge.operator].user_code:
+                router.end_epoch()
         return self._ack()
 
     def _ack(self) -> Ack:
@@ -246,7 +252,8 @@ class Chain:
         ended = True
         due: list[int] = []
         for uid, operator in self.operators.items():
-            snapshot = operator.snapshot()
+            with operator.user_code:
+                snapshot = operator.snapshot()
             if snapshot is not None:
                 carry[uid] = snapshot
             ack.operators[uid] = (operator.records_in, operator.outputs.main.count)
@@ -283,7 +290,8 @@ class Chain:
     def abandon(self) -> None:
         """The attempt will not come to its end: nothing of it may be used."""
         for operator in self.operators.values():
-            operator.abandon()
+            with suppress(UserCodeError), operator.user_code:  # best effort
+                operator.abandon()
         if self.state is not None:
             self.state.abandon()
 
@@ -293,7 +301,8 @@ class Chain:
         failed: UserCodeError | None = None
         for operator in operators:
             try:
-                operator.close()
+                with operator.user_code:
+                    operator.close()
             except UserCodeError as e:
                 failed = failed or e
         if failed is not None:
@@ -318,7 +327,7 @@ def _are_fused(producer: BaseOperator, consumer: OperatorProgram) -> bool:
     return not isinstance(producer.program.output_type, RowTypeInfo)
 
 
-def _consumer(operator: BaseOperator, index: int) -> Callable[[Batch], None]:
+def _process_of(operator: BaseOperator, index: int) -> Callable[[Batch], None]:
     process = operator.process  # type: ignore[attr-defined]
     if index == 0:
         return process  # type: ignore[no-any-return]

@@ -18,9 +18,10 @@ from typing import Any
 
 from firesteel.datastream._operators import KeyedReduce, Window, WindowContents
 from firesteel.runtime.batch import NO_TIMESTAMP
-from firesteel.runtime.operators.base import UserCodeError, are_immutable, method_of
+from firesteel.runtime.operators.base import are_immutable, method_of
 from firesteel.runtime.packing import pack, unpack
 from firesteel.runtime.program import PreAggregation
+from firesteel.runtime.user_code import UserCode
 from firesteel.runtime.windowing.contents import Partial
 from firesteel.runtime.windowing.places import Place, Places
 from firesteel.runtime.wire import dumps
@@ -32,7 +33,7 @@ class Combiner:
     """What one router aggregates for the operator behind its exchange."""
 
     def __init__(self, what: PreAggregation) -> None:
-        self._operator = what.operator
+        self._user_code = UserCode(what.operator.name, what.operator.uid)
         self._by_time = what.by_time
         self._places: Places | None = None
         self._tells_late = False  # each late element shows by itself: in a side output, or by a firing
@@ -73,10 +74,8 @@ class Combiner:
         if self._by_time and stamps is not None:
             for positions in members:
                 positions.sort(key=stamps.__getitem__)
-        try:
+        with self._user_code:  # the function is the receiving operator's
             travelling = self._aggregated(values, members)
-        except Exception as e:  # the function is the receiving operator's
-            raise UserCodeError(self._operator.name, self._operator.uid) from e
         first = [positions[0] for positions in members]
         return travelling, stamps and [stamps[i] for i in first], [keys[i] for i in first]
 

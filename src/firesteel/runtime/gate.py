@@ -6,18 +6,31 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.runtime.batch import Batch, Mark
+from firesteel.runtime.user_code import UserCode
 from firesteel.runtime.valve import WatermarkValve
+from firesteel.runtime.wire import decode_batch
 
 
 class Gate:
     """Buffers of a channel come in order (I4); their marks go through the watermark valve."""
 
-    __slots__ = ("_channels", "_consume", "_valve")
+    __slots__ = ("_channels", "_consume", "_user_code", "_valve")
 
-    def __init__(self, channels: Sequence[int], consume: Callable[[Batch], None]) -> None:
+    def __init__(
+        self, channels: Sequence[int], consume: Callable[[Batch], None], user_code: UserCode
+    ) -> None:
         self._channels = tuple(channels)
         self._valve = WatermarkValve(self._channels)
         self._consume = consume
+        self._user_code = user_code
+
+    def receive_encoded(self, channel: int, body: bytes) -> None:
+        """Take a buffer in; its records may be objects of the user's classes."""
+        try:
+            batch = decode_batch(body)
+        except BaseException as e:
+            self._user_code.fail(e)
+        self.receive(channel, batch)
 
     def receive(self, channel: int, batch: Batch) -> None:
         marks = batch.marks
@@ -27,7 +40,10 @@ class Gate:
             if not batch.values and not merged:
                 return
             batch = Batch(batch.values, batch.timestamps, merged, batch.keys)
-        self._consume(batch)
+        try:
+            self._consume(batch)
+        except BaseException as e:
+            self._user_code.fail(e)
 
     @property
     def is_ended(self) -> bool:

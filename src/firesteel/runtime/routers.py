@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from firesteel.common._coercion import untouched
 from firesteel.common._key_coercion import compile_key_coercion
+from firesteel.common._map_all import map_all
 from firesteel.common.distribution import pointwise_consumers, pointwise_producers
 from firesteel.common.errors import ProgramError
 from firesteel.datastream._transformations import PartitionKind
@@ -70,11 +71,8 @@ class _Pending:
 class Router:
     """One outgoing edge of one subtask; how targets are chosen is a table of functions."""
 
-    def __init__(
-        self, edge: OutEdge, subtask: int, parallelism: int, fail: Callable[[BaseException], Exception]
-    ) -> None:
+    def __init__(self, edge: OutEdge, subtask: int, parallelism: int) -> None:
         self.edge = edge
-        self._fail = fail
         self._subtask = subtask
         self._channel = channel_id(edge.edge, subtask)
         self._n = edge.consumers
@@ -207,16 +205,13 @@ class Router:
 
     def _place(self, values: list[Any]) -> tuple[list[Any] | None, Targets]:
         """The keys of records, and their targets."""
-        try:
-            keys, canon = (None, None) if self._select is None else self._keys_of(values)
-            return keys, self._targets(self, values, canon)
-        except Exception as e:  # of the key selector, of the partitioner, or a key without a stable hash
-            raise self._fail(e) from e
+        keys, canon = (None, None) if self._select is None else self._keys_of(values)
+        return keys, self._targets(self, values, canon)
 
     def _keys_of(self, values: list[Any]) -> tuple[list[Any], list[Any]]:  # hot
         """The keys of records, and, where the edge is keyed, their identities."""
         assert self._select is not None
-        keys = list(map(self._select, values))
+        keys = map_all(self._select, values)
         if not self._keyed:
             return keys, keys
         if self._plain_keys and self._plain_keys.issuperset(map(type, keys)):
@@ -229,10 +224,7 @@ class Router:
         self, values: list[Any], stamps: Sequence[int] | None
     ) -> tuple[list[Any], Sequence[int] | None, list[Any], Targets]:
         assert self._combiner is not None
-        try:
-            keys, canon = self._keys_of(values)
-        except Exception as e:  # of the key selector, or a key without a stable hash
-            raise self._fail(e) from e
+        keys, canon = self._keys_of(values)
         values, stamps, keys = self._combiner.combine(
             values, stamps, keys, canon, self._watermark, self._was_idle
         )

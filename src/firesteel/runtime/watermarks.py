@@ -94,7 +94,7 @@ class CustomGenerator:
     def snapshot(self) -> Any:
         try:
             return pickle.dumps(self._generator, 5)
-        except Exception:  # a class of the user's script: by value
+        except (pickle.PicklingError, AttributeError, TypeError):  # a class of the user's script: by value
             return cloudpickle.dumps(self._generator, 5)
 
     def restore(self, snapshot: Any) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import pickle
+import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +24,7 @@ from firesteel.datastream._operators import BroadcastProcess
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.functions import keeps_operator_state
 from firesteel.runtime.gate import Gate
-from firesteel.runtime.operators.base import SubtaskContext, UserCodeError
+from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import (
     JobProgram,
     LevelDescriptor,
@@ -31,6 +32,7 @@ from firesteel.runtime.program import (
     ShippedProgram,
     VertexProgram,
 )
+from firesteel.runtime.user_code import UserCodeError
 from firesteel.state.backend import SubtaskState
 from firesteel.state.backends import state_limits
 from firesteel.state.files import StateFiles
@@ -69,7 +71,10 @@ def dedicate_process() -> None:
     """This process does nothing but run tasks, so its garbage collector may be set for them. A process of the
     user's own, where tests run jobs, is left as it is."""
     global _dedicated
-    _dedicated = True
+    if not _dedicated:
+        _dedicated = True
+        # A KeyboardInterrupt in this process is then the user's code's own, and not a signal.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _settle_heap() -> None:

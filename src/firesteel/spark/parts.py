@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from firesteel.common.errors import EngineError, FiresteelError
-from firesteel.runtime.operators.base import UserCodeError
+from firesteel.runtime.user_code import UserCodeError
 from firesteel.spark.modules import shares_files
 from firesteel.spark.session import create_session, use_this_python
 

@@ -16,6 +16,7 @@ from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.operators.keyed import KeyedProcessOperator
 from firesteel.runtime.operators.stateless import FunctionOperator, ProcessOperator
 from firesteel.runtime.program import OperatorProgram
+from firesteel.runtime.user_code import UserCode
 from firesteel.runtime.windowing.operators import window_operator
 from firesteel.state.backend import SubtaskState
 from firesteel.state.canonical import Part, rewritten, states_of
@@ -53,7 +54,8 @@ class Bootstrap:
         groups = key_group_range(maximum, self.parallelism, subtask)
         with tempfile.TemporaryDirectory(prefix="firesteel-bootstrap-") as directory:
             files = StateFiles(directory)
-            line = self._epochs(subtask, groups, files, batches)
+            with UserCode(self.program.name, self.program.uid):
+                line = self._epochs(subtask, groups, files, batches)
             part = Part(line, files, states_of([line], files))
             lines = rewritten([part], groups, StateFiles(self.target), f"state-{subtask}")
         return lines.get(self.program.uid)

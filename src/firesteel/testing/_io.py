@@ -14,7 +14,8 @@ from firesteel.jobmanager.lines import Subtask
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.program import SourceAssignment
-from firesteel.runtime.wire import WireRow, channel_id, decode_batch, edge_of
+from firesteel.runtime.user_code import UserCode
+from firesteel.runtime.wire import WireRow, channel_id, edge_of
 from firesteel.testing.events import Event, StreamRecord, Watermark, WatermarkStatus, from_batch
 from firesteel.testing.scripted_source import ScriptPart
 
@@ -128,14 +129,14 @@ class HarnessOutput:
             for edge in edges
             for producer in range(graph.vertex(edge.source_vertex).parallelism)
         ]
-        self._gate = Gate(channels, self._arrived)
+        self._gate = Gate(channels, self._arrived, UserCode(graph.vertex(vertex).name, vertex))
         self.events: list[Event] = []
 
     def take(self, rows: Iterable[WireRow]) -> None:
         """Take what is for this stream of the rows of an epoch."""
         for row in rows:
             if edge_of(row.channel) in self._edges:
-                self._gate.receive(row.channel, decode_batch(row.body))
+                self._gate.receive_encoded(row.channel, row.body)
 
     def _arrived(self, batch: Batch) -> None:
         self.events.extend(from_batch(batch))

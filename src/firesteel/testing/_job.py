@@ -22,8 +22,8 @@ from firesteel.jobmanager.lines import Subtask
 from firesteel.jobmanager.progress import JobProgress
 from firesteel.jobmanager.shipping import ship
 from firesteel.jobmanager.translate import to_program
-from firesteel.runtime.operators.base import UserCodeError
 from firesteel.runtime.program import Ack, LevelDescriptor, SourceAssignment, UserError
+from firesteel.runtime.user_code import UserCodeError
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
 from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine

@@ -44,7 +44,7 @@ class AsyncWaitOperator(FunctionOperator):
         super().__init__(program, spec.function)
         self._spec = spec
         self._loop = EventLoop(program.name)
-        self._requests = Requests(spec, self._loop, self.failure)
+        self._requests = Requests(spec, self._loop)
 
     def call(self, hook: Callable[..., Any], *arguments: Any) -> None:
         """Where ``open`` or ``close`` is a coroutine it runs on the loop, as clients want it that are bound
@@ -64,7 +64,7 @@ class AsyncWaitOperator(FunctionOperator):
     def begin_epoch(self) -> None:
         super().begin_epoch()
         self._requests.abandon()  # of an attempt that did not come to its end
-        self._requests = Requests(self._spec, self._loop, self.failure)
+        self._requests = Requests(self._spec, self._loop)
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         if not batch.values and not self._requests.outstanding:

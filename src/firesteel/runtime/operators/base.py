@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from firesteel.common._coercion import compile_coercion
-from firesteel.common.errors import FiresteelError
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.runtime.batch import Batch, Collector, Mark
 from firesteel.runtime.program import OperatorProgram
+from firesteel.runtime.user_code import UserCode
 from firesteel.state.backend import OperatorState
 
 BatchConsumer = Callable[[Batch], None]
@@ -23,15 +23,6 @@ BatchConsumer = Callable[[Batch], None]
 _IMMUTABLE: Final = frozenset(
     (int, float, str, bytes, bool, type(None), date, datetime, time, timedelta, Decimal, complex)
 )
-
-
-class UserCodeError(Exception):
-    """An exception of the user's code (its ``__cause__``), with the operator that ran it."""
-
-    def __init__(self, operator: str, uid: str) -> None:
-        super().__init__(operator, uid)
-        self.operator = operator
-        self.uid = uid
 
 
 @dataclass(slots=True)
@@ -56,36 +47,41 @@ class SubtaskContext:
     warnings: list[str] = field(default_factory=list)
 
 
+class Consumer(NamedTuple):
+    """What takes batches, and whose code it runs."""
+
+    consume: BatchConsumer
+    user_code: UserCode
+
+
 class Output:
     """One output of an operator: the main one or a side output, with everything that consumes it."""
 
-    __slots__ = ("coerce", "collector", "consumers", "count", "fail")
+    __slots__ = ("coerce", "collector", "consumers", "count")
 
-    def __init__(
-        self, coerce: Callable[[list[Any]], list[Any]] | None, fail: Callable[[Exception], Exception]
-    ) -> None:
-        self.consumers: list[BatchConsumer] = []
+    def __init__(self, coerce: Callable[[list[Any]], list[Any]] | None) -> None:
+        self.consumers: list[Consumer] = []
         self.coerce = coerce
         self.collector = Collector()
         self.count = 0
-        self.fail = fail
 
-    def emit(self, batch: Batch) -> None:
+    def emit(self, batch: Batch) -> None:  # hot
         """Hand a batch on; declared types are applied here."""
         values = batch.values
         self.count += len(values)
         if self.coerce is not None and values:
-            try:
-                batch = Batch(self.coerce(values), batch.timestamps, batch.marks)
-            except FiresteelError as e:
-                raise self.fail(e) from e
+            batch = Batch(self.coerce(values), batch.timestamps, batch.marks)
         consumers = self.consumers
-        if len(consumers) == 1:
-            consumers[0](batch)
-        elif consumers:
-            for consume in consumers[1:]:
-                consume(_isolated(batch))
-            consumers[0](batch)
+        for consume, user_code in consumers[1:]:
+            copy = _isolated(batch)
+            with user_code:
+                consume(copy)
+        if consumers:
+            consume, user_code = consumers[0]
+            try:
+                consume(batch)
+            except BaseException as e:
+                user_code.fail(e)
 
     def flush(self) -> None:
         batch = self.collector.take()
@@ -162,21 +158,21 @@ class BaseOperator:
 
     An epoch is: ``restore``, ``begin_epoch``, batches and timers, ``end_epoch``, ``snapshot``. What is not a
     source takes its batches by ``process(batch, input_index=0)``.
+
+    Operators let through what the user's code raises: whoever calls one does it inside of its ``user_code``.
     """
 
     def __init__(self, program: OperatorProgram) -> None:
         self.program = program
-        self.outputs = Outputs(Output(compile_coercion(program.output_type), self.failure))
+        self.user_code = UserCode(program.name, program.uid)
+        self.outputs = Outputs(Output(compile_coercion(program.output_type)))
         self.context: SubtaskContext
         self.records_in = 0
         self.waited_ms = 0.0  # at the end of the epoch, for answers from outside
         self.ended = False
 
-    def failure(self, error: BaseException) -> UserCodeError:
-        return UserCodeError(self.program.name, self.program.uid)
-
     def add_side_output(self, tag: OutputTag) -> Output:
-        output = Output(compile_coercion(tag.type_info), self.failure)
+        output = Output(compile_coercion(tag.type_info))
         return self.outputs.add_side(tag.tag_id, output)
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:

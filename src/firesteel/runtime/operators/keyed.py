@@ -52,10 +52,7 @@ class KeyedOperator(FunctionOperator):
         canon = canonical_keys(batch.keys or [])
         for start, stop, mark in batch.segments():
             if stop > start:
-                try:
-                    self.run(batch, canon, start, stop, input_index)
-                except Exception as e:
-                    raise self.failure(e) from e
+                self.run(batch, canon, start, stop, input_index)
             if mark is not None:
                 self.on_mark(mark, input_index)
         if not self.ended:
@@ -101,15 +98,12 @@ class KeyedOperator(FunctionOperator):
         state, context = self.state, self.keyed_context
         context.domain = domain
         pop = timers.pop
-        try:
-            while (timer := pop(until)) is not None:
-                stamp, raw_key, key, _ = timer
-                state.key = key
-                state.raw_key = raw_key
-                context.stamp = stamp
-                self.collect(self.on_timer(stamp, context), stamp)
-        except Exception as e:
-            raise self.failure(e) from e
+        while (timer := pop(until)) is not None:
+            stamp, raw_key, key, _ = timer
+            state.key = key
+            state.raw_key = raw_key
+            context.stamp = stamp
+            self.collect(self.on_timer(stamp, context), stamp)
 
     def on_timer(self, timestamp: int, context: KeyedContext) -> Iterable[Any] | None:
         return None
@@ -267,10 +261,7 @@ class KeyedReduceOperator(KeyedOperator):
     def end_key(self) -> None:
         value = self._value.value()
         if value is not None:
-            try:
-                self._emit(value, MAX_WATERMARK)
-            except Exception as e:
-                raise self.failure(e) from e
+            self._emit(value, MAX_WATERMARK)
         super().end_key()
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
+from firesteel.common._map_all import map_all
 from firesteel.datastream._operators import Window
 from firesteel.datastream.window import (
     EventTimeTrigger,
@@ -207,11 +208,8 @@ class PaneOperator(WindowedOperator):
             return
         ends = {start + self._size_ms - 1 for start in opened if start <= last}
         goes = {self._gone_ms(start) for start in (*opened, *fired) if start <= over} - {MAX_WATERMARK}
-        try:
-            for instant in sorted(ends | goes):
-                self._pass(instant, until_ms)
-        except Exception as e:
-            raise self.failure(e) from e
+        for instant in sorted(ends | goes):
+            self._pass(instant, until_ms)
 
     def _pass(self, instant: int, until_ms: int) -> None:
         """One instant: a pane fires at it, or one goes, or both; by key, then by window."""
@@ -260,7 +258,7 @@ class PaneOperator(WindowedOperator):
             return
         values = [value for _, value in entries if value is not None]
         if self._result is not None:
-            values = [r for r in map(self._result, values) if r is not None]
+            values = [r for r in map_all(self._result, values) if r is not None]
         collector = self.outputs.main.collector
         collector.values += values
         collector.timestamps += [stamp] * len(values)

@@ -139,10 +139,7 @@ class SessionOperator(WindowedOperator):
     def advance(self, watermark: int) -> None:
         if watermark > self.watermark:
             before, self.watermark = self.watermark, watermark
-            try:
-                self._fire_after(before)
-            except Exception as e:
-                raise self.failure(e) from e
+            self._fire_after(before)
 
     def end_key(self) -> None:
         key, raw = self.state.key, self.state.raw_key

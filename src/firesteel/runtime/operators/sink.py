@@ -42,18 +42,15 @@ class SinkOperator(BaseOperator):
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         self.records_in += len(batch.values)
-        try:
-            if batch.values and self._writer is None:
-                self._open_writer()
-            if self._writer is not None:
-                self._write(batch, self._writer)
-            for _, mark in batch.marks:
-                if mark == END:
-                    self._end()
-                elif type(mark) is int:
-                    self._watermark = mark
-        except Exception as e:
-            raise self.failure(e) from e
+        if batch.values and self._writer is None:
+            self._open_writer()
+        if self._writer is not None:
+            self._write(batch, self._writer)
+        for _, mark in batch.marks:
+            if mark == END:
+                self._end()
+            elif type(mark) is int:
+                self._watermark = mark
 
     def _write(self, batch: Batch, writer: SinkWriter) -> None:
         stamps = batch.timestamps
@@ -112,15 +109,11 @@ class SinkOperator(BaseOperator):
         writer = self._writer
         if writer is None:
             return
-        try:
-            writer.flush(self.ended)
-            self.committables = list(writer.prepare_commit())
-            if self._state is not None:
-                self._state.list_state(_STATE).update(writer.snapshot_state(self.context.epoch))
-            writer.close()
-        except Exception as e:
-            self.abandon()
-            raise self.failure(e) from e
+        writer.flush(self.ended)
+        self.committables = list(writer.prepare_commit())
+        if self._state is not None:
+            self._state.list_state(_STATE).update(writer.snapshot_state(self.context.epoch))
+        writer.close()
         self._writer = None
 
     def abandon(self) -> None:
@@ -128,7 +121,7 @@ class SinkOperator(BaseOperator):
         if writer is not None:
             try:
                 writer.abort()
-            except Exception:  # best effort: what made the attempt fail is what counts
+            except BaseException:  # best effort: what made the attempt fail is what counts
                 log.exception("a sink could not abort operator=%s", self.program.name)
 
     def snapshot(self) -> Any:

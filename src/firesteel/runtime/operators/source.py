@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Final
@@ -25,15 +24,6 @@ RECORDS_IN_ERRORS: Final = "numRecordsInErrors"  # as in Flink
 _NO_SPLIT: Final = ""  # what a subtask without a split waits for: as a split without records it may be idle
 
 
-@contextmanager
-def _user_code(operator: BaseOperator) -> Iterator[None]:
-    """What an assigner or a generator raises is an error of this operator."""
-    try:
-        yield
-    except Exception as e:
-        raise operator.failure(e) from e
-
-
 class SourceOperator(BaseOperator):
     """Reads what the epoch's assignment names; one watermark generator for each split, the minimum over
     the splits goes out (Flink: FLIP-27 ``SourceOperator`` with per-split watermarks)."""
@@ -42,7 +32,7 @@ class SourceOperator(BaseOperator):
         super().__init__(program)
         self._reader = reader
         if reader.record_type is not None and reader.record_type == program.output_type:
-            self.outputs = Outputs(Output(None, self.failure))
+            self.outputs = Outputs(Output(None))
         self._strategy = program.watermark_strategy
         self._valve = WatermarkValve(())
         self._trackers: dict[str, WatermarkTracker] = {}
@@ -70,10 +60,7 @@ class SourceOperator(BaseOperator):
         reading = deque(map(self._start, islice(ranges, _SPLITS_AT_ONCE)))
         while reading:  # a chunk of each split in turn, so that their watermarks move together
             split, chunks = reading.popleft()
-            try:
-                chunk = next(chunks, None)
-            except Exception as e:
-                raise self.failure(e) from e
+            chunk = next(chunks, None)
             if chunk is not None:
                 self._chunk(split, chunk)
                 yield
@@ -96,8 +83,7 @@ class SourceOperator(BaseOperator):
     def _add_splits(self, splits: Iterable[str]) -> None:
         marks: list[Mark] = []
         for split in splits:
-            with _user_code(self):
-                self._trackers[split] = WatermarkTracker(self._strategy, self.context)
+            self._trackers[split] = WatermarkTracker(self._strategy, self.context)
             marks += self._valve.add_channel(split)
         if len(self._trackers) > 1:
             marks += self._remove_split(_NO_SPLIT)
@@ -121,8 +107,7 @@ class SourceOperator(BaseOperator):
             return
         output = self.outputs.side.get(SIDE_OUTPUT)
         if output is None:
-            error = chunk.bad[0].as_error(self.program.name)
-            raise self.failure(error) from error
+            raise chunk.bad[0].as_error(self.program.name)
         output.emit(Batch(list(chunk.bad)))
 
     def _chunk(self, split: str, chunk: Chunk) -> None:
@@ -131,9 +116,8 @@ class SourceOperator(BaseOperator):
         self.records_in += len(chunk.values)
         self.positions[split] = chunk.position
         tracker = self._trackers[split]
-        with _user_code(self):
-            stamps = assign_timestamps(self._strategy, chunk.values, chunk.timestamps, self.context.now_ms)
-            raw = tracker.observe(chunk.values, stamps, self.context.now_ms)
+        stamps = assign_timestamps(self._strategy, chunk.values, chunk.timestamps, self.context.now_ms)
+        raw = tracker.observe(chunk.values, stamps, self.context.now_ms)
         if chunk.marks and not self.context.batch_mode:
             raw = sorted([*raw, *tracker.take(chunk.marks)], key=itemgetter(0))
         marks = [(at, m) for at, mark in raw for m in self._valve.feed(split, mark)]
@@ -156,8 +140,7 @@ class SourceOperator(BaseOperator):
             self._add_splits([_NO_SPLIT])
         marks: list[Mark] = []
         for split, tracker in self._trackers.items():
-            with _user_code(self):
-                raw = tracker.end_epoch(self.context.now_ms, self._limit)
+            raw = tracker.end_epoch(self.context.now_ms, self._limit)
             marks += [m for mark in raw for m in self._valve.feed(split, mark)]
         self._emit(marks)
 
@@ -176,8 +159,7 @@ class SourceOperator(BaseOperator):
         return {s: SplitTime(t.watermark, t.idle) for s, t in self._trackers.items() if s != _NO_SPLIT}
 
     def snapshot(self) -> Any:
-        with _user_code(self):
-            trackers = {split: tracker.snapshot() for split, tracker in self._trackers.items()}
+        trackers = {split: tracker.snapshot() for split, tracker in self._trackers.items()}
         return self._valve.snapshot(), trackers, self.ended
 
     def restore(self, carry: Any) -> None:
@@ -188,10 +170,9 @@ class SourceOperator(BaseOperator):
             return
         valve, trackers, self.ended = carry
         self._valve.restore(valve)
-        with _user_code(self):
-            for split, snapshot in trackers.items():
-                self._trackers[split] = WatermarkTracker(self._strategy, self.context)
-                self._trackers[split].restore(snapshot)
+        for split, snapshot in trackers.items():
+            self._trackers[split] = WatermarkTracker(self._strategy, self.context)
+            self._trackers[split].restore(snapshot)
 
 
 class TimestampsAndWatermarksOperator(BaseOperator):
@@ -205,9 +186,8 @@ class TimestampsAndWatermarksOperator(BaseOperator):
     def process(self, batch: Batch, input_index: int = 0) -> None:
         values = batch.values
         self.records_in += len(values)
-        with _user_code(self):
-            stamps = assign_timestamps(self._strategy, values, batch.timestamps, self.context.now_ms)
-            marks = self._tracker.observe(values, stamps, self.context.now_ms)
+        stamps = assign_timestamps(self._strategy, values, batch.timestamps, self.context.now_ms)
+        marks = self._tracker.observe(values, stamps, self.context.now_ms)
         if any(mark == END for _, mark in batch.marks):
             self.ended = True
             marks.append((len(values), END))
@@ -217,8 +197,7 @@ class TimestampsAndWatermarksOperator(BaseOperator):
     def end_epoch(self) -> None:
         if self.ended:
             return
-        with _user_code(self):
-            marks = self._tracker.end_epoch(self.context.now_ms)
+        marks = self._tracker.end_epoch(self.context.now_ms)
         if marks:
             self.outputs.main.emit(Batch([], None, [(0, m) for m in marks]))
 
@@ -230,13 +209,11 @@ class TimestampsAndWatermarksOperator(BaseOperator):
         return None if self.ended else self._tracker.next_timer_ms()
 
     def snapshot(self) -> Any:
-        with _user_code(self):
-            return self._tracker.snapshot(), self.ended
+        return self._tracker.snapshot(), self.ended
 
     def restore(self, carry: Any) -> None:
         self.ended = False
-        with _user_code(self):
-            self._tracker = WatermarkTracker(self._strategy, self.context)
-            if carry is not None:
-                tracker, self.ended = carry
-                self._tracker.restore(tracker)
+        self._tracker = WatermarkTracker(self._strategy, self.context)
+        if carry is not None:
+            tracker, self.ended = carry
+            self._tracker.restore(tracker)

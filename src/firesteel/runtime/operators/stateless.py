@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import compress
+from operator import length_hint
 from typing import Any
 
+from firesteel.common._map_all import map_all, stopped
 from firesteel.common.types import Row
 from firesteel.datastream._operators import Filter, FlatMap, Map, Process, Project
 from firesteel.datastream.output_tag import OutputTag
@@ -33,12 +35,9 @@ class FunctionOperator(BaseOperator):
         super().open(context, state)
         self._operator_state = state
         opening = getattr(self.function, "open", None)
-        try:
-            self.initialize_state()
-            if callable(opening):
-                self.call(opening, TaskRuntimeContext(context, self.program, state))
-        except Exception as e:
-            raise self.failure(e) from e
+        self.initialize_state()
+        if callable(opening):
+            self.call(opening, TaskRuntimeContext(context, self.program, state))
         self._watch = SelfWatch(self.function)
 
     def call(self, hook: Callable[..., Any], *arguments: Any) -> None:
@@ -58,10 +57,7 @@ class FunctionOperator(BaseOperator):
 
     def end_epoch(self) -> None:
         if keeps_operator_state(self.function):
-            try:
-                self.function.snapshot_state(self._state_context())
-            except Exception as e:
-                raise self.failure(e) from e
+            self.function.snapshot_state(self._state_context())
         if self.records_in and self._watch is not None:
             changed = self._watch.changed()
             if changed:
@@ -70,10 +66,7 @@ class FunctionOperator(BaseOperator):
     def close(self) -> None:
         closing = getattr(self.function, "close", None)
         if callable(closing):
-            try:
-                self.call(closing)
-            except Exception as e:
-                raise self.failure(e) from e
+            self.call(closing)
 
 
 class MapOperator(FunctionOperator):
@@ -83,10 +76,7 @@ class MapOperator(FunctionOperator):
 
     def process(self, batch: Batch, input_index: int = 0) -> None:  # hot
         self.records_in += len(batch.values)
-        try:
-            values = list(map(self._map, batch.values))
-        except Exception as e:
-            raise self.failure(e) from e
+        values = map_all(self._map, batch.values)
         self.outputs.main.emit(Batch(values, batch.timestamps, batch.marks))
 
 
@@ -98,17 +88,11 @@ class FilterOperator(FunctionOperator):
     def process(self, batch: Batch, input_index: int = 0) -> None:  # hot
         values = batch.values
         self.records_in += len(values)
-        try:
-            keep = list(map(self._filter, values))
-            if all(keep):
-                kept = values
-            else:
-                kept = list(compress(values, keep))
-        except Exception as e:  # of the filter, or of the truth of what it returned
-            raise self.failure(e) from e
-        if kept is values:
+        keep = map_all(self._filter, values)
+        if all(keep):
             self.outputs.main.emit(batch)
             return
+        kept = _kept(values, keep)
         stamps = batch.timestamps
         if kept or batch.marks:
             self.outputs.main.emit(
@@ -131,16 +115,13 @@ class FlatMapOperator(FunctionOperator):
         values: list[Any] = []
         counts: list[int] = []
         before = 0
-        try:
-            for value in batch.values:
-                result = flat_map(value)
-                if result is not None:
-                    values.extend(result)
-                after = len(values)
-                counts.append(after - before)
-                before = after
-        except Exception as e:
-            raise self.failure(e) from e
+        for value in batch.values:
+            result = flat_map(value)
+            if result is not None:
+                values.extend(result)
+            after = len(values)
+            counts.append(after - before)
+            before = after
         stamps = batch.timestamps
         if stamps is not None:
             stamps = [t for t, n in zip(stamps, counts, strict=True) for _ in range(n)]
@@ -156,13 +137,10 @@ class ProjectOperator(BaseOperator):
     def process(self, batch: Batch, input_index: int = 0) -> None:
         self.records_in += len(batch.values)
         indexes = self._indexes
-        try:
-            values = [
-                Row(*(v[i] for i in indexes)) if isinstance(v, Row) else tuple(v[i] for i in indexes)
-                for v in batch.values
-            ]
-        except Exception as e:
-            raise self.failure(e) from e
+        values = [
+            Row(*(v[i] for i in indexes)) if isinstance(v, Row) else tuple(v[i] for i in indexes)
+            for v in batch.values
+        ]
         self.outputs.main.emit(Batch(values, batch.timestamps, batch.marks))
 
 
@@ -192,19 +170,16 @@ class ProcessOperator(FunctionOperator):
         process = self._process
         collect = self.outputs.main.collector.add
         stamps = batch.timestamps
-        try:
-            for i in range(start, stop):
-                stamp = NO_TIMESTAMP if stamps is None else stamps[i]
-                context.set_timestamp(stamp)
-                result = process(batch.values[i], context)
-                if result is not None:
-                    for r in result:
-                        if type(r) is tuple and r and isinstance(r[0], OutputTag):
-                            self.outputs.collect_side(r[0], r[1], stamp)
-                        else:
-                            collect(r, stamp)
-        except Exception as e:
-            raise self.failure(e) from e
+        for i in range(start, stop):
+            stamp = NO_TIMESTAMP if stamps is None else stamps[i]
+            context.set_timestamp(stamp)
+            result = process(batch.values[i], context)
+            if result is not None:
+                for r in result:
+                    if type(r) is tuple and r and isinstance(r[0], OutputTag):
+                        self.outputs.collect_side(r[0], r[1], stamp)
+                    else:
+                        collect(r, stamp)
 
     def _mark(self, mark: Mark) -> None:
         if type(mark) is int:
@@ -218,6 +193,21 @@ class ProcessOperator(FunctionOperator):
 
     def restore(self, carry: Any) -> None:
         self.watermark = MIN_WATERMARK if carry is None else carry
+
+
+def _kept(values: list[Any], keep: list[Any]) -> list[Any]:
+    """Return the *values* that are to be kept, which are not empty.
+
+    ``compress`` ends silently at an object whose ``__bool__`` raises StopIteration: values are left then,
+    except behind the last object, which is asked for itself.
+    """
+    bool(keep[-1])
+    rest = iter(values)
+    kept = list(compress(rest, keep))
+    left = length_hint(rest)
+    if left:
+        raise stopped(bool, keep[-1 - left])
+    return kept
 
 
 def moved_marks(marks: Marks, counts: Iterable[int]) -> Marks:

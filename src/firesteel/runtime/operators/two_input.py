@@ -44,17 +44,14 @@ class TwoInputOperator(FunctionOperator):
         outputs = self.outputs
         add = outputs.main.collector.add
         for start, stop, mark in batch.segments():
-            try:
-                for i in range(start, stop):
-                    stamp = stamp_at(batch.timestamps, i)
-                    context.set_timestamp(stamp)
-                    for r in call(batch.values[i], context) or ():
-                        if type(r) is tuple and r and isinstance(r[0], OutputTag):
-                            outputs.collect_side(r[0], r[1], stamp)
-                        else:
-                            add(r, stamp)
-            except Exception as e:
-                raise self.failure(e) from e
+            for i in range(start, stop):
+                stamp = stamp_at(batch.timestamps, i)
+                context.set_timestamp(stamp)
+                for r in call(batch.values[i], context) or ():
+                    if type(r) is tuple and r and isinstance(r[0], OutputTag):
+                        outputs.collect_side(r[0], r[1], stamp)
+                    else:
+                        add(r, stamp)
             if mark is not None:
                 for merged in self._valve.feed(input_index, mark):
                     outputs.mark(merged)

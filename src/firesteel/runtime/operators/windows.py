@@ -280,12 +280,9 @@ class WindowOperator(WindowedOperator):
             else self._trigger.on_processing_time
         )
         cleans_up = self._event_time is (domain is TimeDomain.EVENT_TIME)
-        try:
-            while (timer := pop(until)) is not None:
-                stamp, state.raw_key, state.key, namespace = timer
-                self._on_window_timer(stamp, namespace, on_time, cleans_up)
-        except Exception as e:
-            raise self.failure(e) from e
+        while (timer := pop(until)) is not None:
+            stamp, state.raw_key, state.key, namespace = timer
+            self._on_window_timer(stamp, namespace, on_time, cleans_up)
 
     def _on_window_timer(
         self, stamp: int, namespace: bytes, on_time: Callable[..., TriggerResult], cleans_up: bool
