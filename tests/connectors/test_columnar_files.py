@@ -243,6 +243,18 @@ def test_files_that_do_not_fit_are_named(tmp_path: Path, kind: str) -> None:
         assert isinstance(raised.value, TypeMismatchError | ColumnarReadError)
 
 
+def test_a_corrupt_block_names_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"s": [f"text {i * 7919}" for i in range(5000)]}), path, use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    data[8:4000] = bytes(3992)  # the footer is sound, the pages are not
+    path.write_bytes(data)
+    source = ColumnarFileSource(str(path), Columns("parquet"))
+    with pytest.raises(ColumnarReadError, match=str(path)) as raised:
+        read_split(source, discovered(source, tmp_path)[0])
+    assert "block 0" in str(raised.value.detail)
+
+
 def test_years_that_python_does_not_have(tmp_path: Path) -> None:
     path = tmp_path / "t"
     pq.write_table(pa.table({"ts": pa.array([2**59], pa.timestamp("us"))}), path)

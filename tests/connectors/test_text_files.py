@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import zlib
@@ -13,6 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firesteel.common.errors import ConfigurationError, FiresteelError, PathNotFoundError
+from firesteel.connectors._decompress import DECOMPRESSORS
+from firesteel.connectors._file_errors import FileReadError
+from firesteel.connectors._storage import LocalStorage
 from firesteel.connectors.base import Boundedness, ReadRange
 from firesteel.connectors.files import TextFileSource
 from firesteel.testing.connectors import check_source, chunks_of, read_split
@@ -99,21 +103,92 @@ def _zst(data: bytes) -> bytes:
     return compressed
 
 
-@pytest.mark.parametrize(
-    ("extension", "compress"),
-    [
-        ("gz", gzip.compress),
-        ("gzip", gzip.compress),
-        ("bz2", bz2.compress),
-        ("xz", lzma.compress),
-        ("deflate", zlib.compress),
-        ("zst", _zst),
-    ],
-)
+COMPRESS = {
+    "gz": gzip.compress,
+    "gzip": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+    "deflate": zlib.compress,
+    "zst": _zst,
+}
+
+
+@pytest.mark.parametrize(("extension", "compress"), COMPRESS.items())
 def test_compressed_by_extension(tmp_path: Path, extension: str, compress) -> None:  # type: ignore[no-untyped-def]
     path = write(tmp_path / f"t.{extension}", compress(BYTES_OF_FLINK))
     source = TextFileSource(path, split_bytes=3)
     assert check_source(source, tmp_path) == [LINES_OF_FLINK]
+
+
+@pytest.mark.parametrize(("extension", "compress"), COMPRESS.items())
+@pytest.mark.parametrize("kept", [0.02, 0.5, 0.999])
+def test_truncated_files_are_errors_that_name_them(  # type: ignore[no-untyped-def]
+    tmp_path: Path, extension: str, compress, kept: float
+) -> None:
+    content = "".join(f"line {i} {i * 7919 % 1009}\n" for i in range(200_000)).encode()
+    data = compress(content)
+    path = write(tmp_path / f"t.{extension}", data[: min(len(data) - 1, int(len(data) * kept))])
+    source = TextFileSource(path)
+    with pytest.raises(FileReadError) as raised:
+        read_split(source, discovered(source, tmp_path)[0])
+    assert raised.value.message == f"cannot read {path}"
+    assert "after byte" in str(raised.value.detail)
+
+
+@pytest.mark.parametrize(("extension", "compress"), COMPRESS.items())
+def test_corrupt_files_are_errors_that_name_them(tmp_path: Path, extension: str, compress) -> None:  # type: ignore[no-untyped-def]
+    damaged = compress(os.urandom(5000))[:-6] + b"\x55" * 6
+    for data in (b"no compressed data at all", damaged)[: 1 if extension == "zst" else 2]:  # it has no sum
+        path = write(tmp_path / f"t.{extension}", data)
+        source = TextFileSource(path)
+        with pytest.raises(FileReadError, match=f"cannot read {path}"):
+            read_split(source, discovered(source, tmp_path)[0])
+
+
+#: extension -> lines of: no bytes; two streams; zeros after a stream; a stray byte after it. None: an error.
+AFTER_THE_FIRST_STREAM = {
+    "gz": (None, ["a", "b"], ["a"], ["a"]),
+    "bz2": (None, ["a", "b"], ["a"], ["a"]),
+    "xz": (None, ["a", "b"], ["a"], None),
+    "deflate": (None, ["a"], ["a"], ["a"]),
+    "zst": ([], ["a", "b"], None, None),
+}
+
+
+@pytest.mark.parametrize(("extension", "expected"), AFTER_THE_FIRST_STREAM.items())
+def test_what_follows_the_first_compressed_stream(tmp_path: Path, extension: str, expected) -> None:  # type: ignore[no-untyped-def]
+    first, second = COMPRESS[extension](b"a\n"), COMPRESS[extension](b"b\n")
+    for data, lines in zip((b"", first + second, first + bytes(8), first + b"x"), expected, strict=True):
+        path = write(tmp_path / f"t.{extension}", data)
+        source = TextFileSource(path)
+        if lines is None:
+            with pytest.raises(FileReadError, match=f"cannot read {path}"):
+                read_split(source, discovered(source, tmp_path)[0])
+        else:
+            assert read_split(source, discovered(source, tmp_path)[0])[0] == lines
+
+
+@pytest.mark.parametrize("extension", ["gz", "bz2", "xz"])
+def test_a_second_stream_is_found_whatever_the_blocks_are(tmp_path: Path, extension: str) -> None:
+    first = COMPRESS[extension](os.urandom(300_000).hex().encode() + b"\n")
+    second = COMPRESS[extension](b"end\n")
+    for cut in range(1, 8):  # the first block of the file ends within the magic bytes of the second stream
+        block = len(first) + cut
+        stored = Blocks(first + second, block)
+        assert b"".join(DECOMPRESSORS[extension](stored)).endswith(b"\nend\n")
+        with pytest.raises(EOFError, match="truncated"):
+            list(DECOMPRESSORS[extension](Blocks((first + second)[:block], block)))
+
+
+class Blocks(io.BytesIO):
+    """A stream whose reads return at most ``size`` bytes."""
+
+    def __init__(self, data: bytes, size: int) -> None:
+        super().__init__(data)
+        self._most = size
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(self._most)
 
 
 def test_compressed_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,8 +196,8 @@ def test_compressed_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest
     source = TextFileSource(path)
     split = discovered(source, tmp_path)[0]
     opened: list[str] = []
-    real = gzip.GzipFile
-    monkeypatch.setattr(gzip, "GzipFile", lambda **kw: (opened.append("x"), real(**kw))[1])
+    real = LocalStorage.open_input
+    monkeypatch.setattr(LocalStorage, "open_input", lambda self, p: (opened.append(p), real(self, p))[1])
     reader = source.create_reader()
     position, values, end = None, [], False
     while not end:

@@ -7,18 +7,14 @@ file in many ranges decompresses it once; a range that starts elsewhere reads fr
 
 from __future__ import annotations
 
-import bz2
 import codecs
-import gzip
-import lzma
-import zlib
 from collections.abc import Callable, Iterator
-from typing import BinaryIO, Final, Protocol, cast
+from typing import BinaryIO, Protocol
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
+from firesteel.connectors._decompress import DECOMPRESSORS, blocks_of
+from firesteel.connectors._file_errors import naming, unreadable
 from firesteel.connectors._storage import resolve
-
-_BLOCK: Final = 256 << 10
 
 
 class ByteSource(Protocol):
@@ -29,24 +25,31 @@ class ByteSource(Protocol):
     def close(self) -> None: ...
 
 
+def _opened(path: str) -> BinaryIO:
+    with naming(path):
+        storage, inner = resolve(path)
+        return storage.open_input(inner)
+
+
 class _Seekable:
     """An uncompressed file up to ``size``, the size it had when it was found: what is appended later is not
     part of the split."""
 
     def __init__(self, path: str, size: int) -> None:
-        storage, inner = resolve(path)
-        self._file = storage.open_input(inner)
+        self._file = _opened(path)
         self._path, self._size, self._at = path, size, 0
 
     def read(self, offset: int, size: int) -> bytes:
         wanted = min(size, self._size - offset)
         if wanted <= 0:
             return b""
-        if offset != self._at:
-            self._file.seek(offset)
-        data = self._file.read(wanted)
+        with naming(self._path, offset):
+            if offset != self._at:
+                self._file.seek(offset)
+            data = self._file.read(wanted)
         while len(data) < wanted:  # an unbuffered read may stop early
-            more = self._file.read(wanted - len(data))
+            with naming(self._path, offset + len(data)):
+                more = self._file.read(wanted - len(data))
             if not more:
                 raise FiresteelError(
                     f"{self._path} became shorter while it was read",
@@ -64,7 +67,8 @@ class _Seekable:
 class _Sequential:
     """A stream that can only go forward; it starts again when asked for something behind it."""
 
-    def __init__(self, start: Callable[[], tuple[BinaryIO, Iterator[bytes]]]) -> None:
+    def __init__(self, path: str, start: Callable[[], tuple[BinaryIO, Iterator[bytes]]]) -> None:
+        self._path = path
         self._start = start
         self._file, self._blocks = start()
         self._held = b""
@@ -79,7 +83,7 @@ class _Sequential:
         blocks = [self._held]
         at = self._held_at + len(self._held)
         while at < end:
-            block = next(self._blocks, b"")
+            block = self._next_block(at)
             if not block:
                 break
             at += len(block)
@@ -93,51 +97,22 @@ class _Sequential:
         self._held_at = offset
         return self._held[:size]
 
+    def _next_block(self, at: int) -> bytes:
+        """The block of the content that begins at byte ``at``; empty at its end."""
+        try:
+            return next(self._blocks, b"")
+        except Exception as error:
+            raise unreadable(self._path, error, at) from error
+
     def close(self) -> None:
         self._blocks = iter(())
         self._file.close()
 
 
-def _inflate(file: BinaryIO) -> Iterator[bytes]:
-    decompressor = zlib.decompressobj()
-    while block := file.read(_BLOCK):
-        if data := decompressor.decompress(block):
-            yield data
-    if data := decompressor.flush():
-        yield data
-
-
-def _blocks(stream: BinaryIO) -> Iterator[bytes]:
-    with stream:
-        while block := stream.read(_BLOCK):
-            yield block
-
-
-def _xz(file: BinaryIO) -> Iterator[bytes]:
-    with lzma.open(file) as stream:
-        yield from _blocks(cast(BinaryIO, stream))
-
-
-def _zstd(file: BinaryIO) -> Iterator[bytes]:
-    import pyarrow as pa
-
-    return _blocks(cast(BinaryIO, pa.CompressedInputStream(pa.PythonFile(file, mode="r"), "zstd")))
-
-
-_DECOMPRESSORS: Final[dict[str, Callable[[BinaryIO], Iterator[bytes]]]] = {
-    "gz": lambda file: _blocks(cast(BinaryIO, gzip.GzipFile(fileobj=file))),
-    "bz2": lambda file: _blocks(cast(BinaryIO, bz2.BZ2File(file))),
-    "xz": _xz,
-    "deflate": _inflate,
-    "zst": _zstd,
-}
-_DECOMPRESSORS["gzip"] = _DECOMPRESSORS["gz"]
-
-
 def extension_of_compression(path: str) -> str | None:
     """The extension that says how a file is compressed (Flink: by name, never by content); None: not."""
     extension = path.rpartition(".")[2].lower()
-    return extension if extension in _DECOMPRESSORS else None
+    return extension if extension in DECOMPRESSORS else None
 
 
 def check_encoding(encoding: str) -> str:
@@ -174,9 +149,8 @@ def open_bytes(path: str, size: int, encoding: str) -> tuple[ByteSource, str]:
     transcode = not has_plain_line_ends(encoding)
 
     def start() -> tuple[BinaryIO, Iterator[bytes]]:
-        storage, inner = resolve(path)
-        file = storage.open_input(inner)
-        blocks = _blocks(file) if extension is None else _DECOMPRESSORS[extension](file)
+        file = _opened(path)
+        blocks = blocks_of(file) if extension is None else DECOMPRESSORS[extension](file)
         return file, _transcoded(blocks, encoding) if transcode else blocks
 
-    return _Sequential(start), "utf-8" if transcode else encoding
+    return _Sequential(path, start), "utf-8" if transcode else encoding

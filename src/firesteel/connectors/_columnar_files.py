@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Final, Protocol
 
 from firesteel.common.errors import ConfigurationError, FiresteelError, TypeMismatchError
+from firesteel.connectors._file_errors import naming
 from firesteel.connectors._file_splits import FileRange
 from firesteel.connectors._storage import resolve
 
@@ -99,10 +100,11 @@ class OpenBlocks:
     """The blocks of a range of a file, and the one of them that was read last."""
 
     def __init__(self, columns: Columns, file: FileRange) -> None:
-        storage, inner = resolve(file.path)
         self._columns = columns
         self._path = file.path
-        self._stream = storage.open_input(inner)
+        with naming(file.path):
+            storage, inner = resolve(file.path)
+            self._stream = storage.open_input(inner)
         try:
             self._file = OPENERS[columns.format](self._stream)
             starts = self._file.block_starts()
@@ -149,7 +151,12 @@ class OpenBlocks:
 
         present = [name for name in self._sources if name is not None]
         # Without a column a table does not know how many rows it has.
-        table = self._file.read(block, present or self._file.schema().names[:1])
+        try:
+            table = self._file.read(block, present or self._file.schema().names[:1])
+        except Exception as error:
+            raise ColumnarReadError(
+                f"{self._path} cannot be read as {self._columns.format}", detail=f"block {block}: {error}"
+            ) from error
         schema = self._columns.schema
         if schema is None:
             return table
