@@ -52,7 +52,11 @@ def formatter(type_info: TypeInformation | None) -> Formatter:
 
 def format_row(row: Any) -> str:
     """A row on its own: ``+I[1,a]``, fields as Python shows them."""
-    return f"{row.get_row_kind()}[{','.join(map(str, row))}]" if isinstance(row, Row) else str(row)
+    return (
+        f"{row.get_row_kind()}[{','.join([str(field) for field in row])}]"
+        if isinstance(row, Row)
+        else str(row)
+    )
 
 
 def _nested(type_info: TypeInformation | None) -> Formatter:
@@ -94,7 +98,7 @@ def _array(type_info: Any) -> Formatter:
     def array(value: Any) -> str:
         if isinstance(value, (bytes, bytearray)):
             value = struct.unpack(f"{len(value)}b", value)
-        return f"[{', '.join(map(show, value))}]"
+        return f"[{', '.join([show(item) for item in value])}]"
 
     return array
 

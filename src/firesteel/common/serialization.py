@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
+from firesteel.common._map_all import map_all
 from firesteel.common.errors import ProgramError, TypeMismatchError
 from firesteel.common.typeinfo import TypeInformation, Types
 
@@ -39,7 +40,21 @@ class SerializationSchema(ABC):
     def serialize_batch(self, elements: Sequence[Any]) -> list[bytes | None]:
         """The bytes of some elements: what sinks call that have many at once. An override must give what
         ``serialize`` gives, and fail where it fails."""
-        return list(map(self.serialize, elements))
+        return map_all(self.serialize, elements)
+
+
+def serialize_all(schema: SerializationSchema, elements: Sequence[Any]) -> list[bytes | None]:
+    """Return the bytes of each of *elements*.
+
+    :raises ProgramError: ``serialize_batch`` of the user's gives another number of them.
+    """
+    bodies = schema.serialize_batch(elements)
+    if len(bodies) != len(elements):
+        raise ProgramError(
+            f"{type(schema).__name__}.serialize_batch() must return one result for each element.",
+            detail=f"it returned {len(bodies)} for {len(elements)} elements",
+        )
+    return bodies
 
 
 class DeserializationSchema(ABC):
@@ -61,7 +76,7 @@ class DeserializationSchema(ABC):
     def deserialize_batch(self, messages: Sequence[bytes]) -> list[Any]:
         """The element in each of some messages, or None: what sources call that have many at once. An
         override must give what ``deserialize`` gives, and fail where it fails."""
-        return list(map(self.deserialize, messages))
+        return map_all(self.deserialize, messages)
 
     def deserialize_many(self, message: bytes | None) -> Sequence[Any]:
         """All elements of a message, for a format where one may have several (Flink: ``Collector``)."""

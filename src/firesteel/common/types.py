@@ -74,7 +74,7 @@ class Row:
         if fields is None:
             raise TypeError(f"a Row without field names cannot become a dict: {self!r}")
         if recursive:
-            return dict(zip(fields, map(_plain, self._values), strict=False))
+            return dict(zip(fields, [_plain(value) for value in self._values], strict=False))
         return dict(zip(fields, self._values, strict=False))
 
     def get_row_kind(self) -> RowKind:
@@ -166,7 +166,7 @@ class Row:
 
     def __repr__(self) -> str:
         if self._fields is None:
-            return f"<Row({', '.join(map(repr, self._values))})>"
+            return f"<Row({', '.join([repr(value) for value in self._values])})>"
         return f"Row({', '.join(f'{k}={v!r}' for k, v in zip(self._fields, self._values, strict=False))})"
 
     def __eq__(self, other: object) -> bool:

@@ -220,7 +220,7 @@ class RunTasks(Protocol):
 
 
 def run_here(work: Callable[[Any], Any], arguments: Sequence[Any]) -> list[Any]:
-    return list(map(work, arguments))
+    return [work(argument) for argument in arguments]
 
 
 @dataclass(frozen=True, slots=True)

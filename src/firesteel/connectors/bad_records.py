@@ -109,7 +109,9 @@ def message_decoder(schema: DeserializationSchema) -> MessageDecoder:
             except Exception:
                 schema.ignored = before  # one by one, to find which
             else:
-                return Decoded(*_without_none(values), [], schema.ignored - before)
+                if len(values) == len(messages):
+                    return Decoded(*_without_none(values), [], schema.ignored - before)
+                schema.ignored = before
         values, origins, bad = careful(schema, messages)
         return Decoded(values, origins, bad, schema.ignored - before)
 

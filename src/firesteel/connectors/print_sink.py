@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firesteel.common._java_format import formatter
+from firesteel.common._map_all import map_all
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._staging import Seen, stage
 from firesteel.connectors.base import (
@@ -60,7 +61,7 @@ class _PrintWriter(SinkWriter):
         self._lines: list[str] = []
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:  # hot
-        self._lines.extend(map(self._format, values))
+        self._lines += map_all(self._format, values)
 
     def prepare_commit(self) -> list[Any]:
         if not self._lines:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from firesteel.common._java_format import formatter
+from firesteel.common._map_all import map_all
 from firesteel.common.serialization import Encoder, SimpleStringEncoder
 from firesteel.common.typeinfo import TypeInformation
 
@@ -23,11 +24,11 @@ def batch_encoder(encoder: Encoder, type_info: TypeInformation | None) -> BatchE
         def encode_lines(values: Sequence[Any]) -> bytes:  # hot
             if not values:
                 return b""
-            return ("\n".join(map(to_string, values)) + "\n").encode(charset, "replace")
+            return ("\n".join(map_all(to_string, values)) + "\n").encode(charset, "replace")
 
         return encode_lines
     batch: BatchEncoder | None = getattr(encoder, "encode_batch", None)
     if batch is not None:
         return batch
     encode = encoder.encode
-    return lambda values: b"".join(map(encode, values))
+    return lambda values: b"".join(map_all(encode, values))

@@ -238,7 +238,7 @@ def json_batch_encoder(type_info: TypeInformation) -> Callable[[Iterable[Any]], 
         encode_all: Callable[[Iterable[Any]], list[bytes]] = _row_functions(type_info, RFC_3339)["encode_all"]
         return encode_all
     encode = json_encoder(type_info)
-    return lambda records: list(map(encode, records))
+    return lambda records: [encode(record) for record in records]
 
 
 def _floating(show: Callable[[float], str]) -> Encode:
@@ -280,7 +280,7 @@ def _value_encoder(type_info: TypeInformation, times: TimeFormat) -> Encode:
     if _is_bytes(type_info):
         return lambda value: encode_basestring(base64.b64encode(value).decode())
     encode = value_encoder(element, times)
-    return lambda items: f"[{','.join(map(encode, items))}]"
+    return lambda items: f"[{','.join([encode(item) for item in items])}]"
 
 
 def _row_encoder(type_info: RowTypeInfo, times: TimeFormat) -> Encode:

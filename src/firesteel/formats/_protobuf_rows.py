@@ -140,7 +140,7 @@ def _repeated(name: str, element: _Element, defaults: bool) -> tuple[TypeInforma
             for value in values:
                 inner.fill(target.add(), value)
         else:
-            target.extend(values if write_one is None else map(write_one, values))
+            target.extend(values if write_one is None else [write_one(value) for value in values])
 
     return Types.OBJECT_ARRAY(element.type_info), read, fill
 

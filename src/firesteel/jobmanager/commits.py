@@ -14,6 +14,8 @@ from firesteel.common.clock import Clock
 from firesteel.common.errors import CommitError
 from firesteel.connectors._sink_api import CommitOutcome
 from firesteel.connectors.base import CommitRequest, Committable, Committer
+from firesteel.runtime.error_report import summary_of
+from firesteel.runtime.user_code import raised
 
 log = logging.getLogger(__name__)
 
@@ -83,7 +85,7 @@ class SinkCommits:
     def snapshot(self) -> bytes | None:
         """What is pending, and what the committer must know to go on; None: nothing."""
         self._pre_commit()
-        state = self.committer.snapshot()
+        state = self._call(self.committer.snapshot)
         held = pickle.dumps((self._ready, state), 5) if self._ready or state is not None else None
         self._snapshot, self._covered = held, len(self._ready)
         return held
@@ -93,7 +95,7 @@ class SinkCommits:
         self._keep(snapshot)
         state = pickle.loads(snapshot)[1]
         if state is not None:
-            self.committer.restore(state)
+            self._call(self.committer.restore, state)
 
     def roll_back(self, snapshot: bytes | None) -> None:
         """Go back to a checkpoint: only what it covers is pending, again if it was committed."""
@@ -166,15 +168,17 @@ class SinkCommits:
                     *(request.get_committable(), request.error),
                 )
             elif request.outcome is CommitOutcome.FAILED:
-                raise self._error(_said(request.error), request) from request.error
+                why = "no reason is given" if request.error is None else summary_of(request.error)
+                raise self._error(why, request) from request.error
 
     def _call(self, hook: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return hook(*arguments)
         except CommitError:
             raise
-        except Exception as e:
-            raise self._error(_said(e)) from e
+        except BaseException as e:  # sys.exit() too: the thread of the job must not end by it
+            error = raised(e)
+            raise self._error(summary_of(error)) from error
 
     def _error(self, what: str, request: CommitRequest | None = None) -> CommitError:
         which = ""
@@ -188,7 +192,3 @@ class SinkCommits:
             operator=self._name,
             uid=self._uid,
         )
-
-
-def _said(error: BaseException | None) -> str:
-    return f"{type(error).__name__}: {error}"

@@ -8,12 +8,13 @@ from concurrent.futures import Future
 from typing import Any
 
 from firesteel.common.completable_future import CompletableFuture
-from firesteel.common.errors import JobCancelledError, JobExecutionError
+from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmanager.job_master import JobMaster
 from firesteel.jobmanager.requests import SavepointRequest, no_savepoint
+from firesteel.runtime.error_report import summary_of
 
 
 class FinishedJobHandle:
@@ -117,7 +118,9 @@ class LocalJobHandle:
         if isinstance(master.error, JobExecutionError):
             raise master.error
         if master.error is not None:
+            error = master.error
+            what = str(error) if isinstance(error, FiresteelError) else summary_of(error)
             raise JobExecutionError(
-                f"Job {master.job_id} failed: {master.error}", job_id=str(master.job_id)
-            ) from master.error
+                f"Job {master.job_id} failed: {what}", job_id=str(master.job_id)
+            ) from error
         raise JobCancelledError(f"Job {master.job_id} was cancelled", job_id=str(master.job_id))

@@ -415,5 +415,5 @@ class JobMaster:
         for close in closing:
             try:
                 close()
-            except Exception:
+            except BaseException:  # of a user's close()
                 log.exception("closing failed job=%s", self.job_id)

@@ -19,6 +19,7 @@ from firesteel.connectors.base import (
 )
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.alignment import group_watermarks, limit_of
+from firesteel.jobmanager.enumerators import NamedEnumerator
 from firesteel.jobmanager.lines import Subtask
 from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.runtime.program import Ack, SourceAssignment, SplitTime
@@ -72,6 +73,7 @@ class SourceCoordinator:
         source: Source,
         strategy: WatermarkStrategy | None,
         context: EnumeratorContext,
+        name: str = "source",
     ) -> None:
         self.vertex = vertex
         self.uid = uid
@@ -79,7 +81,7 @@ class SourceCoordinator:
         self.bounded = source.boundedness is Boundedness.BOUNDED
         self._parallelism = context.parallelism
         self._splits: dict[str, _SplitProgress] = {}
-        self._enumerator: SplitEnumerator = source.create_enumerator(context)
+        self._enumerator: SplitEnumerator = NamedEnumerator(source, context, name, uid)
         self._ended_subtasks: set[int] = set()
         self._limit: int | None = None  # of the epoch that was planned last
         self._drains = False
@@ -210,6 +212,7 @@ class JobSources:
                 operator.node.operator,
                 operator.node.watermark_strategy,
                 EnumeratorContext(vertex.parallelism, work_dir, checkpointing),
+                operator.node.name,
             )
             for vertex in graph.vertices
             for operator in vertex.operators

@@ -24,6 +24,11 @@ def report_of(error: UserCodeError, subtask: int) -> UserError:
     return UserError(error.operator, error.uid, subtask, _pickled(cause), summary, text)
 
 
+def summary_of(error: BaseException) -> str:
+    """Return the name and the text of an exception: ``ZeroDivisionError: division by zero``."""
+    return _texts(error)[0]
+
+
 def _texts(error: BaseException) -> tuple[str, str]:
     """The summary of an exception in one line or a few, and its traceback."""
     try:

@@ -11,6 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, Final
 
+from firesteel.common._map_all import map_all
 from firesteel.common.types import Row, RowKind, _make_rows
 
 _ROWS: Final = "rows"
@@ -74,7 +75,7 @@ def _unpack_objects(cls: Any, names: list[str], rows: list[tuple[Any, ...]]) -> 
 
 
 def _pack_named_tuples(values: list[Any]) -> Packed:
-    return _NAMED_TUPLES, type(values[0]), list(map(tuple, values))
+    return _NAMED_TUPLES, type(values[0]), map_all(tuple, values)
 
 
 def _unpack_named_tuples(cls: type, rows: list[tuple[Any, ...]]) -> list[Any]:

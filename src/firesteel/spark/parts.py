@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import traceback
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import groupby
@@ -17,6 +16,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from firesteel.common.errors import EngineError, FiresteelError
+from firesteel.runtime.error_report import report_of
 from firesteel.runtime.user_code import UserCodeError
 from firesteel.spark.modules import shares_files
 from firesteel.spark.session import create_session, use_this_python
@@ -143,9 +143,10 @@ def _of_user(error: UserCodeError) -> FiresteelError:
     cause = error.__cause__
     if isinstance(cause, FiresteelError):
         return cause
+    report = report_of(error, 0)
     return EngineError(
-        f"The function of {error.operator} failed: {type(cause).__name__}: {cause}",
-        detail="".join(traceback.format_exception(cause)),
+        f"The function of {error.operator} failed: {report.summary}",
+        detail=report.traceback,
         operator=error.operator,
     )
 

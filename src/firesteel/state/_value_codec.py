@@ -18,6 +18,7 @@ from typing import Any, Final
 import cloudpickle
 import msgspec
 
+from firesteel.common._map_all import map_all
 from firesteel.common.errors import StateError
 
 #: What a deleted entry holds, in the cache and in runs. It is msgpack's nil, so encoding "no value" in bulk
@@ -112,4 +113,4 @@ def encode_all(cached: list[Any]) -> list[bytes]:  # hot
             return list(map(pack, cached))
         except (OverflowError, UnicodeEncodeError):
             pass
-    return list(map(encode_cached, cached))
+    return map_all(encode_cached, cached)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from firesteel.common._map_all import map_all
 from firesteel.datastream.state import BroadcastState, ListState
 from firesteel.state._column import CanonicalKey, Column, canonical_of, in_order, typed_bytes
 from firesteel.state._declared import ANY_KEY, ANY_VALUE, DeclaredKey, DeclaredValue
@@ -160,7 +161,7 @@ class OperatorListColumn(_OperatorColumn, ListState[Any]):
         self.kind = kind
 
     def get(self) -> Elements:
-        return Elements(list(map(self._value, self._names())))
+        return Elements(map_all(self._value, self._names()))
 
     def add(self, value: Any) -> None:
         order = self._names()
@@ -221,10 +222,10 @@ class BroadcastColumn(_OperatorColumn, BroadcastState[Any, Any]):
         return iter([(raw_key(name), self._value(name)) for name in self._names()])
 
     def keys(self) -> Iterator[Any]:
-        return iter(list(map(raw_key, self._names())))
+        return iter(map_all(raw_key, self._names()))
 
     def values(self) -> Iterator[Any]:
-        return iter(list(map(self._value, self._names())))
+        return iter(map_all(self._value, self._names()))
 
     def is_empty(self) -> bool:
         return not self._data

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from firesteel.common._key_coercion import compile_key_coercion
+from firesteel.common._map_all import map_all
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.runtime.batch import Batch
 from firesteel.spark.parts import Portion
@@ -40,9 +41,9 @@ class Dealing:
         numbers = itertools.count()
         for turn, batch in enumerate(batches, partition):
             rows = rows_of_batch(batch, self.time_zone)
-            stamps = None if self.timestamp is None else list(map(self.timestamp, rows))
+            stamps = None if self.timestamp is None else map_all(self.timestamp, rows)
             if self.key is not None:
-                dealt = self._chosen(rows, stamps, list(map(self.key, rows)))
+                dealt = self._chosen(rows, stamps, map_all(self.key, rows))
             else:
                 targets = range(self.parallelism) if self.ship == "to all" else (turn % self.parallelism,)
                 dealt = ((target, (rows, stamps, None)) for target in targets)

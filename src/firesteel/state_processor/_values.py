@@ -108,7 +108,7 @@ def _elements(convert: Convert | None) -> Convert | None:
     if convert is None:
         return None
     of_one = _or_none(convert)
-    return lambda values: list(map(of_one, values))
+    return lambda values: [of_one(value) for value in values]
 
 
 def _fields(types: list[TypeInformation], zone: zoneinfo.ZoneInfo) -> Callable[[Any], Iterator[Any]]:

@@ -16,6 +16,7 @@ import cloudpickle
 from firesteel.common.errors import EngineError, FiresteelError
 from firesteel.runtime import worker
 from firesteel.runtime.chain import Chain
+from firesteel.runtime.error_report import summary_of
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
 from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import RowKind, WireRow
@@ -66,8 +67,8 @@ class LocalEngine:
             return [pickle.loads(shipped)(part) for part in range(parts)]
         except FiresteelError:
             raise
-        except Exception as e:  # Spark would give up after some attempts
-            raise EngineError(f"A task of {what} failed: {type(e).__name__}: {e}") from e
+        except BaseException as e:  # Spark would give up after some attempts
+            raise EngineError(f"A task of {what} failed: {summary_of(e)}") from e
 
 
 class AlternatingEngine(LocalEngine):

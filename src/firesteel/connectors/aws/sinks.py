@@ -10,7 +10,7 @@ from random import getrandbits
 from typing import Any, Final, NamedTuple
 
 from firesteel.common.errors import ConnectorError, ProgramError
-from firesteel.common.serialization import SerializationSchema
+from firesteel.common.serialization import SerializationSchema, serialize_all
 from firesteel.connectors.aws.batching import Batching, BatchWriter, Entry, Target
 from firesteel.connectors.aws.client import PATIENCE_S, ask, client
 from firesteel.connectors.base import Sink, SinkWriter, WriterContext
@@ -78,7 +78,7 @@ class _Bodies(Target):
         self._client = client(sink.service.client, sink.properties)
 
     def _bodies(self, values: Sequence[Any]) -> list[bytes]:
-        bodies = self._schema.serialize_batch(values)
+        bodies = serialize_all(self._schema, values)
         found = [body for body in bodies if body is not None]
         if len(found) < len(bodies):
             raise ConnectorError(

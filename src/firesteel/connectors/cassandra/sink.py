@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from firesteel.common._map_all import map_all
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._pickle import dumps_block
 from firesteel.connectors._staging import stage
@@ -82,7 +83,7 @@ class _LoggingWriter(SinkWriter):
         self._rows: list[tuple[Any, ...]] = []
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        self._rows += map(tuple, values)
+        self._rows += map_all(tuple, values)
 
     def prepare_commit(self) -> list[Any]:
         if not self._rows:

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from firesteel.common._map_all import map_all
 from firesteel.common.errors import ProgramError, TypeMismatchError
-from firesteel.common.serialization import SerializationSchema
+from firesteel.common.serialization import SerializationSchema, serialize_all
 from firesteel.common.typeinfo import TypeInformation
 
 Headers = list[tuple[str, bytes | None]]
@@ -158,13 +159,13 @@ class BuiltSerializer(RecordSerializer):
     def encode(
         self, values: Sequence[Any], timestamps: Sequence[int | None] | None, context: KafkaSinkContext
     ) -> Block:
-        topics = self.topic if isinstance(self.topic, str) else list(map(self._topic_of, values))
-        bodies = self.value.serialize_batch(values)
-        keys = None if self.key is None else self.key.serialize_batch(values)
+        topics = self.topic if isinstance(self.topic, str) else map_all(self._topic_of, values)
+        bodies = serialize_all(self.value, values)
+        keys = None if self.key is None else serialize_all(self.key, values)
         stamps = None
         if timestamps is not None and self.with_timestamps:
             stamps = [0 if t is None or t < 0 else t for t in timestamps]
-        headers = None if self.headers is None else list(map(self.headers, values))
+        headers = None if self.headers is None else map_all(self.headers, values)
         block = Block(topics, bodies, keys, None, stamps, headers)
         if self.partitioner is not None:
             block.partitions = [

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common._map_all import map_all
 from firesteel.common.errors import ConnectorError
 from firesteel.common.serialization import SerializationSchema
 from firesteel.connectors.base import Sink, SinkWriter, WriterContext
@@ -68,7 +69,7 @@ class _QueueWriter(SinkWriter):
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
         queue, properties = self._sink.queue, self._properties
-        bodies = list(map(self._sink.schema.serialize, values))
+        bodies = map_all(self._sink.schema.serialize, values)
         if None in bodies:
             raise ConnectorError(
                 "A message of RabbitMQ needs a body, and the schema has made None of a record.",
