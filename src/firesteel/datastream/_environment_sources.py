@@ -12,6 +12,7 @@ from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.io import InputFormat
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.connectors._table_rows import is_table, rows_of_table
 from firesteel.connectors.base import Source
 from firesteel.connectors.collection import CollectionSource
 from firesteel.connectors.files import TextFileSource
@@ -42,13 +43,17 @@ class EnvironmentSources:
     def from_collection(
         self, collection: Iterable[Any], type_info: TypeInformation | None = None
     ) -> DataStream:
-        """The elements of a collection, in order, by one subtask; checked against ``type_info``."""
+        """The elements of a collection, in order, by one subtask; checked against ``type_info``.
+
+        A collection gives what iterating over it gives, so a dict its keys and a text its characters (as in
+        PyFlink). A table (a pandas or Polars DataFrame, an Arrow table) gives its rows.
+        """
         name = "Collection Source"
-        if not isinstance(collection, Iterable):
+        if not isinstance(collection, Iterable) and not is_table(collection):
             raise WrongArgumentError(
                 "from_collection() takes a collection.", operator=name, detail=f"got {collection!r}"
             )
-        records = list(collection)
+        records = rows_of_table(collection) if is_table(collection) else list(collection)
         checked_type = to_type_information(type_info, "type_info", name)
         if checked_type is not None:
             records = _coerced(records, checked_type, name)
