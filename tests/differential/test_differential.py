@@ -28,6 +28,7 @@ DIFFERENT = {
     "window_batch": "PyFlink loses the first record of all keys but the first in BATCH windows; Java does not",
     "window_session_aggregates": "PyFlink keeps one of two aggregates when sessions merge; Java merges them",
     "window_session_count_trigger": "PyFlink loses the counts of sessions that merge; Java adds them up",
+    "keys_numpy": "a NumPy number is the key that its Python value is, and not a key for each NumPy type",
     "refused": "a keyed function without keys is refused; flat_map may return None for no records",
 }
 

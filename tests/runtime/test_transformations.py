@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -171,13 +171,9 @@ def test_keys_of_many_types_in_one_stream_are_all_different(
     assert sorted(map(repr, out)) == sorted(map(repr, expected))
 
 
-@pytest.mark.parametrize("key", [object(), [1], {1: 2}, {1}, lambda: 0])
-def test_a_key_without_a_stable_hash_is_refused_with_the_operator(key: Any) -> None:
+@pytest.mark.parametrize("select", [lambda v: lambda: 0, lambda v: (1, (x for x in ()))])
+def test_a_key_without_a_stable_form_is_refused_with_the_operator(select: Callable[[int], Any]) -> None:
     env = environment(2)
-
-    def select(value: int) -> Any:
-        return key
-
     stream = (
         env.from_collection([1]).map(lambda v: v).name("before the key").key_by(select).process(CountKey())
     )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import collections
 import datetime as dt
 import enum
 import os
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,6 +27,7 @@ from firesteel.state.keys import (
     key_group,
     key_group_range,
     raw_key,
+    settled,
     split_canonical,
     subtask_of,
     with_namespace,
@@ -134,12 +137,174 @@ def test_one_true_and_one_point_zero_are_three_keys() -> None:
     assert all(encode_key(raw_key(canonical(key))) == encode_key(key) for key in keys)
 
 
-@pytest.mark.parametrize("key", [[1], {"a": 1}, {1}, Mutable(1), object(), (1, [2]), bytearray(b"a"), len])
-def test_what_may_change_is_refused(key: Any) -> None:
+def _cycle() -> list[Any]:
+    items: list[Any] = []
+    items.append(items)
+    return items
+
+
+class Drawn:
+    """Another one each time that it is pickled."""
+
+    def __getstate__(self) -> Any:
+        return {"drawn": uuid.uuid4().hex}
+
+
+class Failing:
+    def __reduce__(self) -> Any:
+        raise ValueError("not this one")
+
+
+@pytest.mark.parametrize(
+    ("key", "reason"),
+    [
+        (lambda: 0, "not found under its name"),
+        ((x for x in ()), "cannot pickle 'generator' object"),
+        (_cycle(), "contains itself"),
+        ({"a": [_cycle()]}, "contains itself"),
+        ((1, Drawn()), "what pickle writes of it changes"),
+        (Failing(), "ValueError: not this one"),
+        ((1, [Failing()]), "ValueError: not this one"),
+    ],
+)
+def test_what_has_no_stable_pickled_form_is_refused(key: Any, reason: str) -> None:
     with pytest.raises(UnstableKeyError) as caught:
         canonical(key)
     assert caught.value.hint
     assert "cannot be a key" in caught.value.message
+    assert reason in str(caught.value.detail)
+
+
+class Plain:
+    def __init__(self, **attributes: Any) -> None:
+        vars(self).update(attributes)
+
+
+class ById(Plain):
+    """Equal to each other by one attribute alone."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ById) and self.id == other.id  # type: ignore[attr-defined]
+
+    def __hash__(self) -> int:
+        return hash(self.id)  # type: ignore[attr-defined]
+
+
+class Slotted:
+    __slots__ = ("a", "b")
+
+
+class Word(str):
+    __slots__ = ()
+
+
+class Names(set[str]):
+    pass
+
+
+class Bag(dict[str, int]):
+    pass
+
+
+class Series(list[int]):
+    pass
+
+
+class Access(enum.Flag):
+    READ = 1
+    WRITE = 2
+
+
+def slotted(a: Any) -> Slotted:
+    made = Slotted()
+    made.a = a
+    return made
+
+
+SAME: list[tuple[Any, Any]] = [
+    ([1, [2]], [1, [2]]),
+    ({"a": 1, "b": []}, {"a": 1, "b": []}),
+    ({"x", "y", "z"}, {"z", "y", "x"}),
+    (bytearray(b"a"), bytearray(b"a")),
+    (Mutable(1), Mutable(1)),
+    (Plain(a=[1]), Plain(a=[1])),
+    (ById(id=1, more=2), ById(id=1, more=2)),
+    (slotted(1), slotted(1)),
+    (Word("a"), Word("a")),
+    (Names({"x", "y", "z"}), Names({"z", "y", "x"})),
+    (Bag(a=1), Bag(a=1)),
+    (Series([1, 2]), Series([1, 2])),
+    (collections.Counter("aab"), collections.Counter({"a": 2, "b": 1})),
+    (collections.deque([1, 2]), collections.deque([1, 2])),
+    (Access.READ | Access.WRITE, Access.WRITE | Access.READ),
+    (1j, 1j),
+    (range(3), range(3)),
+    (object(), object()),
+    (np.array([1, 2]), np.array([1, 2])),
+    (np.datetime64("2020-01-01", "ns"), np.datetime64("2020-01-01", "ns")),
+    (int, int),
+    (len, len),
+    (Order(1, ["a"]), Order(1, ["a"])),  # type: ignore[arg-type]
+    (("a", Plain(b={"c"})), ("a", Plain(b={"c"}))),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME)
+def test_objects_of_equal_pickled_form_are_one_key(one: Any, other: Any) -> None:
+    name = canonical(one)
+    assert name == canonical(other)
+    assert type(raw_key(name)) is type(one)
+    assert canonical(raw_key(name)) == name
+    assert key_group(one, 128) == group_of_canonical(name, 128)
+
+
+def test_objects_of_other_pickled_form_are_other_keys() -> None:
+    """The order of a dict counts and equality does not, as with PyFlink."""
+    keys = [
+        *(one for one, _ in SAME),
+        *([1, 2], [2, 1], (1, 2), {1, 2}, frozenset({1, 2}), {"a": 1, "b": 2}, {"b": 2, "a": 1}),
+        *(b"a", "a", Mutable(2), Plain(a=1, b=2), Plain(b=2, a=1), ById(id=1, more=3), slotted(2)),
+        *(Point(1, "a"), (1, "a"), Access.READ, np.datetime64("2020-01-01", "s")),
+    ]
+    assert len({canonical(key) for key in keys}) == len(keys)
+
+
+def test_the_same_object_twice_is_as_two_equal_ones() -> None:
+    inner, text = [1], "".join(["a", "b"])
+    assert canonical((inner, inner)) == canonical(([1], [1]))
+    assert canonical([text, text]) == canonical(["ab", "".join(["a", "b"])])
+
+
+NUMPY: list[tuple[Any, Any]] = [
+    (np.int64(5), 5),
+    (np.uint8(5), 5),
+    (np.float64(0.5), 0.5),
+    (np.float32(0.5), 0.5),
+    (np.bool_(True), True),
+    (np.str_("a"), "a"),
+    (np.bytes_(b"a"), b"a"),
+    (np.complex128(1j), 1j),
+]
+
+
+@pytest.mark.parametrize(("scalar", "value"), NUMPY)
+def test_a_numpy_scalar_is_its_python_value(scalar: Any, value: Any) -> None:
+    assert canonical(scalar) == canonical(value)
+    assert type(canonical(scalar)) is type(canonical(value))
+    assert key_group(scalar, 128) == key_group(value, 128)
+    (seen,) = settled([scalar], [canonical(scalar)])
+    assert (type(seen), seen) == (type(value), value)
+    ((_, (seen,)),) = settled([("x", (scalar,))], [canonical(("x", (scalar,)))])
+    assert (type(seen), seen) == (type(value), value)
+
+
+def test_keys_that_may_change_are_copied_and_others_are_not() -> None:
+    plain = ["a", 1, None, ("a", (1.5, dt.date(2020, 1, 1))), Colour.RED]
+    assert settled(plain, [canonical(key) for key in plain]) is plain
+    for key in ([1], ("a", ([1],)), Plain(a=1)):
+        (seen,) = settled([key], [canonical(key)])
+        assert seen is not key
+        assert canonical(seen) == canonical(key)
 
 
 def test_key_groups_are_those_of_flink() -> None:
@@ -185,6 +350,7 @@ def test_key_groups_do_not_depend_on_the_hash_seed() -> None:
         "from firesteel.state.keys import *\n"
         "import datetime\n"
         "keys = ['a', 'b', 7, 1.5, True, None, b'x', ('a', 1), datetime.date(2020, 1, 1), frozenset('abc')]\n"
+        "keys += [set('abc'), {'a': set('xyz')}, Exception({'p', 'q', 'r'})]\n"
         "print([(key_group(k, 128), encode_key(k)) for k in keys])"
     )
     found = {

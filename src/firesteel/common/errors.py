@@ -78,7 +78,7 @@ class TypeMismatchError(FiresteelError, TypeError):
 
 
 class UnstableKeyError(ProgramError):
-    """A key that has no stable hash (identity hash, mutable, set), so that it cannot be routed."""
+    """A key that has no stable form, so that it cannot be routed."""
 
 
 class UnpicklableFunctionError(ProgramError):

@@ -17,9 +17,8 @@ from firesteel.common.errors import (
 )
 from firesteel.common.typeinfo import (
     BasicArrayTypeInfo,
-    ListTypeInfo,
-    MapTypeInfo,
     ObjectArrayTypeInfo,
+    PrimitiveArrayTypeInfo,
     RowTypeInfo,
     TupleTypeInfo,
     TypeInformation,
@@ -27,8 +26,8 @@ from firesteel.common.typeinfo import (
 )
 from firesteel.datastream._operators import OperatorSpec
 
-_UNSTABLE_TYPES = (MapTypeInfo, ListTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo)
-_BYTES = ListTypeInfo(Types.BYTE())  # its values are bytes
+_ARRAYS = (PrimitiveArrayTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo)
+_BYTES = PrimitiveArrayTypeInfo(Types.BYTE())  # its values are bytes
 _MAX_DEPTH = 5  # how far into a function's variables the one at fault is looked for
 
 
@@ -53,18 +52,18 @@ def to_type_information(
 
 
 def require_key_type(type_info: TypeInformation | None, operator: str) -> None:
-    """Values of the declared type can be keys; those of other types are seen when the job runs."""
+    """Check that values of the declared type can be keys: as in Flink, arrays cannot."""
     pending = [type_info]
     while pending:
         part = pending.pop()
         if isinstance(part, (RowTypeInfo, TupleTypeInfo)):
             pending += part.get_field_types()
-        elif isinstance(part, _UNSTABLE_TYPES) and part != _BYTES:
+        elif isinstance(part, _ARRAYS) and part != _BYTES:
             raise UnstableKeyError(
                 f"A value of type {part} cannot be a key: it has no stable hash.",
                 operator=operator,
                 detail=f"the declared key type is {type_info}",
-                hint="use an immutable key, for example a tuple of its parts",
+                hint="declare Types.LIST(...), Types.TUPLE([...]), or no key type",
             )
 
 

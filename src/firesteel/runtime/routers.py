@@ -29,7 +29,7 @@ from firesteel.runtime.wire import (
     channel_id,
     encode_batch,
 )
-from firesteel.state.keys import SELF_CANONICAL, KeyTargets, canonical_keys
+from firesteel.state.keys import SELF_CANONICAL, KeyTargets, canonical_keys, settled
 
 RowSink = Callable[[WireRow], None]
 _LARGEST_BUFFER_BYTES: Final = 4 * TARGET_BUFFER_BYTES  # a larger one is cut, down to a single record
@@ -218,7 +218,8 @@ class Router:
             return keys, keys
         if self._coerce_keys is not None:
             keys = self._coerce_keys(keys)
-        return keys, canonical_keys(keys)
+        canon = canonical_keys(keys)
+        return keys if canon is keys else settled(keys, canon), canon
 
     def _combined(
         self, values: list[Any], stamps: Sequence[int] | None

@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from firesteel.common._coerce_values import Mismatch
 from firesteel.common._coercion import ErrorMaker, compile_value_coercion, shown, untouched
 from firesteel.common._composite_types import ListTypeInfo, MapTypeInfo
-from firesteel.common.errors import TypeMismatchError
+from firesteel.common.errors import TypeMismatchError, UnstableKeyError
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.state._value_codec import ATOMS, encode_value, to_cached
 from firesteel.state.keys import canonical
@@ -41,7 +41,22 @@ class DeclaredKey(NamedTuple):
 
 
 ANY_VALUE: Final = DeclaredValue(ATOMS, to_cached, encode_value)
-ANY_KEY: Final = DeclaredKey(frozenset((str, int)), canonical)
+
+
+def _name_in_map(key: Any) -> str | int | bytes:
+    """The name of an entry; what no dict of Python's takes as a key is not one here either."""
+    try:
+        hash(key)
+    except TypeError as e:
+        raise UnstableKeyError(
+            f"A value of type {type(key).__qualname__} cannot be a key of a map state: {e}.",
+            detail=f"got {key!r:.200}",
+            hint="use an immutable key, for example a tuple of its parts",
+        ) from e
+    return canonical(key)
+
+
+ANY_KEY: Final = DeclaredKey(frozenset((str, int)), _name_in_map)
 
 
 class Declared:
@@ -83,7 +98,7 @@ class Declared:
         if coerce is None:
             return ANY_KEY, values
         plain = self._plain(key_type) & ANY_KEY.plain
-        return DeclaredKey(plain, lambda key: canonical(coerce(key))), values
+        return DeclaredKey(plain, lambda key: _name_in_map(coerce(key))), values
 
     def _coercion(
         self, type_info: TypeInformation | None, state: str, part: str

@@ -1,26 +1,30 @@
 """The typed bytes of a key: one tag byte, then what makes the value up.
 
-Only what cannot change and compares by value is accepted. Text, numbers, dates, tuples, frozen sets, enums,
-named tuples, frozen dataclasses and rows have an encoding of their own, so equal keys give equal bytes in
-every process; pickle gives no such promise.
+Text, numbers, dates, tuples, lists, dicts, sets, enums, named tuples, frozen dataclasses and rows have an
+encoding of their own; any other object is made of what pickle would write of it (``_key_objects``). Equal
+bytes mean the same key, in every process.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import datetime as dt
-import importlib
 import struct
+import sys
 import uuid
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from itertools import chain
+from types import BuiltinFunctionType, FunctionType
+from typing import Any, Final
 
-from firesteel.common.errors import StateError, UnstableKeyError
+from firesteel.common.errors import UnstableKeyError
 from firesteel.common.types import Row, RowKind
+from firesteel.state._key_objects import rebuilt, reduced, reference, resolve
 
-_classes: dict[tuple[str, str], type] = {}
+_TOO_DEEP: Final = "it contains itself, or is nested too deeply"
+_stable: set[type] = set()  # classes of which an object was found to be the same after it was read
 _pack_double = struct.Struct(">d").pack
 _unpack_double = struct.Struct(">d").unpack
 _NAN = _pack_double(float("nan"))
@@ -29,7 +33,7 @@ _NAN = _pack_double(float("nan"))
 def encode_key(obj: Any) -> bytes:
     """The typed, stable bytes of a key: 1, 1.0, True and "1" all differ.
 
-    Raises UnstableKeyError for a value that may change or that has no stable identity.
+    Raises UnstableKeyError for a value that cannot be pickled, or whose pickled form is not stable.
     """
     encoder = _ENCODERS.get(type(obj))
     if encoder is not None:
@@ -141,84 +145,110 @@ def _decode_row(data: bytes) -> Row:
 
 def _encode_other(obj: Any) -> bytes:
     cls = type(obj)
-    if isinstance(obj, Enum):
-        return b"e" + _join((*_reference(cls), obj.name))
+    if isinstance(obj, Enum) and obj.name in cls.__members__:
+        return b"e" + _join((*reference(cls), obj.name))
     if isinstance(obj, tuple) and hasattr(cls, "_fields"):
-        return b"N" + _join((*_reference(cls), *obj))
+        return b"N" + _join((*reference(cls), *obj))
     if dataclasses.is_dataclass(cls) and cls.__dataclass_params__.frozen:  # type: ignore[attr-defined]
-        return b"C" + _join((*_reference(cls), *(getattr(obj, f.name) for f in dataclasses.fields(obj))))
-    raise UnstableKeyError(
-        f"A value of type {cls.__module__}.{cls.__qualname__} cannot be a key: it has no stable hash.",
-        detail=f"got {obj!r:.200}",
-        hint=_advice(obj),
-    )
-
-
-def _advice(obj: Any) -> str:
-    if isinstance(obj, (list, dict, set, bytearray)):
-        return "use an immutable key, for example a tuple of its parts"
-    if type(obj).__module__.partition(".")[0] == "numpy":
-        return "turn it into a Python value with .item()"
-    return (
-        "use a str, int, float, bool, bytes, date, datetime, Decimal, UUID, Enum, Row, a tuple of these, a "
-        "NamedTuple or a dataclass with frozen=True"
-    )
-
-
-def _reference(cls: type) -> tuple[str, str]:
-    reference = (cls.__module__, cls.__qualname__)
-    _classes[reference] = cls
-    return reference
-
-
-def _resolve(module: str, qualname: str) -> type:
-    cls = _classes.get((module, qualname))
-    if cls is None:
-        cls = _classes[(module, qualname)] = _import(module, qualname) or _loaded_class(module, qualname)
-    return cls
-
-
-def _import(module: str, qualname: str) -> type | None:
+        return b"C" + _join((*reference(cls), *(getattr(obj, f.name) for f in dataclasses.fields(obj))))
+    plain = _plain_value(obj)
+    if type(plain) is not cls:
+        return encode_key(plain)
     try:
-        found: Any = importlib.import_module(module)
-        for part in qualname.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError):
-        return None
-    return found if isinstance(found, type) else None
+        return _encode_object(obj)
+    except UnstableKeyError:
+        raise
+    except RecursionError:
+        raise _unstable(obj, _TOO_DEEP) from None
+    except Exception as e:  # a class may raise anything
+        raise _unstable(obj, f"{type(e).__name__}: {e}") from e
 
 
-def _loaded_class(module: str, qualname: str) -> type:
-    """A class of the user's script travels by value: it is in the process, yet in no importable module."""
-    todo: list[type] = [object]
-    seen: set[type] = set()
-    while todo:
-        subclasses: list[type] = type.__subclasses__(todo.pop())
-        for sub in subclasses:
-            if sub.__module__ == module and sub.__qualname__ == qualname:
-                return sub
-            if sub not in seen:
-                seen.add(sub)
-                todo.append(sub)
-    raise StateError(
-        f"The class {module}.{qualname} of a stored key cannot be found.",
-        hint="keep the class where it was when the key was stored, in a module that the workers can import",
+def _encode_object(obj: Any) -> bytes:
+    if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
+        return b"c" + _join(reference(obj))
+    data = _encode_parts(obj)
+    cls = type(obj)
+    if cls not in _stable:
+        _require_stable(obj, data)
+        _stable.add(cls)
+    return data
+
+
+def _encode_parts(obj: Any) -> bytes:
+    parts = reduced(obj, _in_order)
+    if isinstance(parts, str):
+        return b"c" + _join(reference(obj, parts))
+    return b"O" + _join(parts)
+
+
+def _require_stable(obj: Any, data: bytes) -> None:
+    """Raise UnstableKeyError when the object is another key after it was stored and read; looked at once for
+    each class."""
+    if _encode_parts(obj) != data or _encode_parts(decode_key(data)) != data:
+        raise _unstable(obj, "what pickle writes of it changes: it differs from one time to the next")
+
+
+def _plain_value(obj: Any) -> Any:
+    """The Python value of a NumPy scalar; others, and dates of NumPy's, whose unit would be lost, as they
+    are."""
+    numpy = sys.modules.get("numpy")
+    if numpy is None or not isinstance(obj, numpy.generic) or obj.dtype.kind in "Mm":
+        return obj
+    return obj.item()
+
+
+def _unstable(obj: Any, reason: str) -> UnstableKeyError:
+    cls = type(obj)
+    return UnstableKeyError(
+        f"A value of type {cls.__module__}.{cls.__qualname__} cannot be a key: it has no stable form.",
+        detail=f"{reason}; got {_shown(obj)}",
+        hint="use a str, a number, a date, an Enum, a Row, a list, a dict, a tuple of these, or an object "
+        "of a class whose pickled form is always the same",
     )
+
+
+def _shown(obj: Any) -> str:
+    try:
+        return f"{obj!r:.200}"
+    except Exception:  # RecursionError among them
+        return object.__repr__(obj)
+
+
+def _in_order(elements: Iterable[Any]) -> list[Any]:
+    return sorted(elements, key=encode_key)
+
+
+def _guarded(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
+    """For containers that may contain themselves."""
+
+    def guarded(obj: Any) -> bytes:
+        try:
+            return encode(obj)
+        except RecursionError:
+            raise _unstable(obj, _TOO_DEEP) from None
+
+    return guarded
+
+
+def _pairs(parts: list[Any]) -> dict[Any, Any]:
+    each = iter(parts)
+    return dict(zip(each, each, strict=True))
 
 
 def _decode_enum(data: bytes) -> Any:
     module, qualname, name = _split(data)
-    return _resolve(module, qualname)[name]  # type: ignore[index]
+    return resolve(module, qualname)[name]
 
 
 def _decode_named_tuple(data: bytes) -> Any:
     module, qualname, *values = _split(data)
-    return tuple.__new__(_resolve(module, qualname), values)
+    return tuple.__new__(resolve(module, qualname), values)
 
 
 def _decode_dataclass(data: bytes) -> Any:
     module, qualname, *values = _split(data)
-    cls = _resolve(module, qualname)
+    cls = resolve(module, qualname)
     obj: Any = object.__new__(cls)
     for item, value in zip(dataclasses.fields(cls), values, strict=True):
         object.__setattr__(obj, item.name, value)
@@ -233,7 +263,11 @@ _ENCODERS: dict[type, Callable[[Any], bytes]] = {
     type(None): lambda v: b"0",
     bytes: lambda v: b"b" + v,
     tuple: lambda v: b"t" + _join(v),
-    frozenset: lambda v: b"z" + _join(sorted(v, key=encode_key)),
+    frozenset: lambda v: b"z" + _join(_in_order(v)),
+    set: lambda v: b"Z" + _join(_in_order(v)),
+    list: _guarded(lambda v: b"[" + _join(v)),
+    dict: _guarded(lambda v: b"{" + _join(chain.from_iterable(v.items()))),
+    bytearray: lambda v: b"y" + v,
     dt.date: lambda v: b"d" + v.isoformat().encode(),
     dt.datetime: _encode_instant,
     dt.time: _encode_instant,
@@ -253,6 +287,12 @@ _DECODERS: dict[int, Callable[[bytes], Any]] = {
     ord("b"): lambda d: d,
     ord("t"): lambda d: tuple(_split(d)),
     ord("z"): lambda d: frozenset(_split(d)),
+    ord("Z"): lambda d: set(_split(d)),
+    ord("["): _split,
+    ord("{"): lambda d: _pairs(_split(d)),
+    ord("y"): bytearray,
+    ord("c"): lambda d: resolve(*_split(d)),
+    ord("O"): lambda d: rebuilt(*_split(d)),
     ord("d"): lambda d: dt.date.fromisoformat(d.decode()),
     ord("D"): _decode_datetime,
     ord("H"): _decode_time,

@@ -7,6 +7,11 @@ keys are told apart by *typed bytes* that are equal in every process. The key gr
 
 from __future__ import annotations
 
+import datetime as dt
+import uuid
+from decimal import Decimal
+from enum import Enum
+from itertools import chain
 from typing import Any, Final
 
 from firesteel.common.key_groups import default_max_parallelism, key_group_range, subtask_of
@@ -27,6 +32,7 @@ __all__ = [
     "key_group_range",
     "key_hash",
     "raw_key",
+    "settled",
     "split_canonical",
     "subtask_of",
     "with_namespace",
@@ -68,11 +74,30 @@ def canonical(obj: Any) -> str | int | bytes:  # hot
     kind = type(obj)
     if kind is str or kind is int:
         return obj  # type: ignore[no-any-return]
-    return encode_key(obj)
+    data = encode_key(obj)
+    return decode_key(data) if data[0] in b"si" else data  # NumPy: text and numbers
 
 
 #: The classes of keys that are their own identity.
 SELF_CANONICAL: Final = frozenset((str, int))
+
+#: The classes of keys that nobody can change and that are read back as they were.
+_SETTLED: Final = frozenset(
+    (
+        str,
+        int,
+        float,
+        bool,
+        type(None),
+        bytes,
+        dt.date,
+        dt.datetime,
+        dt.time,
+        dt.timedelta,
+        Decimal,
+        uuid.UUID,
+    )
+)
 
 
 def canonical_keys(keys: list[Any]) -> list[Any]:  # hot
@@ -83,6 +108,23 @@ def canonical_keys(keys: list[Any]) -> list[Any]:  # hot
 def are_canonical(keys: list[Any]) -> bool:  # hot
     """Whether each of ``keys`` is its own identity."""
     return SELF_CANONICAL.issuperset(map(type, keys))
+
+
+def settled(keys: list[Any], canon: list[Any]) -> list[Any]:  # hot
+    """The keys as functions see them: what reading ``canon``, their identities, gives back.
+
+    A key that may change, as a list or an object, becomes a copy of its own, and a NumPy scalar its Python
+    value: what a key is that comes back from a snapshot.
+    """
+    kinds = set(map(type, keys))
+    parts = keys
+    while tuple in kinds:
+        kinds.discard(tuple)
+        parts = list(chain.from_iterable(part for part in parts if type(part) is tuple))
+        kinds.update(map(type, parts))
+    if _SETTLED.issuperset(kinds) or all(kind in _SETTLED or issubclass(kind, Enum) for kind in kinds):
+        return keys
+    return [raw_key(key) for key in canon]
 
 
 def raw_key(key: str | int | bytes) -> Any:
@@ -163,7 +205,8 @@ def key_hash(obj: Any) -> int:
     if kind is int and _INT64_MIN <= obj <= _INT64_MAX:
         bits: int = obj & 0xFFFFFFFFFFFFFFFF
         return (bits ^ (bits >> 32)) & _MASK
-    return _bytes_hash(encode_key(obj))
+    name = encode_key(obj) if kind is int else canonical(obj)
+    return _bytes_hash(name) if type(name) is bytes else key_hash(name)
 
 
 def _bytes_hash(data: bytes) -> int:

@@ -16,6 +16,7 @@ from firesteel.runtime.windowing.codec import window_codec
 from firesteel.runtime.windowing.contents import WINDOW_STATE_NAME, fold_of
 from firesteel.runtime.windowing.merging import MERGING_STATE_NAME
 from firesteel.runtime.windowing.scopes import Scoped, WindowStateStore, state_of
+from firesteel.state._column import CanonicalKey
 from firesteel.state._operator import OperatorState
 from firesteel.state.backend import SubtaskState
 from firesteel.state.keys import canonical, raw_key, with_namespace
@@ -227,19 +228,19 @@ class _WindowReader:
         self._opened.close()
 
 
-def _merged(rows: Iterator[StoredRow]) -> dict[tuple[Any, bytes], bytes]:
+def _merged(rows: Iterator[StoredRow]) -> dict[tuple[CanonicalKey, bytes], bytes]:
     """Of windows that merge: key and window of the state -> the window that it is of."""
-    return {(row.key, held_in): window for row in rows for window, held_in in row.value}
+    return {(canonical(row.key), held_in): window for row in rows for window, held_in in row.value}
 
 
 def _window(
     row: StoredRow,
     assigner: Any,
     decode: Callable[[bytes], Any],
-    merged: Mapping[tuple[Any, bytes], bytes],
+    merged: Mapping[tuple[CanonicalKey, bytes], bytes],
 ) -> Any:
     if isinstance(row.window, bytes):
-        return decode(merged.get((row.key, row.window), row.window))
+        return decode(merged.get((canonical(row.key), row.window), row.window))
     assert row.window is not None, "contents of a window operator belong to windows"
     start, end = row.window
     return TimeWindow(start, start + assigner.size_ms if end is None else end)

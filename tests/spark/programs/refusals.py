@@ -43,7 +43,7 @@ def wrong_type(env: Environment) -> None:
 
 
 def unstable_key(env: Environment) -> None:
-    env.from_collection([1]).key_by(lambda v: {v: v}, Types.MAP(Types.INT(), Types.INT()))
+    env.from_collection([1]).key_by(lambda v: [v], Types.PRIMITIVE_ARRAY(Types.INT()))
 
 
 def output_is_a_file(env: Environment) -> None:
