@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from operator import index
 from typing import Any
 
 from firesteel.common.errors import ProgramError
@@ -176,14 +177,18 @@ def as_millis(length: Length | int, what: str) -> int:
     """Any length of time as whole milliseconds; a plain number already is that. ``what`` names the
     argument in the error."""
     if isinstance(length, Duration):
-        return length.to_millis()
-    if isinstance(length, Time):
-        return length.to_milliseconds()
-    if isinstance(length, datetime.timedelta):
-        return length // datetime.timedelta(milliseconds=1)
-    if isinstance(length, int) and not isinstance(length, bool):
-        return length
-    raise ProgramError(
-        f"{what} must be a length of time, not {length!r}",
-        hint="use Duration.of_seconds(...), Duration.of_millis(...) or datetime.timedelta",
-    )
+        millis = length.to_millis()
+    elif isinstance(length, Time):
+        millis = length.to_milliseconds()
+    elif isinstance(length, datetime.timedelta):
+        millis = length // datetime.timedelta(milliseconds=1)
+    elif hasattr(length, "__index__") and not isinstance(length, bool):
+        millis = index(length)  # an int, or an integer of NumPy
+    else:
+        raise ProgramError(
+            f"{what} must be a length of time, not {length!r}",
+            hint="use Duration.of_seconds(...), Duration.of_millis(...) or datetime.timedelta",
+        )
+    if not -(2**63) <= millis < 2**63:
+        raise ProgramError(f"{what} must be a number of milliseconds of 64 bits", detail=f"got {millis} ms")
+    return millis

@@ -17,8 +17,8 @@ def is_table(collection: object) -> bool:
 def rows_of_table(table: Any) -> list[Any]:
     """The rows of a table as ``Row`` with the names of its columns.
 
-    Values are those that a columnar file source reads: a missing value (NaN of pandas too) is None, a timestamp
-    a ``datetime``. The index of a pandas DataFrame is left out, as PyFlink's ``from_pandas`` does.
+    Values are those that a columnar file source reads: a missing value (NaN of pandas too) is None, a
+    timestamp a ``datetime``. The index of a pandas DataFrame is left out, as PyFlink's ``from_pandas`` does.
     """
     import pyarrow as pa
 

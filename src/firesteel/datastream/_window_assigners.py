@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable
+from operator import index
 from typing import Any, Self, TypeVar
 
 from firesteel.common.errors import ProgramError
@@ -263,13 +264,22 @@ class _DynamicSession(_MergingTimeWindows[T]):
     def gap_of(self, element: T) -> int:
         """The gap after an element, in milliseconds."""
         gap = self._session_window_time_gap_extractor.extract(element)
-        if gap <= 0:
+        try:
+            gap_ms = index(gap)
+        except TypeError as error:
+            raise ProgramError(
+                "The gap of a dynamic session must be a whole number of milliseconds.",
+                operator=type(self).__name__,
+                detail=f"got {gap!r} for {element!r}",
+                hint="convert it with int(...)",
+            ) from error
+        if gap_ms <= 0:
             raise ProgramError(
                 "The gap of a dynamic session must be larger than 0.",
                 operator=type(self).__name__,
                 detail=f"got {gap} ms for {element!r}",
             )
-        return gap
+        return gap_ms
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(0)"  # PyFlink shows the gap of the newest element; there is none yet

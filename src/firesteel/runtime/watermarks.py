@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import cloudpickle
 
+from firesteel.common._instants import instant_of
 from firesteel.common.errors import ProgramError
 from firesteel.common.watermark_strategy import IngestionTimeAssigner, WatermarkOutput, WatermarkStrategy
 from firesteel.runtime.batch import ACTIVE, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Mark
@@ -223,6 +224,8 @@ class WatermarkTracker:
         """Marks that the source knows itself: those that say something new."""
         news: list[tuple[int, Mark]] = []
         for position, mark in marks:
+            if type(mark) is not int and not isinstance(mark, str):
+                mark = instant_of(mark, "A watermark of a source")
             self._keep(news, position, mark)
         return news
 
@@ -312,6 +315,14 @@ def assign_timestamps(
     else:
         extracted = [extract(v, t) for v, t in zip(values, stamps, strict=True)]
     return _instants(extracted, "extract_timestamp must return")
+
+
+def source_instants(stamps: Sequence[Any]) -> list[int]:
+    """The timestamps that a source gives its records, as ints."""
+    try:
+        return array("q", stamps).tolist()  # hot: looks at each of them, in C
+    except (TypeError, OverflowError):
+        return [instant_of(stamp, "A timestamp of a source") for stamp in stamps]
 
 
 def _instants(numbers: list[Any], what: str) -> list[int]:

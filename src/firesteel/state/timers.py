@@ -9,6 +9,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
 
+from firesteel.common._instants import instant_of
 from firesteel.state._column import COLUMN_ID_BYTES, CanonicalKey, Column, canonical_of, key_data, key_end
 from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state.keys import raw_key
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TimerQueue"]
 
+_WHAT: Final = "The time of a timer"
 _SET: Final = b"\xc3"
 _BIAS: Final = 1 << 63  # makes signed instants sort as unsigned bytes
 _HEAD: Final = 3 + COLUMN_ID_BYTES  # group, 0, column id
@@ -51,10 +53,13 @@ class TimerQueue(Column):
 
     def register(self, timestamp: int, namespace: bytes | None = None) -> None:  # hot
         """Set a timer of the current key; one that is set already stays one timer."""
+        if type(timestamp) is not int:
+            timestamp = instant_of(timestamp, _WHAT)
         key = self._operator.key
         entry: _Entry = key if namespace is None else (key, namespace)
         bucket = self._buckets.get(timestamp)
         if bucket is None:
+            instant_of(timestamp, _WHAT)
             hash(entry)
             bucket = self._buckets[timestamp] = {}
             heappush(self._heap, timestamp)
@@ -70,10 +75,13 @@ class TimerQueue(Column):
 
     def delete(self, timestamp: int, namespace: bytes | None = None) -> None:
         """Take a timer of the current key back; nothing happens when there is none."""
+        if type(timestamp) is not int:
+            timestamp = instant_of(timestamp, _WHAT)
         key = self._operator.key
         entry: _Entry = key if namespace is None else (key, namespace)
         bucket = self._buckets.get(timestamp)
         if bucket is None:
+            instant_of(timestamp, _WHAT)
             hash(entry)
         elif entry in bucket:
             del bucket[entry]

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
+from firesteel.common._instants import check_window
 from firesteel.common._map_all import map_all
 from firesteel.datastream._operators import Window
 from firesteel.datastream.window import (
@@ -146,6 +147,8 @@ class PaneOperator(WindowedOperator):
 
     def _reach(self, place: Place) -> _Reach:
         starts = self._places.starts(place)
+        if starts:
+            check_window(starts[-1], starts[0] + self._size_ms)
         ahead = [s for s in starts if s + self._size_ms - 1 > self.watermark] if self._event_time else starts
         behind = None
         if len(ahead) < len(starts) or not starts:

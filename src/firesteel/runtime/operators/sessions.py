@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from operator import itemgetter
 from typing import Any, Final
 
+from firesteel.common._instants import check_window
 from firesteel.datastream._operators import Window
 from firesteel.datastream.window import (
     DynamicEventTimeSessionWindows,
@@ -78,7 +79,7 @@ class SessionOperator(WindowedOperator):
             if (
                 known is not None
                 and len(known) == 1
-                and (session := known[0]).start <= end
+                and (session := known[0]).start <= end <= MAX_WATERMARK
                 and passed < session.end >= stamp
                 and not session.fired
             ):
@@ -93,6 +94,7 @@ class SessionOperator(WindowedOperator):
 
     def _add(self, key: CanonicalKey, value: Any, stamp: int, end: int) -> None:
         """Add an element that may begin a session, make several one, or come after its session fired."""
+        check_window(stamp, end)
         sessions = self._sessions.of(key)
         touched = [
             s

@@ -16,7 +16,7 @@ from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
 from firesteel.runtime.program import OperatorProgram, SourceAssignment, SplitTime
 from firesteel.runtime.valve import WatermarkValve
-from firesteel.runtime.watermarks import WatermarkTracker, assign_timestamps
+from firesteel.runtime.watermarks import WatermarkTracker, assign_timestamps, source_instants
 from firesteel.state.backend import OperatorState
 
 _SPLITS_AT_ONCE: Final = 16  # each may hold a file open
@@ -116,7 +116,8 @@ class SourceOperator(BaseOperator):
         self.records_in += len(chunk.values)
         self.positions[split] = chunk.position
         tracker = self._trackers[split]
-        stamps = assign_timestamps(self._strategy, chunk.values, chunk.timestamps, self.context.now_ms)
+        known = None if chunk.timestamps is None else source_instants(chunk.timestamps)
+        stamps = assign_timestamps(self._strategy, chunk.values, known, self.context.now_ms)
         raw = tracker.observe(chunk.values, stamps, self.context.now_ms)
         if chunk.marks and not self.context.batch_mode:
             raw = sorted([*raw, *tracker.take(chunk.marks)], key=itemgetter(0))

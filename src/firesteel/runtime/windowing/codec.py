@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from io import BytesIO
-from struct import Struct
+from operator import index
+from struct import Struct, error
 from typing import Any, Final
 
+from firesteel.common._instants import MAX_INSTANT, MIN_INSTANT, check_window, window_outside_time
+from firesteel.common.errors import ProgramError
 from firesteel.datastream.window import (
     CountWindow,
     CountWindowSerializer,
@@ -25,7 +28,26 @@ _COUNT: Final = Struct(">Q")
 
 
 def encode_time_window(window: TimeWindow) -> bytes:
-    return _TIMES.pack(window.start + _BIAS, window.end + _BIAS)
+    try:
+        return _TIMES.pack(window.start + _BIAS, window.end + _BIAS)
+    except (error, TypeError, OverflowError):
+        return _encode_checked(window)
+
+
+def _encode_checked(window: TimeWindow) -> bytes:
+    """A window of numbers that are not ints, or not within the instants."""
+    try:
+        start, end = index(window.start), index(window.end)
+    except TypeError as cause:
+        raise ProgramError(
+            "A window must begin and end at whole numbers of epoch milliseconds",
+            detail=f"got {window!r}",
+            hint="convert them with int(...) in assign_windows()",
+        ) from cause
+    check_window(start, end)
+    if end < MIN_INSTANT or start > MAX_INSTANT:
+        raise window_outside_time(start, end)
+    return _TIMES.pack(start + _BIAS, end + _BIAS)
 
 
 def decode_time_window(data: bytes) -> TimeWindow:
