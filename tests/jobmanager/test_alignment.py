@@ -18,7 +18,7 @@ from firesteel.datastream import DataStream, RuntimeExecutionMode, StreamExecuti
 from firesteel.jobmanager.alignment import group_watermarks, limit_of
 from firesteel.jobmanager.sources import Budget, SourceCoordinator
 from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK
-from firesteel.runtime.program import Ack, LevelDescriptor, SplitTime, UserError
+from firesteel.runtime.program import Ack, Answer, LevelDescriptor, SplitTime
 from firesteel.testing.local_platform import LocalPlatform
 from tests.budget import examples
 from tests.runtime.engines import FaultyEngine
@@ -52,7 +52,7 @@ class WatchedEngine(FaultyEngine):
         self.times: list[dict[tuple[str, str], SplitTime]] = []  # by source and split
         self.limits: list[int] = []
 
-    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
         answers = super().run(levels, parallelism)
         acks = [a for a in answers if isinstance(a, Ack)]
         times = [(uid, *item) for a in acks for uid, found in a.split_times.items() for item in found.items()]

@@ -23,7 +23,7 @@ from firesteel.datastream import (
     StreamExecutionEnvironment,
 )
 from firesteel.jobmanager.job_master import JobMaster
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.testing.local_platform import LocalEngine
 from tests.runtime.engines import FaultyEngine
 from tests.runtime.support import (
@@ -239,7 +239,7 @@ class LosesEpochs(LocalEngine):
         super().__init__()
         self.times = times
 
-    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
         answers = super().run(levels, parallelism)
         if self.times:
             self.times -= 1
@@ -266,7 +266,7 @@ class Watermark(KeyedProcessFunction):
 
 
 class LosesAnswers(LocalEngine):
-    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
         answers = super().run(levels, parallelism)
         match self.epochs:
             case 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import ProcessMemory, as_process
 from firesteel.testing.faulty_engine import FaultyEngine
@@ -12,7 +12,7 @@ from firesteel.testing.local_platform import LocalEngine
 
 __all__ = ["CapturingEngine", "FaultyEngine", "TurnsEngine", "TwinEngine"]
 
-Answers = list[Ack | UserError]
+Answers = list[Answer]
 
 
 class TurnsEngine(LocalEngine):

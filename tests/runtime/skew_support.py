@@ -14,7 +14,7 @@ from firesteel.datastream import (
     StreamExecutionEnvironment,
 )
 from firesteel.datastream.window import SlidingEventTimeWindows, TumblingEventTimeWindows
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.program import Ack, Answer, LevelDescriptor
 from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 
 from .support import At, environment, punctuated
@@ -51,7 +51,7 @@ class AckEngine(LocalEngine):
         self._levels: dict[str, int] = {}
         self._acks: list[Ack] = []
 
-    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
         self._levels.update((vertex, level.level) for level in levels for vertex, _ in level.subtasks)
         answers = super().run(levels, parallelism)
         self._acks += [answer for answer in answers if isinstance(answer, Ack)]

@@ -19,7 +19,7 @@ from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row, RowKind
 from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.wire import decode_batch, encode_batch
 from firesteel.testing.local_platform import LocalEngine
 
@@ -168,7 +168,7 @@ class SeededEngine(CapturingEngine):
         self.different = 0
         self.rows = 0
 
-    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
         self.captured = []
         asked = pickle.dumps((list(levels), list(parallelism))).hex()
         for other in self.others:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -158,3 +160,18 @@ def test_deltas_of_past_epochs_do_not_pile_up(environment: MakeEnvironment, tmp_
     assert not list(Path(tempfile.gettempdir()).glob(f"firesteel-*/{master.job_id}")), (
         "all is where it belongs"
     )
+
+
+def test_what_functions_log_reaches_the_driver_and_standard_input_is_empty(
+    environment: MakeEnvironment, caplog: pytest.LogCaptureFixture
+) -> None:
+    def noisy(value: int) -> int:
+        logging.getLogger("my.app").info("seen %d", value)
+        return len(sys.stdin.read())
+
+    with caplog.at_level(logging.INFO, "my.app"):
+        stream = environment(2).from_collection([1, 2]).rebalance().map(noisy).name("noisy")
+        assert list(stream.execute_and_collect()) == [0, 0]
+    seen = [r.getMessage() for r in caplog.records if r.name == "my.app"]
+    assert sorted(text.partition(": ")[2] for text in seen) == ["seen 1", "seen 2"]
+    assert all(text.startswith("noisy (subtask ") for text in seen)

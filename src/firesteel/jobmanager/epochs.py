@@ -11,7 +11,8 @@ from firesteel.common.errors import EngineError, FiresteelError, JobExecutionErr
 from firesteel.common.job_id import JobID
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.lines import Subtask
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.jobmanager.user_logs import pass_on
+from firesteel.runtime.program import Ack, Answer, LevelDescriptor, UserError
 
 log = logging.getLogger(__name__)
 
@@ -22,7 +23,7 @@ DoParts = Callable[[int, Callable[[int], bytes], str], list[bytes]]
 class EpochEngine(Protocol):
     """What runs an epoch: Spark, or an in-process twin in tests."""
 
-    def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Ack | UserError]:
+    def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Answer]:
         """Raises EngineError when the epoch could not be run; it is discarded whole and may be run again."""
 
     def cancel(self) -> None: ...
@@ -65,6 +66,7 @@ class EpochRunner:
         for attempt in range(1, self._attempts + 1):
             try:
                 answers = self._engine.run(levels, widths)
+                pass_on(answers)
                 errors = [a for a in answers if isinstance(a, UserError)]
                 if errors:
                     raise user_failure(errors[0], self._job_id, self._uid_of(errors[0].uid))

@@ -8,6 +8,7 @@ from typing import Final
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.jobmanager.pacing import PacingOptions
+from firesteel.runtime.user_logs import LOG_LEVEL, log_level
 
 STATE_DIR: Final = "firesteel.state.dir"  # where jobs keep their files; reachable from driver and workers
 LOCAL_DIR: Final = "firesteel.local-dir"  # on each host: the local state stores
@@ -33,6 +34,7 @@ KEYS: Final = frozenset(
         EPOCH_MAX_BYTES,
         EPOCH_ATTEMPTS,
         PRE_AGGREGATION,
+        LOG_LEVEL,
     )
 )
 
@@ -57,6 +59,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
             raise ConfigurationError(
                 f"There is no option {key}", hint="the options are: " + ", ".join(sorted(KEYS))
             )
+    log_level(configuration.to_dict())
     target = configuration.get_duration_ms(
         EPOCH_TARGET, _TARGET_BOUNDED_MS if bounded else _TARGET_UNBOUNDED_MS
     )

@@ -8,7 +8,7 @@ one epoch.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from firesteel.common._quick_pickle import quick_pickle
 from firesteel.common.typeinfo import TypeInformation
@@ -200,3 +200,28 @@ class UserError:
     error: bytes | None  # the pickled exception, when it can be pickled
     summary: str  # "ZeroDivisionError: division by zero"
     traceback: str
+
+
+class LogEntry(NamedTuple):
+    """One call of a logger. ``subtask`` None: a thread of the user's own, which belongs to no operator."""
+
+    logger: str
+    level: int
+    text: str
+    created: float  # seconds since the epoch
+    path: str
+    line: int
+    function: str | None
+    operator: str
+    subtask: int | None
+
+
+class UserLogs(NamedTuple):
+    """What was logged in one process; ``dropped`` entries more were too many."""
+
+    entries: tuple[LogEntry, ...]
+    dropped: int
+
+
+#: What a task sends to the driver.
+Answer: TypeAlias = Ack | UserError | UserLogs

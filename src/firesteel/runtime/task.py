@@ -10,6 +10,7 @@ from firesteel.runtime.chain import Chain
 from firesteel.runtime.error_report import report_of
 from firesteel.runtime.program import Ack, LevelDescriptor
 from firesteel.runtime.user_code import UserCode, UserCodeError
+from firesteel.runtime.user_logs import taken_logs
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
 from firesteel.runtime.worker import acquire_level
 
@@ -54,6 +55,7 @@ def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]
             if ack.ended:
                 with chain.user_code:
                     chain.close()
+        yield from _log_rows(subtask)
         done = True
     except UserCodeError as e:
         yield _error_row(e, subtask)
@@ -61,11 +63,13 @@ def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]
         for chain in chains:
             chain.abandon()
             close_quietly(chain)
+        yield from _log_rows(subtask)
     except Exception as e:  # of the engine itself
         yield _error_row(_OF_NO_OPERATOR.failure(e), subtask)
         done = True
         for chain in chains:
             chain.abandon()
+        yield from _log_rows(subtask)
     finally:
         if not done:  # the task was killed, or its consumer stopped reading
             for chain in chains:
@@ -80,6 +84,12 @@ def _drain(outbox: list[WireRow]) -> Iterator[WireRow]:
 
 def _ack_row(subtask: int, ack: Ack) -> WireRow:
     return WireRow(subtask, -1, 0, RowKind.ACK, pickle.dumps(ack, 5))
+
+
+def _log_rows(subtask: int) -> Iterator[WireRow]:
+    logs = taken_logs()
+    if logs is not None:
+        yield WireRow(subtask, -1, 0, RowKind.LOG, pickle.dumps(logs, 5))
 
 
 def _error_row(error: UserCodeError, subtask: int) -> WireRow:

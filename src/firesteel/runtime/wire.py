@@ -31,6 +31,7 @@ class RowKind(enum.IntEnum):
     DATA = 0  # a buffer of records and marks
     ACK = 1  # the answer of one subtask of one vertex to the driver
     ERROR = 2  # an exception of the user's code
+    LOG = 3  # what users' code logged
 
 
 class WireRow(NamedTuple):

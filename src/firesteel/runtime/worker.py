@@ -33,6 +33,7 @@ from firesteel.runtime.program import (
     VertexProgram,
 )
 from firesteel.runtime.user_code import UserCodeError
+from firesteel.runtime.user_logs import listen, log_level
 from firesteel.state.backend import SubtaskState
 from firesteel.state.backends import state_limits
 from firesteel.state.files import StateFiles
@@ -61,7 +62,10 @@ def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
     key = (descriptor.job_id, descriptor.attempt, descriptor.level, subtask, _place(descriptor))
     level = _levels.get(key)
     if level is None:
-        level = _levels[key] = _open_level(_load_program(descriptor), descriptor, subtask)
+        program = _load_program(descriptor)
+        if _dedicated:
+            listen(log_level(program.settings))
+        level = _levels[key] = _open_level(program, descriptor, subtask)
         if _dedicated:
             _settle_heap()
     return level
@@ -75,6 +79,14 @@ def dedicate_process() -> None:
         _dedicated = True
         # A KeyboardInterrupt in this process is then the user's code's own, and not a signal.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        _empty_standard_input()
+
+
+def _empty_standard_input() -> None:
+    """Users' code that reads it finds its end. Otherwise it may be a pipe from the JVM, which has none."""
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
 
 
 def _settle_heap() -> None:

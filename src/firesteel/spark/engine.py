@@ -10,7 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from firesteel.common.errors import EngineError
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.spark.epoch import run_epoch
 from firesteel.spark.parts import do_parts
 from firesteel.spark.session import epoch_session
@@ -26,7 +26,7 @@ class SparkEngine:
         self._job_id = job_id
         self._job_name = job_name
 
-    def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Ack | UserError]:
+    def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Answer]:
         context = self._session.sparkContext
         description = f"{self._job_name}: epoch {levels[0].epoch}"
         context.setJobGroup(self._job_id, description, interruptOnCancel=False)

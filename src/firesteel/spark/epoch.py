@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import BinaryType, ByteType, IntegerType, LongType, StructField, StructType
 
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
@@ -46,7 +46,7 @@ _BATCH_BYTES: Final = 1024 * 1024
 
 def run_epoch(
     session: SparkSession, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]
-) -> list[Ack | UserError]:
+) -> list[Answer]:
     """Run all levels as one Spark job and return what the subtasks answered."""
     frame = session.range(0, parallelism[0], 1, parallelism[0]).mapInArrow(_level(levels[0]), _SCHEMA)
     for descriptor, width in zip(levels[1:], parallelism[1:], strict=True):

@@ -22,7 +22,7 @@ from firesteel.jobmanager.lines import Subtask
 from firesteel.jobmanager.progress import JobProgress
 from firesteel.jobmanager.shipping import ship
 from firesteel.jobmanager.translate import to_program
-from firesteel.runtime.program import Ack, LevelDescriptor, SourceAssignment, UserError
+from firesteel.runtime.program import Answer, LevelDescriptor, SourceAssignment
 from firesteel.runtime.user_code import UserCodeError
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
 from firesteel.state.files import StateFiles
@@ -41,7 +41,7 @@ class _TappedEngine(AlternatingEngine):
         self._taps = taps  # level of the consumer -> edges
         self.tapped: list[WireRow] = []
 
-    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
         self.tapped = []
         return super().run(levels, parallelism)
 

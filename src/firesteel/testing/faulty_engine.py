@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from firesteel.common.errors import EngineError
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import WireRow
 from firesteel.testing.local_platform import LocalEngine
 
-Answers: TypeAlias = list[Ack | UserError]
+Answers: TypeAlias = list[Answer]
 
 
 class _Killed(BaseException):

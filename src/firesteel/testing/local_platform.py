@@ -17,7 +17,7 @@ from firesteel.common.errors import EngineError, FiresteelError
 from firesteel.runtime import worker
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.error_report import summary_of
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import RowKind, WireRow
 
@@ -35,7 +35,7 @@ class LocalEngine:
         self.epochs = 0
         self.parts_done = 0  # beside epochs
 
-    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
         self.epochs += 1
         rows: list[WireRow] = []
         for descriptor, width in zip(levels, parallelism, strict=True):
@@ -79,7 +79,7 @@ class AlternatingEngine(LocalEngine):
         super().__init__()
         self._processes = [worker.ProcessMemory() for _ in range(processes)]
 
-    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Ack | UserError]:
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
         with worker.as_process(self._processes[self.epochs % len(self._processes)]):
             return super().run(levels, parallelism)
 
