@@ -346,6 +346,24 @@ def test_a_driver_that_slept_through_the_end_of_its_job_commits_nothing(tmp_path
         old.check()
 
 
+def test_of_a_job_that_is_over_only_its_own_files_are_removed(tmp_path: Path) -> None:
+    directory = CheckpointDirectory(str(tmp_path), "job")
+    root = Path(directory.root)
+    kept = [root / "notes.txt", root / "chk-7" / "notes.txt", root / "plots" / "chk-1" / "_metadata"]
+    for file in (
+        *kept,
+        root / "chk-7" / "_metadata",
+        root / "chk-7" / "._metadata.0123",
+        root / "chk-8" / "_metadata",
+    ):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("")
+    directory.discard(str(root / "chk-8"))
+    assert not (root / "chk-8").exists()
+    directory.dispose(b"{}")
+    assert sorted(file for file in root.rglob("*") if file.is_file()) == sorted(kept)
+
+
 def test_drivers_that_claim_at_once_get_numbers_of_their_own(tmp_path: Path) -> None:
     from concurrent.futures import ThreadPoolExecutor
 

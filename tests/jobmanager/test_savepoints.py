@@ -26,7 +26,9 @@ from firesteel.datastream import (
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.jobmanager.checkpoints import savepoints
-from firesteel.jobmanager.checkpoints.storage import read_manifest
+from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
+from firesteel.jobmanager.checkpoints.storage import load_manifest, read_manifest
+from firesteel.state.manifest import encode_manifest, with_paths
 from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.local_platform import LocalPlatform
 from tests.jobmanager.checkpoint_support import ANY, RECOVERY, Count, env_with, submit
@@ -477,6 +479,45 @@ def test_savepoints_are_looked_at_and_disposed_of(tmp_path: Path) -> None:
     assert gone.exit_code == 0, gone.output
     assert not Path(path).exists()
     assert run(main, ["savepoint", "dispose", path]).exit_code == 1
+
+
+def test_a_savepoint_is_disposed_of_over_a_link_and_what_is_the_users_stays(tmp_path: Path) -> None:
+    job = Job(counts)
+    job.give("s", At(1, "a"))
+    path = Path(job.stop(tmp_path / "savepoints"))
+    states = [file for file in path.rglob("*") if file.is_file() and file.name != "_metadata"]
+    assert states
+    notes = path / "notes.txt"
+    notes.write_text("mine")
+    beside = states[0].parent / "mine.run"
+    beside.write_text("mine too")
+    link = tmp_path / "latest"
+    link.symlink_to(path)
+    gone = CliRunner().invoke(main, ["savepoint", "dispose", str(link)])
+    assert gone.exit_code == 0, gone.output
+    assert sorted(file for file in path.rglob("*") if file.is_file()) == sorted([notes, beside])
+    assert str(notes) in gone.output
+    assert str(beside) in gone.output
+    assert str(link) in gone.output
+    assert link.is_symlink()
+
+
+@pytest.mark.parametrize("over_a_link", [False, True])
+def test_a_savepoint_names_no_file_of_others_that_is_disposed_of(tmp_path: Path, over_a_link: bool) -> None:
+    """Neither by an absolute name nor over a link that leads out of its directory."""
+    job = Job(counts)
+    job.give("s", At(1, "a"))
+    path = Path(job.stop(tmp_path / "savepoints"))
+    theirs = tmp_path / "others" / "file"
+    theirs.parent.mkdir()
+    theirs.write_text("theirs")
+    (path / "out").symlink_to(theirs.parent)
+    name = "out/file" if over_a_link else str(theirs)
+    manifest = with_paths(load_manifest(str(path)), lambda _: name)
+    (path / "_metadata").write_bytes(encode_manifest(manifest))
+    dispose_savepoint(str(path))
+    assert theirs.exists()
+    assert not (path / "_metadata").exists()
 
 
 # ---- another type

@@ -173,14 +173,21 @@ def inspect(path: str) -> None:
 @savepoint.command()
 @click.argument("path")
 def dispose(path: str) -> None:
-    """Remove the savepoint at PATH with all its files."""
-    from firesteel.jobmanager.checkpoints.savepoints import dispose_savepoint
+    """Remove the savepoint at PATH: its manifest and the files that this names. Other files in its directory
+    are left, and a symbolic link that PATH is."""
+    from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
 
     try:
-        dispose_savepoint(path)
-    except FiresteelError as e:
+        left = dispose_savepoint(path)
+    except (FiresteelError, OSError) as e:
         raise click.ClickException(str(e)) from e
     click.echo(f"Savepoint {path!r} is removed.")
+    if left:
+        click.echo("Left, because they are not files of the savepoint:")
+    for file in left:
+        click.echo(f"  {file}")
+    if os.path.islink(path):
+        click.echo(f"Left: the symbolic link {path}")
 
 
 def _configure(master: str | None, parallelism: int | None, definitions: tuple[str, ...]) -> None:

@@ -69,7 +69,11 @@ class Storage(Protocol):
     def delete(self, path: str) -> None:
         """Remove a file; nothing happens when it is not there."""
 
-    def delete_tree(self, path: str) -> None: ...
+    def delete_empty(self, path: str) -> bool:
+        """Remove a directory unless something is in it; whether it is gone."""
+
+    def delete_tree(self, path: str) -> None:
+        """Remove a directory with all that is in it. Only for what nobody but Firesteel writes to."""
 
 
 def _temporary(path: str) -> str:
@@ -125,6 +129,17 @@ class LocalStorage:
             os.remove(path)
         except FileNotFoundError:
             return
+
+    def delete_empty(self, path: str) -> bool:
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY):
+                return False  # a link and a mount point stay too
+            raise
+        return True
 
     def delete_tree(self, path: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
@@ -186,6 +201,12 @@ class ArrowStorage:
             filesystem.delete_file(inner)
         except FileNotFoundError:
             return
+
+    def delete_empty(self, path: str) -> bool:
+        if self.list_dir(path):
+            return False
+        self.delete_tree(path)
+        return True
 
     def delete_tree(self, path: str) -> None:
         filesystem, inner = _arrow(path)

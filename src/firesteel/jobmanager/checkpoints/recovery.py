@@ -17,6 +17,7 @@ from firesteel.jobmanager.checkpoints.storage import (
     CheckpointDirectory,
     Stored,
     read_manifest,
+    remove_manifest,
     stored_checkpoints,
 )
 from firesteel.jobmanager.checkpoints.store import CompletedCheckpoint
@@ -156,7 +157,7 @@ def sweep(directory: CheckpointDirectory, shared: SharedFiles) -> int:
     storage, root = resolve(directory.root)
     for info in storage.list_dir(root):  # a crash in the middle of removing it, or of writing it
         if info.name.startswith("chk-") and storage.info(join(info.path, METADATA)) is None:
-            storage.delete_tree(info.path)
+            remove_manifest(info.path)
     return removed
 
 

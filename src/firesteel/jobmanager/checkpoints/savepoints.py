@@ -15,10 +15,10 @@ from typing import Final
 import msgspec
 
 from firesteel.common.durable import sync_file, sync_names
-from firesteel.common.errors import ConfigurationError, PathNotFoundError, StateError
+from firesteel.common.errors import ConfigurationError
 from firesteel.common.key_groups import key_group_range
 from firesteel.connectors._storage import join, resolve
-from firesteel.jobmanager.checkpoints.storage import METADATA, check_files, read_manifest
+from firesteel.jobmanager.checkpoints.storage import METADATA, check_files
 from firesteel.jobmanager.epochs import DoParts
 from firesteel.state.canonical import Part, empty_line, rewritten, states_of
 from firesteel.state.files import StateFiles
@@ -110,22 +110,3 @@ def _taken_apart(vertex: VertexEntry, answers: Iterator[bytes]) -> list[VertexEn
         return VertexEntry(operator.id, operator.name, vertex.max_parallelism, (operator,), tuple(subtasks))
 
     return [of(operator) for operator in vertex.operators]
-
-
-def dispose_savepoint(path: str) -> None:
-    """Remove a savepoint with all its files.
-
-    :raises PathNotFoundError: there is none.
-    :raises StateError: it is a checkpoint, which belongs to its job.
-    """
-    storage, where = resolve(path)
-    where = where.rstrip("/").removesuffix("/" + METADATA)
-    if storage.info(join(where, METADATA)) is None:
-        raise PathNotFoundError(f"There is no savepoint at {path}.")
-    if not read_manifest(where).savepoint:
-        raise StateError(
-            f"{path} is a checkpoint; other checkpoints may need its files.",
-            hint="remove the directory of its job when the job is not needed any more",
-        )
-    storage.delete(join(where, METADATA))  # first: what is left is no savepoint any more
-    storage.delete_tree(where)

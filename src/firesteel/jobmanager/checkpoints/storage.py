@@ -173,7 +173,7 @@ class CheckpointDirectory:
     def _sync(self, names: frozenset[str]) -> None:
         """The state files come before the manifest that refers to them. Epochs write them without waiting for
         the disk: most are gone before a checkpoint needs them. Those of other drivers were synced by them."""
-        new = [join(self.state_root, name) for name in names - self._synced if not _is_absolute(name)]
+        new = [join(self.state_root, name) for name in names - self._synced if not is_absolute(name)]
         if self._storage.is_local:
             for path in new:
                 sync_file(path)
@@ -182,14 +182,11 @@ class CheckpointDirectory:
 
     def _inner(self, path: str) -> str:
         """A file's name relative to the directory of the job, where it lies in it: that may be moved."""
-        whole = path if _is_absolute(path) else join(self.state_root, path)
+        whole = path if is_absolute(path) else join(self.state_root, path)
         return whole.removeprefix(self.root + "/")
 
     def discard(self, path: str) -> None:
-        storage, where = resolve(path)
-        storage.delete(join(where, METADATA))  # first: what is left is no checkpoint any more
-        if where.startswith(self.root + "/") or not storage.list_dir(where):
-            storage.delete_tree(where)  # in a savepoint that was claimed state files may be left
+        remove_manifest(path)
 
     def check(self) -> None:
         claims = self._claims()
@@ -211,10 +208,24 @@ class CheckpointDirectory:
     def dispose(self, result: bytes) -> None:
         self._storage.write(join(self.root, RESULT), result)  # first: from here on the job has ended
         for info in self._storage.list_dir(self.root):
-            if info.is_dir:
-                self._storage.delete_tree(info.path)
+            if info.is_dir and _CHECKPOINT.fullmatch(info.name):
+                remove_manifest(info.path)
+        self._storage.delete_tree(join(self.root, "shared"))  # jobs alone write there
+        self._storage.delete_tree(join(self.root, "claims"))
         if not self._keeps_result:
-            self._storage.delete_tree(self.root)
+            self._storage.delete(join(self.root, RESULT))
+            self._storage.delete_empty(self.root)
+
+
+def remove_manifest(path: str) -> None:
+    """Make the directory of a checkpoint or savepoint none: its manifest goes, and what a driver that was
+    killed has left of one; then the directory, unless something else is in it."""
+    storage, where = resolve(path)
+    storage.delete(join(where, METADATA))  # first: what is left is no checkpoint any more
+    for info in storage.list_dir(where):
+        if info.name.startswith(f".{METADATA}."):
+            storage.delete(info.path)
+    storage.delete_empty(where)
 
 
 def stored_checkpoints(job_root: str) -> list[Stored]:
@@ -238,11 +249,12 @@ def files_of(manifest: Manifest, directory: str) -> str:
     return directory if manifest.savepoint else directory.rpartition("/")[0]
 
 
-def read_manifest(path: str) -> Manifest:
-    """The manifest of a checkpoint or savepoint, with complete names of its files.
+def load_manifest(path: str) -> Manifest:
+    """The manifest of a checkpoint or savepoint as it stands; nobody looks whether its files are there.
 
     :param path: the directory, or the ``_metadata`` file in it.
-    :raises StateCorruptionError: it is damaged, or a file that it refers to is missing.
+    :raises PathNotFoundError: there is none.
+    :raises StateCorruptionError: it is damaged.
     """
     where = snapshot_directory(path)
     storage, _ = resolve(where)
@@ -261,9 +273,20 @@ def read_manifest(path: str) -> Manifest:
             f"The manifest {file} cannot be read: {error.strerror or error}.",
             hint="make it readable, or restore the job from another checkpoint or savepoint",
         ) from error
-    manifest = decode_manifest(data, file)
+    return decode_manifest(data, file)
+
+
+def read_manifest(path: str) -> Manifest:
+    """The manifest of a checkpoint or savepoint, with complete names of its files.
+
+    :param path: the directory, or the ``_metadata`` file in it.
+    :raises StateCorruptionError: it is damaged, or a file that it refers to is missing.
+    """
+    manifest = load_manifest(path)
+    where = snapshot_directory(path)
+    file = join(where, METADATA)
     base = files_of(manifest, where)
-    manifest = with_paths(manifest, lambda name: name if _is_absolute(name) else join(base, name))
+    manifest = with_paths(manifest, lambda name: name if is_absolute(name) else join(base, name))
     check_files(manifest, file)
     return manifest
 
@@ -296,7 +319,8 @@ def _incomplete(name: str, what: str) -> StateCorruptionError:
     )
 
 
-def _is_absolute(path: str) -> bool:
+def is_absolute(path: str) -> bool:
+    """Whether a name in a manifest does not lie in the directory of its snapshot."""
     return path.startswith("/") or "://" in path
 
 
