@@ -170,3 +170,14 @@ def test_options_are_checked_when_they_are_given() -> None:
     ):
         with pytest.raises(FiresteelError):
             make()
+
+
+@pytest.mark.parametrize("levels", [1_000, 100_000])
+def test_a_line_that_is_nested_too_deeply_is_a_bad_record(tmp_path: Path, levels: int) -> None:
+    path = tmp_path / "deep.json"
+    deep = b'{"a":%b%b}' % (b"[" * levels, b"]" * levels)
+    path.write_bytes(b"\n".join([b'{"a":"1"}', deep, b'{"a":"2"}']))
+    source = JsonFileSource(str(path), JsonFormat(Types.ROW_NAMED(["a"], [Types.STRING()])))
+    chunks = chunks_of(source, ReadRange(discovered(source, tmp_path)[0], None, 1000, 10**9))
+    assert [row for chunk in chunks for row in chunk.values] == [Row(a="1"), Row(a="2")]
+    assert [bad.place["line"] for chunk in chunks for bad in chunk.bad] == [2]

@@ -19,8 +19,9 @@ from firesteel.common.errors import (
     UnsupportedFeatureError,
 )
 from firesteel.common.typeinfo import Types
+from firesteel.connectors.bad_records import message_decoder
 from firesteel.datastream.formats.json import JsonRowDeserializationSchema, JsonRowSerializationSchema
-from firesteel.formats._json_rows import json_decoder, json_encoder, parse_json, value_decoder
+from firesteel.formats._json_rows import JsonParseError, json_decoder, json_encoder, parse_json, value_decoder
 from firesteel.formats._json_schema import type_of_json_schema
 from firesteel.formats._json_structs import struct_decoder
 
@@ -313,3 +314,18 @@ def test_a_record_that_does_not_fit_its_type_is_named(values: Any) -> None:
     record = Row(*values) if isinstance(values, tuple) else values
     with pytest.raises(TypeMismatchError, match="JSON"):
         schema.serialize_batch([Row("a", None), record])
+
+
+@pytest.mark.parametrize("levels", [1_000, 100_000])
+@pytest.mark.parametrize("field", [b"a", b"other"])
+def test_what_is_nested_too_deeply_is_a_bad_record(levels: int, field: bytes) -> None:
+    type_info = Types.ROW_NAMED(["a"], [Types.STRING()])
+    deep = b'{"%b":%b%b}' % (field, b"[" * levels, b"]" * levels)
+    messages = [b'{"a":"1"}', deep, b'{"a":"2"}']
+    schema = JsonRowDeserializationSchema.builder().type_info(type_info).build()
+    decoded = message_decoder(schema)(messages)
+    assert decoded.values == [Row(a="1"), Row(a="2")]
+    assert [(index, type(error)) for index, error in decoded.bad] == [(1, JsonParseError)]
+    ignoring = JsonRowDeserializationSchema.builder().type_info(type_info).ignore_parse_errors().build()
+    decoded = message_decoder(ignoring)(messages)
+    assert (decoded.values, decoded.bad, decoded.ignored) == ([Row(a="1"), Row(a="2")], [], 1)

@@ -157,3 +157,11 @@ def test_what_is_no_row() -> None:
     with pytest.raises(ConfigurationError, match="neither a generated"):
         ProtobufRowSerializationSchema("shop.Order")
     assert ProtobufRowDeserializationSchema(any_pb2.Any)
+
+
+def test_half_of_a_surrogate_pair_becomes_a_question_mark() -> None:
+    cls = order_class("proto3")
+    schema = ProtobufRowSerializationSchema(cls)
+    names = [field.name for field in cls.DESCRIPTOR.fields]
+    row = Row(**{name: "a\ud800b" if name == "t" else None for name in names})
+    assert cls.FromString(schema.serialize(row)).t == "a?b"

@@ -6,6 +6,7 @@ import zoneinfo
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from firesteel.common._text import encodable
 from firesteel.common._types_to_arrow import to_arrow_schema, with_instants
 from firesteel.common.errors import TypeMismatchError
 from firesteel.common.typeinfo import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation
@@ -65,7 +66,10 @@ class BatchBuilder:
 
         items = values if convert is None else [None if v is None else convert(v) for v in values]
         try:
-            return pa.array(items, column.type)
+            try:
+                return pa.array(items, column.type)
+            except UnicodeEncodeError:
+                return pa.array(encodable(items), column.type)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, ValueError) as error:
             raise TypeMismatchError(
                 f"a value of column {column.name!r} does not fit its declared type {type_}",
@@ -87,7 +91,10 @@ class DictBatchBuilder:
         import pyarrow as pa
 
         try:
-            batch = pa.RecordBatch.from_pylist(list(records), self.schema)
+            try:
+                batch = pa.RecordBatch.from_pylist(list(records), self.schema)
+            except UnicodeEncodeError:
+                batch = pa.RecordBatch.from_pylist(encodable(list(records)), self.schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, AttributeError) as error:
             raise TypeMismatchError(
                 "a record does not fit the schema of its file", detail=str(error)

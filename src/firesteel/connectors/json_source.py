@@ -110,7 +110,7 @@ class _JsonReader(SourceReader):
         if self._decode_lines is not None:
             try:
                 return self._decode_lines(lines), [], 0
-            except ValueError:
+            except (ValueError, RecursionError):
                 pass  # one by one
         decode = self._decode
         assert decode is not None, "a reader is opened before it reads"

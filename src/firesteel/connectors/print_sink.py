@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TextIO
 
 from firesteel.common._java_format import formatter
 from firesteel.common._map_all import map_all
+from firesteel.common._text import utf8
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._staging import Seen, stage
 from firesteel.connectors.base import (
@@ -69,7 +70,15 @@ class _PrintWriter(SinkWriter):
         end_of_line = f"\n{self._prefix}"
         text = f"{self._prefix}{end_of_line.join(self._lines)}\n"
         self._lines = []
-        return [stage(text.encode("utf-8", "surrogatepass"), self._context)]
+        return [stage(utf8(text), self._context)]
+
+
+def _write(stream: TextIO, text: str) -> None:
+    """Write text; what the stream's encoding does not have becomes ``?``, as in Java."""
+    try:
+        stream.write(text)
+    except UnicodeEncodeError as error:  # nothing of it is written
+        stream.write(text.encode(error.encoding, "replace").decode(error.encoding))
 
 
 class _PrintCommitter(Committer):
@@ -84,6 +93,6 @@ class _PrintCommitter(Committer):
         for request in requests:
             committable = request.origin
             if self._seen.is_new(committable):
-                stream.write(committable.payload.load().decode("utf-8", "surrogatepass"))
+                _write(stream, committable.payload.load().decode())
                 self._seen.add(committable)
         stream.flush()

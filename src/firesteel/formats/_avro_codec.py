@@ -6,6 +6,7 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
+from firesteel.common._text import encodable
 from firesteel.common.errors import FiresteelError
 from firesteel.common.extras import extra
 
@@ -39,7 +40,12 @@ def avro_encoder(writer: Any, convert: Callable[[Any], Any] | None = None) -> En
     def encode(record: Any) -> bytes:  # hot
         buffer = BytesIO()
         try:
-            write(buffer, writer, record if convert is None else convert(record))
+            datum = record if convert is None else convert(record)
+            try:
+                write(buffer, writer, datum)
+            except UnicodeEncodeError:
+                buffer = BytesIO()
+                write(buffer, writer, encodable(datum))
         except Exception as error:
             raise AvroError(
                 "the record does not fit its Avro schema",

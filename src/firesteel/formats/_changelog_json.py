@@ -190,6 +190,6 @@ def change_writer(format_: str, type_info: RowTypeInfo, times: str) -> WriteChan
 
     def write(row: Row) -> bytes:
         before, behind = envelopes[row.get_row_kind()] if isinstance(row, Row) else there
-        return f"{before}{encode(row)}{behind}".encode()
+        return f"{before}{encode(row)}{behind}".encode("utf-8", "replace")
 
     return write

@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from firesteel.common._java_numbers import double_to_string, float_to_string
+from firesteel.common._text import utf8
 from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.typeinfo import (
     BasicType,
@@ -44,7 +45,15 @@ _SHORT_TEXT: Final = 40  # characters
 _encode_long_text: Final = msgspec.json.Encoder().encode
 
 
-PARSE_ERRORS: Final = (ValueError, KeyError, TypeError, ArithmeticError, AttributeError)
+#: RecursionError: it is nested too deeply.
+PARSE_ERRORS: Final = (
+    ValueError,
+    KeyError,
+    TypeError,
+    ArithmeticError,
+    AttributeError,
+    RecursionError,
+)
 
 
 class JsonParseError(FiresteelError, ValueError):
@@ -229,7 +238,7 @@ RFC_3339: Final = TimeFormat(lambda value: f'"{value.isoformat()}Z"', lambda val
 def json_encoder(type_info: TypeInformation) -> Callable[[Any], bytes]:
     """The function from a record to its message, in UTF-8 and without blanks."""
     encode = _value_encoder(type_info, RFC_3339)
-    return lambda record: b"null" if record is None else encode(record).encode()
+    return lambda record: b"null" if record is None else utf8(encode(record))
 
 
 def json_batch_encoder(type_info: TypeInformation) -> Callable[[Iterable[Any]], list[bytes]]:
@@ -291,7 +300,7 @@ def _row_encoder(type_info: RowTypeInfo, times: TimeFormat) -> Encode:
 def _row_functions(type_info: RowTypeInfo, times: TimeFormat) -> dict[str, Any]:
     """``encode`` and ``encode_all``, made for the fields: going through them in a loop takes longer than to
     encode small ones."""
-    namespace: dict[str, Any] = {"NULL": "null", "Row": Row, "quote": encode_basestring}
+    namespace: dict[str, Any] = {"NULL": "null", "Row": Row, "quote": encode_basestring, "utf8": utf8}
     pieces, targets = [], ""
     fields = zip(type_info.get_field_names(), type_info.get_field_types(), strict=True)
     for i, (name, type_) in enumerate(fields):
@@ -321,7 +330,11 @@ def encode_all(rows):  # hot
             append(b"null")
             continue
         [{targets}] = row._values if type(row) is Row else row
-        append(f{template}.encode())
+        text = f{template}
+        try:
+            append(text.encode())
+        except UnicodeEncodeError:
+            append(utf8(text))
     return out
 """
 
@@ -334,7 +347,10 @@ def _row_code(targets: str, template: str) -> CodeType:
 def _encode_text(value: str) -> str:
     """Both do the same: one is called sooner, the other is five times as fast where there is much to do."""
     if type(value) is str and len(value) > _SHORT_TEXT:
-        return _encode_long_text(value).decode()
+        try:
+            return _encode_long_text(value).decode()
+        except UnicodeEncodeError:  # half of a surrogate pair
+            pass
     return encode_basestring(value)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import msgspec
 
+from firesteel.common._text import encodable
 from firesteel.common.errors import ConfigurationError, ProgramError, TypeMismatchError
 from firesteel.common.typeinfo import MapTypeInfo, PickledBytesTypeInfo, TypeInformation
 
@@ -111,7 +112,10 @@ def _document(record: Any) -> bytes:
     if not isinstance(record, dict):
         raise _unfit(record, "An Elasticsearch sink writes dicts, and this is none.")
     try:
-        document = _encode(record)
+        try:
+            document = _encode(record)
+        except UnicodeEncodeError:
+            document = _encode(encodable(record))
     except (TypeError, ValueError, OverflowError) as error:
         raise _unfit(record, f"A record cannot be written as JSON: {error}") from error
     if b"null" in document and not _finite(record):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
+from firesteel.common._text import utf8
 from firesteel.common.errors import ProgramError
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
 from firesteel.common.typeinfo import RowTypeInfo, TypeInformation
@@ -150,7 +151,7 @@ class CsvRowSerializationSchema(SerializationSchema):
 
     def serialize(self, element: Any) -> bytes:
         try:
-            return self._encode(element).encode()
+            return utf8(self._encode(element))
         except MISFITS as error:
             raise misfit("CSV", element, error) from error
 

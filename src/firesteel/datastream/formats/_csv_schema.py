@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Literal
 
+from firesteel.common._text import utf8
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.common.typeinfo import DecimalTypeInfo, TypeInformation, Types
@@ -243,7 +244,7 @@ class _CsvWriter(BulkWriter):
             self.flush()
 
     def flush(self) -> None:
-        self._stream.write("".join(self._lines).encode())
+        self._stream.write(utf8("".join(self._lines)))
         self._lines = []
 
     def finish(self) -> None:

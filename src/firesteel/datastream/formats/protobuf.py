@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from firesteel.common._text import encodable
 from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.common.extras import extra
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
@@ -71,15 +72,21 @@ class ProtobufRowSerializationSchema(SerializationSchema):
         check_rows("Protobuf", self._format.type_info, type_info)
 
     def serialize(self, element: Any) -> bytes:
-        message = self._class()
         try:
-            self._format.fill(message, element)
-            return message.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
+            try:
+                return self._bytes_of(element)
+            except UnicodeEncodeError:
+                return self._bytes_of(encodable(element))
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             raise ProtobufError(
                 f"the row does not fit {self._descriptor.full_name}",
                 detail=f"{type(error).__name__}: {error}: {element!r}"[:500],
             ) from error
+
+    def _bytes_of(self, element: Any) -> bytes:
+        message = self._class()
+        self._format.fill(message, element)
+        return message.SerializeToString(deterministic=True)  # type: ignore[no-any-return]
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _writing, (files_of(self._descriptor), self._descriptor.full_name)
