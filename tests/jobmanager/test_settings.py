@@ -27,6 +27,9 @@ def test_an_option_of_ours_that_does_not_exist_is_an_error_that_lists_those_that
         ("firesteel.epoch.attempts", "0"),
         ("firesteel.epoch.target", "soon"),
         ("firesteel.epoch.max-bytes", "1 lightyear"),
+        ("firesteel.exchange.max-record-size", "0"),
+        ("firesteel.exchange.max-record-size", "3 gb"),
+        ("firesteel.exchange.max-record-size", "large"),
         ("pipeline.auto-watermark-interval", "often"),
     ],
 )

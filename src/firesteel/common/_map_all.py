@@ -7,9 +7,10 @@ iterator, an everyday slip, would lose the rest of a batch.
 
 from __future__ import annotations
 
-import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+
+from firesteel.common._shown import shown
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -31,17 +32,6 @@ def stopped(function: Any, value: Any) -> StopIteration:
     """Return the error for a *function* whose result for *value* is missing: it raised StopIteration."""
     name = getattr(function, "__qualname__", None) or type(function).__name__
     return StopIteration(
-        f"raised by {name} for {_shown(value)}; next() raises it at the end of an iterator: "
+        f"raised by {name} for {shown(value)}; next() raises it at the end of an iterator: "
         "pass a default, next(iterator, None)"
     )
-
-
-def _shown(value: Any) -> str:
-    try:
-        return _short.repr(value)
-    except BaseException as error:  # of the value's own __repr__
-        return f"a {type(value).__name__} whose repr() raises {type(error).__name__}"
-
-
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 200

@@ -93,6 +93,10 @@ class PathNotFoundError(FiresteelError, FileNotFoundError):
     """A path that a source, a sink or a savepoint needs is not there."""
 
 
+class RecordTooLargeError(FiresteelError, ValueError):
+    """A record is larger than what may pass between two operators, or out of the job, in one piece."""
+
+
 class StateError(FiresteelError):
     """State was used in a way it does not allow, or what is stored does not match what is asked for."""
 

@@ -35,6 +35,8 @@ PYTHON_CHAINING: Final = (
 )
 PYTHON_STATE_CACHE: Final = "python.state.cache-size"  # 0: declared types hold for what state gives back
 RESTART_STRATEGY: Final = "restart-strategy.type"
+MAX_RECORD_SIZE: Final = "firesteel.exchange.max-record-size"  # ours: of one record, serialised
+MAX_RECORD_BYTES: Final = 64 << 20  # its default: a JVM with Spark's default of 1 GB takes that
 
 _E = TypeVar("_E", bound=Enum)
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
+from firesteel.datastream._options import MAX_RECORD_BYTES, MAX_RECORD_SIZE
 from firesteel.jobmanager.pacing import PacingOptions
 from firesteel.runtime.user_logs import LOG_LEVEL, log_level
 
@@ -35,12 +36,14 @@ KEYS: Final = frozenset(
         EPOCH_ATTEMPTS,
         PRE_AGGREGATION,
         LOG_LEVEL,
+        MAX_RECORD_SIZE,
     )
 )
 
 _TARGET_UNBOUNDED_MS: Final = 500
 _TARGET_BOUNDED_MS: Final = 6000  # nobody waits for a single record of a job that will end
 _BATCH_RECORDS: Final = 1 << 62
+_LARGEST_RECORD_BYTES: Final = 2000 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
                 f"There is no option {key}", hint="the options are: " + ", ".join(sorted(KEYS))
             )
     log_level(configuration.to_dict())
+    _check_record_size(configuration)
     target = configuration.get_duration_ms(
         EPOCH_TARGET, _TARGET_BOUNDED_MS if bounded else _TARGET_UNBOUNDED_MS
     )
@@ -89,6 +93,16 @@ def _positive(configuration: Configuration, key: str) -> int | None:
     if value < 1:
         raise ConfigurationError(f"{key} must be at least 1", detail=f"got {value}")
     return value
+
+
+def _check_record_size(configuration: Configuration) -> None:
+    size = configuration.get_memory_bytes(MAX_RECORD_SIZE, MAX_RECORD_BYTES)
+    if not 1 <= size <= _LARGEST_RECORD_BYTES:
+        raise ConfigurationError(
+            f"{MAX_RECORD_SIZE} must be between 1 byte and {_LARGEST_RECORD_BYTES >> 20} MB",
+            detail=f"got {size} bytes",
+            hint="an array of the JVM, which holds a record in an exchange, has at most 2 GB",
+        )
 
 
 def _commit_retries(configuration: Configuration, usual: int) -> int:

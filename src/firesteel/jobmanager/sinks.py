@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from firesteel.common.errors import ProgramError
 from firesteel.connectors.base import Committable, CommitterContext, Sink
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.commit_tasks import CommitTasks
@@ -58,6 +59,12 @@ class JobSinks:
         else."""
         for ack in acks:
             for uid, payloads in ack.committables.items():
+                if uid not in self._sinks:
+                    raise ProgramError(
+                        "A sink's writer gives committables, and its create_committer() returns None.",
+                        uid=uid,
+                        hint="return a Committer, or nothing from prepare_commit()",
+                    )
                 self._sinks[uid].add(Committable(ack.subtask, epoch, payload) for payload in payloads)
         self._commit_all(now_ms, waiting=False)
 

@@ -6,24 +6,24 @@ Everything here but ``submit`` and ``results`` runs on the thread of the operato
 from __future__ import annotations
 
 import asyncio
-import reprlib
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Final, TypeAlias
 
+from firesteel.common._shown import shown
 from firesteel.common.errors import TypeMismatchError
 from firesteel.datastream._operators import AsyncWait
 from firesteel.runtime.batch import NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.event_loop import EventLoop, cancel
+from firesteel.runtime.user_code import raised
 
 Released: TypeAlias = tuple[list[Any], int] | Mark  # the results for one record and its timestamp, or a mark
+_Ready: TypeAlias = SimpleQueue[list[Released] | BaseException]
 
 _HAND_OVER: Final = 256  # requests: the task is woken once for so many while more of them wait
-
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 200
 
 
 class _Segment:
@@ -103,7 +103,7 @@ class Requests:
         self._waiting: deque[tuple[Any, int] | Mark] = deque()
         self._order = ResultOrder(spec.ordered)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._ready: SimpleQueue[list[Released] | BaseException] = SimpleQueue()
+        self._ready: _Ready = SimpleQueue()
         self.outstanding = 0  # records and marks that were submitted and not handed back: the task's count
 
     # ---- on the task's thread
@@ -143,6 +143,7 @@ class Requests:
 
     def _accept(self, batch: Batch) -> None:
         waiting, stamps = self._waiting, batch.timestamps
+        asyncio.get_running_loop().set_exception_handler(partial(_unheard, self._ready))
         try:
             for start, stop, mark in batch.segments():
                 values = batch.values[start:stop]
@@ -178,8 +179,9 @@ class Requests:
             self._order.finish(segment, results, timestamp)
             self._go_on()
         except BaseException as error:  # SystemExit too: let through, it would end the loop and not the job
-            with suppress(Exception):
-                error.add_note(f"{type(self._spec.function).__name__}, for the input {_short.repr(value)}")
+            error = raised(error)
+            with suppress(BaseException):  # a user's exception may refuse it
+                error.add_note(f"{type(self._spec.function).__name__}, for the input {shown(value)}")
             self._ready.put(error)
         finally:
             self._tasks.discard(asyncio.current_task())
@@ -222,7 +224,7 @@ class Requests:
             return list(results)
         raise TypeMismatchError(
             f"{type(self._spec.function).__name__}.{method}() must return a list of results.",
-            detail=f"it returned {_short.repr(results)}",
+            detail=f"it returned {shown(results)}",
             hint="return [result], or [] for none",
         )
 
@@ -233,3 +235,13 @@ class Requests:
 
 def _never(_: Any) -> bool:
     return False
+
+
+def _unheard(ready: _Ready, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """A future cannot hold a StopIteration: asyncio refuses that of a function in an executor with a
+    TypeError that nobody waits for, and the future is never done. Here it fails the task, which would wait
+    for ever."""
+    error = context.get("exception")
+    if isinstance(error, TypeError) and str(error).startswith("StopIteration interacts badly"):
+        ready.put(StopIteration("raised into a Future, as by a function in to_thread() or run_in_executor()"))
+    loop.default_exception_handler(context)

@@ -15,7 +15,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.typeinfo import Types
 from firesteel.connectors.base import Sink, SourceReader
 from firesteel.datastream import _operators as specs
-from firesteel.datastream._options import PYTHON_CHAINING
+from firesteel.datastream._options import MAX_RECORD_BYTES, MAX_RECORD_SIZE, PYTHON_CHAINING
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.runtime.batch import Batch
@@ -107,7 +107,9 @@ class Chain:
         for program in self.vertex.operators:
             self.operators[program.uid] = build_operator(program)
         consumers = self._consumers_of()
-        fusing = Configuration.from_dict(self.context.settings).get_boolean(PYTHON_CHAINING, True)
+        settings = Configuration.from_dict(self.context.settings)
+        fusing = settings.get_boolean(PYTHON_CHAINING, True)
+        max_record_bytes = settings.get_memory_bytes(MAX_RECORD_SIZE, MAX_RECORD_BYTES)
         for program in self.vertex.operators:
             target = self.operators[program.uid]
             for source_uid, tag in program.inputs:
@@ -120,7 +122,7 @@ class Chain:
             if edge.local:
                 consume = self._local_consumer(edge.edge)
             else:
-                router = Router(edge, self.context.subtask, self.vertex.parallelism)
+                router = Router(edge, self.context.subtask, self.vertex.parallelism, max_record_bytes)
                 self.routers.append(router)
                 consume = router.consume
             output.consumers.append(Consumer(consume, self.operators[edge.operator].user_code))

@@ -14,8 +14,10 @@ from typing import Any, Final
 from firesteel.common._coercion import untouched
 from firesteel.common._key_coercion import compile_key_coercion
 from firesteel.common._map_all import map_all
+from firesteel.common._shown import shown
 from firesteel.common.distribution import pointwise_consumers, pointwise_producers
-from firesteel.common.errors import ProgramError
+from firesteel.common.errors import ProgramError, RecordTooLargeError
+from firesteel.datastream._options import MAX_RECORD_BYTES, MAX_RECORD_SIZE
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.runtime.batch import END, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.combiner import Combiner
@@ -71,8 +73,11 @@ class _Pending:
 class Router:
     """One outgoing edge of one subtask; how targets are chosen is a table of functions."""
 
-    def __init__(self, edge: OutEdge, subtask: int, parallelism: int) -> None:
+    def __init__(
+        self, edge: OutEdge, subtask: int, parallelism: int, max_record_bytes: int = MAX_RECORD_BYTES
+    ) -> None:
         self.edge = edge
+        self._max_record_bytes = max_record_bytes
         self._subtask = subtask
         self._channel = channel_id(edge.edge, subtask)
         self._n = edge.consumers
@@ -272,12 +277,26 @@ class Router:
             [(at - start, m) for at, m in pending.marks if start <= at and (at < stop or last)],
             pending.keys[start:stop] if self._keyed else None,
         )
-        if len(body) > _LARGEST_BUFFER_BYTES and stop - start > 1:
-            middle = (start + stop) // 2
-            return self._encode(pending, start, middle) + self._encode(pending, middle, stop)
+        if len(body) > _LARGEST_BUFFER_BYTES:
+            if stop - start > 1:
+                middle = (start + stop) // 2
+                return self._encode(pending, start, middle) + self._encode(pending, middle, stop)
+            if len(body) > self._max_record_bytes:
+                raise self._too_large(pending, start, len(body))
         self._send(WireRow(pending.target, self._channel, pending.ord, RowKind.DATA, body))
         pending.ord += 1
         return len(body)
+
+    def _too_large(self, pending: _Pending, at: int, size: int) -> RecordTooLargeError:
+        record = pending.values[at]
+        key = f"its key is {shown(pending.keys[at])}" if self._keyed else f"it begins {shown(record)}"
+        return RecordTooLargeError(
+            f"A record of {size:,} bytes is too large for an exchange, which takes "
+            f"{self._max_record_bytes:,} at most.",
+            detail=f"a {type(record).__name__}; {key}",
+            hint="send where the data lies in place of the data, such as a path, or raise "
+            f"{MAX_RECORD_SIZE}; Spark's JVM must have room for several copies of the record",
+        )
 
     def end_epoch(self) -> None:
         for pending in self._pending.values():

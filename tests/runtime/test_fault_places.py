@@ -1,0 +1,71 @@
+"""Whatever users' code raises, wherever it is called, fails the job with it; no record is lost silently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from firesteel.common.errors import JobExecutionError
+from firesteel.datastream import _operators as specs
+from firesteel.runtime import chain
+from firesteel.runtime.operators.base import BaseOperator
+from firesteel.runtime.program import OperatorProgram
+
+from .faults import PLACES, armed
+from .support import collect, environment
+
+
+class Own(BaseException):
+    """As users may have one."""
+
+
+KINDS = (ValueError, StopIteration, StopAsyncIteration, GeneratorExit, KeyboardInterrupt, SystemExit, Own)
+
+
+def run(place: str, at: int = 0, error: BaseException | None = None) -> list[Any]:
+    armed.arm(at, error or ValueError())
+    env = environment(2, restart_strategy_type="none")
+    return sorted(collect(PLACES[place](env)), key=repr)
+
+
+calls: dict[str, int] = {}
+
+
+def calls_of(place: str) -> int:
+    """How often the user's code of the place is called when nothing slips."""
+    if place not in calls:
+        run(place)
+        calls[place] = armed.calls
+    return calls[place]
+
+
+def test_the_places_are_in_every_operator(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An operator that is added must have a place here for each call of users' code."""
+    built: set[type] = set()
+    build = chain.build_operator
+
+    def noted(program: OperatorProgram) -> BaseOperator:
+        if type(program.spec) in chain._OPERATORS and program.name == "here":
+            built.add(type(program.spec))
+        return build(program)
+
+    monkeypatch.setattr(chain, "build_operator", noted)
+    for place in PLACES:
+        run(place)
+    assert built == chain._OPERATORS.keys() - {specs.Project}  # which calls nothing of the user's
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("place", PLACES)
+def test_the_job_fails_with_what_is_raised(place: str, kind: type[BaseException]) -> None:
+    """At the last call, and for a StopIteration, which ends loops, at the first one too."""
+    last = calls_of(place)
+    assert last > 0, "the place is never reached"
+    for at in {1, last} if kind is StopIteration else {last}:
+        with pytest.raises(JobExecutionError) as failure:
+            run(place, at, kind("slipped"))
+        assert type(failure.value.__cause__) is kind, failure.value
+        assert failure.value.operator in ("here", "Source: here", "Sink: here")
+        assert failure.value.subtask in (0, 1)
+        assert kind.__name__ in str(failure.value).splitlines()[0]
