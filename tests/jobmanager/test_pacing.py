@@ -1,34 +1,47 @@
-"""How many records an epoch takes: learned, or as the program says."""
+"""How many records an epoch takes and how long its tasks may work: learned, or as the program says."""
 
 from __future__ import annotations
 
-from firesteel.jobmanager.pacing import Pacer, PacingOptions, dirt
+from firesteel.jobmanager.pacing import Pacer, PacingOptions, Work, dirt
 from firesteel.state.line import EpochDelta, RunRef
+
+
+def planned(pacer: Pacer, to_checkpoint_ms: float | None = None) -> int:
+    return pacer.next_epoch(to_checkpoint_ms).budget.max_records
+
+
+def whole(elapsed_ms: float, records: int, dirty: float = 0.0) -> Work:
+    """One split, read as far as the budget said."""
+    return Work(elapsed_ms, records, records, dirty, most_of_split=records)
+
+
+def cut(elapsed_ms: float, records: int) -> Work:
+    return Work(elapsed_ms, records, records, is_cut=True, most_of_split=records)
 
 
 def test_epochs_grow_to_the_target_length() -> None:
     pacer = Pacer(PacingOptions(6_000))
     sizes = []
     for _ in range(6):
-        records = pacer.budget().max_records
+        records = planned(pacer)
         sizes.append(records)
-        pacer.learn(150 + records / 1_000, records, records, 0)  # a million records a second
+        pacer.learn(whole(150 + records / 1_000, records))  # a million records a second
     assert sizes == sorted(sizes)
     assert 5_000_000 < sizes[-1] < 6_000_000
 
 
 def test_an_epoch_that_took_too_long_is_followed_by_smaller_ones() -> None:
     pacer = Pacer(PacingOptions(500))
-    before = pacer.budget().max_records
-    pacer.learn(10_000, before, before, 0)
-    assert pacer.budget().max_records < before / 4
+    before = planned(pacer)
+    pacer.learn(whole(10_000, before))
+    assert planned(pacer) < before / 4
 
 
 def test_many_changed_entries_make_epochs_smaller() -> None:
     pacer = Pacer(PacingOptions(60_000))
-    before = pacer.budget().max_records
-    pacer.learn(1_000, before, before, 4.0)
-    assert pacer.budget().max_records == before / 4
+    before = planned(pacer)
+    pacer.learn(whole(1_000, before, 4.0))
+    assert planned(pacer) == before / 4
 
 
 def test_large_entries_count_by_their_bytes() -> None:
@@ -41,6 +54,74 @@ def test_large_entries_count_by_their_bytes() -> None:
 def test_a_size_that_the_program_sets_stays() -> None:
     for records in (1, 100, 10**9):
         pacer = Pacer(PacingOptions(500, records))
-        assert pacer.budget().max_records == records
-        pacer.learn(10_000, records, records, 10.0)
-        assert pacer.budget().max_records == records
+        assert planned(pacer) == records
+        pacer.learn(whole(10_000, records, 10.0))
+        assert planned(pacer) == records
+
+
+def test_the_first_epoch_looks_at_the_clock_after_one_record() -> None:
+    pace = Pacer(PacingOptions(6_000)).next_epoch().pace
+    assert pace is not None
+    assert pace.first_records == 1
+    assert pace.limit_ms <= 1_000
+    assert pace.limit_ms < pace.overrun_ms <= 2_000
+
+
+def test_a_cut_epoch_is_followed_by_one_of_what_fits() -> None:
+    pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=1_000))
+    pacer.next_epoch(1_000)
+    pacer.learn(cut(1_150, 50))  # 20 ms a record
+    assert 30 <= planned(pacer, 1_000) <= 50
+    pace = pacer.next_epoch(1_000).pace
+    assert pace is not None
+    assert 1 < pace.first_records < 50
+
+
+def test_a_single_slow_record_fits_into_each_epoch() -> None:
+    pacer = Pacer(PacingOptions(500))
+    pacer.next_epoch()
+    pacer.learn(cut(60_000, 1))
+    size = pacer.next_epoch()
+    assert size.budget.max_records == 1
+    assert size.pace is not None
+    assert size.pace.first_records == 1
+
+
+def test_epochs_end_when_a_checkpoint_is_due() -> None:
+    pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=4_000))
+    pacer.learn(whole(4_000, 20_000))
+    limits = {ms: pacer.next_epoch(ms).pace.limit_ms for ms in (4_000, 2_000, 100, -500)}  # type: ignore[union-attr]
+    assert limits == {4_000: 4_000, 2_000: 2_000, 100: 1_000, -500: 1_000}
+    assert planned(pacer, 2_000) < planned(pacer, 4_000)
+
+
+def test_an_epoch_that_was_given_up_is_run_again_whole_with_what_fits() -> None:
+    pacer = Pacer(PacingOptions(500))
+    pacer.next_epoch()
+    pacer.gave_up(whole(1_500, 20_000), 3 / 20_000, 1_500)  # three records took a second and a half
+    size = pacer.next_epoch()
+    assert size.budget.max_records == 1
+    assert size.pace is None
+    pacer.learn(whole(650, 1))
+    assert pacer.next_epoch().pace is not None
+
+
+def test_what_was_read_counts_where_it_is_less_than_what_was_planned() -> None:
+    pacer = Pacer(PacingOptions(6_000))
+    pacer.next_epoch()
+    pacer.gave_up(whole(1_500, 200), 3 / 200, 1_500)
+    assert planned(pacer) == 12
+
+
+def test_a_size_that_the_program_sets_is_the_most_after_an_epoch_was_given_up() -> None:
+    pacer = Pacer(PacingOptions(500, 1_000))
+    pacer.next_epoch()
+    pacer.gave_up(whole(1_500, 1_000), 0.01, 1_500)
+    assert planned(pacer) < 10
+    for _ in range(10):
+        pacer.learn(whole(151, planned(pacer)))
+    assert planned(pacer) == 1_000
+
+
+def test_batch_mode_does_not_look_at_the_clock() -> None:
+    assert Pacer(PacingOptions(500, limited=False)).next_epoch().pace is None

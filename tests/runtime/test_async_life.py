@@ -19,7 +19,7 @@ from firesteel.datastream import (
     RuntimeContext,
 )
 from firesteel.datastream.state import ListStateDescriptor
-from firesteel.jobmanager.pacing import Pacer
+from firesteel.jobmanager.pacing import Pacer, Work
 from firesteel.runtime.event_loop import EventLoop, cancel
 from firesteel.testing.local_platform import LocalEngine
 
@@ -228,9 +228,9 @@ def test_waiting_for_the_last_answers_is_no_reason_for_shorter_epochs(
     learned: list[float] = []
     learn = Pacer.learn
 
-    def listen(self: Pacer, elapsed_ms: float, *rest: int) -> None:
-        learned.append(elapsed_ms)
-        learn(self, elapsed_ms, *rest)
+    def listen(self: Pacer, work: Work) -> None:
+        learned.append(work.elapsed_ms)
+        learn(self, work)
 
     monkeypatch.setattr(Pacer, "learn", listen)
     begun = time.monotonic()

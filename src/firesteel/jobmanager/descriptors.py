@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from firesteel.graph.levels import Level, LevelPlan
 from firesteel.jobmanager.run import JobRun
 from firesteel.jobmanager.sources import ReadPlan
-from firesteel.runtime.program import LevelDescriptor
+from firesteel.runtime.program import LevelDescriptor, Pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Deployment:
         return [level.parallelism for level in self.plan.levels]
 
     def descriptors(
-        self, run: JobRun, reading: ReadPlan, *, attempt: int, epoch: int, now_ms: int
+        self, run: JobRun, reading: ReadPlan, *, attempt: int, epoch: int, now_ms: int, pace: Pace | None
     ) -> list[LevelDescriptor]:
         """One for each level."""
 
@@ -50,6 +50,7 @@ class Deployment:
                 local_dir=self._host_dir(epoch),
                 live_jobs=self.live_jobs(),
                 subtasks={s: run.state.descriptor(s, reading.of(s)) for s in subtasks},
+                pace=pace,
             )
 
         return [of(level) for level in self.plan.levels]

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import pickle
+from collections import Counter
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from firesteel.common.errors import EngineError, FiresteelError, JobExecutionError
 from firesteel.common.job_id import JobID
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.lines import Subtask
 from firesteel.jobmanager.user_logs import pass_on
-from firesteel.runtime.program import Ack, Answer, LevelDescriptor, UserError
+from firesteel.runtime.exchange_check import edges_that_differ
+from firesteel.runtime.program import Ack, Answer, LevelDescriptor, Overrun, UserError
 
 log = logging.getLogger(__name__)
+
+_UNKNOWN_PART: Final = 1 / 64  # done by a task that gave an epoch up, where nobody knows its input
 
 #: ``EpochEngine.do``.
 DoParts = Callable[[int, Callable[[int], bytes], str], list[bytes]]
@@ -32,6 +36,24 @@ class EpochEngine(Protocol):
         """Do ``parts`` numbered pieces of work, each once or several times, in any order: their answers,
         which must be small. ``what`` it is, for those who look at Spark. Raises the FiresteelError of a
         piece, and EngineError when a piece could not be done or failed with anything else."""
+
+
+class EpochGivenUp(Exception):
+    """An epoch takes far longer than it should and is to be run again with fewer records."""
+
+    def __init__(self, overrun: Overrun, width: int, acks: list[Ack]) -> None:
+        super().__init__(overrun)
+        self.overrun = overrun
+        self.width = width  # the number of tasks beside it
+        self.acks = acks  # of the subtasks that have answered
+
+    def part_done(self) -> float:
+        """Which part of its input the task had processed, as far as that is known."""
+        sent: Counter[str] = Counter()
+        for ack in self.acks:
+            sent[ack.vertex] += ack.records_out
+        share = max(sent.values(), default=0) / self.width
+        return min(1.0, self.overrun.records / share) if share else _UNKNOWN_PART
 
 
 class EpochRunner:
@@ -62,11 +84,13 @@ class EpochRunner:
 
         :raises JobExecutionError: the user's code failed.
         :raises EngineError: no attempt could be run.
+        :raises EpochGivenUp: it takes far longer than it should; nothing of it counts.
         """
         for attempt in range(1, self._attempts + 1):
             try:
                 answers = self._engine.run(levels, widths)
                 pass_on(answers)
+                self._check_time(answers, widths)
                 errors = [a for a in answers if isinstance(a, UserError)]
                 if errors:
                     raise user_failure(errors[0], self._job_id, self._uid_of(errors[0].uid))
@@ -82,13 +106,27 @@ class EpochRunner:
                 log.warning("epoch failed and is run again job=%s epoch=%d: %s", self._job_id, epoch, e)
         raise AssertionError("unreachable")
 
+    def _check_time(self, answers: list[Answer], widths: list[int]) -> None:
+        """A task that gave up is told of before an error: what others did with a part of its output may be
+        the reason of that error."""
+        overruns = [a for a in answers if isinstance(a, Overrun)]
+        if overruns:
+            worst = max(overruns, key=lambda a: a.worked_ms / max(1, a.records))
+            raise EpochGivenUp(worst, widths[worst.level], [a for a in answers if isinstance(a, Ack)])
+
     def _complete(self, acks: list[Ack]) -> list[Ack]:
-        """Every subtask has answered exactly once: an epoch with less must never count (I2)."""
+        """Every subtask has answered exactly once, and what was sent has arrived: an epoch with less must
+        never count (I2)."""
         acks.sort(key=lambda a: (a.vertex, a.subtask))
         if [(a.vertex, a.subtask) for a in acks] != self._subtasks:
             raise EngineError(
                 "An epoch came back incomplete",
                 detail=f"{len(acks)} answers of {len(self._subtasks)} subtasks",
+            )
+        if edges := edges_that_differ(acks):
+            raise EngineError(
+                "An epoch came back with records of two runs of one task",
+                detail=f"on the edges {edges} not every record that was sent has arrived exactly once",
             )
         return acks
 

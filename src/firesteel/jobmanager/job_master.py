@@ -8,6 +8,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import Any, Final
 
 from firesteel.common.clock import Clock
@@ -23,9 +24,9 @@ from firesteel.jobmanager.checkpoints.storage import HandedOverError, Superseded
 from firesteel.jobmanager.commits import Patience
 from firesteel.jobmanager.continuity import Continuity
 from firesteel.jobmanager.descriptors import Deployment
-from firesteel.jobmanager.epochs import EpochEngine, EpochRunner
+from firesteel.jobmanager.epochs import EpochEngine, EpochGivenUp, EpochRunner
 from firesteel.jobmanager.options import JobOptions
-from firesteel.jobmanager.pacing import Pacer, dirt
+from firesteel.jobmanager.pacing import Pacer, work_of
 from firesteel.jobmanager.progress import EpochReport, JobProgress
 from firesteel.jobmanager.requests import Requests, SavepointRequest, no_savepoint
 from firesteel.jobmanager.restarts import may_pass
@@ -33,7 +34,7 @@ from firesteel.jobmanager.run import CutInfo, JobRun, for_savepoint
 from firesteel.jobmanager.sinks import JobSinks
 from firesteel.jobmanager.sources import ReadPlan
 from firesteel.jobmanager.status import StatusMachine
-from firesteel.runtime.program import Ack
+from firesteel.runtime.program import Ack, Pace
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest
 
@@ -85,7 +86,9 @@ class JobMaster:
         self._last_wish: SavepointRequest | None = None  # the savepoint that a job ends with that is drained
         self._epoch = 0
         self._fresh = True  # nothing was run since the job began or was restarted
-        self._pacer = Pacer(options.pacing)
+        self._pacer = Pacer(
+            replace(options.pacing, checkpoint_interval_ms=continuity.checkpoints.options.interval_ms)
+        )
         self._subtasks = sorted((v.id, i) for v in plan.vertices for i in range(v.parallelism))
         patience = Patience(clock, self._cancel, options.commit_retries)
         with_checkpoints = self.checkpoints.enabled
@@ -336,10 +339,12 @@ class JobMaster:
         """Run an epoch if there is a reason for one, else wait for a reason."""
         clock_ms = self._clock.now_ms()
         self._now_ms = now = max(self._now_ms, clock_ms)  # processing time never goes back, the clock may
-        reading = self._current.sources.plan(now, self._pacer.budget())
+        checkpoint_ms = self.checkpoints.due_ms
+        size = self._pacer.next_epoch(None if checkpoint_ms is None else checkpoint_ms - clock_ms)
+        reading = self._current.sources.plan(now, size.budget)
         due = self._current.state.next_timer_ms
         if self._fresh or reading.wanted or (due is not None and due <= now):
-            self._run_epoch(now, reading)
+            self._run_epoch(now, reading, size.pace)
         else:
             news = now + _POLL_MS if reading.next_ms is None else max(now + 1, reading.next_ms)
             until = news if due is None else min(news, due)
@@ -352,13 +357,19 @@ class JobMaster:
             instant_ms = min(instant_ms, checkpoint_ms)
         self._clock.wait_until(instant_ms, self._wake)
 
-    def _run_epoch(self, now: int, reading: ReadPlan) -> None:
+    def _run_epoch(self, now: int, reading: ReadPlan, pace: Pace | None) -> None:
         self._epoch += 1
         begun_s = self._clock.monotonic_s()
         levels = self._deployment.descriptors(
-            self._current, reading, attempt=self.attempt, epoch=self._epoch, now_ms=now
+            self._current, reading, attempt=self.attempt, epoch=self._epoch, now_ms=now, pace=pace
         )
-        answers = self._epochs.run(levels, self._deployment.widths)
+        try:
+            answers = self._epochs.run(levels, self._deployment.widths)
+        except EpochGivenUp as e:
+            log.info("epoch is run again with fewer records job=%s epoch=%d", self.job_id, self._epoch)
+            known = work_of(e.acks, self._current.sources.vertices, e.overrun.worked_ms)
+            self._pacer.gave_up(known, e.part_done(), e.overrun.worked_ms)
+            return
         if answers is None:
             return
         acks, attempts = answers
@@ -378,14 +389,11 @@ class JobMaster:
         self._sinks.epoch_done(acks, self._epoch, now)
 
     def _learn(self, acks: list[Ack], now: int, elapsed_ms: float, attempts: int) -> None:
-        read = [a.records_in for a in acks if a.vertex in self._current.sources.vertices]
-        records = sum(read)
-        pause_ms = self._pacer.pause_ms(elapsed_ms, records)
+        work = work_of(acks, self._current.sources.vertices, elapsed_ms)
+        pause_ms = self._pacer.pause_ms(elapsed_ms, work)
         if attempts == 1:
-            dirty = max((dirt(a.delta) for a in acks if a.delta is not None), default=0.0)
-            waited_ms = max((a.waited_ms for a in acks), default=0.0)
-            self._pacer.learn(elapsed_ms - waited_ms, records, max(read, default=0), dirty)
-        self.progress.report(EpochReport(self._epoch, now, elapsed_ms, records, attempts))
+            self._pacer.learn(work)
+        self.progress.report(EpochReport(self._epoch, now, elapsed_ms, work.records, attempts))
         if pause_ms and self._current.sources.unbounded and not self._current.state.has_ended:
             self._sleep_until(self._clock.now_ms() + pause_ms)
 

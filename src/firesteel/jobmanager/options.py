@@ -69,7 +69,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
     )
     records: int | None = _positive(configuration, EPOCH_MAX_RECORDS)
     if batch:  # one epoch (design, section 3)
-        pacing = PacingOptions(target, _BATCH_RECORDS, _BATCH_RECORDS)
+        pacing = PacingOptions(target, _BATCH_RECORDS, _BATCH_RECORDS, limited=False)
     else:
         usual = PacingOptions(0)
         pacing = PacingOptions(

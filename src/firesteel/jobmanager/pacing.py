@@ -1,33 +1,79 @@
-"""How large an epoch is, and how soon the next one follows: adapted to a target length, capped by records,
-bytes and dirty state."""
+"""How large an epoch is, and how soon the next one follows.
+
+Two things keep an epoch short. A *budget* says how many records are planned; it is adapted to a target length
+and capped by records, bytes and dirty state. A *pace* says how long tasks may work: it catches code that is
+slower than anybody knew. What is learned of one epoch decides about both of the next.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from firesteel.jobmanager.sources import Budget
+from firesteel.runtime.program import Ack, Pace
 from firesteel.state.line import EpochDelta
 
 _FIRST_RECORDS: Final = 20_000  # nobody knows yet how large they are
-_LEAST_RECORDS: Final = 100
 _FEW_RECORDS: Final = 1000  # an epoch with fewer tells what an empty one costs
 _DIRTY_ENTRIES: Final = 1_000_000  # changed state entries of one subtask in one epoch
 _DIRTY_BYTES: Final = (
     128 << 20
 )  # the same in bytes: the worker holds them, and some copies when it writes them
-_STEP: Final = 8.0  # an epoch is at most so many times larger than the one before
+_STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
+_FIRST_LIMIT_MS: Final = 1000  # of an epoch while nobody knows what a record costs
+_OVERRUN: Final = 4.0  # a task that works for this many limits gives the epoch up
+_FIRST_OVERRUN: Final = 1.5
+_PIECES: Final = 4  # the first look at the clock comes after this part of the limit
+_LATE: Final = 4  # an epoch is never cut shorter than this part of the checkpoint interval ...
+_LEAST_LIMIT_MS: Final = 100.0  # ... nor than this
+_LEAST_OVERRUN_MS: Final = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
 class PacingOptions:
     """``target_ms`` is the length aimed at while there is a backlog; the two caps hold for each split;
-    ``min_interval_ms`` lies between the starts of two epochs while there is no backlog."""
+    ``min_interval_ms`` lies between the starts of two epochs while there is no backlog;
+    ``checkpoint_interval_ms`` bounds the length of an epoch, because checkpoints come between epochs;
+    ``limited`` says whether tasks look at the clock (BATCH mode has one epoch, however long it takes)."""
 
     target_ms: int
     max_records: int | None = None
     max_bytes: int = 512 * 1024 * 1024
     min_interval_ms: int = 100
+    checkpoint_interval_ms: int | None = None
+    limited: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class EpochSize:
+    """What an epoch may take. ``pace`` None: its ranges are processed whole."""
+
+    budget: Budget
+    pace: Pace | None
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one epoch did.
+
+    :param elapsed_ms: without what the tasks only waited for at its end, which does not become less with
+        fewer records.
+    :param records: read by all sources.
+    :param most_records: the most that one subtask read; ``most_of_split``: that was read of one split, on
+        average over the splits of a subtask.
+    :param most_dirty: the most state that one subtask changed, as a share of what it should (``dirt``).
+    :param is_cut: the time limit ended it before its ranges did.
+    """
+
+    elapsed_ms: float
+    records: int
+    most_records: int
+    most_dirty: float = 0.0
+    is_cut: bool = False
+    most_of_split: float = 0.0
 
 
 def dirt(delta: EpochDelta) -> float:
@@ -35,33 +81,95 @@ def dirt(delta: EpochDelta) -> float:
     return max(delta.entries / _DIRTY_ENTRIES, delta.length / _DIRTY_BYTES)
 
 
+def _pace_of(limit_ms: float, overrun_ms: float, records: int) -> Pace:
+    overrun_ms = max(overrun_ms, _LEAST_OVERRUN_MS)
+    return Pace(math.ceil(limit_ms), math.ceil(overrun_ms), max(1, records))
+
+
+def work_of(acks: Sequence[Ack], sources: Collection[str], elapsed_ms: float) -> Work:
+    """What the answers of an epoch say; ``sources`` are the vertices that read."""
+    reading = [a for a in acks if a.vertex in sources]
+    return Work(
+        elapsed_ms - max((a.waited_ms for a in acks), default=0.0),
+        sum(a.records_in for a in reading),
+        max((a.records_in for a in reading), default=0),
+        max((dirt(a.delta) for a in acks if a.delta is not None), default=0.0),
+        any(a.is_cut for a in reading),
+        max((a.records_in / max(1, sum(map(len, a.positions.values()))) for a in reading), default=0.0),
+    )
+
+
 class Pacer:
     """Learns from each epoch how many records fit into the target length."""
 
     def __init__(self, options: PacingOptions) -> None:
         self._options = options
-        self._records = float(options.max_records or _FIRST_RECORDS)
+        interval_ms = options.checkpoint_interval_ms or options.target_ms
+        self._target_ms = float(min(options.target_ms, max(interval_ms, _LEAST_LIMIT_MS)))
+        self._records = float(options.max_records or _FIRST_RECORDS)  # of a split, in an epoch of full length
+        self._planned = self._records  # the same in the epoch that was planned last
         self._fixed_ms = 150.0  # what an empty epoch costs
+        self._per_ms: float | None = None  # records of a split for each millisecond of work
+        self._gave_up = False  # the last epoch
 
-    def budget(self) -> Budget:
-        return Budget(int(self._records), self._options.max_bytes)
+    def next_epoch(self, to_checkpoint_ms: float | None = None) -> EpochSize:
+        """How large the next epoch should be.
 
-    def pause_ms(self, elapsed_ms: float, records: int) -> int:
-        """How long to wait after an epoch that read so many records."""
-        if records >= int(self._records):
+        :param to_checkpoint_ms: how long it is until a checkpoint is due; None: there is none.
+        """
+        limit_ms = self._limit_ms(to_checkpoint_ms)
+        self._planned = self._records
+        if self._options.max_records is None:
+            self._planned = max(1.0, self._records * limit_ms / self._target_ms)
+        budget = Budget(math.ceil(self._planned), self._options.max_bytes)
+        return EpochSize(budget, self._pace(limit_ms))
+
+    def _limit_ms(self, to_checkpoint_ms: float | None) -> float:
+        interval_ms = self._options.checkpoint_interval_ms
+        if to_checkpoint_ms is None or interval_ms is None:
+            return self._target_ms
+        return min(self._target_ms, max(to_checkpoint_ms, interval_ms / _LATE, _LEAST_LIMIT_MS))
+
+    def _pace(self, limit_ms: float) -> Pace | None:
+        if self._gave_up or not self._options.limited:
+            return None  # an epoch that was given up is run again as small as it is planned
+        if self._per_ms is None:
+            first_ms = min(limit_ms, _FIRST_LIMIT_MS)
+            return _pace_of(first_ms, first_ms * _FIRST_OVERRUN, 1)
+        return _pace_of(limit_ms, limit_ms * _OVERRUN, int(self._per_ms * limit_ms / _PIECES))
+
+    def pause_ms(self, elapsed_ms: float, work: Work) -> int:
+        """How long to wait after an epoch that took ``elapsed_ms`` in all."""
+        if work.is_cut or work.records >= int(self._planned):
             return 0
         return max(0, int(self._options.min_interval_ms - elapsed_ms))
 
-    def learn(self, elapsed_ms: float, records: int, most_records: int, most_dirty: float) -> None:
-        """``elapsed_ms``: without what the tasks only waited for at its end, which does not become less with
-        fewer records; ``records``: what the epoch read; ``most_records``: the most that one subtask read;
-        ``most_dirty``: the most state that one subtask changed, as a share of what it should (``dirt``)."""
-        if records < _FEW_RECORDS:
-            self._fixed_ms = min(self._fixed_ms, elapsed_ms)
-        if self._options.max_records is not None or most_records < self._records * 0.9:
-            return  # fixed by the user, or the epoch was not cut by the budget: nothing to learn
-        work = max(1.0, elapsed_ms - self._fixed_ms)
-        factor = min(_STEP, max(1 / _STEP, max(1.0, self._options.target_ms - self._fixed_ms) / work))
-        if most_dirty:
-            factor = min(factor, 1 / most_dirty)
-        self._records = max(float(_LEAST_RECORDS), self._records * factor)
+    def learn(self, work: Work) -> None:
+        """An epoch that was not run twice is committed."""
+        self._gave_up = False
+        if work.records < _FEW_RECORDS and not work.is_cut:
+            self._fixed_ms = min(self._fixed_ms, work.elapsed_ms)
+        worked_ms = max(1.0, work.elapsed_ms - self._fixed_ms)
+        if work.most_of_split:
+            self._per_ms = work.most_of_split / worked_ms
+        if not work.is_cut and work.most_records < self._planned * 0.9:
+            return  # it was not cut by the budget: nothing to learn
+        factor = min(_STEP, max(1 / _STEP, max(1.0, self._target_ms - self._fixed_ms) / worked_ms))
+        if work.most_dirty:
+            factor = min(factor, 1 / work.most_dirty)
+        base = min(self._planned, work.most_of_split) if work.is_cut else self._planned
+        self._set(base * factor)
+
+    def gave_up(self, work: Work, done: float, worked_ms: float) -> None:
+        """A task gave the epoch up after ``worked_ms``, having processed the part ``done`` of its input.
+        ``work`` is what is known of the epoch."""
+        self._gave_up = True
+        read = min(self._planned, work.most_of_split or self._planned)
+        self._set(read * done * self._target_ms / worked_ms)
+
+    def _set(self, records: float) -> None:
+        most = self._options.max_records
+        if most is None:
+            self._records = max(1.0, records)
+        elif self._gave_up or self._records < most:  # what the program says is the most, and what is usual
+            self._records = min(float(most), max(1.0, records))

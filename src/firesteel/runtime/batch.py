@@ -54,6 +54,16 @@ class Batch:
         if start < len(self.values):
             yield start, len(self.values), None
 
+    def split(self, at: int) -> tuple[Batch, Batch]:
+        """The records before ``at`` and those from it on, each with the marks before and after them."""
+        values, stamps, keys = self.values, self.timestamps, self.keys
+        first = [(position, mark) for position, mark in self.marks if position < at]
+        second = [(position - at, mark) for position, mark in self.marks if position >= at]
+        return (
+            Batch(values[:at], stamps and stamps[:at], first, keys and keys[:at]),
+            Batch(values[at:], stamps and stamps[at:], second, keys and keys[at:]),
+        )
+
     def __repr__(self) -> str:
         return f"Batch({self.values!r}, {self.timestamps!r}, {self.marks!r}, keys={self.keys!r})"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from firesteel.datastream._options import MAX_RECORD_BYTES, MAX_RECORD_SIZE, PYT
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.runtime.batch import Batch
+from firesteel.runtime.exchange_check import weighted
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.held_input import HeldInput
 from firesteel.runtime.key_sorter import KeySorter
@@ -45,10 +46,11 @@ from firesteel.runtime.operators.stateless import (
 from firesteel.runtime.operators.two_input import CoOperator, KeyedCoOperator
 from firesteel.runtime.program import Ack, OperatorProgram, SubtaskDescriptor, VertexProgram
 from firesteel.runtime.routers import Router, RowSink, channels_of
+from firesteel.runtime.time_limit import TimeLimit
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.windowing.codec import windows_of
 from firesteel.runtime.windowing.operators import window_operator
-from firesteel.runtime.wire import channel_id
+from firesteel.runtime.wire import channel_id, edge_of
 from firesteel.state.backend import KeyScope, SubtaskState
 
 _OPERATORS: dict[type, Callable[[OperatorProgram, Any], Any]] = {
@@ -228,13 +230,13 @@ class Chain:
             with operator.user_code:
                 operator.on_processing_time()
 
-    def read_sources(self, descriptor: SubtaskDescriptor) -> Any:
-        """Run the sources of this chain; yields between chunks."""
+    def read_sources(self, descriptor: SubtaskDescriptor, limit: TimeLimit) -> Iterator[None]:
+        """Run the source of this chain, if it has one; yields between chunks."""
         for uid, assignment in descriptor.sources.items():
             operator = self.operators[uid]
             assert isinstance(operator, SourceOperator)
             if not operator.ended:
-                yield from operator.user_code.steps(operator.run(assignment))
+                yield from operator.user_code.steps(operator.run(assignment, limit))
 
     def finish(self) -> Ack:
         """The end of the epoch: flush everything, and the ack."""
@@ -266,11 +268,15 @@ class Chain:
                 ack.positions[uid] = operator.positions
                 ack.ended_splits[uid] = tuple(operator.ended_splits)
                 ack.split_times[uid] = operator.split_times()
+                ack.is_cut = ack.is_cut or operator.is_cut
                 ended = ended and operator.ended
             elif isinstance(operator, SinkOperator) and operator.committables:
                 ack.committables[uid] = operator.committables
         for router in self.routers:
             carry["router", router.edge.edge] = router.snapshot()
+            ack.sent |= weighted(router.sent)
+        for gate in self._heads:
+            ack.received |= weighted(self._from_exchanges(gate.received))
         for i, gate in enumerate(self._heads):
             carry["gate", i] = gate.snapshot()
             ended = ended and gate.is_ended
@@ -288,6 +294,10 @@ class Chain:
         ack.warnings = tuple(self.context.warnings)
         self.context.warnings.clear()
         return ack
+
+    def _from_exchanges(self, records: Mapping[int, int]) -> dict[int, int]:
+        local = {edge.edge for edge in self.vertex.inputs if edge.local}
+        return {channel: count for channel, count in records.items() if edge_of(channel) not in local}
 
     def abandon(self) -> None:
         """The attempt will not come to its end: nothing of it may be used."""

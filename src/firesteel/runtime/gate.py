@@ -14,7 +14,7 @@ from firesteel.runtime.wire import decode_batch
 class Gate:
     """Buffers of a channel come in order (I4); their marks go through the watermark valve."""
 
-    __slots__ = ("_channels", "_consume", "_user_code", "_valve")
+    __slots__ = ("_channels", "_consume", "_user_code", "_valve", "received")
 
     def __init__(
         self, channels: Sequence[int], consume: Callable[[Batch], None], user_code: UserCode
@@ -23,16 +23,17 @@ class Gate:
         self._valve = WatermarkValve(self._channels)
         self._consume = consume
         self._user_code = user_code
+        self.received = dict.fromkeys(self._channels, 0)  # records in this epoch
 
-    def receive_encoded(self, channel: int, body: bytes) -> None:
-        """Take a buffer in; its records may be objects of the user's classes."""
+    def decode(self, body: bytes) -> Batch:
+        """Read a buffer; its records may be objects of the user's classes."""
         try:
-            batch = decode_batch(body)
+            return decode_batch(body)
         except BaseException as e:
             self._user_code.fail(e)
-        self.receive(channel, batch)
 
     def receive(self, channel: int, batch: Batch) -> None:
+        self.received[channel] += len(batch.values)
         marks = batch.marks
         if marks:
             feed = self._valve.feed
@@ -54,5 +55,6 @@ class Gate:
 
     def restore(self, carry: Any) -> None:
         self._valve = WatermarkValve(self._channels)
+        self.received = dict.fromkeys(self._channels, 0)
         if carry is not None:
             self._valve.restore(carry)

@@ -135,6 +135,22 @@ class SourceAssignment:
     drain: bool = False
 
 
+@quick_pickle
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long the tasks of one epoch may work.
+
+    :param limit_ms: a source task stops reading after this time and its ack says how far it came.
+    :param overrun_ms: a task behind an exchange that has worked for this long gives the epoch up, so that it
+        can be run again with fewer records.
+    :param first_records: how many records a task processes before it first looks at the clock.
+    """
+
+    limit_ms: int
+    overrun_ms: int
+    first_records: int = 1
+
+
 class SplitTime(NamedTuple):
     """How far the event time of one split is."""
 
@@ -165,6 +181,7 @@ class LevelDescriptor:
     local_dir: str | None
     live_jobs: tuple[str, ...]
     subtasks: dict[tuple[str, int], SubtaskDescriptor]
+    pace: Pace | None = None  # None: the ranges are processed whole, however long it takes
 
 
 @dataclass(slots=True)
@@ -178,6 +195,7 @@ class Ack:
     positions: dict[str, dict[str, Any]] = field(default_factory=dict)  # source uid -> split -> position
     ended_splits: dict[str, tuple[str, ...]] = field(default_factory=dict)
     split_times: dict[str, dict[str, SplitTime]] = field(default_factory=dict)  # of sources with alignment
+    is_cut: bool = False  # the time limit ended the reading before the ranges did
     ended: bool = False  # end of input was seen by every operator of the subtask
     watermark: int | None = None  # of the last operator of the chain that has one
     next_timer_ms: int | None = None  # processing time at which something is due without input
@@ -188,6 +206,18 @@ class Ack:
     committables: dict[str, list[Any]] = field(default_factory=dict)  # sink uid -> payloads
     accumulators: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+    sent: dict[int, int] = field(default_factory=dict)  # by edge: see ``runtime/exchange_check.py``
+    received: dict[int, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Overrun:
+    """The answer of a task that gave the epoch up: what it had processed and how long that took."""
+
+    subtask: int
+    level: int
+    records: int
+    worked_ms: float
 
 
 @dataclass(slots=True)
@@ -224,4 +254,4 @@ class UserLogs(NamedTuple):
 
 
 #: What a task sends to the driver.
-Answer: TypeAlias = Ack | UserError | UserLogs
+Answer: TypeAlias = Ack | UserError | UserLogs | Overrun

@@ -104,11 +104,13 @@ class Router:
         self._watermark = MIN_WATERMARK
         self._was_idle = False
         self._pending: dict[int, _Pending] = {}
+        self._sent = 0
 
     def begin_epoch(self, epoch: int, send: RowSink) -> None:
         # Everything that decides about bytes starts anew in each epoch: what a worker process happens to
         # remember must not change what crosses the exchange.
         self._send = send
+        self._sent = 0
         self._limit = FIRST_BUFFER_RECORDS
         self._pending = {t: _Pending(t) for t in self._reached}
         for pending in self._pending.values():
@@ -285,6 +287,7 @@ class Router:
                 raise self._too_large(pending, start, len(body))
         self._send(WireRow(pending.target, self._channel, pending.ord, RowKind.DATA, body))
         pending.ord += 1
+        self._sent += stop - start
         return len(body)
 
     def _too_large(self, pending: _Pending, at: int, size: int) -> RecordTooLargeError:
@@ -297,6 +300,11 @@ class Router:
             hint="send where the data lies in place of the data, such as a path, or raise "
             f"{MAX_RECORD_SIZE}; Spark's JVM must have room for several copies of the record",
         )
+
+    @property
+    def sent(self) -> dict[int, int]:
+        """How many records have left in this epoch, by channel."""
+        return {self._channel: self._sent}
 
     def end_epoch(self) -> None:
         for pending in self._pending.values():

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from firesteel.runtime.batch import Batch
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.error_report import report_of
-from firesteel.runtime.program import Ack, LevelDescriptor
+from firesteel.runtime.gate import Gate
+from firesteel.runtime.program import Ack, LevelDescriptor, Overrun
+from firesteel.runtime.time_limit import TimeLimit
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.user_logs import taken_logs
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
@@ -35,16 +38,18 @@ def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]
             with chain.user_code:
                 chain.on_processing_time()
         yield from _drain(outbox)
-        for chain in chains:
-            for _ in chain.read_sources(descriptor.subtasks[chain.vertex.id, subtask]):
+        sources = [c for c in chains if descriptor.subtasks[c.vertex.id, subtask].sources]
+        for chain in sources:
+            limit = TimeLimit(descriptor.pace, len(sources))
+            for _ in chain.read_sources(descriptor.subtasks[chain.vertex.id, subtask], limit):
                 yield from _drain(outbox)
-        gates = level.gates
+        gates, limit = level.gates, TimeLimit(descriptor.pace)
         for row in rows:
             gate = gates.get(edge_of(row.channel)) if row.kind == RowKind.DATA else None
             if gate is None:  # for a deeper level: passes through
                 outbox.append(row)
             else:
-                gate.receive_encoded(row.channel, row.body)
+                _receive(gate, row, limit)
             yield from _drain(outbox)
         for chain in chains:
             with chain.user_code:
@@ -57,6 +62,14 @@ def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]
                     chain.close()
         yield from _log_rows(subtask)
         done = True
+    except EpochOverrun as e:
+        yield from _pass_through(rows, gates)
+        overrun = Overrun(subtask, descriptor.level, e.records, e.worked_ms)
+        yield WireRow(subtask, -1, 0, RowKind.OVERRUN, pickle.dumps(overrun, 5))
+        done = True
+        for chain in chains:
+            chain.abandon()
+        yield from _log_rows(subtask)
     except UserCodeError as e:
         yield _error_row(e, subtask)
         done = True
@@ -74,6 +87,43 @@ def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]
         if not done:  # the task was killed, or its consumer stopped reading
             for chain in chains:
                 chain.abandon()
+
+
+class EpochOverrun(Exception):
+    """The task has worked for far longer than an epoch should last: the epoch is given up."""
+
+    def __init__(self, records: int, worked_ms: float) -> None:
+        super().__init__(records, worked_ms)
+        self.records = records
+        self.worked_ms = worked_ms
+
+
+def _receive(gate: Gate, row: WireRow, limit: TimeLimit) -> None:
+    """Process a buffer, in pieces where the clock is to be looked at in between."""
+    batch = gate.decode(row.body)
+    whole = len(batch.values) <= limit.piece
+    for piece in (batch,) if whole else _pieces(batch, limit):
+        if limit.is_overrun:
+            raise EpochOverrun(limit.records, limit.worked_s * 1000)
+        begun_s = limit.now_s()
+        gate.receive(row.channel, piece)
+        limit.worked(len(piece.values), limit.now_s() - begun_s)
+
+
+def _pieces(batch: Batch, limit: TimeLimit) -> Iterator[Batch]:
+    rest = batch
+    while len(rest.values) > limit.piece:
+        piece, rest = rest.split(limit.piece)
+        yield piece
+    yield rest
+
+
+def _pass_through(rows: Iterable[WireRow], gates: Mapping[int, Gate]) -> Iterator[WireRow]:
+    """The rest of the input that is not for this level; a worker that leaves some of it unread is not used
+    again."""
+    for row in rows:
+        if row.kind != RowKind.DATA or edge_of(row.channel) not in gates:
+            yield row
 
 
 def _drain(outbox: list[WireRow]) -> Iterator[WireRow]:

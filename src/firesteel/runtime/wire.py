@@ -32,6 +32,7 @@ class RowKind(enum.IntEnum):
     ACK = 1  # the answer of one subtask of one vertex to the driver
     ERROR = 2  # an exception of the user's code
     LOG = 3  # what users' code logged
+    OVERRUN = 4  # a task gave the epoch up: it takes far longer than it should
 
 
 class WireRow(NamedTuple):

@@ -92,7 +92,7 @@ class HarnessInput:
         split, events, end = self._splits[channel], self._pending[channel], channel in self._ending
         ranges: tuple[ReadRange, ...] = ()
         if events or end:
-            part = ScriptPart(tuple(events), 0, end)
+            part = ScriptPart(tuple(events), len(events), end)
             ranges = (ReadRange(split, None, _NO_LIMIT, _NO_LIMIT, part),)
         new_splits = () if self._announced else (split.id,)
         return SourceAssignment(ranges, new_splits, end or channel in self._ended)
@@ -136,7 +136,7 @@ class HarnessOutput:
         """Take what is for this stream of the rows of an epoch."""
         for row in rows:
             if edge_of(row.channel) in self._edges:
-                self._gate.receive_encoded(row.channel, row.body)
+                self._gate.receive(row.channel, self._gate.decode(row.body))
 
     def _arrived(self, batch: Batch) -> None:
         self.events.extend(from_batch(batch))

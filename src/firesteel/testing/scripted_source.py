@@ -50,12 +50,15 @@ class ScriptPart:
 class ScriptReader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         part: ScriptPart = range_.stop
-        for start in range(0, max(1, len(part.events)), _CHUNK_EVENTS):
-            stop = start + _CHUNK_EVENTS
+        first = part.position - len(part.events)  # of the script: what waits comes before the events
+        begin = max(0, (range_.position or 0) - first)
+        end = min(len(part.events), begin + range_.max_records)
+        for start in range(begin, max(begin + 1, end), _CHUNK_EVENTS):
+            stop = min(end, start + _CHUNK_EVENTS)
             batch = to_batch(part.events[start:stop])
             stamps = None if batch.timestamps is None else list(batch.timestamps)
-            last = stop >= len(part.events)
-            yield Chunk(batch.values, stamps, part.position, part.end and last, batch.marks)
+            is_last = part.end and stop == len(part.events)
+            yield Chunk(batch.values, stamps, first + stop, is_last, batch.marks)
 
 
 class ScriptedSource(Source):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from itertools import islice
 from operator import itemgetter
 from typing import Any, Final
@@ -15,6 +17,7 @@ from firesteel.runtime.batch import END, MAX_WATERMARK, Batch, Mark
 from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
 from firesteel.runtime.program import OperatorProgram, SourceAssignment, SplitTime
+from firesteel.runtime.time_limit import TimeLimit
 from firesteel.runtime.valve import WatermarkValve
 from firesteel.runtime.watermarks import WatermarkTracker, assign_timestamps, source_instants
 from firesteel.state.backend import OperatorState
@@ -39,6 +42,7 @@ class SourceOperator(BaseOperator):
         self._limit: int | None = None
         self.positions: dict[str, Any] = {}
         self.ended_splits: list[str] = []
+        self.is_cut = False
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
@@ -51,13 +55,17 @@ class SourceOperator(BaseOperator):
         super().begin_epoch()
         self.positions = {}
         self.ended_splits = []
+        self.is_cut = False
 
-    def run(self, assignment: SourceAssignment) -> Iterator[None]:
-        """Read; yields after each chunk so that the task can hand finished buffers on."""
+    def run(self, assignment: SourceAssignment, limit: TimeLimit) -> Iterator[None]:
+        """Read until the ranges end or the time is over; yields after each chunk so that the task can hand
+        finished buffers on."""
         self._limit = assignment.limit
         self._add_splits(assignment.new_splits)
-        ranges = iter(assignment.ranges)
-        reading = deque(map(self._start, islice(ranges, _SPLITS_AT_ONCE)))
+        ranges = iter(self._in_turn(assignment.ranges))
+        start = partial(self._start, limit=limit)
+        reading = deque(map(start, islice(ranges, _SPLITS_AT_ONCE)))
+        now_s = limit.now_s()
         while reading:  # a chunk of each split in turn, so that their watermarks move together
             split, chunks = reading.popleft()
             chunk = next(chunks, None)
@@ -65,15 +73,43 @@ class SourceOperator(BaseOperator):
                 self._chunk(split, chunk)
                 yield
             if chunk is None or self._is_ahead(split):
-                reading.extend(map(self._start, islice(ranges, 1)))
+                reading.extend(map(start, islice(ranges, 1)))
             else:
                 reading.append((split, chunks))
+            begun_s, now_s = now_s, limit.now_s()
+            limit.worked(0 if chunk is None else max(1, len(chunk.values)), now_s - begun_s)
+            if limit.is_over:
+                self.is_cut = bool(reading)
+                break
         if assignment.drain:
             self._trackers.clear()
         self._finish_epoch(assignment.last)
 
-    def _start(self, range_: ReadRange) -> tuple[str, Iterator[Chunk]]:
-        return range_.split.id, self._reader.read(range_)
+    def _in_turn(self, ranges: Sequence[ReadRange]) -> Sequence[ReadRange]:
+        """Each epoch begins with another split, so that a time limit leaves none of them out for ever."""
+        first = (self.context.epoch - 1) % len(ranges) if ranges else 0
+        return [*ranges[first:], *ranges[:first]]
+
+    def _start(self, range_: ReadRange, limit: TimeLimit) -> tuple[str, Iterator[Chunk]]:
+        return range_.split.id, self._read(range_, limit)
+
+    def _read(self, range_: ReadRange, limit: TimeLimit) -> Iterator[Chunk]:
+        """The chunks of a range, read in parts of the size that the time limit allows. The bytes of the range
+        are shared among them, because nobody here knows how large records are."""
+        position, left = range_.position, range_.max_records
+        while left > 0:
+            wanted = min(left, limit.piece)
+            part = range_
+            if wanted < range_.max_records:
+                room = max(1, range_.max_bytes * wanted // range_.max_records)
+                part = replace(range_, position=position, max_records=wanted, max_bytes=room)
+            before, ended = position, False
+            for chunk in self._reader.read(part):
+                position, ended = chunk.position, chunk.end
+                yield chunk
+            if ended or position == before:
+                return
+            left -= wanted
 
     def _is_ahead(self, split: str) -> bool:
         """The split has come further than its group may (alignment): the rest of its range is for later."""
