@@ -220,17 +220,6 @@ def test_partition_custom_takes_functions_and_objects(env: StreamExecutionEnviro
     assert plain.partitioning.kind is PartitionKind.CUSTOM
 
 
-def test_a_key_selector_with_an_open_method_is_refused(env: StreamExecutionEnvironment) -> None:
-    class Opening(KeySelector):
-        def open(self, runtime_context: Any) -> None: ...
-
-        def get_key(self, value: Any) -> Any:
-            return value
-
-    with pytest.raises(UnsupportedFeatureError, match=r"Opening\.open"):
-        pairs(env).key_by(Opening())
-
-
 def test_union_needs_equal_types(env: StreamExecutionEnvironment) -> None:
     one, two = pairs(env), pairs(env)
     made = one.union(two, one)._transformation

@@ -5,13 +5,26 @@ from __future__ import annotations
 import logging
 import random
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from firesteel.common.errors import JobExecutionError
-from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext
+from firesteel.common.time import Time
+from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
+from firesteel.datastream import (
+    CoMapFunction,
+    DataStream,
+    KeyedProcessFunction,
+    KeySelector,
+    MapFunction,
+    Partitioner,
+    ReduceFunction,
+    RuntimeContext,
+)
 from firesteel.datastream.functions import CheckpointedFunction
+from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.runtime import worker
 from firesteel.testing.local_platform import LocalEngine
 
@@ -255,3 +268,90 @@ def test_keyed_functions_are_opened_once_too() -> None:
         range(30)
     )
     assert len(notes["open"]) == 2
+
+
+class SameTwice(CoMapFunction):
+    def map1(self, value: Any) -> Any:
+        return value
+
+    map2 = map1
+
+
+class ByRest(KeySelector):
+    """Does not work where it was not opened."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.divisor = 3
+        note("open", runtime_context.get_index_of_this_subtask())
+
+    def get_key(self, value: Any) -> Any:
+        return value % self.divisor
+
+    def close(self) -> None:
+        note("close")
+
+
+class ToRest(Partitioner):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.opened = True
+        note("open", runtime_context.get_index_of_this_subtask())
+
+    def partition(self, key: Any, num_partitions: int) -> int:
+        return int(key % num_partitions) if self.opened else -1
+
+    def close(self) -> None:
+        note("close")
+
+
+class Larger(ReduceFunction):
+    def reduce(self, value1: Any, value2: Any) -> Any:
+        return max(value1, value2)
+
+
+def _joined(stream: DataStream) -> DataStream:
+    stamped = stream.assign_timestamps_and_watermarks(
+        WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(At())
+    )
+    joined = stamped.join(stamped).where(ByRest()).equal_to(ByRest())
+    return joined.window(TumblingEventTimeWindows.of(Time.days(1))).apply(lambda a, b: a * b)
+
+
+class At(TimestampAssigner):
+    def extract_timestamp(self, value: Any, record_timestamp: int) -> int:
+        return 0
+
+
+SELECTED: dict[str, tuple[Callable[[DataStream], DataStream], int]] = {
+    "key_by": (lambda s: s.key_by(ByRest()).reduce(Larger()), 1),
+    "connect": (lambda s: s.connect(s).key_by(ByRest(), ByRest()).map(SameTwice()), 2),
+    "partition_custom": (lambda s: s.partition_custom(ToRest(), ByRest()).map(lambda v: v), 2),
+    "salted": (lambda s: s.key_by(ByRest()).salted(2).reduce(Larger()), 1),
+    "join": (_joined, 2),
+}
+
+
+@pytest.mark.parametrize("how", SELECTED)
+def test_key_selectors_and_partitioners_are_opened_and_closed(how: str) -> None:
+    build, lives = SELECTED[how]
+    with local_platform():
+        env = environment(2, epoch_records=1)
+        assert collect(build(env.from_collection(range(6)).rebalance().map(lambda v: v)))
+    assert Counter(notes["open"]) == {0: lives, 1: lives}
+    assert len(notes["close"]) == 2 * lives
+
+
+def test_a_key_selector_that_cannot_be_opened_fails_the_operator_before_it() -> None:
+    class Failing(ByRest):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            raise ValueError("no config")
+
+    with local_platform(), pytest.raises(JobExecutionError, match="no config") as failed:
+        collect(
+            environment(1)
+            .from_collection([1])
+            .map(lambda v: v)
+            .name("mine")
+            .key_by(Failing())
+            .reduce(Larger())
+        )
+    assert failed.value.operator == "mine"

@@ -308,18 +308,10 @@ def require_no_life(
             )
 
 
-def as_callable(
-    function: Any, function_class: type, method: str, parameter: str, operator: str
-) -> Callable[..., Any]:
-    """A KeySelector or Partitioner, or a plain callable, as a callable."""
+def as_callable(function: Any, function_class: type, method: str, operator: str) -> Callable[..., Any]:
+    """A KeySelector or Partitioner, or a plain callable, as a callable; the worker finds the object whose
+    ``open`` and ``close`` are to be called behind the method."""
     require_callable(function, function_class, operator)
     if not isinstance(function, function_class):
         return function  # type: ignore[no-any-return]
-    require_no_life(
-        function,
-        function_class,
-        operator,
-        detail=f"the {parameter} runs inside the exchange, where there is no runtime context",
-        hint="prepare in __init__, or compute the value in a map() before",
-    )
     return getattr(function, method)  # type: ignore[no-any-return]

@@ -167,7 +167,7 @@ class DataStream(StreamSettings, Cacheable, RefusedMethods):
         """The same records with a key, which state and timers are kept for."""
         from firesteel.datastream._keyed_stream import KeyedStream
 
-        selector = as_callable(key_selector, KeySelector, "get_key", "key selector", "key_by")
+        selector = as_callable(key_selector, KeySelector, "get_key", "key_by")
         check_picklable(key_selector, "key_by")
         checked_type = to_type_information(key_type, "key type", "key_by")
         require_key_type(checked_type, "key_by")
@@ -311,8 +311,8 @@ class DataStream(StreamSettings, Cacheable, RefusedMethods):
         key_selector: Callable[[Any], Any] | KeySelector,
     ) -> DataStream:
         """Each record to the subtask ``partitioner(key, number of subtasks)`` of the next operator."""
-        partition = as_callable(partitioner, Partitioner, "partition", "partitioner", "partition_custom")
-        selector = as_callable(key_selector, KeySelector, "get_key", "key selector", "partition_custom")
+        partition = as_callable(partitioner, Partitioner, "partition", "partition_custom")
+        selector = as_callable(key_selector, KeySelector, "get_key", "partition_custom")
         check_picklable(partitioner, "partition_custom")
         check_picklable(key_selector, "partition_custom")
         return self._partition(Partitioning(PartitionKind.CUSTOM, selector, None, partition))

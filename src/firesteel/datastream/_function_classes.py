@@ -97,6 +97,12 @@ class Function(ABC):  # noqa: B024  # abstract are the methods of its subclasses
         """Let go of what ``open`` took. Best effort: a worker that is killed does not call it."""
 
 
+def function_behind(call: Any) -> Function | None:
+    """The function object whose method ``call`` is (``get_key`` of a KeySelector); None: a plain callable."""
+    owner = getattr(call, "__self__", None)
+    return owner if isinstance(owner, Function) else None
+
+
 class FunctionSnapshotContext(ABC):
     """What ``snapshot_state`` learns about the checkpoint."""
 

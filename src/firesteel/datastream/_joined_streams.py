@@ -23,7 +23,7 @@ from firesteel.datastream._checks import (
 )
 from firesteel.datastream._data_stream import DataStream, OutputType
 from firesteel.datastream._evictors import Evictor
-from firesteel.datastream._function_classes import Function, KeySelector, RuntimeContext
+from firesteel.datastream._function_classes import Function, KeySelector, RuntimeContext, function_behind
 from firesteel.datastream._join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
 from firesteel.datastream._keyed_stream import KeyedStream
 from firesteel.datastream._triggers import Trigger
@@ -47,13 +47,24 @@ def _tag_second(record: Any) -> Tagged:
     return 1, record
 
 
-class _KeyOfEither:
+class _KeyOfEither(KeySelector):
     """The key of a tagged record."""
 
     def __init__(self, *selectors: Callable[[Any], Any]) -> None:
         self.selectors = selectors
 
-    def __call__(self, tagged: Tagged) -> Any:
+    def open(self, runtime_context: RuntimeContext) -> None:
+        for selector in self._functions():
+            selector.open(runtime_context)
+
+    def close(self) -> None:
+        for selector in self._functions():
+            selector.close()
+
+    def _functions(self) -> list[Function]:
+        return [f for f in map(function_behind, self.selectors) if f is not None]
+
+    def get_key(self, tagged: Tagged) -> Any:
         side, record = tagged
         return self.selectors[side](record)
 
@@ -209,7 +220,7 @@ class _TwoStreams(Generic[W]):
         return Where(self, key_selector, key_type)
 
     def selector(self, key_selector: Selector) -> Callable[[Any], Any]:
-        selector = as_callable(key_selector, KeySelector, "get_key", "key selector", self.operation)
+        selector = as_callable(key_selector, KeySelector, "get_key", self.operation)
         check_picklable(key_selector, self.operation)
         return selector
 

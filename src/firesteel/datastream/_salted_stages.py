@@ -22,6 +22,7 @@ from firesteel.datastream._function_classes import (
     MapFunction,
     ReduceFunction,
     RuntimeContext,
+    function_behind,
 )
 from firesteel.datastream._state_descriptors import ListStateDescriptor
 from firesteel.datastream._triggers import EventTimeTrigger, Trigger
@@ -53,6 +54,14 @@ class Salt(MapFunction, CheckpointedFunction):
     def open(self, runtime_context: RuntimeContext) -> None:
         # Keys that become equal only in the second stage would have salts in common there.
         self._coerce = compile_key_coercion(self._key_type)
+        selector = function_behind(self._key_of)
+        if selector is not None:
+            selector.open(runtime_context)
+
+    def close(self) -> None:
+        selector = function_behind(self._key_of)
+        if selector is not None:
+            selector.close()
 
     def initialize_state(self, context: FunctionInitializationContext) -> None:
         descriptor = ListStateDescriptor("salt", Types.PICKLED_BYTE_ARRAY())

@@ -15,10 +15,12 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.typeinfo import Types
 from firesteel.connectors.base import Sink, SourceReader
 from firesteel.datastream import _operators as specs
+from firesteel.datastream._function_classes import Function
 from firesteel.datastream._options import MAX_RECORD_BYTES, MAX_RECORD_SIZE, PYTHON_CHAINING
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.runtime.batch import Batch
+from firesteel.runtime.contexts import TaskRuntimeContext
 from firesteel.runtime.exchange_check import weighted
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.held_input import HeldInput
@@ -103,6 +105,7 @@ class Chain:
         self._heads: list[Gate] = []
         self._arranged: dict[str, KeySorter | HeldInput] = {}  # BATCH mode: the order of a head's input
         self._open: list[BaseOperator] = []  # in the order of the chain
+        self._open_selectors: list[tuple[UserCode, Function]] = []  # key selectors and partitioners
         self._build()
 
     def _build(self) -> None:
@@ -181,6 +184,7 @@ class Chain:
         """Open all operators, the last of the chain first, as Flink does; once. When one cannot be opened,
         those that are open are closed."""
         try:
+            self._open_routers()
             for program in reversed(self.vertex.operators):
                 operator = self.operators[program.uid]
                 state = self.state.operator(program.uid, scope_of(program)) if self.state else None
@@ -191,6 +195,15 @@ class Chain:
             with suppress(UserCodeError):  # the first error is the one that counts
                 self.close()
             raise
+
+    def _open_routers(self) -> None:
+        for router in self.routers:
+            operator = self.operators[router.edge.operator]
+            for function in router.functions():
+                if all(function is not opened for _, opened in self._open_selectors):
+                    with operator.user_code:
+                        function.open(TaskRuntimeContext(self.context, operator.program, None))
+                    self._open_selectors.append((operator.user_code, function))
 
     def _initialize_state(self) -> None:
         for operator in self.operators.values():
@@ -315,6 +328,13 @@ class Chain:
             try:
                 with operator.user_code:
                     operator.close()
+            except UserCodeError as e:
+                failed = failed or e
+        selectors, self._open_selectors = self._open_selectors, []
+        for user_code, function in selectors:
+            try:
+                with user_code:
+                    function.close()
             except UserCodeError as e:
                 failed = failed or e
         if failed is not None:

@@ -7,7 +7,7 @@ buffer takes the newest watermark just before its next record, or at the end of 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from firesteel.common._map_all import map_all
 from firesteel.common._shown import shown
 from firesteel.common.distribution import pointwise_consumers, pointwise_producers
 from firesteel.common.errors import ProgramError, RecordTooLargeError
+from firesteel.datastream._function_classes import Function, function_behind
 from firesteel.datastream._options import MAX_RECORD_BYTES, MAX_RECORD_SIZE
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.runtime.batch import END, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
@@ -105,6 +106,13 @@ class Router:
         self._was_idle = False
         self._pending: dict[int, _Pending] = {}
         self._sent = 0
+
+    def functions(self) -> Iterator[Function]:
+        """The key selector and the partitioner that are function objects, which have a life."""
+        for call in (self._select, self.edge.partitioning.partition):
+            function = function_behind(call)
+            if function is not None:
+                yield function
 
     def begin_epoch(self, epoch: int, send: RowSink) -> None:
         # Everything that decides about bytes starts anew in each epoch: what a worker process happens to

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Self
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.datastream import AggregateFunction, ReduceFunction, StreamExecutionEnvironment, WindowedStream
+from firesteel.datastream._checks import require_no_life
+from firesteel.datastream._function_classes import KeySelector
 from firesteel.datastream._operators import OperatorSpec
 from firesteel.datastream.window import Evictor, Trigger, WindowAssigner
 from firesteel.state_processor._bootstrapping import spec_of
@@ -76,6 +78,13 @@ class OneInputTransformation:
 
         :param key_selector: the name of a column, or a function of a row.
         """
+        require_no_life(
+            key_selector,
+            KeySelector,
+            "key_by",
+            detail="rows are dealt to tasks where there is no runtime context",
+            hint="prepare in __init__",
+        )
         selector = itemgetter(key_selector) if isinstance(key_selector, str) else key_selector
         return KeyedOperatorTransformation(self._frame, selector, key_type, self._timestamp)
 
