@@ -211,6 +211,38 @@ class One(DeserializationSchema):
 def test_escape_and_quote_in_encoding() -> None:
     columns = (Column("s", Types.STRING()),)
     escaped = csv_encoder(columns, CsvDialect(escape="\\"))
-    assert escaped(['a"b\\c']) == '"a\\"b\\\\c"\n'
+    assert escaped(['a"b\\c']) == '"a""b\\\\c"\n'
     bare = csv_encoder(columns, CsvDialect(quote=None), line_end="")
     assert bare(['a"b, c']) == 'a"b, c'
+
+
+# What the CsvRowSerializationSchema of PyFlink 2.3.0 writes: (escape, quote, delimiter) -> text -> bytes.
+ESCAPED: dict[tuple[str | None, str, str], dict[str, bytes]] = {
+    ("\\", '"', ","): {
+        'a"b': b'"a""b",5\n',
+        "a\\b": b'"a\\\\b",5\n',
+        'say "hi", ok\\': b'"say ""hi"", ok\\\\",5\n',
+        "x" * 30 + '"': b'"' + b"x" * 30 + b'""",5\n',
+        "a;b": b"a;b,5\n",
+    },
+    ("!", '"', ","): {'a"b': b'"a""b",5\n', "a\\b": b"a\\b,5\n", "!b": b'"!!b",5\n', "it's": b'"it\'s",5\n'},
+    ("\\", "'", ";"): {'a"b': b"'a\"b';5\n", "it's": b"'it''s';5\n", "a\\b": b"'a\\\\b';5\n"},
+    (None, '"', ","): {'a"b': b'"a""b",5\n', "a\\b": b'"a\\b",5\n', "é": "é,5\n".encode()},
+}
+
+
+@pytest.mark.parametrize("characters", ESCAPED)
+def test_quotes_are_doubled_with_an_escape_character_too(characters: tuple[str | None, str, str]) -> None:
+    escape, quote, delimiter = characters
+    type_info = Types.ROW([Types.STRING(), Types.INT()])
+    writing, reading = (
+        CsvRowSerializationSchema.Builder(type_info),
+        CsvRowDeserializationSchema.Builder(type_info),
+    )
+    for builder in (writing, reading):
+        builder.set_quote_character(quote).set_field_delimiter(delimiter)
+        if escape is not None:
+            builder.set_escape_character(escape)
+    for text, line in ESCAPED[characters].items():
+        assert writing.build().serialize(Row(text, 5)) == line
+        assert list(reading.build().deserialize(line)) == [text, 5]

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from firesteel.common._shortest_floats import shortest_floats
 from firesteel.common.errors import ProgramError
+from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._pickle import dumps_block, loads_block
 from firesteel.connectors._staging import Seen, stage
 from firesteel.connectors.base import (
@@ -29,10 +31,12 @@ class CollectSink(Sink):
     """Hands the records of each committed epoch to a consumer in the driver, subtask by subtask.
 
     The sink itself is plain data and may be copied and pickled; the consumer is attached to its ``id`` in
-    the driver's process with ``attach`` and taken off with ``detach``.
+    the driver's process with ``attach`` and taken off with ``detach``. ``type_info`` is the declared type of
+    the records: its FLOATs come with their shortest digits.
     """
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
+    type_info: TypeInformation | None = None
 
     @property
     def description(self) -> str:
@@ -46,7 +50,7 @@ class CollectSink(Sink):
         _consumers.pop(self.id, None)
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
-        return _CollectWriter(context)
+        return _CollectWriter(context, shortest_floats(self.type_info))
 
     def create_committer(self, context: CommitterContext) -> Committer:
         consumer = _consumers.get(self.id)
@@ -59,12 +63,13 @@ class CollectSink(Sink):
 
 
 class _CollectWriter(SinkWriter):
-    def __init__(self, context: WriterContext) -> None:
+    def __init__(self, context: WriterContext, convert: Callable[[Any], Any] | None) -> None:
         self._context = context
+        self._convert = convert
         self._values: list[Any] = []
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
-        self._values.extend(values)
+        self._values.extend(values if self._convert is None else map(self._convert, values))
 
     def prepare_commit(self) -> list[Any]:
         if not self._values:

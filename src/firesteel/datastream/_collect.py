@@ -65,8 +65,9 @@ def execute_and_collect(
     """Run the program with a collecting sink on ``stream``; see ``DataStream.execute_and_collect``."""
     if limit is not None:
         require_int(limit, "limit", 1)
+    collecting = CollectSink(type_info=stream.output_type)
     sink = SinkTransformation(
-        name="DataStream Collect", input=stream, sink=CollectSink(), created_at=call_site()
+        name="DataStream Collect", input=stream, sink=collecting, created_at=call_site()
     )
     env._add(sink)
     transformations = env._take_program()

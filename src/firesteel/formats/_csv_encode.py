@@ -40,7 +40,7 @@ def _quoter(dialect: CsvDialect) -> Callable[[str], str]:
     if mark is None:
         return str
     first_safe = chr(max(map(ord, filter(None, (dialect.delimiter, mark, escape, "\r")))) + 1)
-    doubled = mark * 2 if escape is None else escape + mark
+    doubled = mark * 2  # with an escape character too, which escapes itself alone
 
     def quote(text: str) -> str:
         if len(text) <= _LONGEST_CHECKED and all(char >= first_safe for char in text):
