@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -36,6 +37,7 @@ env = StreamExecutionEnvironment.get_execution_environment()
 env.from_collection([3, 0]).map(divide).name("six").uid("six-uid").print()
 env.execute("fails")
 """
+STARTED = re.compile(r"Job 'endless' has been submitted with JobID [0-9a-f]{32}; Spark's log: \S+/spark\.log")
 SHOWS = """
 import os, sys
 from firesteel.datastream import StreamExecutionEnvironment
@@ -146,18 +148,24 @@ def program(endless: Path, tmp_path: Path) -> Iterator[Program]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(
+    ("number", "group"),
+    [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGTERM, True)],
+    ids=["Ctrl-C", "kill", "a supervisor"],
+)
 def test_a_signal_ends_the_job_and_all_its_processes(
-    program: Program, tmp_path: Path, number: signal.Signals
+    program: Program, tmp_path: Path, number: signal.Signals, group: bool
 ) -> None:
     at_work(program)
-    if number is signal.SIGINT:
-        program.signal_group(number)  # Ctrl-C
+    if group:
+        program.signal_group(number)
     else:
-        program.signal(number)  # kill
+        program.signal(number)
     done = program.end(60)  # sees that no process is left
     assert done.code == 130
     assert "the script has ended" in done.lines
-    assert done.complaints == "cancelled"
+    started, *rest = done.err.splitlines()
+    assert STARTED.fullmatch(started)
+    assert rest == ["cancelled"]
     assert not list((tmp_path / "local").glob("*")), "local stores are left"
     assert not list(tmp_path.glob("firesteel-*")), "the state directory is left"

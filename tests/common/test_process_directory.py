@@ -56,3 +56,22 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next(tmp_path: Path) -
 def test_a_process_removes_its_own(tmp_path: Path) -> None:
     end(start(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+KEEPS = """
+from firesteel.common._process_directory import keep, keep_no_longer, new_directory, process_directory
+(new_directory() / "file").touch()
+for name in ("log", "other"):
+    (process_directory() / name).write_text(name)
+    keep(process_directory() / name)
+keep_no_longer(process_directory() / "other")
+"""
+
+
+def test_a_file_that_is_kept_stays_alone_and_for_later_processes_too(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-c", KEEPS], env=os.environ | {"TMPDIR": str(tmp_path)}, check=True)
+    (kept,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    assert (kept.name, kept.parent.parent) == ("log", tmp_path)
+    with start(tmp_path) as later:
+        later.wait()
+    assert kept.read_text() == "log"

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from firesteel.common import Types, WatermarkStrategy
+from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError, StateError
 from firesteel.common.time import Time
 from firesteel.datastream import KeyedProcessFunction
@@ -32,6 +33,7 @@ from firesteel.datastream.window import (
 )
 from firesteel.jobmanager.requests import SavepointRequest
 from firesteel.spark.engine import SparkEngine
+from firesteel.spark.platform import SparkPlatform
 from firesteel.state_processor import (
     BroadcastStateBootstrapFunction,
     KeyedStateBootstrapFunction,
@@ -385,7 +387,9 @@ def test_misuse_of_writing(spark: SparkSession, kept: str, tmp_path: Path) -> No
 def test_an_engine_does_parts_in_tasks(spark: SparkSession) -> None:
     """Large savepoints of jobs are copied so."""
     here = os.getpid()
-    answers = SparkEngine(spark, "job", "name").do(
+    platform = SparkPlatform()
+    platform.prepare(Configuration(), spark)
+    answers = SparkEngine(platform, "job", "name").do(
         3, lambda part: f"{part} {os.getpid() != here}".encode(), "a test"
     )
     assert answers == [b"0 True", b"1 True", b"2 True"]
@@ -394,4 +398,4 @@ def test_an_engine_does_parts_in_tasks(spark: SparkSession) -> None:
         raise StateError(f"part {part} is damaged")
 
     with pytest.raises(StateError, match="part 0 is damaged"):
-        SparkEngine(spark, "job", "name").do(2, fails, "a test")
+        SparkEngine(platform, "job", "name").do(2, fails, "a test")

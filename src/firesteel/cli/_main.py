@@ -35,7 +35,8 @@ def main() -> None:
 @_PARALLELISM
 @_DEFINE
 @_PYFLINK
-@click.option("--quiet", is_flag=True, help="No progress line.")
+@click.option("--quiet", is_flag=True, help="No line for a job that starts, and no progress line.")
+@click.option("--spark-log", is_flag=True, help="Show Spark's own log, instead of writing it to a file.")
 @click.option(
     "-s",
     "--from-checkpoint",
@@ -65,6 +66,7 @@ def run(
     definitions: tuple[str, ...],
     pyflink: bool,
     quiet: bool,
+    spark_log: bool,
     recovery: str | None,
     allow_non_restored_state: bool,
     claim_mode: str | None,
@@ -78,10 +80,15 @@ def run(
         definitions = (*definitions, f"execution.state-recovery.claim-mode={claim_mode.upper()}")
     if allow_non_restored_state:
         definitions = (*definitions, "execution.state-recovery.ignore-unclaimed-state=true")
+    if spark_log:
+        definitions = (*definitions, "firesteel.spark-log=console")
     _configure(master, parallelism, definitions)
     if pyflink:
         _become_pyflink()
-    from firesteel.cli._progress import progress_line
+    from firesteel.cli._progress import announce_jobs, progress_line
+
+    if not quiet:
+        announce_jobs()
 
     signal.signal(signal.SIGTERM, _interrupt)  # as Ctrl-C: the job is cancelled, no worker is left behind
     try:
@@ -92,6 +99,8 @@ def run(
     except FiresteelError as e:
         raise click.ClickException(str(e)) from e
     except KeyboardInterrupt:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)  # a second one does not wait for what is tidied up
         click.echo("cancelled", err=True)
         sys.exit(130)
 

@@ -1,4 +1,4 @@
-"""The progress line of a running job on a terminal."""
+"""What ``firesteel run`` says of jobs: a line when one starts, a progress line on a terminal."""
 
 from __future__ import annotations
 
@@ -7,10 +7,25 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final
+
+import click
 
 _AFTER_S: Final = 3.0  # short work needs no line
 _EVERY_S: Final = 1.0
+
+
+def announce_jobs() -> None:
+    """Say of each job that starts what it is called and where the engine's log is, on standard error."""
+    from firesteel.common._executor_registry import get_executor
+
+    get_executor().on_start = _announce
+
+
+def _announce(master: Any, engine_log: Path | None) -> None:
+    where = "" if engine_log is None else f"; Spark's log: {engine_log}"
+    click.echo(f"Job {master.graph.name!r} has been submitted with JobID {master.job_id}{where}", err=True)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ _LOCK: Final = ".lock"
 
 _made: dict[int, Path] = {}  # by process: a fork has one of its own
 _held: list[int] = []  # what keeps the locks
+_kept: set[Path] = set()  # what stays when the process ends
 _one_at_a_time = threading.Lock()
 
 
@@ -41,6 +42,16 @@ def new_directory() -> Path:
     return Path(tempfile.mkdtemp(dir=process_directory()))
 
 
+def keep(file: Path) -> None:
+    """Let a file of the directory of this process stay when the process ends, for users to read."""
+    _kept.add(file)
+
+
+def keep_no_longer(file: Path) -> None:
+    """The file goes with the directory again."""
+    _kept.discard(file)
+
+
 def _make(base: Path) -> Path:
     """Locked before it has a name that others look for."""
     hidden = Path(tempfile.mkdtemp(prefix=f".{_PREFIX}", dir=base))
@@ -51,8 +62,18 @@ def _make(base: Path) -> Path:
 
 
 def _remove(directory: Path, owner: int) -> None:
-    if os.getpid() == owner:
+    if os.getpid() != owner:
+        return
+    kept = {file for file in _kept if file.is_relative_to(directory) and file.exists()}
+    if not kept:
         shutil.rmtree(directory, ignore_errors=True)
+        return
+    for path in sorted(directory.rglob("*"), reverse=True):  # what is in a directory before it
+        with suppress(OSError):
+            if path.is_dir() and not path.is_symlink():
+                path.rmdir()
+            elif path not in kept:
+                path.unlink()  # the lock too: nobody takes the directory for an abandoned one
 
 
 def _remove_abandoned(base: Path) -> None:

@@ -145,3 +145,16 @@ class BadRecordError(FiresteelError, ValueError):
 
 class EngineError(FiresteelError):
     """Spark failed, or answered what it must not answer; the fault is not in the user's functions."""
+
+
+class EngineLostError(EngineError):
+    """The process of the engine has died, with all that it knew; what jobs have committed is elsewhere.
+
+    :param replaceable: whether a new one takes its place when the job is tried again.
+    """
+
+    def __init__(
+        self, message: str, *, detail: str | None = None, hint: str | None = None, replaceable: bool = True
+    ) -> None:
+        super().__init__(message, detail=detail, hint=hint)
+        self.replaceable = replaceable

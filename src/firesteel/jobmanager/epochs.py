@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from firesteel.common.errors import EngineError, FiresteelError, JobExecutionError
+from firesteel.common.errors import EngineError, EngineLostError, FiresteelError, JobExecutionError
 from firesteel.common.job_id import JobID
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.lines import Subtask
@@ -100,7 +100,7 @@ class EpochRunner:
             except EngineError as e:
                 if self._is_cancelled():
                     return None
-                if attempt == self._attempts:
+                if attempt == self._attempts or isinstance(e, EngineLostError):
                     raise
                 epoch = levels[0].epoch
                 log.warning("epoch failed and is run again job=%s epoch=%d: %s", self._job_id, epoch, e)

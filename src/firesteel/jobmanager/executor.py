@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from firesteel.common._process_directory import process_directory
@@ -62,6 +63,10 @@ class Platform(Protocol):
     """Where epochs run: Spark, or its in-process twin in tests."""
 
     @property
+    def log(self) -> Path | None:
+        """The file of the engine's own log; None where it goes elsewhere."""
+
+    @property
     def shares_files(self) -> bool: ...
 
     def prepare(self, configuration: Configuration, handed_in: Any = None) -> Any: ...
@@ -69,6 +74,10 @@ class Platform(Protocol):
     def distribute(self, configuration: Configuration) -> None: ...
 
     def engine(self, job_id: str, job_name: str, script_dir: str) -> EpochEngine: ...
+
+
+def _log_start(master: JobMaster, engine_log: Path | None) -> None:
+    log.info("job starts job=%s name=%s log=%s", master.job_id, master.graph.name, engine_log or "-")
 
 
 def _spark() -> Platform:
@@ -85,6 +94,7 @@ class Executor:
         self._running: dict[str, LocalJobHandle] = {}
         self._finished: set[str] = set()
         self._bootstrap: list[bytes] = []
+        self.on_start: Callable[[JobMaster, Path | None], None] = _log_start
 
     # ---- translation, without Spark
 
@@ -240,6 +250,7 @@ class Executor:
         thread = threading.Thread(target=body, name=f"firesteel-job-{master.job_id}", daemon=True)
         handle = LocalJobHandle(master, thread)
         self._running[str(master.job_id)] = handle
+        self.on_start(master, self.platform.log)
         thread.start()
         return handle
 

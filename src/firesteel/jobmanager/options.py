@@ -10,6 +10,7 @@ from firesteel.common.errors import ConfigurationError
 from firesteel.datastream._options import MAX_RECORD_BYTES, MAX_RECORD_SIZE
 from firesteel.jobmanager.pacing import PacingOptions
 from firesteel.runtime.user_logs import LOG_LEVEL, log_level
+from firesteel.spark.settings import SPARK_LOG
 
 STATE_DIR: Final = "firesteel.state.dir"  # where jobs keep their files; reachable from driver and workers
 LOCAL_DIR: Final = "firesteel.local-dir"  # on each host: the local state stores
@@ -37,6 +38,7 @@ KEYS: Final = frozenset(
         PRE_AGGREGATION,
         LOG_LEVEL,
         MAX_RECORD_SIZE,
+        SPARK_LOG,
     )
 )
 

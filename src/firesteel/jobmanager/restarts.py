@@ -10,6 +10,7 @@ from typing import Final, Protocol
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import (
     ConfigurationError,
+    EngineLostError,
     ProgramError,
     StateCorruptionError,
     StateError,
@@ -35,10 +36,11 @@ def causes_of(error: BaseException | None) -> list[BaseException]:
 
 def may_pass(error: Exception) -> bool:
     """Whether a job that failed like this may run when it is tried again: not when the program is wrong
-    (Flink: ``SuppressRestartsException``)."""
+    (Flink: ``SuppressRestartsException``), nor when the engine is lost for good."""
     return not any(
         isinstance(cause, (ProgramError, UnsupportedFeatureError))
         or (isinstance(cause, StateError) and not isinstance(cause, StateCorruptionError))
+        or (isinstance(cause, EngineLostError) and not cause.replaceable)
         for cause in causes_of(error)
     )
 

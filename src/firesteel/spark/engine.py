@@ -2,56 +2,108 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Protocol
 
+import pyarrow as pa
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from firesteel.common.errors import EngineError
+from firesteel.common._process_directory import keep, keep_no_longer
+from firesteel.common.errors import EngineError, EngineLostError, FiresteelError
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.spark.epoch import run_epoch
 from firesteel.spark.parts import do_parts
 from firesteel.spark.session import epoch_session
+from firesteel.spark.settings import log_file
 
-log = logging.getLogger(__name__)
+_FAILURES: Final = (PySparkException, Py4JError, OSError)
+# What a call of a JVM may end in that dies, within its answer or before.
+_CALLS: Final = (*_FAILURES, EOFError, struct.error, pa.ArrowException, AttributeError)
+
+
+class Sessions(Protocol):
+    """Where an engine has its session from."""
+
+    @property
+    def session(self) -> SparkSession:
+        """The one that there is. Another one than before: its JVM has died."""
+
+    def loss(self) -> EngineLostError | None:
+        """What the death of the session's JVM is as an error; None while it lives."""
 
 
 class SparkEngine:
-    """Runs the epochs of one job in a child session of ``session``."""
+    """Runs the epochs of one job in a child session."""
 
-    def __init__(self, session: SparkSession, job_id: str, job_name: str) -> None:
-        self._session = epoch_session(session)
+    def __init__(self, sessions: Sessions, job_id: str, job_name: str) -> None:
+        self._sessions = sessions
+        self._parent = sessions.session
+        self._child = epoch_session(self._parent)
         self._job_id = job_id
         self._job_name = job_name
+        self._is_cancelled = False
+        self._kept_log: Path | None = None  # since the last failure
+
+    def _session(self, work: str) -> SparkSession:
+        """The session for the next work, which is called ``work`` where Spark shows it."""
+        parent = self._sessions.session
+        if parent is not self._parent:
+            self._parent, self._child = parent, epoch_session(parent)
+        description = f"{self._job_name}: {work}"
+        self._child.sparkContext.setJobGroup(self._job_id, description, interruptOnCancel=False)
+        return self._child
 
     def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Answer]:
-        context = self._session.sparkContext
-        description = f"{self._job_name}: epoch {levels[0].epoch}"
-        context.setJobGroup(self._job_id, description, interruptOnCancel=False)
-        try:
-            return run_epoch(self._session, levels, parallelism)
-        except (PySparkException, Py4JError, ConnectionError, OSError) as e:
-            raise EngineError(
-                "Spark could not run an epoch",
-                detail=_first_cause(str(e)),
-                hint="the epoch is discarded and run again a few times; if that does not help, "
-                "see Spark's log",
-            ) from e
+        with self._failures_of("an epoch", "the epoch is discarded and run again a few times"):
+            answers = run_epoch(self._session(f"epoch {levels[0].epoch}"), levels, parallelism)
+        if self._kept_log is not None:  # what it tells is over
+            keep_no_longer(self._kept_log)
+            self._kept_log = None
+        return answers
 
     def do(self, parts: int, work: Callable[[int], bytes], what: str) -> list[bytes]:
         """Each part is a task."""
-        description = f"{self._job_name}: {what}"
-        self._session.sparkContext.setJobGroup(self._job_id, description, interruptOnCancel=False)
+        with self._failures_of(what):
+            return do_parts(self._session(what), parts, work)
+
+    @contextmanager
+    def _failures_of(self, what: str, hint: str | None = None) -> Iterator[None]:
+        """Whatever a JVM does that dies, its death is what is told."""
         try:
-            return do_parts(self._session, parts, work)
-        except (PySparkException, Py4JError, ConnectionError, OSError) as e:
-            raise EngineError(f"Spark could not do all of {what}", detail=_first_cause(str(e))) from e
+            yield
+        except FiresteelError:
+            raise
+        except Exception as e:
+            if isinstance(e, _CALLS) and (loss := self._sessions.loss()) is not None:
+                raise loss from e
+            if not isinstance(e, _FAILURES):
+                raise
+            raise EngineError(
+                f"Spark could not run {what}", detail=_first_cause(str(e)), hint=self._hint(hint)
+            ) from e
+
+    def _hint(self, hint: str | None) -> str | None:
+        """With the place of Spark's log, which stays until an epoch succeeds."""
+        file = log_file()
+        if self._is_cancelled or not file.exists():  # it goes elsewhere, or says nothing
+            return hint
+        keep(file)
+        self._kept_log = file
+        return "; ".join(filter(None, [hint, f"Spark's own log is {file}"]))
 
     def cancel(self) -> None:
         """Stop the Spark job of the epoch under way."""
-        self._session.sparkContext.cancelJobGroup(self._job_id)
+        self._is_cancelled = True
+        try:
+            self._parent.sparkContext.cancelJobGroup(self._job_id)
+        except _CALLS:
+            if self._sessions.loss() is None:  # with its JVM the Spark job has ended
+                raise
 
 
 def _first_cause(text: str) -> str:

@@ -5,14 +5,20 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.configuration import Configuration
+from firesteel.common.errors import EngineLostError
 from firesteel.spark.engine import SparkEngine
+from firesteel.spark.jvm import DriverJvm
+from firesteel.spark.launch import drop_early
 from firesteel.spark.modules import distribute_files, distribute_modules, shares_files
-from firesteel.spark.session import create_session, losses, use_this_python
+from firesteel.spark.session import losses, start_session, use_this_python
+from firesteel.spark.settings import log_file, session_settings, settings_of
 from firesteel.spark.shutdown import stop_quietly
 
 log = logging.getLogger(__name__)
@@ -22,27 +28,79 @@ class SparkPlatform:
     """Takes the session that was handed in, the one there is, or makes one of ours."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._session: SparkSession | None = None
+        self._jvm: DriverJvm | None = None
+        self._settings: dict[str, str] | None = None  # of a session of ours
+        self._distributed: list[Callable[[SparkSession], None]] = []  # what the workers were given
 
     def prepare(self, configuration: Configuration, handed_in: Any = None) -> SparkSession:
         with self._lock:
             if handed_in is not None and handed_in is not self._session:
+                drop_early()
                 for loss in losses(handed_in):
                     log.warning("the Spark session that was handed in is slower than it could be: %s", loss)
-                self._session = handed_in
-                if shares_files(handed_in):
-                    use_this_python(handed_in)
+                self._take(handed_in)
             if self._session is None:
-                conf = {k: v for k, v in configuration.to_dict().items() if k.startswith("spark.")}
-                self._session = create_session(conf.pop("spark.master", None), "firesteel", conf)
-                atexit.register(stop_quietly, self._session)  # so that no worker outlives the program
-            return self._session
+                self._settings = session_settings(settings_of(configuration))
+                self._start(self._settings)
+                atexit.register(self._stop)  # so that no worker outlives the program
+            return self.session
+
+    def _start(self, settings: dict[str, str]) -> None:
+        self._session = start_session(settings)
+        self._jvm = DriverJvm(self._session)
+
+    def _take(self, session: SparkSession) -> None:
+        """Use a session of the user's."""
+        self._settings = None
+        self._distributed.clear()
+        self._session = session
+        self._jvm = DriverJvm(session)
+        if shares_files(session):
+            use_this_python(session)
+
+    def _stop(self) -> None:
+        if self._session is not None and self._settings is not None:
+            stop_quietly(self._session)
+
+    def loss(self) -> EngineLostError | None:
+        """What the death of the session's JVM is as an error; None while it lives."""
+        assert self._jvm is not None, "prepare() comes first"
+        return self._jvm.loss(replaceable=self._settings is not None)
 
     @property
     def session(self) -> SparkSession:
-        assert self._session is not None, "prepare() comes first"
-        return self._session
+        """The session that there is; a new one when it was ours and its JVM has died.
+
+        :raises EngineLostError: its JVM has died, and the session is not ours to replace.
+        """
+        with self._lock:
+            assert self._session is not None, "prepare() comes first"
+            assert self._jvm is not None
+            if self._jvm.manner_of_death() is not None:
+                self._replace(self._jvm)
+            return self._session
+
+    def _replace(self, dead: DriverJvm) -> None:
+        loss = dead.loss(replaceable=self._settings is not None)
+        if self._settings is None:
+            assert loss is not None
+            raise loss
+        log.warning("a new JVM of Spark is started")
+        dead.forget()
+        self._start(self._settings)
+        assert self._session is not None
+        for distribute in self._distributed:
+            distribute(self._session)
+
+    @property
+    def log(self) -> Path | None:
+        """The file of Spark's own log; None where it goes elsewhere."""
+        return log_file() if f"-Dfiresteel.log.file={log_file()}" in self._java_options() else None
+
+    def _java_options(self) -> str:
+        return (self._settings or {}).get("spark.driver.extraJavaOptions", "")
 
     @property
     def shares_files(self) -> bool:
@@ -50,17 +108,19 @@ class SparkPlatform:
         return shares_files(self.session)
 
     def engine(self, job_id: str, job_name: str, script_dir: str) -> SparkEngine:
-        distribute_modules(self.session, script_dir)
-        return SparkEngine(self.session, job_id, job_name)
+        self._distribute(lambda session: distribute_modules(session, script_dir))
+        return SparkEngine(self, job_id, job_name)
 
     def distribute(self, configuration: Configuration) -> None:
         """Give the workers what the program names: modules, archives, cached files."""
-        distribute_files(self.session, configuration)
+        self._distribute(lambda session: distribute_files(session, configuration))
+
+    def _distribute(self, distribute: Callable[[SparkSession], None]) -> None:
+        distribute(self.session)
+        self._distributed.append(distribute)
 
     def adopt(self, frame: DataFrame) -> None:
         """A DataFrame of the user's brings its session with it."""
         with self._lock:
             if self._session is None:
-                self._session = frame.sparkSession
-                if shares_files(self._session):
-                    use_this_python(self._session)
+                self._take(frame.sparkSession)

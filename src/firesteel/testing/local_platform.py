@@ -94,6 +94,7 @@ class LocalPlatform:
     """Deploys jobs on ``LocalEngine``."""
 
     shares_files = True
+    log = None  # there is no other process
 
     def __init__(self, make_engine: Callable[[], LocalEngine] = LocalEngine) -> None:
         self._make_engine = make_engine

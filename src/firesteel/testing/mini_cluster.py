@@ -141,9 +141,10 @@ def _here(processes: int) -> Iterator[LocalPlatform]:
 @contextmanager
 def _on_spark(master: str, conf: dict[str, str]) -> Iterator[Any]:
     # Not before it is needed: a harness wants neither Spark nor Java.
+    from firesteel.spark.jvm import end_jvm
     from firesteel.spark.platform import SparkPlatform
     from firesteel.spark.session import create_session, running_master
-    from firesteel.spark.shutdown import end_jvm, stop_quietly
+    from firesteel.spark.shutdown import stop_quietly
 
     running = running_master()
     if running is not None:

@@ -1,0 +1,126 @@
+"""The JVM that a Spark session runs in, and what becomes of this process when it dies."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+from pyspark import SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from firesteel.common._process_directory import keep
+from firesteel.common.errors import EngineLostError
+from firesteel.spark.launch import StartedJvm, manner_of_end
+from firesteel.spark.settings import log_file
+
+_JVM_PATIENCE_S: Final = 20.0
+_REAPED_S: Final = 2.0  # after its last word the system may take a moment to say that a process has ended
+_environment = threading.Lock()
+
+
+def connect(jvm: StartedJvm) -> None:
+    """Make a JVM the one that the sessions of this process run in."""
+    port, secret = jvm.address()
+    with _variables(PYSPARK_GATEWAY_PORT=str(port), PYSPARK_GATEWAY_SECRET=secret):
+        gateway: Any = launch_gateway()  # type: ignore[no-untyped-call]
+    gateway.proc = jvm.process
+    SparkContext._gateway = gateway
+    SparkContext._jvm = gateway.jvm
+
+
+@contextmanager
+def _variables(**values: str) -> Iterator[None]:
+    with _environment:
+        os.environ.update(values)
+        try:
+            yield
+        finally:
+            for name in values:
+                del os.environ[name]
+
+
+class DriverJvm:
+    """The JVM that ``session`` runs in, also when PySpark uses another one by now."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._gateway: Any = SparkContext._gateway
+
+    def manner_of_death(self, patience_s: float = 0.0) -> str | None:
+        """How it has died, as the rest of a sentence; None while it lives."""
+        process: subprocess.Popen[bytes] | None = getattr(self._gateway, "proc", None)
+        if process is None:  # it has started Python, or somebody else has started it
+            return None if self._listens() else "does not answer any more"
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(patience_s)
+        return None if process.returncode is None else manner_of_end(process.returncode)
+
+    def loss(self, replaceable: bool, patience_s: float = _REAPED_S) -> EngineLostError | None:
+        """The error that its death is; None while it lives."""
+        manner = self.manner_of_death(patience_s)
+        if manner is None:
+            return None
+        hint = "where it was out of memory, give it more (spark.driver.memory) or the job smaller records"
+        if not replaceable:
+            hint += "; a session that was handed in cannot be replaced: start the program again"
+        elif (file := log_file()).exists():
+            keep(file)
+            hint += f"; Spark's own log is {file}"
+        return EngineLostError(
+            "The JVM of Spark's driver has died",
+            detail=f"the process {manner}",
+            hint=hint,
+            replaceable=replaceable,
+        )
+
+    def forget(self) -> None:
+        """Let PySpark forget the session of a JVM that has died: the next one starts another."""
+        context = self._session.sparkContext
+        if SparkContext._gateway is not self._gateway:
+            return
+        context._jsc = None  # there is nothing left to stop
+        with suppress(Exception):  # it may speak to the JVM again
+            context.stop()
+        SparkContext._active_spark_context = None
+        SparkContext._gateway = SparkContext._jvm = None
+        SparkSession._instantiatedSession = None
+        SparkSession._activeSession = None
+        if self._gateway is not None:
+            with suppress(Exception):
+                self._gateway.close()
+
+    def _listens(self) -> bool:
+        parameters = self._gateway.java_parameters
+        try:
+            socket.create_connection((parameters.address, parameters.port), timeout=5).close()
+        except OSError:
+            return False
+        return True
+
+
+def end_jvm() -> None:
+    """End the JVM that the sessions of this process ran in; all of them must be stopped.
+
+    Spark keeps it until Python ends, with the options it was started with. The next session starts another.
+    """
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    gateway.shutdown()
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    if process.stdin is not None:
+        process.stdin.close()  # that is what the JVM waits for
+    try:
+        process.wait(_JVM_PATIENCE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -1,0 +1,81 @@
+"""What a Spark session of ours is started with; known before anything of PySpark is imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from firesteel.common._process_directory import process_directory
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError
+
+DEFAULT_MASTER: Final = "local[*,4]"  # in plain local[n] a killed Python worker fails the job
+SPARK_LOG: Final = "firesteel.spark-log"  # where Spark's own log goes: file or console
+LOOPBACK: Final = "127.0.0.1"
+
+#: Static settings that only a new session can take, each with what is lost without it.
+STATIC: Final = {
+    "spark.python.unix.domain.socket.enabled": (
+        "true",
+        "each Python task waits about 40 ms for a TCP acknowledgement",
+    ),
+}
+_OWN: Final = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.shuffle.partitions": "8",
+    "spark.python.worker.reuse": "true",
+    # What Spark remembers of jobs that have ended, for its own pages: each epoch is some of them.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "100",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "20",
+}
+_LOCAL: Final = {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
+_ADDRESSES: Final = ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME")  # a user's own choice
+_JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_LOG4J: Final = Path(__file__).with_name("log4j2.properties")
+
+
+def session_settings(conf: Mapping[str, str]) -> dict[str, str]:
+    """All settings of a session; ``conf``, which may name the master, wins over our defaults."""
+    settings = {k: v for k, (v, _) in STATIC.items()} | _OWN
+    settings["spark.app.name"] = "firesteel"
+    settings["spark.master"] = conf.get("spark.master") or DEFAULT_MASTER
+    if listens_here_only(conf):
+        settings |= _LOCAL
+    settings |= {k: v for k, v in conf.items() if k.startswith("spark.") and k != "spark.master"}
+    java_options = settings.get(_JAVA_OPTIONS, "")
+    if "log4j" not in java_options:
+        settings[_JAVA_OPTIONS] = " ".join([java_options, *_log_options(conf)]).strip()
+    return settings
+
+
+def settings_of(configuration: Configuration) -> dict[str, str]:
+    """What a configuration says about the session."""
+    return {
+        key: value
+        for key, value in configuration.to_dict().items()
+        if key.startswith("spark.") or key == SPARK_LOG
+    }
+
+
+def listens_here_only(conf: Mapping[str, str]) -> bool:
+    """Whether all of Spark runs on this machine and nobody has chosen an address for it."""
+    local = (conf.get("spark.master") or DEFAULT_MASTER).startswith("local")
+    return local and not any(map(os.environ.get, _ADDRESSES)) and not conf.keys() & _LOCAL.keys()
+
+
+def log_file() -> Path:
+    """Where Spark's own log is, unless it goes to the console."""
+    return process_directory() / "spark.log"
+
+
+def _log_options(conf: Mapping[str, str]) -> list[str]:
+    where = conf.get(SPARK_LOG, "file").strip().lower()
+    if where not in ("file", "console"):
+        raise ConfigurationError(f"{SPARK_LOG} is file or console", detail=f"got {where!r}")
+    options = [f"-Dlog4j2.configurationFile=file:{_LOG4J}", f"-Dfiresteel.log={where}"]
+    return [*options, f"-Dfiresteel.log.file={log_file()}"] if where == "file" else options
