@@ -39,11 +39,12 @@ def _quoter(dialect: CsvDialect) -> Callable[[str], str]:
     mark, escape = dialect.quote, dialect.escape
     if mark is None:
         return str
-    first_safe = chr(max(map(ord, filter(None, (dialect.delimiter, mark, escape, "\r")))) + 1)
+    first_safe = chr(max(map(ord, (dialect.delimiter, mark, "\r"))) + 1)
+    unsafe = escape or "\\"  # Jackson's own escape character counts where none is set
     doubled = mark * 2  # with an escape character too, which escapes itself alone
 
     def quote(text: str) -> str:
-        if len(text) <= _LONGEST_CHECKED and all(char >= first_safe for char in text):
+        if len(text) <= _LONGEST_CHECKED and all(first_safe <= char != unsafe for char in text):
             return text
         if escape is not None:
             text = text.replace(escape, escape * 2)
