@@ -6,29 +6,29 @@ as a path where the workers share the machine, else as a file that the platform 
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
 import pickle
 import sys
+import tokenize
 from collections.abc import Sequence
 from typing import Any
 
 import cloudpickle
 
 from firesteel.runtime.program import JobProgram, ShippedProgram
-from firesteel.runtime.worker import add_paths, adopt_main_classes
+from firesteel.runtime.worker import add_paths, adopt_main_classes, import_submodules
 from firesteel.state.files import StateFiles
 
 
 def ship(program: JobProgram, files: StateFiles, bootstrap: Sequence[bytes] = ()) -> str:
     """Write the blob into the state directory; its name is the hash of its content."""
     levels = range(1 + max(vertex.level for vertex in program.vertices))
-    shipped = ShippedProgram(
-        _local_paths(),
-        tuple(bootstrap),
-        cloudpickle.dumps(_main_classes(), 5),
-        tuple(cloudpickle.dumps(program.of_level(level), 5) for level in levels),
-    )
+    main_classes = cloudpickle.dumps(_main_classes(), 5)
+    code = tuple(cloudpickle.dumps(program.of_level(level), 5) for level in levels)
+    submodules = _submodules((main_classes, *code))
+    shipped = ShippedProgram(_local_paths(), tuple(bootstrap), submodules, main_classes, code)
     blob = pickle.dumps(shipped, 5)
     name = f"program-{hashlib.blake2b(blob, digest_size=16).hexdigest()}"
     files.write_once(name, blob)
@@ -37,13 +37,15 @@ def ship(program: JobProgram, files: StateFiles, bootstrap: Sequence[bytes] = ()
 
 def parcel(content: Any) -> bytes:
     """``content`` for a task that belongs to no job, with what it takes to open it there."""
-    return pickle.dumps((_local_paths(), cloudpickle.dumps((_main_classes(), content), 5)), 5)
+    body = cloudpickle.dumps((_main_classes(), content), 5)
+    return pickle.dumps((_local_paths(), _submodules((body,)), body), 5)
 
 
 def opened(data: bytes) -> Any:
     """What a parcel holds; in the task."""
-    paths, body = pickle.loads(data)
+    paths, submodules, body = pickle.loads(data)
     add_paths(paths)
+    import_submodules(submodules)
     main_classes, content = pickle.loads(body)
     adopt_main_classes(main_classes)
     return content
@@ -61,6 +63,30 @@ def _main_classes() -> dict[str, Any]:
                 continue  # records of it cannot be sent; if one is, that is the error to show
             found[name] = value
     return found
+
+
+def _submodules(code: Sequence[bytes]) -> tuple[str, ...]:
+    """The ``a.b`` of the script's ``import a.b`` where the pickled *code* has to do with ``a``.
+
+    The script's functions know ``a`` alone, and pickle brings them just that. A function that uses ``a.b``
+    finds it because the import has put it there.
+    """
+    names = sorted(_dotted_imports(getattr(sys.modules["__main__"], "__file__", None)))
+    return tuple(
+        name
+        for name in names
+        if name in sys.modules and any(name.partition(".")[0].encode() in part for part in code)
+    )
+
+
+def _dotted_imports(script: str | None) -> set[str]:
+    try:
+        with tokenize.open(script or "") as file:  # in the encoding that it declares
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):  # not a script of Python: a notebook, a console, a zip
+        return set()
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import))
+    return {alias.name for node in imports for alias in node.names if "." in alias.name}
 
 
 def script_dir() -> str:

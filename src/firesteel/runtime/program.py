@@ -110,6 +110,7 @@ class ShippedProgram(NamedTuple):
 
     :param paths: where the modules of the user's are.
     :param bootstrap: pickled callables that come before any other code is unpacked.
+    :param submodules: the names of modules that the script has imported as parts of packages.
     :param main_classes: pickled: by name the classes of the user's script, which pickled records look for in
         ``__main__``.
     :param levels: pickled: the ``JobProgram`` of each level.
@@ -117,6 +118,7 @@ class ShippedProgram(NamedTuple):
 
     paths: tuple[str, ...]
     bootstrap: tuple[bytes, ...]
+    submodules: tuple[str, ...]
     main_classes: bytes
     levels: tuple[bytes, ...]
 

@@ -7,6 +7,7 @@ for each (attempt, subtask, process) and then kept, as are the caches of its sta
 from __future__ import annotations
 
 import gc
+import importlib
 import os
 import pickle
 import signal
@@ -141,12 +142,20 @@ def _prepare_process(shipped: ShippedProgram) -> None:
     add_paths(shipped.paths)
     for setup in shipped.bootstrap:  # what must come before the user's code
         pickle.loads(setup)()
+    import_submodules(shipped.submodules)
     adopt_main_classes(pickle.loads(shipped.main_classes))
 
 
 def add_paths(paths: Sequence[str]) -> None:
     """Modules beside the script can be imported."""
     sys.path += [path for path in paths if path not in sys.path and os.path.isdir(path)]
+
+
+def import_submodules(names: Sequence[str]) -> None:
+    """Import what the script has imported as ``import a.b``: its functions refer to ``a`` alone."""
+    for name in names:
+        with suppress(ImportError):  # one that only the driver needs; a function that misses it says so
+            importlib.import_module(name)
 
 
 def adopt_main_classes(classes: Mapping[str, Any]) -> None:
