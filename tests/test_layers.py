@@ -11,6 +11,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
+@pytest.mark.row("S-TEST-06")
 def test_import_linter_keeps_the_layers() -> None:
     command = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120)

@@ -53,6 +53,7 @@ def test_json(tmp_path: Path, without_java: dict[str, str]) -> None:
     assert {vertex["parallelism"] for vertex in graphs["job_graph"]["vertices"]} == {3}
 
 
+@pytest.mark.row("S-GRAPH-11")
 def test_it_does_not_load_pyspark(tmp_path: Path, without_java: dict[str, str]) -> None:
     text = PROGRAM + "import sys\nprint('pyspark' in sys.modules)\n"
     (tmp_path / "other.py").write_text(text)

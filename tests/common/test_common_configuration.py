@@ -79,6 +79,7 @@ def test_unreadable_values_name_the_key(getter, value):
         (" 5 ms ", 5),
     ],
 )
+@pytest.mark.row("S-CFG-06")
 def test_durations(text, ms):
     assert Configuration.from_dict({"d": text}).get_duration_ms("d", 0) == ms
 
@@ -113,6 +114,7 @@ def test_what_is_no_memory_size(text):
         Configuration.from_dict({"m": text}).get_memory_bytes("m", 0)
 
 
+@pytest.mark.row("S-CFG-07")
 def test_enum_lists_the_allowed_words():
     config = Configuration.from_dict({"mode": "exactly_once", "bad": "FOO"})
     words = ("EXACTLY_ONCE", "AT_LEAST_ONCE")
@@ -146,6 +148,7 @@ def test_maps():
         Configuration.from_dict({"m": "nonsense"}).get_map("m")
 
 
+@pytest.mark.row("S-CFG-03", "S-CFG-05")
 def test_older_names_count():
     config = Configuration.from_dict({"state.backend": "rocksdb", "state.checkpoints.dir": "/c"})
     assert config.get_string("state.backend.type", "hashmap") == "rocksdb"
@@ -155,6 +158,7 @@ def test_older_names_count():
     assert not config.contains_key("state.backend.type")
 
 
+@pytest.mark.row("S-CFG-04")
 def test_present_name_wins_with_a_warning(caplog):
     new, old = "execution.checkpointing.incremental", "state.backend.incremental"
     config = Configuration.from_dict({new: "true", old: "false"})
@@ -234,6 +238,7 @@ def test_yaml(tmp_path):
     assert len(config.key_set()) == 8
 
 
+@pytest.mark.row("S-CFG-01")
 def test_flat_file_of_older_versions(tmp_path):
     (tmp_path / "flink-conf.yaml").write_text(
         "# production\nstate.backend: rocksdb\nexecution.checkpointing.interval: 60000 # ms\n"

@@ -16,12 +16,14 @@ from firesteel.common.key_groups import default_max_parallelism, key_group_range
         (4, [range(32), range(32, 64), range(64, 96), range(96, 128)]),
     ],
 )
+@pytest.mark.row("S-STATE-17", "S-STATE-18", "T17")
 def test_ranges_of_128_groups(parallelism: int, expected: list[range]) -> None:
     """T17."""
     assert [key_group_range(128, parallelism, i) for i in range(parallelism)] == expected
 
 
 @given(st.integers(1, 300).flatmap(lambda m: st.tuples(st.just(m), st.integers(1, m))))
+@pytest.mark.row("S-STATE-17")
 def test_each_group_is_in_the_range_of_its_subtask(sizes: tuple[int, int]) -> None:
     max_parallelism, parallelism = sizes
     ranges = [key_group_range(max_parallelism, parallelism, i) for i in range(parallelism)]

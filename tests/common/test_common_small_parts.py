@@ -118,6 +118,7 @@ def test_arrow_types():
         to_arrow_type(None)
 
 
+@pytest.mark.row("S-LIFE-09")
 def test_job_status():
     assert {s.name for s in JobStatus if s.is_globally_terminal_state()} == {"FAILED", "CANCELED", "FINISHED"}
     assert {s.name for s in JobStatus if s.is_terminal_state()} == {

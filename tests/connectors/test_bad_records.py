@@ -41,6 +41,7 @@ def orders(env: StreamExecutionEnvironment, folder: Path, *lines: str, **options
     return env.from_source(source.build(), NO_WATERMARKS, "orders")
 
 
+@pytest.mark.row("S-CONN-21")
 def test_a_bad_record_fails_the_job_and_says_where(tmp_path: Path) -> None:
     with local_platform(), pytest.raises(JobExecutionError) as caught:
         collect(orders(environment(), tmp_path, "1,a", "x,b", "3,c"))
@@ -52,6 +53,7 @@ def test_a_bad_record_fails_the_job_and_says_where(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("epoch_records", [1, 2, 100])
+@pytest.mark.row("S-CONN-21")
 def test_bad_records_go_to_their_side_output(tmp_path: Path, epoch_records: int) -> None:
     """None of the records around them is lost, whatever the epochs, and the metric counts them."""
     with local_platform():
@@ -68,6 +70,7 @@ def test_bad_records_go_to_their_side_output(tmp_path: Path, epoch_records: int)
         ]
 
 
+@pytest.mark.row("S-CONN-21")
 def test_bad_records_are_counted(tmp_path: Path) -> None:
     with local_platform():
         env = environment()
@@ -120,6 +123,7 @@ class NumbersInBatches(Numbers):
         return [int(message) if message else None for message in messages]
 
 
+@pytest.mark.row("S-CONN-20")
 def test_each_message_is_deserialized_once() -> None:
     schema = Numbers()
     decoded = message_decoder(schema)([b"1", b"x", b"", b"4"])
@@ -136,6 +140,7 @@ def test_a_message_of_many_elements() -> None:
     assert [index for index, _ in decoded.bad] == [2]
 
 
+@pytest.mark.row("S-CONN-20")
 def test_a_batch_that_fails_is_read_one_by_one() -> None:
     schema = NumbersInBatches()
     assert message_decoder(schema)([b"1", b"2"]) == ([1, 2], None, [], 5)

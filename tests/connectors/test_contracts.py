@@ -65,6 +65,7 @@ class TestDataGeneratorSource(SourceContract):
         return DataGeneratorSource(lambda n: f"r{n}", 20)
 
 
+@pytest.mark.row("S-CONN-10")
 class TestTextFiles(SourceContract):
     """Cut into ranges of bytes, and one that is compressed."""
 
@@ -105,6 +106,7 @@ class TestAvroFiles(SourceContract):
         return AvroFileSource((str(directory / "in"),), split_bytes=400)
 
 
+@pytest.mark.row("S-CONN-24")
 class TestWatchedTextFiles(SourceContract):
     def produce(self, directory: Path, portion: int) -> list[Any]:
         (directory / "in").mkdir(exist_ok=True)
@@ -130,6 +132,7 @@ class TestCsvFiles(SourceContract):
         return CsvFileSource(str(directory / "t.csv"), CsvFormat(columns, as_rows=False))
 
 
+@pytest.mark.row("S-CONN-18")
 class TestSparkTable(SourceContract):
     def produce(self, directory: Path, portion: int) -> list[Any]:
         (directory / "in").mkdir(exist_ok=True)
@@ -213,6 +216,7 @@ def _has_hung_up(connection: socket.socket) -> bool:
         return False
 
 
+@pytest.mark.row("S-CONN-11")
 class TestSocket(SourceContract):
     can_be_read_again = False
     server: LineServer

@@ -73,6 +73,7 @@ def base(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("policy", [NEVER, ALWAYS, RollingPolicy(part_size=3)])
+@pytest.mark.row("S-SINK-15", "S-SINK-16", "S-CONN-10")
 def test_contract(base: tuple[str, Path], tmp_path: Path, policy: RollingPolicy) -> None:
     path, root = base
     check_sink(
@@ -81,6 +82,7 @@ def test_contract(base: tuple[str, Path], tmp_path: Path, policy: RollingPolicy)
     assert hidden(root) == [], "nothing is left of aborted attempts"
 
 
+@pytest.mark.row("S-SINK-15")
 def test_names_as_flink(tmp_path: Path) -> None:
     base = tmp_path / "out"
     config = OutputFileConfig("pre", ".ext")
@@ -277,6 +279,7 @@ def crash_at(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
 @pytest.mark.parametrize("policy", [NEVER, ALWAYS, RollingPolicy(part_size=5)])
 @pytest.mark.parametrize("new_program", [False, True])
 @pytest.mark.parametrize("together", [False, True])
+@pytest.mark.row("S-SINK-15")
 def test_a_crash_anywhere_loses_and_doubles_nothing(
     base: tuple[str, Path], tmp_path: Path, policy: RollingPolicy, new_program: bool, together: bool
 ) -> None:

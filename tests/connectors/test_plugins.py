@@ -41,6 +41,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
             del sys.modules[name]
 
 
+@pytest.mark.row("S-CONN-17")
 def test_a_connector_of_another_package_is_imported_like_our_own(site: Path) -> None:
     install(site, "firesteel-dozens", "dozens = plugged_dozens", plugged_dozens=MODULE)
     assert installed_connectors() == {"dozens": "firesteel-dozens 1.2"}
@@ -54,6 +55,7 @@ def test_a_connector_of_another_package_is_imported_like_our_own(site: Path) -> 
         assert sorted(stream.execute_and_collect()) == list(range(1, 13))
 
 
+@pytest.mark.row("S-CONN-17")
 def test_what_is_not_installed(site: Path) -> None:
     install(site, "firesteel-dozens", "dozens = plugged_dozens", plugged_dozens=MODULE)
     with pytest.raises(ConfigurationError, match="no connector 'mqtt'") as refused:

@@ -38,6 +38,7 @@ def test_print_contract(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     ("identifier", "parallelism", "expected"),
     [("", 1, "7\n"), ("", 2, "2> 7\n"), ("out", 1, "out> 7\n"), ("out", 2, "out:2> 7\n")],
 )
+@pytest.mark.row("S-OPS-17")
 def test_print_prefixes_as_flink(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], identifier: str, parallelism: int, expected: str
 ) -> None:

@@ -257,6 +257,7 @@ def test_bad_options(bad: dict[str, object]) -> None:
         TextFileSource(**{"paths": ("x",), **bad})  # type: ignore[arg-type]
 
 
+@pytest.mark.row("S-CONN-24")
 def test_watched_directory(tmp_path: Path) -> None:
     root = tmp_path / "in"
     old, new = write(root / "z.txt", "1\n"), write(root / "a.txt", "2\n")

@@ -66,6 +66,7 @@ def test_spark_and_clock_may_be_handed_in() -> None:
     assert (env.spark, env.clock) == ("a session", clock)
 
 
+@pytest.mark.row("S-CKPT-41")
 def test_defaults_are_flinks(env: StreamExecutionEnvironment) -> None:
     assert env.get_max_parallelism() == -1
     assert env.get_buffer_timeout() == 100
@@ -91,6 +92,7 @@ def test_defaults_are_flinks(env: StreamExecutionEnvironment) -> None:
 @pytest.mark.parametrize(
     ("master", "cores"), [("local", 1), ("local[3]", 3), ("local[5,4]", 5), ("local-cluster[2,3,1024]", 6)]
 )
+@pytest.mark.row("S-PERF-10", "S-CFG-19")
 def test_the_default_parallelism_is_that_of_the_local_master(master: str, cores: int) -> None:
     env = new_env(spark_master=master)
     assert env.get_parallelism() == cores
@@ -203,6 +205,7 @@ def test_restart_strategies_become_options(
     assert option is None or options[f"restart-strategy.{option}"] == value
 
 
+@pytest.mark.row("S-API-07")
 def test_execute_hands_the_program_over_and_starts_anew(
     env: StreamExecutionEnvironment, executor: Any
 ) -> None:
@@ -222,6 +225,7 @@ def test_execute_hands_the_program_over_and_starts_anew(
     assert env.execute_async("third") == "a job client"
 
 
+@pytest.mark.row("S-API-07", "S-API-08")
 def test_nothing_is_called_before_execute(env: StreamExecutionEnvironment, executor: Any) -> None:
     calls: list[Any] = []
     env.from_collection([1, 2]).map(calls.append).print()

@@ -145,6 +145,7 @@ def alias() -> Iterator[None]:
         ),
     ],
 )
+@pytest.mark.row("S-API-10")
 def test_a_program_with_pyflinks_imports(
     executor: Any, tmp_path: Any, program: str, jobs: list[tuple[str, list[str]]]
 ) -> None:

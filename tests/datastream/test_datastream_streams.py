@@ -103,6 +103,7 @@ def pairs(env: StreamExecutionEnvironment) -> DataStream:
     return env.from_collection([("a", 1), ("b", 2)], type_info=PAIR)
 
 
+@pytest.mark.row("S-GRAPH-01")
 def test_a_program_is_a_list_of_transformations_that_point_at_their_inputs(
     env: StreamExecutionEnvironment,
 ) -> None:
@@ -198,6 +199,7 @@ def test_project_takes_fields_of_tuples_only(env: StreamExecutionEnvironment) ->
 
 
 @pytest.mark.parametrize("kind", ["shuffle", "rebalance", "rescale", "forward", "global_", "broadcast"])
+@pytest.mark.row("S-GRAPH-02")
 def test_partitioners_are_virtual(env: StreamExecutionEnvironment, kind: str) -> None:
     made = getattr(pairs(env), kind)()._transformation
     assert isinstance(made, PartitionTransformation)
@@ -371,6 +373,7 @@ def test_a_keyed_stream_refuses_settings_and_partitionings(env: StreamExecutionE
     assert keyed.get_type() == PAIR
 
 
+@pytest.mark.row("S-OPS-10", "S-OPS-13")
 def test_what_comes_later_is_refused_with_a_way_out(env: StreamExecutionEnvironment) -> None:
     """S-OPS-10 and S-OPS-13 among them."""
     stream = pairs(env)
@@ -388,6 +391,7 @@ def test_what_comes_later_is_refused_with_a_way_out(env: StreamExecutionEnvironm
 
 
 @pytest.mark.parametrize("module", ["firesteel.dataset", "pyflink.dataset"])
+@pytest.mark.row("S-OPS-23", "S-BATCH-06")
 def test_the_dataset_api_is_refused_with_the_mode_to_use(module: str) -> None:
     """S-OPS-23 and S-BATCH-06: no name of it can be imported."""
     code = (

@@ -137,6 +137,7 @@ def test_continuous_event_time_trigger() -> None:  # S-WIN-18: 2 s in a 10 s win
     assert trigger.on_element("late", 500, window, context) is FIRE
 
 
+@pytest.mark.row("S-WIN-18")
 def test_continuous_processing_time_trigger() -> None:
     trigger = ContinuousProcessingTimeTrigger.of(Time.seconds(2))
     window = TimeWindow(0, 5000)
@@ -209,6 +210,7 @@ def test_never_trigger() -> None:
     assert trigger.on_processing_time(9, W10, context) is CONTINUE
 
 
+@pytest.mark.row("S-WIN-18")
 def test_delta_trigger() -> None:
     trigger, context = DeltaTrigger.of(3, lambda last, new: new - last), FakeContext()
     results = [element(trigger, context, value) for value in (10, 13, 14, 17, 18, 5)]
@@ -272,6 +274,7 @@ def at(*timestamps: int) -> list[TimestampedValue]:
         (lambda after: DeltaEvictor.of(1, lambda e, last: 0, after), [], []),
     ],
 )
+@pytest.mark.row("S-WIN-20", "S-WIN-21")
 def test_evictors(make: Callable[[bool], Any], elements: list[TimestampedValue], left: list[Any]) -> None:
     """T09."""
     before, after = make(False), make(True)

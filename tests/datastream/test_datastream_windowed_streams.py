@@ -269,6 +269,7 @@ def test_the_default_trigger_gets_the_environment(
     assert [spec.trigger.on_element(1, 1, GlobalWindow(), context) for _ in range(3)][1:] == [CONTINUE, FIRE]
 
 
+@pytest.mark.row("S-WIN-10")
 def test_windows_of_all_records_run_in_one_subtask(
     env: StreamExecutionEnvironment, stream: DataStream
 ) -> None:

@@ -162,6 +162,7 @@ def test_sessions_merge_when_they_touch() -> None:  # T07
         (EventTimeSessionWindows.with_gap(ms(10)), NO_TIMESTAMP, [(NO_TIMESTAMP, NO_TIMESTAMP + 10)]),
     ],
 )
+@pytest.mark.row("S-WIN-12")
 def test_event_time_windows(
     assigner: WindowAssigner[Any, Any], timestamp: int, windows: list[tuple[int, int]]
 ) -> None:
@@ -179,6 +180,7 @@ def test_event_time_windows(
         (ProcessingTimeSessionWindows.with_gap(Time.seconds(5)), [(3100, 8100)]),
     ],
 )
+@pytest.mark.row("S-WIN-12")
 def test_processing_time_windows(assigner: WindowAssigner[Any, Any], windows: list[tuple[int, int]]) -> None:
     assert assigned(assigner, NO_TIMESTAMP, now_ms=3100) == windows
     assert not assigner.is_event_time()
@@ -228,6 +230,7 @@ def test_dynamic_sessions() -> None:
         EventTimeSessionWindows.with_dynamic_gap(lambda e: 5)  # type: ignore[arg-type]
 
 
+@pytest.mark.row("S-WIN-12")
 def test_global_windows() -> None:
     assigner = GlobalWindows.create()
     assert assigner.assign_windows(1, 2, FakeContext()) == [GlobalWindow()]
@@ -254,6 +257,7 @@ def test_count_windows() -> None:
         assert assigner.size == 4
 
 
+@pytest.mark.row("S-WIN-02")
 def test_a_window_of_five_minutes_starts_at_a_multiple_of_them() -> None:
     """S-WIN-02: 12:03 is in [12:00, 12:05)."""
     noon = 12 * 60 * 60 * 1000

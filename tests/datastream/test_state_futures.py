@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import AggregateFunction
 from firesteel.datastream.state import (
@@ -49,6 +51,7 @@ def operator() -> OperatorState:
     return use(state.operator("op"), "key")
 
 
+@pytest.mark.row("S-STATE-29")
 def test_each_kind_of_state() -> None:
     op = operator()
     value = op.get_state(ValueStateDescriptor("v", ANY))

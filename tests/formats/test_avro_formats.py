@@ -100,6 +100,7 @@ def logical(type_: str, name: str) -> dict[str, str]:
         ({"type": "fixed", "name": "D", "size": 12, "logicalType": "duration"}, BYTES, bytes(12), "00" * 12),
     ],
 )
+@pytest.mark.row("S-CONN-21")
 def test_types_and_bytes_as_flink(avro: Any, declared: Any, value: Any, data: str) -> None:
     schema = record_of(avro)
     reading = AvroRowDeserializationSchema(avro_schema_string=schema)

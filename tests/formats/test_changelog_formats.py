@@ -51,6 +51,7 @@ def shown(row: Row) -> str:
 
 
 @pytest.mark.parametrize(("format_", "message", "rows"), cases("changelogs.tsv"))
+@pytest.mark.row("S-CONN-21")
 def test_messages_as_flink_reads_them(format_: str, message: str, rows: str) -> None:
     builder: Any = READ[format_.removesuffix(" ignore")]().type_info(TYPE)
     schema = pickle.loads(

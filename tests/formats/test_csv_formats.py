@@ -184,6 +184,7 @@ def test_message_options() -> None:
     ignore=st.booleans(),
     comments=st.booleans(),
 )
+@pytest.mark.row("S-CONN-21")
 def test_many_messages_are_read_as_each_is(messages: list[bytes], ignore: bool, comments: bool) -> None:
     type_ = Types.ROW_NAMED(["i", "s"], [Types.INT(), Types.STRING()])
     builder = (

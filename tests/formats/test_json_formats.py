@@ -168,6 +168,7 @@ FOUR = Types.ROW_NAMED(
         ('{"i":1,"i":2}', Row(2, None, None, None), ...),
     ],
 )
+@pytest.mark.row("S-CONN-21")
 def test_messages_as_flink_reads_them(text: str, row: Row | None, lenient: Any) -> None:
     """What flink-json 1.20 gives, the last that has these schemas; ``row`` None: it raises."""
     ignored: list[int] = []

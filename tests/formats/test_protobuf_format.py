@@ -87,6 +87,7 @@ FULL = dict(
 
 
 @pytest.mark.parametrize("syntax", ["proto2", "proto3"])
+@pytest.mark.row("S-CONN-21")
 def test_there_and_back(syntax: str) -> None:
     cls = order_class(syntax)
     reading = pickle.loads(pickle.dumps(ProtobufRowDeserializationSchema(cls)))

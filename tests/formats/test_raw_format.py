@@ -26,6 +26,7 @@ BYTES = Types.PRIMITIVE_ARRAY(Types.BYTE())
         (Types.DOUBLE(), 1.5, "3ff8000000000000", "000000000000f83f"),
     ],
 )
+@pytest.mark.row("S-CONN-21")
 def test_there_and_back(type_: Any, value: Any, big: str, little: str) -> None:
     for is_big, data in ((True, big), (False, little)):
         writing = pickle.loads(pickle.dumps(RawFormatSerializationSchema(type_, is_big_endian=is_big)))

@@ -23,6 +23,7 @@ def drive(subtask: ExecutionVertex, *states: ExecutionState) -> None:
         subtask.current.transition(state, now_ms=10)
 
 
+@pytest.mark.row("S-SLOT-13", "S-NET-01", "S-NET-02")
 def test_cs23_gates_and_partitions() -> None:
     source, window, sink = expand(cs23()).vertices
     # 2 x 2: two partitions with two subpartitions each, and 2 x 1
@@ -58,6 +59,7 @@ def test_rescale_connects_few_with_few(producers: int, consumers: int, channels:
         assert list(s.partitions[0].consumers) == reached
 
 
+@pytest.mark.row("S-GRAPH-16")
 def test_one_vertex_of_parallelism_100_has_100_subtasks() -> None:
     p = Program()
     p.sink(p.op("m", p.source()))
@@ -74,6 +76,7 @@ def test_key_group_ranges_cover_all_groups() -> None:
     assert [s.key_groups for s in subtasks] == [range(43), range(43, 86), range(86, 128)]
 
 
+@pytest.mark.row("S-GRAPH-18")
 def test_states_of_a_life_are_counted_and_timed() -> None:
     graph = expand(cs23())
     source = graph.vertices[0]
@@ -103,6 +106,7 @@ def test_states_of_a_life_are_counted_and_timed() -> None:
         (S.SCHEDULED, S.DEPLOYING, S.CREATED),
     ],
 )
+@pytest.mark.row("S-GRAPH-18")
 def test_aggregated_state(first: S, second: S, aggregate: S) -> None:
     vertex = expand(cs23()).vertices[0]
     for subtask, state in zip(vertex.subtasks, (first, second), strict=True):
@@ -119,6 +123,7 @@ LEGAL = {
 
 
 @pytest.mark.parametrize(("old", "new"), list(itertools.product(S, S)))
+@pytest.mark.row("S-LIFE-10")
 def test_only_legal_transitions(old: S, new: S) -> None:
     execution = Execution(expand(cs23()).subtasks[0].current.attempt_id, state=old)
     if (old, new) in LEGAL:
@@ -130,6 +135,7 @@ def test_only_legal_transitions(old: S, new: S) -> None:
         assert execution.state is old
 
 
+@pytest.mark.row("S-GRAPH-17")
 def test_a_new_attempt_has_the_next_number_and_another_id() -> None:
     subtask = expand(cs23()).subtasks[1]
     first = subtask.current

@@ -22,6 +22,7 @@ def parsed(graph: Any) -> Any:
     return json.loads(to_json(graph))
 
 
+@pytest.mark.row("S-GRAPH-22")
 def test_execution_plan_has_the_shape_of_flinks() -> None:
     plan = json.loads(execution_plan_json(cs23().graph()))
     assert plan == {
@@ -71,6 +72,7 @@ def test_execution_plan_puts_sinks_last() -> None:
     assert nodes[1]["contents"] == "what it does"
 
 
+@pytest.mark.row("S-GRAPH-05")
 def test_node_json_has_operator_parallelism_and_serializers() -> None:
     nodes = parsed(cs23().graph())["nodes"]
     for node in nodes:
@@ -84,6 +86,7 @@ def test_node_json_has_operator_parallelism_and_serializers() -> None:
     assert nodes[3]["output_serializer"] == "PickledByteArrayTypeInfo"  # nothing declared
 
 
+@pytest.mark.row("S-GRAPH-06")
 def test_edge_json_shows_the_partitioners() -> None:
     p = Program()
     s = p.source()
@@ -132,6 +135,7 @@ def test_execution_graph_json() -> None:
     assert window["subtasks"][0]["input_gates"] == [{"edge": 0, "channels": 2}]
 
 
+@pytest.mark.row("S-GRAPH-23", "S-PERF-11", "S-PART-06")
 def test_explained_exchanges_are_the_edges_that_are_not_forward() -> None:
     p = Program()
     s = p.source()

@@ -27,6 +27,7 @@ def test_cs23_is_three_vertices_because_the_sink_has_another_parallelism() -> No
     assert graph.required_slots == 2  # of 2, 2 and 1
 
 
+@pytest.mark.row("S-OPS-16", "S-GRAPH-09", "S-GRAPH-10")
 def test_cs23_at_equal_parallelism_is_two_vertices() -> None:
     graph = cs23(sink_parallelism=None).job()
     assert names(graph) == ["Source: numbers -> map", "window -> Sink: out"]
@@ -57,10 +58,12 @@ def chained(**options: object) -> list[str]:
         ({"max_parallelism": 64}, [f"Source: seq -> a -> b -> {PRINT}"]),
     ],
 )
+@pytest.mark.row("S-GRAPH-09", "S-GRAPH-12")
 def test_what_breaks_a_chain(options: dict[str, object], expected: list[str]) -> None:
     assert chained(**options) == expected
 
 
+@pytest.mark.row("S-GRAPH-12")
 def test_chaining_can_be_switched_off_for_the_job() -> None:
     graph = cs23(None).job(chaining=False)
     assert names(graph) == ["Source: numbers", "map", "window", "Sink: out"]
@@ -139,6 +142,7 @@ def test_edge_ids_are_small_and_index_the_edges() -> None:
     assert graph.vertices[1].inputs == graph.edges
 
 
+@pytest.mark.row("S-NET-12", "S-BATCH-05")
 def test_distribution_and_exchange_type() -> None:
     p = Program()
     x = p.source()
@@ -152,6 +156,7 @@ def test_distribution_and_exchange_type() -> None:
     assert {e.result_type for e in batch.edges} == {ResultType.BLOCKING}
 
 
+@pytest.mark.row("S-SLOT-08", "S-SLOT-09")
 def test_slots_are_summed_over_groups() -> None:
     p = Program()
     a = p.op("a", p.source(), slot_sharing_group="g")

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -34,6 +35,7 @@ def test_cs23_has_three_levels() -> None:
     assert [r.kind for r in plan.routes] == [EXCHANGE, EXCHANGE]
 
 
+@pytest.mark.row("S-BATCH-07")
 def test_a_map_only_job_has_one_level_and_no_exchange() -> None:
     p = Program()
     p.sink(p.op("m", p.source()))
@@ -41,6 +43,7 @@ def test_a_map_only_job_has_one_level_and_no_exchange() -> None:
     assert (len(plan.levels), plan.exchanges, plan.routes) == (1, 0, ())
 
 
+@pytest.mark.row("S-SLOT-10")
 def test_forward_edges_between_vertices_stay_inside_the_level_in_order() -> None:
     graph = cs23(None).job(chaining=False)
     plan = plan_levels(graph)
@@ -110,6 +113,7 @@ steps = st.lists(
 
 
 @given(steps)
+@pytest.mark.row("S-ARCH-06")
 def test_any_program_becomes_a_linear_plan(
     program: list[tuple[int, int, PartitionKind | None, PartitionKind | None, int]],
 ) -> None:

@@ -187,6 +187,7 @@ def test_vertices_and_ids_are_those_of_flink(program: Program, expected: dict[st
     assert found == expected
 
 
+@pytest.mark.row("S-OPS-20")
 def test_id_of_a_uid_does_not_depend_on_the_program() -> None:
     assert operator_id_of_uid("mymap") == "fab544b958e94325c896b399a17e23ed"
     assert operator_id_of_uid("a uid that is longer than sixteen bytes, ü") != operator_id_of_uid("a")

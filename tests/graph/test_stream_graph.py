@@ -17,6 +17,7 @@ def only_edge(graph: StreamGraph, target: str) -> str:
     return strategy
 
 
+@pytest.mark.row("S-GRAPH-04", "S-GRAPH-07", "S-GRAPH-08")
 def test_cs23_is_four_nodes_and_three_edges() -> None:
     graph = cs23().graph()
     assert [node.name for node in graph.nodes] == ["Source: numbers", "map", "window", "Sink: out"]
@@ -28,6 +29,7 @@ def test_cs23_is_four_nodes_and_three_edges() -> None:
     }
 
 
+@pytest.mark.row("S-API-02", "S-GRAPH-05")
 def test_nodes_carry_what_the_program_says() -> None:
     p = Program()
     options = {"uid": "u", "description": "d", "created_at": "prog.py:9", "max_parallelism": 64}
@@ -53,6 +55,7 @@ def test_ids_count_from_one_in_program_order_whatever_the_list_is_ordered_like()
     ]
 
 
+@pytest.mark.row("S-GRAPH-03")
 def test_walks_back_from_the_sinks_alone() -> None:
     p = cs23()
     assert len(generate(p.transformations[-1:], GraphConfig()).nodes) == 4
@@ -211,6 +214,7 @@ def test_two_inputs_keep_their_index() -> None:
 
 
 @pytest.mark.parametrize(("parallelism", "expected"), [(1, 128), (4, 128), (100, 256), (200, 512)])
+@pytest.mark.row("S-CFG-20")
 def test_auto_max_parallelism(parallelism: int, expected: int) -> None:
     p = Program()
     p.sink(p.op("m", p.source(), parallelism=parallelism))
@@ -293,6 +297,7 @@ def test_slot_sharing_groups_are_inherited_as_in_flink() -> None:
         (Mode.BATCH, True, True),
     ],
 )
+@pytest.mark.row("S-BATCH-08")
 def test_runtime_mode(mode: Mode, bounded: bool, batch: bool) -> None:
     p = Program()
     p.sink(p.union(p.source(), p.source(bounded=bounded)))

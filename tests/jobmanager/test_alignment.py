@@ -106,6 +106,7 @@ def taken() -> list[Any]:
     return found
 
 
+@pytest.mark.row("X9")
 def test_the_fast_source_waits_until_the_slow_one_has_caught_up() -> None:
     """X9: fast at W100, slow at W10, drift 20: fast is paused until slow is at 80. Nothing is dropped or
     reordered, and while all wait there is no epoch."""
@@ -256,6 +257,7 @@ def greatest_lead(order: list[tuple[int, int]], fast: int, slow: int) -> int:
 
 @pytest.mark.parametrize("parallelism", [1, 2])
 @pytest.mark.parametrize("one_source", [True, False])
+@pytest.mark.row("S-TIME-13", "S-PERF-06")
 def test_a_source_that_is_100_times_faster_stays_within_the_drift_and_one_chunk(
     parallelism: int, one_source: bool
 ) -> None:

@@ -42,6 +42,7 @@ def checkpoints(directory: Path) -> list[int]:
     return sorted(stored.id for stored in stored_checkpoints(str(job)))
 
 
+@pytest.mark.row("S-CKPT-02", "S-CKPT-20", "S-CKPT-22", "S-CKPT-45")
 def test_checkpoints_come_at_the_interval_and_their_ids_rise(tmp_path: Path) -> None:
     """S-CKPT-02, S-CKPT-20, S-CKPT-22, S-CKPT-45."""
     clock = SteppedClock()
@@ -101,6 +102,7 @@ def test_a_manifest_comes_after_all_that_it_names(tmp_path: Path, monkeypatch: p
     master.wait()
 
 
+@pytest.mark.row("S-SINK-04", "S-SINK-14", "S-CKPT-39")
 def test_output_waits_for_its_checkpoint_and_the_end(tmp_path: Path) -> None:
     """S-CKPT-39, T24: what is not covered by a checkpoint is not visible."""
     clock = SteppedClock()
@@ -120,6 +122,7 @@ def test_output_waits_for_its_checkpoint_and_the_end(tmp_path: Path) -> None:
     assert sink.values == [("a", 1), ("b", 1)]
 
 
+@pytest.mark.row("T24", "S-CKPT-43")
 def test_a_bounded_job_ends_with_a_checkpoint_that_covers_the_rest(tmp_path: Path) -> None:
     """S-CKPT-43: one shorter than the interval too."""
     env = env_with(2, tmp_path)
@@ -141,6 +144,7 @@ def test_a_bounded_job_ends_with_a_checkpoint_that_covers_the_rest(tmp_path: Pat
         ("NO_EXTERNALIZED_CHECKPOINTS", [], []),
     ],
 )
+@pytest.mark.row("S-CKPT-24")
 def test_what_outlives_the_job(
     tmp_path: Path, retention: str, after_cancel: list[int], after_failure: list[int]
 ) -> None:
@@ -171,6 +175,7 @@ def test_what_outlives_the_job(
             assert there == set(manifest.files), "no more than the checkpoint needs"
 
 
+@pytest.mark.row("S-CKPT-23", "S-CKPT-26", "S-CKPT-30", "X5", "S-CFG-21")
 def test_so_many_checkpoints_are_kept_with_their_files_and_no_others(tmp_path: Path) -> None:
     """S-CKPT-23, S-CKPT-26, S-CKPT-30, X5: a file goes exactly when the last checkpoint goes that needs
     it."""
@@ -195,6 +200,7 @@ def test_so_many_checkpoints_are_kept_with_their_files_and_no_others(tmp_path: P
     assert master.wait(10)
 
 
+@pytest.mark.row("S-SINK-06", "T24")
 def test_a_failed_checkpoint_that_is_tolerated_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -231,6 +237,7 @@ def test_a_failed_checkpoint_that_is_tolerated_loses_nothing(
     assert master.wait(10)
 
 
+@pytest.mark.row("S-CKPT-18", "S-CKPT-19", "S-CFG-09")
 def test_a_checkpoint_that_takes_too_long_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """S-CKPT-18, S-CKPT-19: a slow one, and the pause behind it."""
     clock = SteppedClock()
@@ -265,6 +272,7 @@ def test_a_checkpoint_that_takes_too_long_expires(tmp_path: Path, monkeypatch: p
     assert master.wait(10)
 
 
+@pytest.mark.row("S-CKPT-21", "S-CKPT-28", "S-CFG-04", "S-CFG-08")
 def test_settings_of_the_old_spelling_and_those_without_effect(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -321,6 +329,7 @@ class KeepAll(KeyedProcessFunction):
 @pytest.mark.parametrize(
     ("backend", "megabytes", "warnings"), [("hashmap", 101, 1), ("hashmap", 95, 0), ("rocksdb", 101, 0)]
 )
+@pytest.mark.row("S-BACK-23")
 def test_much_state_on_the_heap_is_warned_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, backend: str, megabytes: int, warnings: int
 ) -> None:

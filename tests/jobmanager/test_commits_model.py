@@ -151,6 +151,7 @@ TROUBLE = st.lists(st.sampled_from(["", "", "raise", "retry", "fail"]), max_size
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(sorted(STEPS)), TROUBLE), max_size=30))
+@pytest.mark.row("T24")
 def test_each_record_is_visible_once(steps: list[tuple[str, list[str]]]) -> None:
     targets = Target(), Target()
     driver = Driver(*targets)

@@ -253,6 +253,7 @@ def run_on(directory: Path, **options: str) -> tuple[Any, CollectingSink]:
 
 
 @every_damage
+@pytest.mark.row("S-FAIL-02")
 def test_an_older_checkpoint_is_used(
     failed: tuple[Path, list[Any]],
     tmp_path: Path,
@@ -276,6 +277,7 @@ def test_an_older_checkpoint_is_used(
 
 
 @every_damage
+@pytest.mark.row("S-FAIL-02")
 def test_without_an_older_one_the_damage_is_the_error(
     failed: tuple[Path, list[Any]],
     tmp_path: Path,

@@ -53,6 +53,7 @@ def history(master: JobMaster) -> list[JobStatus]:
     return [status for status, _ in master.statuses.history]
 
 
+@pytest.mark.row("S-LIFE-01")
 def test_the_statuses_of_a_bounded_job() -> None:
     """S-LIFE-01."""
     clock = SteppedClock(77)
@@ -63,6 +64,7 @@ def test_the_statuses_of_a_bounded_job() -> None:
     assert {at for _, at in master.statuses.history} == {77}
 
 
+@pytest.mark.row("S-LIFE-06")
 def test_the_statuses_of_a_job_that_fails() -> None:
     """S-LIFE-06."""
     env = environment(1)
@@ -72,6 +74,7 @@ def test_the_statuses_of_a_job_that_fails() -> None:
     assert isinstance(master.error, JobExecutionError)
 
 
+@pytest.mark.row("S-LIFE-07")
 def test_the_statuses_of_a_job_that_is_cancelled() -> None:
     """S-LIFE-07."""
     clock = SteppedClock()
@@ -276,6 +279,7 @@ class LosesAnswers(LocalEngine):
         return answers
 
 
+@pytest.mark.row("S-CKPT-16")
 def test_an_epoch_with_too_few_or_too_many_answers_never_counts() -> None:
     """I2. Broken by hand: ``EpochRunner._complete`` lets everything pass."""
     with local_platform(LosesAnswers) as platform:
@@ -285,6 +289,7 @@ def test_an_epoch_with_too_few_or_too_many_answers_never_counts() -> None:
         assert platform.engines[0].epochs == 3
 
 
+@pytest.mark.row("S-TIME-19")
 def test_the_progress_shows_which_source_holds_event_time_back() -> None:
     """S-TIME-19: the slowest source decides, also when its watermarks come from an assigner behind it."""
     clock = SteppedClock()
@@ -417,6 +422,7 @@ def test_the_runtime_of_a_job_is_told_by_its_clock() -> None:
     assert env.execute().get_net_runtime() == 0
 
 
+@pytest.mark.row("S-CTRL-06")
 def test_two_jobs_at_once_do_not_mix() -> None:
     clients = []
     clocks = {"one": SteppedClock(), "two": SteppedClock()}

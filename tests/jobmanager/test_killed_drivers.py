@@ -80,6 +80,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 
 @pytest.mark.parametrize("point", POINTS | LOCAL_POINTS)
+@pytest.mark.row("S-CKPT-17", "S-SINK-01", "S-SINK-05", "T24")
 def test_a_driver_killed_at_a_point_loses_and_doubles_nothing(
     tmp_path: Path, point: str, expected: list[str]
 ) -> None:

@@ -52,6 +52,7 @@ def driver(directory: Path, fails: FailsAt | None, **options: str) -> tuple[Any,
     return master, sink.values
 
 
+@pytest.mark.row("S-FAIL-05")
 def test_drivers_that_go_back_twice(tmp_path: Path, stores_used: list[str]) -> None:
     """Each driver finds only checkpoints that are older than what the one before has put into the stores."""
     job = tmp_path / "checkpoints" / ID

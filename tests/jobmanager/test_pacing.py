@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from firesteel.jobmanager.pacing import Pacer, PacingOptions, Work, dirt
 from firesteel.state.line import EpochDelta, RunRef
 
@@ -30,6 +32,7 @@ def test_epochs_grow_to_the_target_length() -> None:
     assert 5_000_000 < sizes[-1] < 6_000_000
 
 
+@pytest.mark.row("S-NET-06")
 def test_an_epoch_that_took_too_long_is_followed_by_smaller_ones() -> None:
     pacer = Pacer(PacingOptions(500))
     before = planned(pacer)

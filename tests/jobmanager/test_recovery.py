@@ -113,6 +113,7 @@ class _Hasty:
 
 @pytest.mark.parametrize("place", [0, 3, 155, 399])
 @pytest.mark.parametrize("with_directory", [True, False])
+@pytest.mark.row("S-FAIL-01", "S-FAIL-02", "S-FAIL-05")
 def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with_directory: bool) -> None:
     """S-FAIL-02, S-FAIL-05: nothing is lost and nothing is doubled."""
     env = every_epoch(tmp_path if with_directory else None, **FIXED)
@@ -133,6 +134,7 @@ def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with
     assert master.checkpoints.statistics.restored == 2
 
 
+@pytest.mark.row("S-FAIL-10")
 def test_the_strategy_says_how_often(tmp_path: Path) -> None:
     """S-FAIL-10: exactly three restarts."""
     env = every_epoch(tmp_path, **FIXED)
@@ -144,6 +146,7 @@ def test_the_strategy_says_how_often(tmp_path: Path) -> None:
     assert isinstance(master.error, JobExecutionError)
 
 
+@pytest.mark.row("S-CKPT-37")
 def test_without_checkpoints_a_job_is_not_restarted_unless_it_is_told_to() -> None:
     """S-CKPT-37."""
     env = environment(1)
@@ -160,6 +163,7 @@ def test_without_checkpoints_a_job_is_not_restarted_unless_it_is_told_to() -> No
     assert master.attempt == 1
 
 
+@pytest.mark.row("S-FAIL-12")
 def test_a_program_that_is_wrong_is_not_restarted(tmp_path: Path) -> None:
     """S-FAIL-12."""
     env = every_epoch(tmp_path, **FIXED)
@@ -222,6 +226,7 @@ def the_job(directory: Path) -> Path:
     return job
 
 
+@pytest.mark.row("S-STATE-15", "S-FAIL-04", "S-CKPT-04", "S-CKPT-34", "S-HA-04", "S-HA-06")
 def test_the_next_driver_goes_on_with_the_job(tmp_path: Path) -> None:
     """S-FAIL-02, S-FAIL-04: output and id; a later job does not."""
     before = cancelled_half_way(tmp_path)
@@ -256,6 +261,7 @@ def test_latest_needs_checkpoints() -> None:
 
 
 @pytest.mark.parametrize("parallelism", [2, 3, 1])
+@pytest.mark.row("S-SAVE-13")
 def test_a_new_job_begins_with_any_retained_checkpoint(tmp_path: Path, parallelism: int) -> None:
     """S-SAVE-13: also with another parallelism; what it begins with stays."""
     cancelled_half_way(tmp_path / "old")
@@ -282,6 +288,7 @@ def test_a_checkpoint_that_is_not_there(tmp_path: Path) -> None:
         submit(env)
 
 
+@pytest.mark.row("S-SLOT-15", "S-HA-03")
 def test_an_older_driver_is_fenced(tmp_path: Path) -> None:
     """Design, section 6: of two drivers of one job only the newer commits; the other is SUSPENDED."""
     clock = SteppedClock()
@@ -338,6 +345,7 @@ def test_of_two_claims_at_once_one_counts(tmp_path: Path) -> None:
         first.check()
 
 
+@pytest.mark.row("S-HA-03")
 def test_a_driver_that_slept_through_the_end_of_its_job_commits_nothing(tmp_path: Path) -> None:
     old = CheckpointDirectory(str(tmp_path), "job")
     new = CheckpointDirectory(str(tmp_path), "job")
@@ -474,6 +482,7 @@ def test_what_is_no_job_id_is_refused(tmp_path: Path, text: str) -> None:
         env.execute("job")
 
 
+@pytest.mark.row("S-HA-07", "S-HA-08")
 def test_a_job_that_was_half_removed_has_ended(tmp_path: Path) -> None:
     """A driver that dies while it removes a finished job: nobody goes on from what is left."""
     from firesteel.jobmanager.checkpoints.results import JobResult, encode_result, read_result

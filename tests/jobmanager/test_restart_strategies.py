@@ -24,12 +24,14 @@ def delays(asked: Any, *at_ms: int) -> list[int | None]:
     return [asked.delay_ms(now) for now in at_ms]
 
 
+@pytest.mark.row("S-CFG-22")
 def test_the_default_depends_on_checkpoints() -> None:
     assert delays(strategy(), 0) == [None]
     assert isinstance(strategy(checkpointing=True), ExponentialDelay)
     assert delays(strategy(checkpointing=True, type="none"), 0) == [None]
 
 
+@pytest.mark.row("S-FAIL-10")
 def test_fixed_delay() -> None:
     """PyFlink 2.3.0 with 3 attempts runs a program that always fails 4 times."""
     fixed = strategy(type="fixed-delay", fixed_delay__attempts="3", fixed_delay__delay="2 s")
@@ -37,6 +39,7 @@ def test_fixed_delay() -> None:
     assert delays(strategy(type="fixed-delay"), 0, 0) == [1000, None], "Flink's defaults"
 
 
+@pytest.mark.row("S-FAIL-11")
 def test_failure_rate() -> None:
     """PyFlink 2.3.0 with 3 failures for each interval runs a program that always fails 4 times."""
     options = {
@@ -50,6 +53,7 @@ def test_failure_rate() -> None:
     ]
 
 
+@pytest.mark.row("S-CFG-22")
 def test_exponential_delay_grows_and_begins_anew() -> None:
     calm = ExponentialDelay(100, 1_000, 2.0, 10_000, 0.0)
     assert delays(calm, 0, 100, 300, 700, 1_500, 2_500) == [100, 200, 400, 800, 1_000, 1_000]

@@ -77,6 +77,7 @@ def counts(env: Any, sink: CollectingSink, **uids: str) -> None:
     keyed.process(Count()).uid(uids.get("count", "count")).name(uids.get("name", "counting")).sink_to(sink)
 
 
+@pytest.mark.row("S-SAVE-05")
 def test_a_job_is_stopped_and_goes_on(tmp_path: Path) -> None:
     """S-SAVE-01, S-SAVE-05, S-SAVE-11, T13: without output that the end of the input would make."""
     job = Job(counts)
@@ -89,6 +90,7 @@ def test_a_job_is_stopped_and_goes_on(tmp_path: Path) -> None:
     job.end()
 
 
+@pytest.mark.row("S-SAVE-01", "S-STATE-32")
 def test_a_job_goes_on_while_a_savepoint_is_taken(tmp_path: Path) -> None:
     job = Job(counts)
     job.give("s", At(1, "a"))
@@ -104,6 +106,7 @@ def test_a_job_goes_on_while_a_savepoint_is_taken(tmp_path: Path) -> None:
     again.end()
 
 
+@pytest.mark.row("S-BACK-21", "S-SAVE-04", "S-STATE-24", "S-SAVE-09")
 def test_a_job_goes_on_with_the_other_backend_and_back(tmp_path: Path) -> None:
     """S-BACK-21, S-SAVE-09."""
     path: str | None = None
@@ -125,6 +128,7 @@ def windows(env: Any, sink: CollectingSink) -> None:
 
 
 @pytest.mark.parametrize("parallelism", [2, 4, 1])
+@pytest.mark.row("S-SAVE-11", "T13")
 def test_an_open_window_fires_only_when_the_job_is_drained(tmp_path: Path, parallelism: int) -> None:
     """T13, CS-37, S-SAVE-07."""
     job = Job(windows)
@@ -142,6 +146,7 @@ def test_an_open_window_fires_only_when_the_job_is_drained(tmp_path: Path, paral
     job.end()
 
 
+@pytest.mark.row("S-SAVE-08", "S-DEPLOY-13")
 def test_a_savepoint_may_be_moved(tmp_path: Path) -> None:
     """S-SAVE-08: it stands for itself, whatever has become of its job."""
     job = Job(counts)
@@ -213,6 +218,7 @@ class Remembers(MapFunction, CheckpointedFunction):
 
 @pytest.mark.parametrize(("before", "after"), [(False, True), (True, False)])
 @pytest.mark.parametrize("from_checkpoint", [False, True])
+@pytest.mark.row("S-SAVE-06", "T18")
 def test_state_is_found_when_chains_change(
     tmp_path: Path, before: bool, after: bool, from_checkpoint: bool
 ) -> None:
@@ -247,6 +253,7 @@ def test_state_is_found_when_chains_change(
     job.end()
 
 
+@pytest.mark.row("S-SAVE-10", "T18")
 def test_an_operator_that_is_gone(tmp_path: Path) -> None:
     """T18, S-SAVE-10: refused with its name, unless that is allowed; a new one begins empty."""
     job = Job(counts)
@@ -269,6 +276,7 @@ def test_an_operator_that_is_gone(tmp_path: Path) -> None:
     job.end()
 
 
+@pytest.mark.row("S-STATE-19", "S-CFG-20", "T18")
 def test_max_parallelism_is_frozen(tmp_path: Path) -> None:
     """T18, S-STATE-19: adopted where the program sets none, refused where it sets another."""
     job = Job(counts, 2)
@@ -362,6 +370,7 @@ def everything(env: Any, sink: CollectingSink) -> None:
 
 
 @pytest.mark.parametrize("from_checkpoints", [False, True])
+@pytest.mark.row("S-SAVE-07", "S-STATE-20", "S-STATE-21", "S-STATE-30", "T19", "S-SPARK-04")
 def test_rescaling_2_3_7_1_loses_nothing_and_doubles_nothing(tmp_path: Path, from_checkpoints: bool) -> None:
     """T19, S-STATE-20, S-STATE-21, S-STATE-30: from savepoints and from checkpoints, twice at 3."""
     options = {}
@@ -454,6 +463,7 @@ def test_a_savepoint_needs_a_directory_and_a_running_job(tmp_path: Path) -> None
         job.ask(tmp_path)
 
 
+@pytest.mark.row("S-SAVE-01")
 def test_the_client_of_a_job_takes_savepoints(tmp_path: Path) -> None:
     clock = SteppedClock()
     env = env_with(1, clock=clock, **{"state.savepoints.dir": str(tmp_path)})
@@ -465,6 +475,7 @@ def test_the_client_of_a_job_takes_savepoints(tmp_path: Path) -> None:
     assert client.get_job_execution_result().result(10)
 
 
+@pytest.mark.row("S-SAVE-03", "S-SAVE-12", "S-CKPT-15")
 def test_savepoints_are_looked_at_and_disposed_of(tmp_path: Path) -> None:
     """S-SAVE-03, S-SAVE-12, CS-25."""
     job = Job(counts)
@@ -566,6 +577,7 @@ def refused(build: Any, begin: str) -> str:
     return str(master.error)
 
 
+@pytest.mark.row("S-STATE-02")
 def test_state_of_another_type_is_refused_at_the_start(tmp_path: Path) -> None:
     """S-STATE-02, S-STATE-23: with the state, the operator and both types."""
     job = Job(keeping(AS_LONG, length, Types.STRING()))
@@ -582,6 +594,7 @@ def test_state_of_another_type_is_refused_at_the_start(tmp_path: Path) -> None:
     assert "for each String" in shown
 
 
+@pytest.mark.row("S-STATE-23")
 def test_a_migration_function_converts_it(tmp_path: Path) -> None:
     """As it is read, and at once in the next savepoint: there the function is not needed any more."""
     job = Job(keeping(AS_LONG, length))

@@ -135,6 +135,7 @@ def live(topic: str, directory: Path | None, **options: str) -> tuple[SteppedClo
     return clock, submit(env)
 
 
+@pytest.mark.row("S-SINK-02", "S-SINK-04", "S-SINK-16", "S-SINK-17", "S-API-06")
 def test_who_is_called_when(tmp_path: Path, topic: str) -> None:
     """S-SINK-02, S-SINK-03, S-SINK-04, S-SINK-16, S-SINK-17: two epochs in one checkpoint."""
     clock, master = live(topic, tmp_path)
@@ -212,6 +213,7 @@ def test_a_request_may_be_changed_before_it_is_tried_again(tmp_path: Path, topic
     assert master.wait(10)
 
 
+@pytest.mark.row("S-SINK-03")
 def test_patience_ends(tmp_path: Path, topic: str) -> None:
     """The job fails with the sink's name; its checkpoint still has the output; the next job commits it."""
     options = {**RETAIN, **NONE, "sink.committer.retries": "2"}
@@ -245,6 +247,7 @@ def raises(request: CommitRequest) -> None:
 
 
 @pytest.mark.parametrize("answer", [fails, raises])
+@pytest.mark.row("S-SINK-05")
 def test_a_commit_that_fails_is_never_passed_over(tmp_path: Path, topic: str, answer: Answer) -> None:
     """Without a restart the job has FAILED; nothing is lost, and nothing is doubled by the next job."""
     answers[topic] = answer
@@ -267,6 +270,7 @@ def test_a_commit_that_fails_is_never_passed_over(tmp_path: Path, topic: str, an
     assert notes[topic].count("commit ('a',) 0") == 3
 
 
+@pytest.mark.row("S-SINK-05", "T24")
 def test_a_restart_tries_the_commit_again(tmp_path: Path, topic: str) -> None:
     """T24: the commit of the checkpoint fails twice; the job goes back to it and commits what it holds."""
     source = SplitsSource([((n, n), n) for n in range(40)])
@@ -321,6 +325,7 @@ def test_a_job_that_is_cancelled_does_not_wait_for_its_sink(
     assert master.wait(10)
 
 
+@pytest.mark.row("S-SINK-06", "T24")
 def test_output_after_the_checkpoint_is_dropped_by_name(tmp_path: Path, topic: str) -> None:
     """T24: a restart tells the sink what was staged since; its records come again."""
     clock = SteppedClock()
@@ -517,6 +522,7 @@ def test_errors_of_a_committers_tasks() -> None:
 
 
 @pytest.mark.parametrize("place", [None, 7, 23])
+@pytest.mark.row("S-SINK-17")
 def test_a_writer_remembers(tmp_path: Path, topic: str, place: int | None) -> None:
     """Five records in an epoch: each epoch leaves one over or completes a pair; also across a failure."""
     env = every_epoch(tmp_path, 1, **FIXED, **{"firesteel.epoch.max-records": "5"})
@@ -529,6 +535,7 @@ def test_a_writer_remembers(tmp_path: Path, topic: str, place: int | None) -> No
     assert [pair for _, pair in notes[topic]] == [(n, n + 1) for n in range(0, 24, 2)] + [(24,)]
 
 
+@pytest.mark.row("S-SINK-17")
 def test_what_writers_remember_is_dealt_out_anew(tmp_path: Path, topic: str) -> None:
     """Parallelism 2 leaves one record over in each subtask; with parallelism 1 they become a pair."""
     paths: list[str] = []
@@ -614,6 +621,7 @@ class Noting(TwoPhaseCommitSinkFunction):
         note(self.topic, f"recovered {[t[1:] for t in handled_transactions]}")
 
 
+@pytest.mark.row("S-SINK-02", "S-SINK-03")
 def test_two_phases(tmp_path: Path, topic: str) -> None:
     """CS-20, S-SINK-02 to S-SINK-06: begin, invoke*, pre_commit, begin, ..., commit of both; then a failure:
     the transaction under way is aborted, what was pre-committed since the checkpoint too, and what the
@@ -685,6 +693,7 @@ class Refusing(Noting):
         super().invoke(transaction, value, context)
 
 
+@pytest.mark.row("S-SINK-06")
 def test_an_attempt_that_fails_rolls_its_transaction_back(tmp_path: Path, topic: str) -> None:
     """S-SINK-06: what is committed in the end has the record of the attempt that failed once."""
     env = every_epoch(tmp_path, 1, **FIXED)
@@ -731,6 +740,7 @@ def after_a_failure(topic: str, directory: Path, sink: Any, pause_ms: int) -> An
     ("timeout_ms", "ignores", "goes_on"),
     [(60_000, True, True), (60_000, False, False), (90_000, True, False)],
 )
+@pytest.mark.row("S-SINK-10")
 def test_what_is_lost_after_its_timeout_may_be_ignored(
     tmp_path: Path,
     topic: str,
@@ -754,6 +764,7 @@ def test_what_is_lost_after_its_timeout_may_be_ignored(
 
 
 @pytest.mark.parametrize(("ratio", "warns"), [(0.0, True), (0.5, True), (0.8, False), (None, False)])
+@pytest.mark.row("S-SINK-10")
 def test_a_commit_close_to_the_timeout_is_warned_of(
     tmp_path: Path, topic: str, ratio: float | None, warns: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -838,6 +849,7 @@ class Upsert(Plain):
             note(self.topic, value)
 
 
+@pytest.mark.row("S-SINK-01", "S-SINK-13", "S-SINK-18", "S-SINK-19", "S-FAIL-07")
 def test_what_each_kind_of_sink_shows_after_a_failure(tmp_path: Path, topic: str) -> None:
     """S-SINK-01, S-SINK-13, S-SINK-18, S-SINK-19: "b" is behind the checkpoint, so it is read twice."""
     clock = SteppedClock()

@@ -43,6 +43,17 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaigns]:
 
 
 @pytest.mark.parametrize(("family", "kind"), EACH, ids=[kind for _, kind in EACH])
+@pytest.mark.row(
+    "S-CKPT-01",
+    "S-FAIL-01",
+    "S-FAIL-05",
+    "S-FAIL-15",
+    "S-FAIL-17",
+    "S-SPARK-05",
+    "S-ARCH-14",
+    "S-CKPT-36",
+    "S-TEST-05",
+)
 def test_nothing_is_lost_and_nothing_is_doubled(campaigns: Campaigns, family: Family, kind: str) -> None:
     seed = random.randrange(1 << 20)
     outcomes = list(campaigns(family).runs_of(kind, RUNS, seed))

@@ -76,6 +76,7 @@ class After(AsyncFunction):
 
 
 @pytest.mark.parametrize(("ordered", "first"), [(False, ["b", "a"]), (True, ["a", "b"])])
+@pytest.mark.row("S-PROC-05", "X3")
 def test_results_overtake_each_other_only_between_two_watermarks(ordered: bool, first: list[str]) -> None:
     """X3: in a, b, W5, c; completed c, b, a. Broken by hand: ``ResultOrder.finish`` releases at once."""
     env = environment(1)
@@ -88,6 +89,7 @@ def test_results_overtake_each_other_only_between_two_watermarks(ordered: bool, 
 
 
 @BOTH
+@pytest.mark.row("S-PERF-07")
 def test_requests_overlap_across_the_batches_of_an_epoch(ordered: bool) -> None:
     """The first record of the first batch is answered after the last one of the last."""
     source = SplitsSource([(v, None) for v in range(12)])  # batches of three
@@ -132,6 +134,7 @@ def test_an_operator_that_only_sees_marks_starts_no_thread() -> None:
 
 
 @given(st.booleans(), st.lists(st.sampled_from(["begin", "mark", "finish"]), max_size=60), st.randoms())
+@pytest.mark.row("S-PROC-06")
 def test_the_order_of_results(ordered: bool, steps: list[str], chance: random.Random) -> None:
     """Against a model: nothing passes a mark, nothing is held back without a reason."""
     order = ResultOrder(ordered)
@@ -213,6 +216,7 @@ class Gauge(AsyncFunction):
 @BOTH
 @pytest.mark.parametrize("epoch_records", [1, 100, None])
 @pytest.mark.parametrize("parallelism", [1, 2])
+@pytest.mark.row("S-PROC-05", "S-PROC-09")
 def test_never_more_than_capacity(parallelism: int, epoch_records: int | None, ordered: bool) -> None:
     """S-PROC-09. Broken by hand: ``<=`` for ``<`` where a request begins."""
     count = 60 if epoch_records == 1 else 300
@@ -248,6 +252,7 @@ def test_what_a_slow_request_holds_back_counts(ordered: bool) -> None:
     operator.close()
 
 
+@pytest.mark.row("S-PROC-09")
 def test_the_reader_does_not_run_ahead() -> None:
     """Backpressure: no more than the capacity and two batches are read and not answered."""
 
@@ -303,6 +308,7 @@ def test_the_declared_type_is_applied() -> None:
     assert [row.as_dict() for row in collect(stream)] == [{"number": 1, "text": "1"}]
 
 
+@pytest.mark.row("S-PROC-11")
 def test_customers_are_looked_up() -> None:
     """CS-15: at most 100 requests at a time, 500 ms each, the output is the input enriched."""
 
@@ -364,6 +370,7 @@ def test_one_behind_the_other() -> None:
 @BOTH
 @pytest.mark.parametrize("epoch_records", [1, 20, None])
 @pytest.mark.parametrize("parallelism", [1, 2])
+@pytest.mark.row("S-PROC-10")
 def test_every_input_has_its_output_once_whatever_happens_to_an_epoch(
     parallelism: int, epoch_records: int | None, ordered: bool
 ) -> None:

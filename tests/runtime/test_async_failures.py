@@ -60,6 +60,7 @@ class HangsAndSays(Hangs):
         return [f"no answer for {value}"]
 
 
+@pytest.mark.row("S-PROC-07")
 def test_a_timeout_fails_the_job_and_names_the_input() -> None:
     stream = environment(1).from_collection([0, 3])
     with pytest.raises(JobExecutionError) as failure:
@@ -70,6 +71,7 @@ def test_a_timeout_fails_the_job_and_names_the_input() -> None:
 
 
 @BOTH
+@pytest.mark.row("S-PROC-07")
 def test_timeout_may_emit_something_else(ordered: bool) -> None:
     """S-PROC-07. The request is cancelled, and has ended, before timeout() is asked."""
     stream = environment(1).from_collection(range(6))
@@ -172,6 +174,7 @@ def fixed(times: int, delay_ms: int = 1, result: Any = None, error: Any = None) 
         (raises, AsyncRetryStrategy.exponential_backoff(3, 1, 4, 2.0, None, has_exception_predicate)),
     ],
 )
+@pytest.mark.row("S-PROC-08")
 def test_it_fails_twice_and_then_there_is_one_result(
     ordered: bool, fail: Callable[[int], list[Any]], retry: AsyncRetryStrategy[Any]
 ) -> None:
@@ -206,6 +209,7 @@ def test_an_exception_that_is_not_asked_for_is_not_retried() -> None:
     assert len(notes["at-x"]) == 1
 
 
+@pytest.mark.row("S-PROC-08")
 def test_the_timeout_covers_all_attempts() -> None:
     retry = fixed(10_000, 5, error=has_exception_predicate)
     stream = environment(1).from_collection(["x"])

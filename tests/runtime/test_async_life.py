@@ -56,6 +56,7 @@ class Client(AsyncFunction):
         note("closed", self.subtask)
 
 
+@pytest.mark.row("S-PROC-12")
 def test_open_and_close_once_for_each_subtask_and_one_loop_for_all_epochs() -> None:
     """S-PROC-12."""
     with local_platform() as platform:
@@ -193,6 +194,7 @@ def test_a_loop_starts_again_after_it_was_closed() -> None:
     assert not [t for t in threading.enumerate() if t.name == "twice"]
 
 
+@pytest.mark.row("S-PROC-10")
 def test_operator_state_is_taken_when_nothing_is_open() -> None:
     class Total(AsyncFunction, CheckpointedFunction):
         """The sum of all that was asked for, in operator state."""

@@ -35,6 +35,7 @@ def batch(parallelism: int = 1, clock: Any = None) -> StreamExecutionEnvironment
     ("aggregate", "expected"),
     [("sum", ("k", 6, "a")), ("min", ("k", 1, "a")), ("min_by", ("k", 1, "b")), ("max_by", ("k", 3, "a"))],
 )
+@pytest.mark.row("T14")
 def test_a_rolling_aggregate_gives_the_last_value_only(
     aggregate: str, expected: Any, parallelism: int
 ) -> None:
@@ -44,12 +45,14 @@ def test_a_rolling_aggregate_gives_the_last_value_only(
     assert sorted(collect(getattr(keyed, aggregate)(1))) == [expected, ("l", 7, "x")]
 
 
+@pytest.mark.row("S-BATCH-02")
 def test_three_keys_have_three_results() -> None:
     """S-BATCH-02: a rolling reduce over 100 rows."""
     keyed = batch(2).from_collection([(n % 3, 1) for n in range(100)]).key_by(lambda r: r[0])
     assert sorted(collect(keyed.reduce(lambda a, b: (a[0], a[1] + b[1])))) == [(0, 34), (1, 33), (2, 33)]
 
 
+@pytest.mark.row("S-BATCH-01", "S-ARCH-09")
 def test_the_counts_are_those_of_streaming_mode() -> None:
     """S-BATCH-01: the last count of each word in STREAMING mode is the only one in BATCH mode."""
     lines = ["to be or not to be", "that is the question", "to be"]
@@ -84,6 +87,7 @@ class Trace(KeyedProcessFunction):
 
 
 @pytest.mark.parametrize("limit", [2, 500_000])
+@pytest.mark.row("S-BATCH-09")
 def test_a_keyed_operator_sees_one_key_at_a_time_by_timestamp_and_its_timers_at_the_keys_end(
     limit: int, monkeypatch: pytest.MonkeyPatch, platform: LocalPlatform
 ) -> None:
@@ -107,6 +111,7 @@ def test_a_keyed_operator_sees_one_key_at_a_time_by_timestamp_and_its_timers_at_
     assert platform.engines[-1].epochs == 1
 
 
+@pytest.mark.row("S-BATCH-09")
 def test_a_timer_may_set_others_at_the_end_of_its_key() -> None:
     """Real PyFlink fires the same timers, in an order of its own between the two domains."""
 
@@ -142,6 +147,7 @@ def spill_to(monkeypatch: pytest.MonkeyPatch, limit: int) -> list[int]:
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
+@pytest.mark.row("S-SLOT-19", "S-MEM-07")
 def test_spilled_runs_are_merged(parallelism: int, monkeypatch: pytest.MonkeyPatch) -> None:
     spills = spill_to(monkeypatch, 100)
     chance = random.Random(1)
@@ -221,6 +227,7 @@ def test_keyed_after_keyed() -> None:
     assert sorted(collect(by_count)) == [(1, 1), (2, 1), (3, 1)]
 
 
+@pytest.mark.row("S-BATCH-02")
 def test_no_watermarks_are_made_but_timestamps_are_assigned() -> None:
     env = batch()
     stream = env.from_collection([At(5, watermark=100), At(6)]).assign_timestamps_and_watermarks(punctuated())

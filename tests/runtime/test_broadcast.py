@@ -245,6 +245,7 @@ class MatchAll(BroadcastProcessFunction):
 
 
 @pytest.mark.parametrize("kind", ["keyed", "plain"])
+@pytest.mark.row("S-OPS-12", "S-PROC-03", "T15")
 def test_an_element_before_the_rule_is_not_held_back_and_every_subtask_gets_the_rule(kind: str) -> None:
     """T15. d1, r1, d2 at a parallelism of 2: a match of d2 alone."""
     clock = SteppedClock()
@@ -266,6 +267,7 @@ def test_an_element_before_the_rule_is_not_held_back_and_every_subtask_gets_the_
     client.cancel().result()
 
 
+@pytest.mark.row("T15")
 def test_event_time_is_that_of_the_slower_side_unless_it_is_idle() -> None:
     """T15. Data at W100 and a broadcast side without a watermark: timers wait. Declared idle: they fire."""
     h = OperatorHarness(keyed())
@@ -346,6 +348,7 @@ READ_ONLY_MISUSES = {
 
 @pytest.mark.parametrize("kind", ["keyed", "plain"])
 @pytest.mark.parametrize("misuse", READ_ONLY_MISUSES)
+@pytest.mark.row("S-STATE-13", "T15")
 def test_the_side_that_is_not_broadcast_may_not_write(kind: str, misuse: str) -> None:
     """T15."""
     write = READ_ONLY_MISUSES[misuse]

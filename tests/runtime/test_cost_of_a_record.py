@@ -139,6 +139,7 @@ FEW, MANY = 6_000, 14_000  # the first epoch begins with small pieces: both are 
     # User code: selector, map, a generator (a call and a resumption); the rest is the engine and the state.
     [(keyed_count, 6), (stateless, 2.5), (rolling, 9)],
 )
+@pytest.mark.row("S-STATE-16")
 def test_what_a_record_costs(program: Callable[[DataStream], DataStream], calls_each: float) -> None:
     """Broken by hand: ``time.time()`` in ``MapOperator`` for each record; a helper function called for each
     record in ``Router._route``; ``logging.debug`` in ``ValueColumn.update``."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -77,6 +78,7 @@ class KeyAndNumbers(ProcessWindowFunction):
     CUTS,
     st.sampled_from(ENGINES),
 )
+@pytest.mark.row("S-WIN-01", "S-WIN-08")
 def test_count_windows_are_those_of_the_model(
     records: list[tuple[str, int]], case: Counted, parallelism: int, cut: int | None, engine: Any
 ) -> None:

@@ -44,6 +44,7 @@ class Life(MapFunction):
         note("close", self.index)
 
 
+@pytest.mark.row("S-OPS-14", "X6")
 def test_fifty_epochs_at_parallelism_two_open_twice_and_close_twice() -> None:
     """X6. Broken by hand: ``acquire_level`` opens the level anew for each epoch."""
     with local_platform() as platform:
@@ -119,6 +120,7 @@ def test_the_last_of_a_chain_is_opened_first_and_the_first_is_closed_first() -> 
     assert notes["life"] == ["open c", "open b", "open a", "close a", "close b", "close c"]
 
 
+@pytest.mark.row("S-OPS-14")
 def test_what_was_opened_before_a_function_that_cannot_be_opened_is_closed() -> None:
     """In the order of the chain; the one that fails and those before it were never open."""
     env = environment(1)
@@ -153,6 +155,7 @@ def boom() -> None:
     raise RuntimeError("boom")
 
 
+@pytest.mark.row("S-ARCH-11")
 def test_the_runtime_context_tells_where_the_function_runs() -> None:
     class Tells(MapFunction):
         def open(self, runtime_context: RuntimeContext) -> None:
@@ -234,6 +237,7 @@ def _descriptor() -> Any:
 
 
 @pytest.mark.parametrize("fresh", [False, True])
+@pytest.mark.row("S-STATE-10", "S-STATE-14", "S-SCHED-10")
 def test_operator_state_is_there_in_whatever_process_the_next_epoch_runs(fresh: bool) -> None:
     with local_platform(lambda: LocalEngine(fresh_process=lambda: fresh)):
         env = environment(1, epoch_records=1)

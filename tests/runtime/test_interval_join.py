@@ -80,6 +80,7 @@ def harness(lower: Any, upper: Any, exclusive: str = "", **options: Any) -> Oper
     ],
 )
 @pytest.mark.parametrize("left_first", [True, False])
+@pytest.mark.row("S-OPS-06", "S-OPS-07", "T22")
 def test_bounds_are_inclusive_unless_they_are_declared_exclusive(
     exclusive: str, partners: list[int], left_first: bool
 ) -> None:
@@ -105,6 +106,7 @@ def test_records_of_other_keys_do_not_meet() -> None:
     assert [repr(v) for v in h.values] == [repr(((1, "l"), (1, "r")))]
 
 
+@pytest.mark.row("T22")
 def test_the_context_tells_the_timestamps_of_both() -> None:
     """T22."""
 
@@ -162,6 +164,7 @@ def test_late_data_is_dropped_without_a_tag() -> None:
     ("lower", "upper", "left_until", "right_until"),
     [(-2, 1, 11, 12), (1, 3, 13, 10), (-3, -1, 10, 13), (0, 0, 10, 10), (-5, 0, 10, 15)],
 )
+@pytest.mark.row("S-TIME-18")
 def test_a_record_goes_as_the_watermark_comes_to_the_last_partner(
     lower: int, upper: int, left_until: int, right_until: int
 ) -> None:
@@ -249,6 +252,7 @@ _EPOCH = st.tuples(st.lists(_ACTION, max_size=6), st.lists(_ACTION, max_size=6))
     epochs=st.lists(_EPOCH, min_size=1, max_size=8),
     processes=st.integers(1, 3),
 )
+@pytest.mark.row("S-OPS-07")
 def test_against_a_model(bounds: tuple[int, int], epochs: list[Any], processes: int) -> None:
     """Disorder, watermarks, idleness. In an epoch the records of the left side come before the right ones."""
     lower, upper = bounds[0], bounds[0] + bounds[1]

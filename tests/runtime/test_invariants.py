@@ -201,6 +201,7 @@ def many_paths(parallelism: int, epoch_records: int | None) -> list[Any]:
 
 @pytest.mark.parametrize("epoch_records", [7, None])
 @pytest.mark.parametrize("parallelism", [1, 2, 3])
+@pytest.mark.row("S-ARCH-06")
 def test_where_nothing_is_late_a_graph_of_many_paths_gives_the_same_too(
     parallelism: int, epoch_records: int | None
 ) -> None:
@@ -234,6 +235,7 @@ class LosesHosts(TurnsEngine):
 
 @pytest.mark.parametrize("limits", ["tiny", "default"])
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.row("S-STATE-01")
 def test_state_is_what_the_committed_epochs_made_it(
     seed: int,
     limits: str,

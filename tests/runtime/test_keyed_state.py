@@ -57,6 +57,7 @@ def results(make: Any, commands: list[Any], epoch_records: int | None, fresh: bo
 
 
 @CUTS
+@pytest.mark.row("S-STATE-05")
 def test_value_state(epoch_records: int | None) -> None:
     """S-STATE-05, and 03: keys do not see each other."""
     got = results(
@@ -79,6 +80,7 @@ def test_value_state(epoch_records: int | None) -> None:
 
 
 @CUTS
+@pytest.mark.row("S-STATE-06")
 def test_list_state(epoch_records: int | None) -> None:
     """S-STATE-06."""
     got = results(
@@ -102,6 +104,7 @@ def test_list_state(epoch_records: int | None) -> None:
 
 
 @CUTS
+@pytest.mark.row("S-STATE-07")
 def test_map_state(epoch_records: int | None) -> None:
     """S-STATE-07."""
     got = results(
@@ -151,6 +154,7 @@ class Average(AggregateFunction):
 
 
 @CUTS
+@pytest.mark.row("S-STATE-08")
 def test_reducing_state(epoch_records: int | None) -> None:
     """S-STATE-08: the first value is stored as it is."""
     got = results(
@@ -170,6 +174,7 @@ def test_reducing_state(epoch_records: int | None) -> None:
 
 
 @CUTS
+@pytest.mark.row("S-STATE-09")
 def test_aggregating_state(epoch_records: int | None) -> None:
     """S-STATE-09."""
     got = results(
@@ -202,6 +207,7 @@ class Careless(KeyedProcessFunction):
 
 
 @CUTS
+@pytest.mark.row("S-STATE-31")
 def test_a_value_that_is_changed_without_an_update_does_not_change_in_the_state(
     epoch_records: int | None,
 ) -> None:
@@ -237,6 +243,7 @@ def failure(stream: Any) -> BaseException:
     return failed.value.__cause__
 
 
+@pytest.mark.row("S-STATE-03")
 def test_state_without_a_current_key_is_refused() -> None:
     """S-STATE-03: no access in open()."""
 
@@ -251,6 +258,7 @@ def test_state_without_a_current_key_is_refused() -> None:
     assert "key" in str(error)
 
 
+@pytest.mark.row("S-STATE-04")
 def test_keyed_state_needs_a_keyed_stream() -> None:
     """S-STATE-04."""
 
@@ -267,6 +275,7 @@ def test_keyed_state_needs_a_keyed_stream() -> None:
     assert "lonely" in str(error)
 
 
+@pytest.mark.row("S-STATE-02")
 def test_one_name_for_two_kinds_of_state_is_refused() -> None:
     """S-STATE-02."""
 

@@ -35,6 +35,7 @@ class Reports(MapFunction):
 
 
 @pytest.mark.parametrize("epoch_records", [3, None])
+@pytest.mark.row("S-METR-12")
 def test_metrics_of_all_epochs_and_subtasks_add_up(epoch_records: int | None) -> None:
     env = environment(2, epoch_records=epoch_records)
     env.from_collection(range(1, 11)).map(Reports()).name("op")

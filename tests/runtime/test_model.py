@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -168,6 +169,7 @@ def programs(draw: st.DrawFn) -> tuple[int, int, list[tuple[str, int]]]:
     seed=st.integers(0, 1000),
     faults=st.booleans(),
 )
+@pytest.mark.row("S-TIME-06")
 def test_random_programs(
     records: list[At],
     program: tuple[int, int, list[tuple[str, int]]],

@@ -44,6 +44,7 @@ def spread(stream: DataStream) -> dict[int, list[Any]]:
 
 @pytest.mark.parametrize("epoch_records", [7, 100, None])
 @pytest.mark.parametrize("producers", [1, 3])
+@pytest.mark.row("S-PART-03")
 def test_rebalance_is_even(producers: int, epoch_records: int | None) -> None:
     """S-PART-03: 1000 records to 4 subtasks: 250 each, give or take one for each producer."""
     env = environment(producers, epoch_records=epoch_records)
@@ -55,6 +56,7 @@ def test_rebalance_is_even(producers: int, epoch_records: int | None) -> None:
     assert all(abs(len(v) - 250) <= producers for v in found.values())
 
 
+@pytest.mark.row("S-PART-04")
 def test_broadcast_reaches_every_subtask() -> None:
     """S-PART-04."""
     env = environment(1, epoch_records=10)
@@ -62,6 +64,7 @@ def test_broadcast_reaches_every_subtask() -> None:
     assert found == {i: list(range(25)) for i in range(3)}
 
 
+@pytest.mark.row("S-PART-05")
 def test_global_reaches_the_first_subtask_only() -> None:
     env = environment(3)
     found = spread(env.from_sequence(1, 20).global_().map(Where()))
@@ -69,6 +72,7 @@ def test_global_reaches_the_first_subtask_only() -> None:
 
 
 @pytest.mark.parametrize(("producers", "consumers"), [(2, 4), (4, 2), (2, 3), (3, 2)])
+@pytest.mark.row("S-PART-05")
 def test_rescale_stays_in_its_group(producers: int, consumers: int) -> None:
     env = environment(producers)
     mapped = env.from_sequence(0, 239).map(Where())
@@ -88,6 +92,7 @@ def test_rescale_stays_in_its_group(producers: int, consumers: int) -> None:
         assert max(counts) - min(counts) <= 1, "round robin within the group"
 
 
+@pytest.mark.row("S-PART-05")
 def test_shuffle_reaches_all_and_is_the_same_when_an_epoch_is_run_again() -> None:
     env = environment(1, epoch_records=100)
     first = spread(env.from_collection(range(400)).shuffle().map(Where()).set_parallelism(4))
@@ -98,6 +103,7 @@ def test_shuffle_reaches_all_and_is_the_same_when_an_epoch_is_run_again() -> Non
     assert again == first
 
 
+@pytest.mark.row("S-PART-05")
 def test_a_custom_partitioner_decides() -> None:
     """S-PART-05."""
     env = environment(1)
@@ -122,6 +128,7 @@ def test_a_custom_partitioner_that_names_no_subtask_fails_the_job(bad: Any) -> N
     assert "sender" in str(failed.value.operator)
 
 
+@pytest.mark.row("S-OPS-03", "T17", "S-PART-02")
 def test_all_records_of_a_key_meet_in_one_subtask_and_it_is_that_of_flink() -> None:
     """S-PART-02, T17: at p=3 the keys "a", "b" and "c" belong to subtasks 1, 0 and 1."""
     for run in range(2):
@@ -138,6 +145,7 @@ def test_a_forward_edge_keeps_its_subtask() -> None:
     assert all(a == b for a, (b, _) in collect(first.forward().map(Where()).disable_chaining()))
 
 
+@pytest.mark.row("X10", "S-PART-01")
 def test_forward_with_unequal_parallelism_is_refused() -> None:
     """X10. S-PART-01."""
     env = environment(2)
@@ -146,6 +154,7 @@ def test_forward_with_unequal_parallelism_is_refused() -> None:
         collect(stream)
 
 
+@pytest.mark.row("X10", "S-API-03", "S-PART-07", "S-PERF-05")
 def test_another_parallelism_means_rebalance() -> None:
     """X10. S-PART-07."""
     from firesteel.graph import create_job_graph, generate
@@ -166,6 +175,7 @@ class Arrival(KeyedProcessFunction):
 
 
 @pytest.mark.parametrize("epoch_records", [17, 50, None])
+@pytest.mark.row("S-OPS-21", "S-NET-03")
 def test_the_order_of_a_producer_and_key_holds_from_four_to_three(epoch_records: int | None) -> None:
     """I4, S-OPS-21."""
     with local_platform(lambda: LocalEngine(seed=4)):

@@ -206,6 +206,7 @@ def test_windows_of_a_whole_stream_are_aggregated_too() -> None:
 @pytest.mark.parametrize("batch", [False, True])
 @pytest.mark.parametrize("lateness", [0, 100])  # each has an operator of its own
 @pytest.mark.parametrize("function", [Mean(), add_up])
+@pytest.mark.row("S-PERF-03")
 def test_a_hot_key_costs_one_value_for_each_batch(function: Any, lateness: int, batch: bool) -> None:
     records = [At(i // 20, ("hot" if i % 10 else f"cold{i % 7}", i)) for i in range(3000)]
     crossed, results = [], []

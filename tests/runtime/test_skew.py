@@ -125,6 +125,7 @@ def in_lists(stream: DataStream) -> KeyedStream:
     st.sampled_from([tumbling(1), tumbling(10), sliding(10, 3), sliding(10, 5), sliding(5, 7)]),
     st.sampled_from(ENGINES),
 )
+@pytest.mark.row("S-PERF-02")
 def test_windows_give_what_they_give_without_a_salt(
     records: list[At], case: Case, function: Any, assigner: Any, engine: Any
 ) -> None:
@@ -286,6 +287,7 @@ def test_keys_that_take_turns_get_all_salts_equally_often(keys: int) -> None:
         assert max(counts.values()) - min(counts.values()) <= 4
 
 
+@pytest.mark.row("S-PERF-02")
 def test_a_hot_key_is_the_work_of_all_subtasks() -> None:
     records = [("hot" if i % 10 else f"cold{i % 7}", 1) for i in range(8000)]
 

@@ -66,6 +66,7 @@ def fired(
 
 
 @pytest.mark.parametrize("epoch_records", [1, 2, None])
+@pytest.mark.row("S-TIMER-03", "T11")
 def test_timers_are_a_set_for_each_key(epoch_records: int | None) -> None:
     """T11."""
     calls = fired(
@@ -100,6 +101,7 @@ def test_timers_are_set_by_keyword_too() -> None:
 
 
 @pytest.mark.parametrize("epoch_records", [1, None])
+@pytest.mark.row("S-TIMER-01")
 def test_a_timer_fires_when_the_watermark_reaches_it_and_not_before(epoch_records: int | None) -> None:
     """S-TIMER-01."""
     first = At(0, ("a", [(EVENT, 10)]), watermark=9)
@@ -108,6 +110,7 @@ def test_a_timer_fires_when_the_watermark_reaches_it_and_not_before(epoch_record
 
 
 @pytest.mark.parametrize("epoch_records", [1, None])
+@pytest.mark.row("S-TIMER-07")
 def test_a_deleted_timer_does_not_fire(epoch_records: int | None) -> None:
     """S-TIMER-07."""
     records = [At(0, ("a", [(EVENT, 10)])), At(0, ("a", [(NO_EVENT, 10)])), At(0, ("a", []), watermark=20)]
@@ -136,6 +139,7 @@ class Jump(KeyedProcessFunction):
             yield "x"
 
 
+@pytest.mark.row("S-PROC-04", "T12")
 def test_a_watermark_jump_fires_in_time_order_with_what_is_set_meanwhile_before_it_goes_on() -> None:
     env = environment(1)
     stream = env.from_collection([At(1, "k", 0), At(2, "k", 100), At(3, "k")])
@@ -165,6 +169,7 @@ def test_a_timer_that_sets_itself_again_at_its_own_instant_does_not_fire_forever
     assert fired([At(0, ("a", []), watermark=50)], None, Thrice()) == [10, 11, 12, 13]
 
 
+@pytest.mark.row("S-PROC-04", "T11")
 def test_event_and_processing_time_timers_of_one_number_are_two() -> None:
     class Both(Jump):
         def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
@@ -179,6 +184,7 @@ def test_event_and_processing_time_timers_of_one_number_are_two() -> None:
     assert sorted(calls, key=str) == [(10, TimeDomain.EVENT_TIME), (10, TimeDomain.PROCESSING_TIME)]
 
 
+@pytest.mark.row("S-TIME-22", "T13")
 def test_at_the_end_of_the_input_event_time_timers_fire_and_processing_time_timers_are_dropped() -> None:
     """T13, STREAMING."""
     clock = SteppedClock(1_000)
@@ -189,6 +195,7 @@ def test_at_the_end_of_the_input_event_time_timers_fire_and_processing_time_time
 
 
 @pytest.mark.parametrize(("mode", "in_processing_time"), [("STREAMING", []), ("BATCH", [10])])
+@pytest.mark.row("T13")
 def test_at_the_end_windows_of_event_time_fire_and_those_of_processing_time_only_in_batch_mode(
     mode: str, in_processing_time: list[int]
 ) -> None:
@@ -205,6 +212,7 @@ def test_at_the_end_windows_of_event_time_fire_and_those_of_processing_time_only
         assert collect(counted) == expected
 
 
+@pytest.mark.row("T11")
 def test_a_processing_time_timer_in_the_past_fires_as_soon_as_possible() -> None:
     clock = SteppedClock(10_000)
     env = environment(1, clock=clock)
@@ -230,6 +238,7 @@ class SessionTimeout(KeyedProcessFunction):
 
 
 @pytest.mark.parametrize("epoch_records", [1, None])
+@pytest.mark.row("S-TIMER-05", "S-PROC-01")
 def test_session_timeout(epoch_records: int | None) -> None:
     """S-PROC-01: a@0, a@3, nothing until W20: one timeout at 13."""
     env = environment(2, epoch_records=epoch_records)
@@ -264,6 +273,7 @@ class Forgets(KeyedProcessFunction):
 
 
 @pytest.mark.parametrize("epoch_records", [1, None])
+@pytest.mark.row("S-TIMER-05")
 def test_delayed_cleanup(epoch_records: int | None) -> None:
     env = environment(1, epoch_records=epoch_records)
     times = [(0, "a", 0), (50, "a", 50), (60, "b", 149), (149, "a", 160), (300, "c", 300), (301, "a", None)]
@@ -296,6 +306,7 @@ class EverySecond(KeyedProcessFunction):
             self.count.clear()
 
 
+@pytest.mark.row("S-TIMER-05")
 def test_a_periodic_count() -> None:
     clock = SteppedClock(0)
     env = environment(1, clock=clock)
@@ -336,6 +347,7 @@ class Everything(KeyedProcessFunction):
         yield SIDE, f"{ctx.get_current_key()} {kind} {timestamp} {self.count.value()}"
 
 
+@pytest.mark.row("S-PROC-02")
 def test_state_both_timers_and_a_side_output_in_one_function() -> None:
     clock = SteppedClock(1_000)
     env = environment(1, clock=clock)

@@ -32,11 +32,13 @@ from .support import collect, environment, note, notes
 CUTS = pytest.mark.parametrize("epoch_records", [1, 2, None])
 
 
+@pytest.mark.row("S-OPS-01")
 def test_map_gives_one_record_for_each_in_order() -> None:
     env = environment(1)
     assert collect(env.from_collection(range(3000)).map(lambda x: x * 2)) == [x * 2 for x in range(3000)]
 
 
+@pytest.mark.row("S-OPS-02")
 def test_flat_map_and_filter() -> None:
     """S-OPS-02."""
     env = environment(1)
@@ -105,6 +107,7 @@ RECORDS = [("k", 3, "a"), ("k", 1, "b"), ("k", 2, "c")]
         ("max_by", [("k", 3, "a"), ("k", 3, "a"), ("k", 3, "a")]),
     ],
 )
+@pytest.mark.row("S-OPS-05", "T14")
 def test_rolling_aggregates_give_a_result_for_each_record(
     aggregate: str, expected: list[Any], epoch_records: int | None
 ) -> None:
@@ -123,6 +126,7 @@ def test_the_first_of_equal_records_is_the_smallest_and_largest(epoch_records: i
 
 
 @CUTS
+@pytest.mark.row("S-OPS-04")
 def test_reduce_gives_the_first_record_as_it_is_and_keeps_keys_apart(epoch_records: int | None) -> None:
     env = environment(1, epoch_records=epoch_records)
     keyed = env.from_collection([("a", 1), ("b", 10), ("a", 2), ("b", 20)]).key_by(lambda r: r[0])
@@ -156,6 +160,7 @@ MIXED_KEYS: list[Any] = [
 
 @CUTS
 @pytest.mark.parametrize("parallelism", [1, 3])
+@pytest.mark.row("S-OPS-03")
 def test_keys_of_many_types_in_one_stream_are_all_different(
     parallelism: int, epoch_records: int | None
 ) -> None:
@@ -192,6 +197,7 @@ class Enriching:
         return *order, self.prices[order[0]] * order[1]
 
 
+@pytest.mark.row("S-OPS-19")
 def test_a_bound_method_is_a_function() -> None:
     """S-OPS-19: the ``Order::enrich`` of CS-05."""
     orders = environment(2).from_collection([("ink", 2), ("pen", 3)])
@@ -199,6 +205,7 @@ def test_a_bound_method_is_a_function() -> None:
     assert sorted(collect(enriched)) == [("ink", 2, 10), ("pen", 3, 3)]
 
 
+@pytest.mark.row("S-OPS-18")
 def test_two_sources_and_two_ends() -> None:
     """S-OPS-18, and S-OPS-16: map, filter and map are one vertex."""
     env = environment(1)
@@ -213,6 +220,7 @@ def test_two_sources_and_two_ends() -> None:
     assert [name for name in names if "first end" in name] == ["Map -> Filter -> Map -> first end"]
 
 
+@pytest.mark.row("S-OPS-09", "T16")
 def test_union_delivers_everything_and_a_stream_with_itself_twice() -> None:
     """T16."""
     env = environment(2)
@@ -241,6 +249,7 @@ class KeyedSorter(KeyedProcessFunction):
 
 @CUTS
 @pytest.mark.parametrize("keyed", [False, True])
+@pytest.mark.row("S-OPS-11")
 def test_side_outputs(keyed: bool, epoch_records: int | None) -> None:
     """S-OPS-11: three exact lists."""
     values = [1, -2, 3, -3, 4]
@@ -264,6 +273,7 @@ def test_a_side_output_that_nobody_reads_is_dropped() -> None:
 
 @pytest.mark.parametrize("kept_at", [0, 1, 2])
 @pytest.mark.parametrize("exchange", [False, True])
+@pytest.mark.row("S-GRAPH-14")
 def test_a_map_that_changes_its_record_is_not_seen_by_the_sibling_branch(
     exchange: bool, kept_at: int
 ) -> None:
@@ -333,6 +343,7 @@ def test_declared_types_are_not_applied_between_the_functions_of_a_chain() -> No
 
 
 @pytest.mark.parametrize("where", ["map", "side"])
+@pytest.mark.row("S-API-12")
 def test_a_value_that_does_not_fit_its_declared_type_is_an_error_of_that_operator(where: str) -> None:
     env = environment(1)
     if where == "map":

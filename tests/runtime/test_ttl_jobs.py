@@ -69,6 +69,7 @@ class ThreeStates(KeyedProcessFunction):
 
 
 @pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.row("S-STATE-22", "X1")
 def test_the_example_of_x1(processes: int) -> None:
     """ttl 10, write@0: read@9 gives it, read@10 does not; with OnReadAndWrite the read at 9 refreshes."""
 
@@ -130,6 +131,7 @@ STEP = st.tuples(st.integers(1, 5), st.lists(OPERATION, max_size=3))
 
 @settings(max_examples=examples(30), deadline=None)
 @given(st.lists(STEP, min_size=1, max_size=12), st.booleans(), st.sampled_from(ENGINES))
+@pytest.mark.row("S-STATE-22")
 def test_what_a_job_sees_is_what_the_model_sees(
     steps: list[tuple[int, list[tuple[str, str, int]]]], on_read: bool, engine: Any
 ) -> None:

@@ -42,6 +42,7 @@ class Both(CoMapFunction):
         return "two", value
 
 
+@pytest.mark.row("S-OPS-08")
 def test_co_map() -> None:
     env = environment(1)
     out = collect(env.from_collection([1, 2]).connect(env.from_collection(["a"])).map(Both()))
@@ -104,6 +105,7 @@ class Shared(KeyedCoProcessFunction):
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
+@pytest.mark.row("S-OPS-08", "S-PROC-03", "T16")
 def test_both_inputs_share_the_state_and_the_timers_of_a_key(parallelism: int) -> None:
     clock = SteppedClock()
     env = environment(parallelism, clock=clock)

@@ -26,6 +26,7 @@ T01: list[tuple[int, Mark, list[Mark]]] = [
 ]
 
 
+@pytest.mark.row("S-TIME-07", "T01")
 def test_the_table_of_t01() -> None:
     valve = WatermarkValve((0, 1))
     assert [(c, m, valve.feed(c, m)) for c, m, _ in T01] == T01
@@ -131,6 +132,7 @@ class Watermarks(ProcessFunction):
         note("watermarks", ctx.timer_service().current_watermark())
 
 
+@pytest.mark.row("S-TIME-07", "T01", "S-SPARK-07")
 def test_the_table_of_t01_through_a_job_with_two_channels() -> None:
     """The last row but one of the table is the channel's first record after its idleness: it is active
     from then on. A record of channel 0 with an old watermark shows what the operator's watermark is."""
@@ -169,6 +171,7 @@ class Side(CoProcessFunction):
         yield "two", ctx.timer_service().current_watermark()
 
 
+@pytest.mark.row("T16")
 def test_the_watermark_of_two_inputs_is_the_lower_one() -> None:
     """T16: A at W10, B at W3: the operator is at W3."""
     clock = SteppedClock()

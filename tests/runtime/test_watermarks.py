@@ -83,6 +83,7 @@ def bounded(bound_ms: int) -> WatermarkStrategy:
     ).with_timestamp_assigner(take_ts)
 
 
+@pytest.mark.row("S-TIME-09")
 def test_bounded_out_of_orderness_is_the_highest_timestamp_less_the_bound_less_one() -> None:
     """T02, with an epoch for each record, because the periodic emission comes at the end of an epoch."""
     env = environment(1, epoch_records=1)
@@ -94,6 +95,7 @@ def test_bounded_out_of_orderness_is_the_highest_timestamp_less_the_bound_less_o
     assert [t for _, t, _ in seen] == times
 
 
+@pytest.mark.row("T02")
 def test_the_window_of_t02_fires_at_310000_and_not_before() -> None:
     """T02."""
     for last, expected in ((309999, [299998]), (310000, [299998, 299999])):
@@ -105,6 +107,7 @@ def test_the_window_of_t02_fires_at_310000_and_not_before() -> None:
         assert fired[0] == (0, [100] if late else [1, 100])
 
 
+@pytest.mark.row("T02")
 def test_a_record_between_two_emissions_is_judged_against_the_old_watermark() -> None:
     """T02."""
     env = environment(1)  # one epoch: no periodic emission between the records
@@ -112,6 +115,7 @@ def test_a_record_between_two_emissions_is_judged_against_the_old_watermark() ->
     assert [w for _, _, w in collect(stream.process(Probe()))] == [NO_TIMESTAMP, NO_TIMESTAMP]
 
 
+@pytest.mark.row("S-TIME-15")
 def test_monotonous_timestamps_is_a_bound_of_zero() -> None:
     env = environment(1, epoch_records=1)
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(take_ts)
@@ -119,6 +123,7 @@ def test_monotonous_timestamps_is_a_bound_of_zero() -> None:
     assert [w for _, _, w in collect(stream.process(Probe()))] == [NO_TIMESTAMP, 4]
 
 
+@pytest.mark.row("S-TIME-15")
 def test_no_watermarks_gives_only_the_last_one() -> None:
     env = environment(1, epoch_records=1)
     strategy = WatermarkStrategy.no_watermarks().with_timestamp_assigner(take_ts)
@@ -129,6 +134,7 @@ def test_no_watermarks_gives_only_the_last_one() -> None:
 
 
 @pytest.mark.parametrize("epoch_records", [1, 7, 1000])
+@pytest.mark.row("S-TIME-06", "X8", "S-ARCH-01")
 def test_with_a_watermark_for_each_record_the_cut_into_epochs_changes_nothing(epoch_records: int) -> None:
     """X8: tumbling 5, bound 0, input 1, 6, 2: W5 follows 6, so 2 is late however the epochs are cut."""
     env = environment(1, epoch_records=epoch_records)
@@ -137,6 +143,7 @@ def test_with_a_watermark_for_each_record_the_cut_into_epochs_changes_nothing(ep
     assert windows(stream, 5) == ([(0, [1]), (5, [6])], [2])
 
 
+@pytest.mark.row("S-TIME-05")
 def test_an_element_at_the_watermark_is_late_and_one_above_is_not() -> None:
     """S-TIME-05: W(t) says that nothing at or below t is expected."""
     env = environment(1)
@@ -145,6 +152,7 @@ def test_an_element_at_the_watermark_is_late_and_one_above_is_not() -> None:
 
 
 @pytest.mark.parametrize(("bound", "expected"), [(2, ([1, 2, 3, 4, 5], [])), (0, ([1, 2, 3], [4, 5]))])
+@pytest.mark.row("S-TIME-17")
 def test_the_disorder_example(bound: int, expected: tuple[list[int], list[int]]) -> None:
     """S-TIME-17: window [1, 6), arrivals 1, 2, 3, 6, 4, 5, 8."""
     env = environment(1, epoch_records=1)
@@ -155,6 +163,7 @@ def test_the_disorder_example(bound: int, expected: tuple[list[int], list[int]])
 
 
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.row("S-TIME-01")
 def test_disorder_within_the_bound_changes_nothing(seed: int) -> None:
     """S-TIME-01: records in any order within the bound give what they give in order."""
     chance = random.Random(seed)
@@ -169,6 +178,7 @@ def test_disorder_within_the_bound_changes_nothing(seed: int) -> None:
     assert results[0][1] == []
 
 
+@pytest.mark.row("S-TIME-14")
 def test_a_generator_for_each_split_and_the_minimum_over_them() -> None:
     """S-TIME-14: two splits, each in order, far apart: nothing is late although the merge is not in order."""
     one = [(At(t), t) for t in range(0, 100, 10)]
@@ -213,6 +223,7 @@ def test_of_many_splits_a_few_are_read_at_once() -> None:
     assert max(notes["at once"]) == 16
 
 
+@pytest.mark.row("S-TIME-20")
 def test_an_assigner_in_mid_stream_replaces_the_watermarks_before_it_and_keeps_the_last() -> None:
     """S-TIME-20."""
     env = environment(1, epoch_records=1)
@@ -224,6 +235,7 @@ def test_an_assigner_in_mid_stream_replaces_the_watermarks_before_it_and_keeps_t
     assert windows(silent, 10) == ([(0, [5, 6])], []), "the last watermark goes through"
 
 
+@pytest.mark.row("S-TIME-10")
 def test_an_assigner_sees_the_timestamp_that_the_record_has() -> None:
     env = environment(1)
     source = SplitsSource([("a", 7), ("b", None)])
@@ -277,6 +289,7 @@ def test_an_assigner_survives_maps_filters_and_exchanges() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.row("S-TIME-22")
 def test_the_end_of_the_input_is_the_maximal_watermark() -> None:
     class AtTheEnd(KeyedProcessFunction):
         def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
@@ -301,6 +314,7 @@ def test_a_watermark_never_goes_back_and_of_several_between_two_records_the_last
     assert [w for _, _, w in collect(stream)] == [NO_TIMESTAMP, 30, 30]
 
 
+@pytest.mark.row("S-TIME-08")
 def test_a_custom_generator_keeps_what_it_knows_from_epoch_to_epoch_in_fresh_processes() -> None:
     class Highest(AfterEach):
         def __init__(self) -> None:
@@ -323,6 +337,7 @@ def test_a_custom_generator_keeps_what_it_knows_from_epoch_to_epoch_in_fresh_pro
     ("bound", "first_fired", "kept"),
     [(0, 10, 1), (2, 12, 2), (10, 20, 6)],
 )
+@pytest.mark.row("S-TIME-16")
 def test_a_larger_bound_fires_later_and_keeps_more(bound: int, first_fired: int, kept: int) -> None:
     """S-TIME-16: records at 0, 2, 4 ...; the first record that finds window [0, 10) closed, and how many
     records above that window had come by then."""
@@ -345,6 +360,7 @@ def test_an_interval_of_zero_gives_no_periodic_watermarks() -> None:
     assert [w for _, _, w in collect(by_each.process(Probe()))] == [NO_TIMESTAMP, 4], "punctuated ones go on"
 
 
+@pytest.mark.row("S-TIME-24")
 def test_an_interval_of_a_second_gives_one_watermark_for_each_second() -> None:
     """S-TIME-24: a record every 100 ms; all of one second find the watermark of the end of the last one."""
     with local_platform() as platform:
@@ -370,6 +386,7 @@ def test_an_interval_of_a_second_gives_one_watermark_for_each_second() -> None:
         client.cancel().result(10)
 
 
+@pytest.mark.row("S-TIME-03")
 def test_ingestion_time_is_when_a_record_is_read_and_never_goes_back() -> None:
     """S-TIME-03."""
 

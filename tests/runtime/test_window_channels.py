@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -101,6 +102,7 @@ def channels(draw: st.DrawFn) -> list[At]:
     st.sampled_from([1, 2, 5, None]),
     st.sampled_from(ENGINES),
 )
+@pytest.mark.row("S-WIN-01", "S-WIN-23")
 def test_the_result_is_that_of_some_interleaving(
     both: tuple[list[At], list[At]], case: Case, parallelism: int, cut: int | None, engine: Any
 ) -> None:

@@ -101,6 +101,7 @@ def joined(env: StreamExecutionEnvironment, function: Any) -> DataStream:
     ],
     ids=["JoinFunction", "callable", "FlatJoinFunction"],
 )
+@pytest.mark.row("S-WIN-34", "S-OPS-06")
 def test_a_join_pairs_what_has_the_same_key_and_window(
     env: StreamExecutionEnvironment, function: Any, results: list[str]
 ) -> None:
@@ -111,6 +112,7 @@ def test_a_join_pairs_what_has_the_same_key_and_window(
     assert {timestamp for _, timestamp, _ in rows} == {9, 19}
 
 
+@pytest.mark.row("S-WIN-34")
 def test_a_co_group_is_called_with_an_empty_side(env: StreamExecutionEnvironment) -> None:
     left, right = two(env)
     groups = left.co_group(right).where(key).equal_to(key).window(TUMBLING_10).apply(Groups(), Types.STRING())
@@ -158,6 +160,7 @@ class Everything(ProcessAllWindowFunction):
         yield context.window().start, self.subtasks, number, sorted(name(e) for e in elements)
 
 
+@pytest.mark.row("S-WIN-10")
 def test_windows_over_all_records(env: StreamExecutionEnvironment) -> None:
     late = OutputTag("late")
     records = side(

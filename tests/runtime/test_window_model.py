@@ -107,6 +107,7 @@ ENGINES: list[Callable[[], LocalEngine]] = [
 @given(
     inputs(), cases(), st.sampled_from([1, 2, 3]), st.sampled_from([1, 2, 5, None]), st.sampled_from(ENGINES)
 )
+@pytest.mark.row("S-TIME-06", "S-WIN-01", "S-WIN-04", "S-WIN-22", "S-OPS-15")
 def test_windows_are_those_of_the_model(
     records: list[At], case: Case, parallelism: int, epoch_records: int | None, engine: Any
 ) -> None:

@@ -78,6 +78,7 @@ class InWindow(ProcessWindowFunction):
     [ValueStateDescriptor("v", ANY), ListStateDescriptor("l", ANY), MapStateDescriptor("m", ANY, ANY)],
     ids=["value", "list", "map"],
 )
+@pytest.mark.row("S-WIN-36", "T07")
 def test_per_window_state_of_merging_windows(
     descriptor: StateDescriptor, in_clear: bool, evicted: bool
 ) -> None:
@@ -106,6 +107,7 @@ class Remembers(EventTimeTrigger[Any]):
 @pytest.mark.parametrize(
     "descriptor", [ValueStateDescriptor("last", ANY), MapStateDescriptor("last", ANY, ANY)]
 )
+@pytest.mark.row("S-WIN-17")
 def test_state_of_a_trigger_that_does_not_merge(descriptor: StateDescriptor) -> None:
     """Flink: "The given state descriptor does not refer to a mergeable state"."""
     error = refusal(keyed(At(1, 1), At(5, 2)).window(SESSIONS).trigger(Remembers(descriptor)))

@@ -107,6 +107,7 @@ def run(found: Sequence[Part], case: Case, options: dict[str, str]) -> tuple[lis
 
 @settings(max_examples=examples(30), deadline=None)
 @given(parts(), cases(), st.booleans())
+@pytest.mark.row("S-WIN-22")
 def test_windows_go_on_with_another_lateness_and_in_another_operator(
     found: list[Part], case: Case, cold: bool
 ) -> None:
@@ -168,6 +169,7 @@ class OwnTrigger(EventTimeTrigger):
 
 @pytest.mark.parametrize("before", [None, OwnTrigger()])
 @pytest.mark.parametrize("after", [None, PurgingTrigger.of(EventTimeTrigger.create())])
+@pytest.mark.row("S-WIN-33")
 def test_a_window_goes_on_with_another_trigger(before: Any, after: Any) -> None:
     harness = OperatorHarness(sums(TEN, 5, before))
     for number, timestamp in ((1, 1), (2, 11)):

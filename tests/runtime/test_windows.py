@@ -104,12 +104,14 @@ def stamped(stream: DataStream) -> list[Any]:
 T03 = (At(1000, 1), At(4999, 2), At(5000, 4), W(4998), At(20_000, 8), W(4999), W(9999))
 
 
+@pytest.mark.row("T03")
 def test_window_end_is_exclusive_and_results_have_the_last_instant(epoch_records: int | None) -> None:
     """T03."""
     stream = keyed(epoch_records, *T03).window(TUMBLING_5S).aggregate(Sum())
     assert stamped(stream) == [(3, 4999), (4, 9999), (8, 24_999)]
 
 
+@pytest.mark.row("S-WIN-31")
 def test_a_window_stacked_on_another_fires_at_the_same_watermark(epoch_records: int | None) -> None:
     """T03."""
     stream = keyed(epoch_records, *T03).window(TUMBLING_5S).aggregate(Sum())
@@ -120,6 +122,7 @@ def test_a_window_stacked_on_another_fires_at_the_same_watermark(epoch_records: 
 # ---- T04, T05
 
 
+@pytest.mark.row("S-TIME-21", "S-WIN-13", "S-WIN-22", "T04")
 def test_late_elements_fire_again_with_all_contents(epoch_records: int | None) -> None:
     """T04."""
     stream = (
@@ -161,6 +164,7 @@ def test_late_elements_fire_again_with_all_contents(epoch_records: int | None) -
         (TumblingEventTimeWindows.of(ms(10)), [W(9), At(3, "z")], ["late z"]),
     ],
 )
+@pytest.mark.row("S-TIME-21", "S-WIN-23", "T05")
 def test_only_what_no_window_takes_is_late(
     assigner: Any, records: list[At], expected: list[Any], epoch_records: int | None
 ) -> None:
@@ -171,6 +175,7 @@ def test_only_what_no_window_takes_is_late(
 
 
 @pytest.mark.parametrize("aggregated", [True, False])
+@pytest.mark.row("S-WIN-24", "S-METR-08")
 def test_dropped_late_records_are_counted(aggregated: bool) -> None:
     """S-WIN-24."""
     windowed = keyed(None, W(9), At(3, 1), At(4, 1), At(12, 1)).window(TumblingEventTimeWindows.of(ms(10)))
@@ -198,6 +203,7 @@ def test_dropped_late_records_are_counted(aggregated: bool) -> None:
     ],
 )
 @pytest.mark.parametrize("aggregated", [True, False])
+@pytest.mark.row("S-WIN-09", "T06")
 def test_windows_align_to_the_epoch(assigner: Any, ts: int, starts: list[int], aggregated: bool) -> None:
     """T06."""
 
@@ -229,6 +235,7 @@ SESSION_10 = EventTimeSessionWindows.with_gap(ms(10))
         ),
     ],
 )
+@pytest.mark.row("S-WIN-05", "T07")
 def test_sessions_merge(records: list[At], expected: list[Any], epoch_records: int | None) -> None:
     """T07."""
     got = collect(keyed(epoch_records, *records).window(SESSION_10).process(Contents()))
@@ -246,6 +253,7 @@ def test_a_session_that_is_late_goes_to_the_side_output(epoch_records: int | Non
     assert sorted(map(str, collect(stream.union(late)))) == ["1", "4", "late 2"]
 
 
+@pytest.mark.row("T07")
 def test_merging_sessions_merge_accumulators_and_trigger_state(epoch_records: int | None) -> None:
     """T07."""
     records = [At(0, 1), At(20, 2), At(40, 4), At(10, 8), At(30, 16), At(100, 32)]
@@ -256,6 +264,7 @@ def test_merging_sessions_merge_accumulators_and_trigger_state(epoch_records: in
     assert collect(counted) == [31]
 
 
+@pytest.mark.row("S-WIN-06")
 def test_dynamic_gaps(epoch_records: int | None) -> None:
     """S-WIN-06."""
 
@@ -280,6 +289,7 @@ def in_one_window(epoch_records: int | None, trigger: Any, values: Iterable[int]
     return collect(windowed.trigger(trigger).apply(JustContents()))
 
 
+@pytest.mark.row("S-WIN-07", "S-WIN-15", "S-WIN-16", "T08")
 def test_count_trigger_does_not_purge(epoch_records: int | None) -> None:
     """T08."""
     assert in_one_window(epoch_records, CountTrigger.of(2), [1, 2, 3, 4]) == [[1, 2], [1, 2, 3, 4]]
@@ -287,6 +297,7 @@ def test_count_trigger_does_not_purge(epoch_records: int | None) -> None:
     assert in_one_window(epoch_records, purging, [1, 2, 3, 4, 5]) == [[1, 2], [3, 4]]
 
 
+@pytest.mark.row("S-WIN-08", "T08")
 def test_count_windows(epoch_records: int | None) -> None:
     """T08."""
     stream = keyed(epoch_records, *[At(v, v) for v in range(1, 7)])
@@ -298,16 +309,19 @@ def test_count_windows(epoch_records: int | None) -> None:
     assert collect(stream.count_window(3, 2).apply(JustContents())) == [[1, 2, 3], [3, 4, 5]]
 
 
+@pytest.mark.row("S-WIN-19")
 def test_a_trigger_replaces_the_default(epoch_records: int | None) -> None:
     """T08."""
     windowed = keyed(epoch_records, At(1, 1), At(2, 2), W(4999)).window(TUMBLING_5S)
     assert collect(windowed.trigger(CountTrigger.of(3)).apply(JustContents())) == []
 
 
+@pytest.mark.row("S-WIN-07")
 def test_global_windows_fire_only_by_a_trigger() -> None:
     assert collect(keyed(None, At(1, 1)).window(GlobalWindows.create()).apply(JustContents())) == []
 
 
+@pytest.mark.row("S-WIN-37")
 def test_counts_are_by_key(epoch_records: int | None) -> None:
     """S-WIN-37."""
     records = [At(i, v) for i, v in enumerate(["a1", "b1", "a2", "c1"])]
@@ -318,6 +332,7 @@ def test_counts_are_by_key(epoch_records: int | None) -> None:
 # ---- T09
 
 
+@pytest.mark.row("S-WIN-20", "T09")
 def test_evictors_cut_relative_to_the_newest_element(epoch_records: int | None) -> None:
     """T09."""
     windowed = keyed(epoch_records, At(1, 1), At(5, 5), At(10, 10)).window(
@@ -326,6 +341,7 @@ def test_evictors_cut_relative_to_the_newest_element(epoch_records: int | None) 
     assert collect(windowed.evictor(TimeEvictor.of(ms(5))).apply(JustContents())) == [[10]]
 
 
+@pytest.mark.row("S-WIN-21", "T09")
 def test_count_window_with_evictor_as_in_java(epoch_records: int | None) -> None:
     """T09."""
     windowed = keyed(epoch_records, *[At(v, v) for v in range(1, 10)]).window(GlobalWindows.create())
@@ -333,6 +349,7 @@ def test_count_window_with_evictor_as_in_java(epoch_records: int | None) -> None
     assert collect(stream) == [[2, 3], [5, 6], [8, 9]]
 
 
+@pytest.mark.row("S-WIN-20", "T09")
 def test_an_evictor_turns_off_incremental_aggregation(epoch_records: int | None) -> None:
     """T09."""
     windowed = keyed(epoch_records, *[At(v, v) for v in (1, 7, 2, 3)]).window(GlobalWindows.create())
@@ -350,6 +367,7 @@ class Seen(ProcessWindowFunction):
         yield context.window().start, [e.value if isinstance(e, At) else e for e in elements]
 
 
+@pytest.mark.row("S-WIN-29", "T10")
 def test_a_window_function_behind_reduce_gets_one_element(epoch_records: int | None) -> None:
     """T10."""
 
@@ -363,6 +381,7 @@ def test_a_window_function_behind_reduce_gets_one_element(epoch_records: int | N
     assert got == [(0, [6]), (0, [10]), (5000, [5])]
 
 
+@pytest.mark.row("S-WIN-29", "T10")
 def test_an_element_that_is_alone_is_not_reduced(epoch_records: int | None) -> None:
     """T10: the window function sees [5], and the reduce function is never called."""
     windowed = keyed(epoch_records, At(5, 5)).window(TUMBLING_5S)
@@ -373,6 +392,7 @@ def test_an_element_that_is_alone_is_not_reduced(epoch_records: int | None) -> N
 # ---- rows
 
 
+@pytest.mark.row("S-WIN-18")
 def test_continuous_trigger(epoch_records: int | None) -> None:
     """S-WIN-18."""
     windowed = keyed(epoch_records, At(500, "a"), *[W(t) for t in range(1999, 10_000, 1000)])
@@ -404,6 +424,7 @@ class EverySecondAndEnd(Trigger):
         ctx.get_partitioned_state(self.count).clear()
 
 
+@pytest.mark.row("S-WIN-17")
 def test_a_trigger_of_the_users(epoch_records: int | None) -> None:
     """S-WIN-17."""
     records = [At(v, v) for v in (1, 2, 3, 4, 5)]
@@ -439,6 +460,7 @@ def test_state_of_the_window_and_of_the_key(aggregated: bool, epoch_records: int
         assert got == [(0, 1, 1, 4999), (0, 2, 2, 4999), (5000, 1, 3, 9999)]
 
 
+@pytest.mark.row("S-WIN-16")
 def test_purging_event_time_trigger_drops_contents_of_late_firings(epoch_records: int | None) -> None:
     windowed = keyed(epoch_records, At(1, 1), W(4999), At(2, 2)).window(TUMBLING_5S).allowed_lateness(2000)
     stream = windowed.trigger(PurgingTrigger.of(EventTimeTrigger.create())).apply(JustContents())

@@ -32,6 +32,7 @@ def test_an_executor_is_killed_after_the_first_result_task(killed: dict[str, Any
     assert sum(count for _, (count, _) in outcome["last"]) == killed_executor.RECORDS or routing == "random"
 
 
+@pytest.mark.row("S-NET-04", "S-LIB-02", "S-DEPLOY-04", "S-ARCH-07")
 def test_the_result_of_a_deterministic_program_is_unchanged(killed: dict[str, Any]) -> None:
     found = {key: tuple(totals) for key, totals in killed["deterministic"]["last"]}
     expected = {

@@ -49,6 +49,7 @@ def examples() -> Path:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.row("S-DEPLOY-09")
 def test_an_example_prints_what_pyflink_prints(examples: Path, name: str, tmp_path: Path) -> None:
     done = run(firesteel("run", "--pyflink", examples / f"{name}.py"), tmp_path)
     assert (done.code, done.complaints) == (0, "")
@@ -56,6 +57,7 @@ def test_an_example_prints_what_pyflink_prints(examples: Path, name: str, tmp_pa
     assert sorted(printed(done.out)) == reference.read_text("utf-8").splitlines()
 
 
+@pytest.mark.row("S-BATCH-04")
 def test_word_count_writes_its_result_to_files(examples: Path, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("to be or\nnot to be\n")
     options = ["--input", "text", "--output", "counts"]

@@ -59,6 +59,7 @@ def note(notes: Path, context: RuntimeContext) -> None:
         file.write(line)
 
 
+@pytest.mark.row("X6")
 def test_a_function_is_opened_once_for_attempt_subtask_and_process(
     environment: MakeEnvironment, tmp_path: Path
 ) -> None:
@@ -82,6 +83,7 @@ def shuffle_files(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("shuffle_*") if path.is_file()]
 
 
+@pytest.mark.row("S-GRAPH-19", "S-SLOT-17")
 def test_shuffle_files_of_past_epochs_do_not_pile_up(
     environment: MakeEnvironment, spark_dir: Path, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ class EveryThreeSeconds(KeyedProcessFunction):
         timers.register_processing_time_timer(timers.current_processing_time() + EVERY_MS)
 
 
+@pytest.mark.row("S-TIME-02", "X7")
 def test_the_timers_of_an_idle_job_fire_in_time_and_else_it_costs_no_spark_job(
     environment: MakeEnvironment, spark_session: SparkSession, tmp_path: Path
 ) -> None:
@@ -84,6 +85,7 @@ class Steps(WatermarkGenerator):
     def on_periodic_emit(self, output: WatermarkOutput) -> None: ...
 
 
+@pytest.mark.row("S-TIME-13")
 def test_aligned_sources_read_everything_in_steps_of_the_drift(environment: MakeEnvironment) -> None:
     """S-TIME-13. Four splits of two sources, one ten times faster: nothing is lost, and it takes the epochs
     that the drift makes it take."""

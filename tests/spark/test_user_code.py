@@ -15,6 +15,7 @@ pytestmark = pytest.mark.spark
 @pytest.mark.parametrize(
     "master", ["local[2,4]", pytest.param("local-cluster[2,1,1024]", marks=pytest.mark.cluster)]
 )
+@pytest.mark.row("S-API-11")
 def test_classes_of_the_script_and_of_modules(tmp_path: Path, master: str) -> None:
     library = tmp_path / "elsewhere"
     library.mkdir()

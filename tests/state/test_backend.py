@@ -98,6 +98,7 @@ def test_reducing_and_aggregating_state() -> None:
     assert driver.run(driver.process(), clear) == (None, None)
 
 
+@pytest.mark.row("S-STATE-31")
 def test_what_the_user_goes_on_changing_does_not_change_in_the_state() -> None:
     driver = Driver()
 
@@ -211,6 +212,7 @@ def test_the_process_that_made_the_delta_reads_nothing() -> None:
     assert driver.files.bytes_read > 0
 
 
+@pytest.mark.row("S-CKPT-31")
 def test_an_epoch_that_was_not_committed_leaves_no_trace() -> None:
     driver = Driver()
     state = driver.process()
@@ -240,6 +242,7 @@ def test_a_second_attempt_with_the_same_result_counts_for_the_first() -> None:
     assert driver.files.bytes_read == before
 
 
+@pytest.mark.row("S-STATE-26", "S-CKPT-31")
 def test_a_second_attempt_with_another_result_is_forgotten() -> None:
     driver = Driver()
     one, other = driver.process(), driver.process()
@@ -417,6 +420,7 @@ def test_a_cold_cache_becomes_complete_when_most_keys_are_read() -> None:
         driver.run(state, check)
 
 
+@pytest.mark.row("S-SLOT-18")
 def test_the_cache_stays_within_its_limit() -> None:
     driver = Driver(limits=StateLimits(cache_entries=1000))
     state = driver.process()

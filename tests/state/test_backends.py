@@ -26,6 +26,7 @@ def configured(**options: str) -> Configuration:
     ("chosen", "backend"),
     [(None, "hashmap"), ("hashmap", "hashmap"), ("rocksdb", "rocksdb"), ("filesystem", "hashmap")],
 )
+@pytest.mark.row("S-BACK-03", "S-BACK-04", "S-CFG-03")
 def test_names(chosen: str | None, backend: str) -> None:
     configuration = Configuration() if chosen is None else configured(STATE_BACKEND=chosen)
     assert backend_of(configuration) is BACKENDS[backend]
@@ -39,6 +40,7 @@ def test_a_name_that_there_is_not() -> None:
         backend_of(configured(STATE_BACKEND="forst"))
 
 
+@pytest.mark.row("S-BACK-20")
 def test_the_memory_of_rocksdb_is_that_of_its_cache() -> None:
     chosen = configured(STATE_BACKEND="rocksdb", ROCKSDB_MEMORY="20 mb")
     limits = state_limits(chosen, batch=False)
@@ -48,11 +50,13 @@ def test_the_memory_of_rocksdb_is_that_of_its_cache() -> None:
     assert state_limits(configured(STATE_BACKEND="rocksdb"), batch=False).cache_bytes == 128 << 20
 
 
+@pytest.mark.row("S-BACK-10")
 def test_hashmap_has_nothing_on_local_disk() -> None:
     assert not state_limits(configured(STATE_BACKEND="hashmap"), batch=False).local_store
     assert state_limits(configured(STATE_BACKEND="rocksdb"), batch=False).local_store
 
 
+@pytest.mark.row("S-BACK-19", "S-API-09")
 def test_options_of_the_class_become_options_of_the_job() -> None:
     backend = EmbeddedRocksDBStateBackend(True)
     backend.set_db_storage_paths("/one", "/two")
@@ -71,6 +75,7 @@ def test_options_of_the_class_become_options_of_the_job() -> None:
     assert again.settings() == backend.settings()
 
 
+@pytest.mark.row("S-BACK-19")
 def test_an_option_of_the_other_backend_is_said_to_have_no_effect() -> None:
     said = notices(configured(STATE_BACKEND="hashmap", ROCKSDB_MEMORY="1 gb", ROCKSDB_DIRECTORIES="/one"))
     assert said == [

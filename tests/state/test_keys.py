@@ -307,6 +307,7 @@ def test_keys_that_may_change_are_copied_and_others_are_not() -> None:
         assert canonical(seen) == canonical(key)
 
 
+@pytest.mark.row("T17")
 def test_key_groups_are_those_of_flink() -> None:
     """T17."""
     assert [key_group(key, 128) for key in ("a", "b", "c")] == [81, 22, 62]
@@ -344,6 +345,7 @@ def test_key_groups_are_in_range_and_of_the_canonical_key(key: Any, max_parallel
     assert group_of_canonical(canonical(key), max_parallelism) == group
 
 
+@pytest.mark.row("T17")
 def test_key_groups_do_not_depend_on_the_hash_seed() -> None:
     """T17."""
     program = (

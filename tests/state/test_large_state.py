@@ -97,6 +97,7 @@ class Epoch:
 # ---- maps
 
 
+@pytest.mark.row("S-STATE-07")
 def test_a_large_map_is_read_as_far_as_it_is_iterated_over(driver: Driver, counts: dict[str, int]) -> None:
     filled(driver, fill_map(ENTRIES))
     epoch = Epoch(driver)
@@ -313,6 +314,7 @@ def fill_list(elements: int) -> Callable[[OperatorState], None]:
     return lambda op: a_list(op).add_all(range(elements))
 
 
+@pytest.mark.row("S-STATE-06")
 def test_a_list_of_a_million_costs_what_is_added(driver: Driver, counts: dict[str, int]) -> None:
     filled(driver, fill_list(1_000_000))
     epoch = Epoch(driver)
@@ -413,6 +415,7 @@ def exhaust(iterable: Iterator[Any]) -> int:
     return sum(1 for _ in iterable)
 
 
+@pytest.mark.row("S-STATE-25")
 def test_memory_does_not_grow_with_the_collection(driver: Driver) -> None:
     """20 MB of map and 8 MB of list are read in the memory of a few blocks."""
 

@@ -87,6 +87,7 @@ def test_epochs_without_a_change_do_not_make_a_line_grow() -> None:
 
 
 @pytest.mark.parametrize("fresh_process", [True, False])
+@pytest.mark.row("S-SLOT-21")
 def test_a_line_stays_bounded_for_ever(fresh_process: bool) -> None:
     driver = Driver(limits=StateLimits(compaction_entries=300, warm_entries=0, cache_entries=500))
     state = driver.process()
@@ -176,6 +177,7 @@ def test_deletions_leave_nothing_behind() -> None:
 
 
 @pytest.mark.parametrize("changed", [0.01, 0.001])
+@pytest.mark.row("S-BACK-13", "S-BACK-09", "S-CKPT-29")
 def test_what_is_written_follows_what_has_changed(changed: float) -> None:
     keys, epochs, text = 20_000, 200, "x" * 200
     descriptor = ValueStateDescriptor("text", Types.STRING())

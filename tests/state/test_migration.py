@@ -162,6 +162,7 @@ def content(kind: Kind, descriptor: StateDescriptor) -> Callable[[OperatorState]
 
 @every_kind
 @pytest.mark.parametrize("limits", [StateLimits(), TINY], ids=["whole", "read through"])
+@pytest.mark.row("S-STATE-02")
 def test_another_type_is_refused_with_both_named(kind: Kind, limits: StateLimits) -> None:
     driver = stored(kind, limits)
     with pytest.raises(StateError) as refused:
@@ -176,6 +177,7 @@ def test_another_type_is_refused_with_both_named(kind: Kind, limits: StateLimits
 
 @every_kind
 @pytest.mark.parametrize("limits", [StateLimits(), TINY], ids=["whole", "read through"])
+@pytest.mark.row("S-STATE-23")
 def test_a_registered_function_converts_it(kind: Kind, limits: StateLimits) -> None:
     driver = stored(kind, limits)
     descriptor = kind.describe(TEXT).migrate_from(LONG, str)
@@ -275,6 +277,7 @@ NESTED_NEW = Types.ROW_NAMED(["id", "who"], [LONG, Types.ROW_NAMED(["name"], [TE
         ),
     ],
 )
+@pytest.mark.row("S-STATE-23")
 def test_fields_of_rows_come_go_and_move(old: Any, new: Any, before: Any, after: Any) -> None:
     """As Flink's POJOs: by name; what is new is None in what was stored."""
     driver = Driver()
@@ -427,6 +430,7 @@ def read_all(lines: list[StateLine], files: MemoryStateFiles) -> tuple[dict[Any,
 
 
 @pytest.mark.parametrize("seed", range(12))
+@pytest.mark.row("S-STATE-23")
 def test_whatever_is_cached_compacted_or_left_alone(seed: int, tmp_path: Any) -> None:
     """Values, lists and maps against dictionaries, through two changes of type, in three processes."""
     chance = random.Random(seed)

@@ -19,6 +19,7 @@ ANY = Types.PICKLED_BYTE_ARRAY()
 RULES = MapStateDescriptor("rules", ANY, ANY)
 
 
+@pytest.mark.row("S-STATE-11", "T19")
 def test_split_deals_entries_out_in_contiguous_parts() -> None:
     """T19."""
     lists = [["a", "b", "c"], ["d"]]
@@ -29,11 +30,13 @@ def test_split_deals_entries_out_in_contiguous_parts() -> None:
     assert redistribute_split([], 2) == [[], []]
 
 
+@pytest.mark.row("S-STATE-12", "T19")
 def test_union_gives_everyone_everything() -> None:
     """T19."""
     assert redistribute_union([["a", "b", "c"], ["d"]], 3) == [["a", "b", "c", "d"]] * 3
 
 
+@pytest.mark.row("S-STATE-13", "T19")
 def test_broadcast_gives_everyone_one_copy() -> None:
     """T19."""
     maps: list[dict[Any, Any]] = [{"r": 1}, {"r": 1}]

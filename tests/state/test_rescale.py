@@ -70,6 +70,7 @@ def entry(reader: StateReader, name: str) -> Any:
 
 @pytest.mark.parametrize("epochs", [1, 12])
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (1, 3), (3, 1), (2, 5), (5, 2), (3, 3)])
+@pytest.mark.row("S-TIMER-06", "S-STATE-18", "S-STATE-20")
 def test_everything_is_there_once(before: int, after: int, epochs: int) -> None:
     files = MemoryStateFiles()
     lines = rescaled(subtasks(before, epochs, files), files, 128, after, "new")
@@ -90,6 +91,7 @@ def test_everything_is_there_once(before: int, after: int, epochs: int) -> None:
 
 
 @pytest.mark.parametrize(("before", "after"), [(1, 1), (2, 2), (1, 3), (3, 2), (4, 1)])
+@pytest.mark.row("S-STATE-20")
 def test_operator_state_by_its_kind(before: int, after: int) -> None:
     files = MemoryStateFiles()
     old = [f"{subtask}.{n}" for subtask in range(before) for n in range(subtask + 2)]

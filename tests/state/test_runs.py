@@ -43,6 +43,7 @@ def test_what_was_written_is_read(entries: dict[bytes, bytes], other: bytes) -> 
     st.integers(0, 0xFFFF),
 )
 @settings(deadline=None)
+@pytest.mark.row("S-BACK-15")
 def test_scans_of_prefixes_and_groups(
     entries: dict[bytes, bytes], prefix: bytes, one: int, other: int
 ) -> None:

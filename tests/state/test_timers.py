@@ -95,6 +95,7 @@ def test_deleting_a_timer_while_its_instant_is_popped() -> None:
     assert pop_all(op, 7) == [(7, "c")]
 
 
+@pytest.mark.row("S-TIMER-03")
 def test_namespaces_are_timers_of_their_own() -> None:
     _, _, op = started()
     use(op, (1, 2))
@@ -109,6 +110,7 @@ def test_namespaces_are_timers_of_their_own() -> None:
     ]
 
 
+@pytest.mark.row("S-STATE-30")
 def test_only_the_net_change_of_an_epoch_is_written() -> None:
     driver, state, op = started()
     use(op, "a")

@@ -224,7 +224,7 @@ class TtlMachine(RuleBasedStateMachine):
         self.model["map"][key] = {n: self.touched(e) for n, e in entries.items() if not self.expired(e)}
 
 
-TestTtl = TtlMachine.TestCase
+TestTtl = pytest.mark.row("S-STATE-22")(TtlMachine.TestCase)
 TestTtl.settings = settings(
     max_examples=examples(60),
     stateful_step_count=50,

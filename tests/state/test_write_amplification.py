@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.state.backend import OperatorState, StateLimits
@@ -60,6 +62,7 @@ def touched(changed: int) -> Cost:
     return cost
 
 
+@pytest.mark.row("S-BACK-17", "S-CKPT-25")
 def test_a_hundredth_changes() -> None:
     """Sweeps to the bottom follow one another: an epoch writes what it changed and about as much of the
     bottom again, no epoch much more than another, and one sweep's worth of deltas waits."""

@@ -52,6 +52,7 @@ def reader(spark: SparkSession, kept: str) -> SavepointReader:
     return read(kept, spark, parts=3)
 
 
+@pytest.mark.row("S-SAVE-12")
 def test_typed_columns_are_what_the_job_has_kept(reader: SavepointReader) -> None:
     expected = {
         "value": {key: len(numbers(key)) for key in KEYS},
@@ -188,6 +189,7 @@ def test_an_older_savepoint_is_read_with_types_that_are_given(spark: SparkSessio
     assert {row["key_text"] for row in old.timers("kinds").collect()} == set(KEYS)
 
 
+@pytest.mark.row("S-BACK-14")
 def test_what_is_there(reader: SavepointReader) -> None:
     states = {(info.uid, info.name): info for info in reader.states()}
     assert states["kinds", "list"].type_info == Types.LIST(TEXT)

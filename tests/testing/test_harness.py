@@ -72,6 +72,7 @@ class Stamped(ProcessFunction):
         (Stamped(), [7], [(7, -(2**63))]),
     ],
 )
+@pytest.mark.row("S-TEST-02")
 def test_each_kind_of_function(function: Any, fed: list[Any], expected: list[Any]) -> None:
     harness = OperatorHarness(function)
     for value in fed:

@@ -59,6 +59,7 @@ def test_a_window_fires_at_its_last_millisecond(processes: int) -> None:
 
 
 @pytest.mark.parametrize("after", [1, 2, 3])
+@pytest.mark.row("S-WIN-33", "S-STATE-27")
 def test_open_windows_are_in_the_snapshot(after: int) -> None:
     harness = OperatorHarness(tumbling, parallelism=2)
     for key in "abcdef":

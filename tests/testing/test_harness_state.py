@@ -212,6 +212,7 @@ def counted(snapshot: Snapshot | None = None, **options: Any) -> OperatorHarness
     return OperatorHarness(Count(), key_by=identity, restore=snapshot, **options)
 
 
+@pytest.mark.row("S-STATE-30")
 def test_a_restored_harness_goes_on() -> None:
     harness = counted()
     for value in "aab":
@@ -241,6 +242,7 @@ def test_keyed_state_at_another_parallelism(before: int, after: int) -> None:
     assert [again.state("count", n) for n in (0, 29)] == [3, 2]
 
 
+@pytest.mark.row("S-TIMER-06")
 def test_timers_go_with_their_keys() -> None:
     harness = OperatorHarness(SessionTimeout(10), key_by=identity, parallelism=2, processing_time=77)
     for number in range(8):
@@ -300,6 +302,7 @@ def test_a_later_version_of_the_function() -> None:
     assert later.values == [("a", 2), ("weight", 11)]
 
 
+@pytest.mark.row("S-OPS-20")
 def test_state_finds_its_operator_by_uid() -> None:
     """T18."""
 
@@ -328,6 +331,7 @@ def test_state_that_finds_no_operator_is_refused() -> None:
     assert "uid" in str(refused.value)
 
 
+@pytest.mark.row("S-STATE-19")
 def test_the_max_parallelism_cannot_change() -> None:
     harness = counted()
     harness.process_element("a")

@@ -29,6 +29,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("number", [0, 1], ids=["local", "local-cluster"])
+@pytest.mark.row("S-TEST-03")
 class TestCluster:
     def test_a_job_survives_the_loss_of_a_worker(self, outcomes: list[dict[str, Any]], number: int) -> None:
         outcome = outcomes[number]

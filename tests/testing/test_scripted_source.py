@@ -62,6 +62,7 @@ def test_a_script_says_where_its_watermarks_are(cluster: MiniCluster) -> None:
     assert watched(cluster, script) == [("a", -MAX - 1), ("b", 5), ("c", 5)]
 
 
+@pytest.mark.row("S-API-05")
 def test_the_table_of_t01_by_splits(cluster: MiniCluster) -> None:
     """S-API-05: two splits of one subtask, the operator sees the minimum."""
     clock = ManualClock()
@@ -254,6 +255,7 @@ def test_misuse(misuse: Any, said: str) -> None:
 # ---- the cluster in this process
 
 
+@pytest.mark.row("S-API-01")
 def test_a_program_makes_its_own_environment(cluster: MiniCluster) -> None:
     env = StreamExecutionEnvironment.get_execution_environment()
     assert list(env.from_collection([1, 2]).map(lambda n: n + 1).execute_and_collect()) == [2, 3]

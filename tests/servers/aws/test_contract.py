@@ -23,6 +23,7 @@ class Lines(SimpleStringSchema):
         return super().serialize(element) + b"\n"
 
 
+@pytest.mark.row("S-CONN-03")
 class TestKinesisAsSource(SourceContract):
     """Meanwhile shards are split and merged."""
 

@@ -138,6 +138,7 @@ def test_a_stream_that_is_added_is_read_from_its_beginning(aws: Aws, tmp_path: P
 # ---- reshards
 
 
+@pytest.mark.row("S-CONN-03")
 def test_parents_are_read_to_their_end_before_their_children(aws: Aws, tmp_path: Path) -> None:
     stream = aws.stream(2)
     texts = aws.put(stream, [f"0-{n}" for n in range(40)])
@@ -182,6 +183,7 @@ def test_a_job_goes_on_over_a_reshard(aws: Aws) -> None:
 # ---- faults
 
 
+@pytest.mark.row("S-CONN-03")
 def test_throttled_and_empty_answers_are_waited_for(aws: Aws) -> None:
     stream = aws.stream(2, "faulty")
     texts = aws.put(stream, [f"{n}" for n in range(300)])

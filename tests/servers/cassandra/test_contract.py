@@ -47,10 +47,12 @@ class _IntoTable(SinkContract):
         return [Row(id=row.id, text=row.text) for row in rows]
 
 
+@pytest.mark.row("S-CONN-08")
 class TestSink(_IntoTable):
     promise = SinkPromise.UPSERT
 
 
+@pytest.mark.row("S-CONN-08")
 class TestSinkWithLog(_IntoTable):
     promise = SinkPromise.EXACTLY_ONCE
 

@@ -185,6 +185,7 @@ def test_a_value_too_large_for_its_column(node: CassandraNode, keyspace: str) ->
 
 
 @pytest.mark.parametrize("logged", [False, True])
+@pytest.mark.row("S-CONN-08")
 def test_a_node_that_does_not_answer_for_a_while(
     node: CassandraNode, counts: str, tmp_path: Path, logged: bool
 ) -> None:

@@ -28,6 +28,7 @@ class _Documents(SinkContract):
         return {"key": str(number), "text": f"record {number}"}
 
 
+@pytest.mark.row("S-CONN-04")
 class TestDocumentsWithKeys(_Documents):
     """On OpenSearch. What is written again is the same document."""
 
@@ -39,6 +40,7 @@ class TestDocumentsWithKeys(_Documents):
         self.server, self.index = opensearch, index
 
 
+@pytest.mark.row("S-CONN-04")
 class TestDocumentsWithoutKeys(_Documents):
     """On Elasticsearch. What is written again is another document."""
 

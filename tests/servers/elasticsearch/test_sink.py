@@ -79,6 +79,7 @@ def test_documents_with_a_type(server: SearchServer, index: str) -> None:
 
 
 @pytest.mark.parametrize("back_off", [FlushBackoffType.CONSTANT, FlushBackoffType.EXPONENTIAL])
+@pytest.mark.row("S-CONN-04")
 def test_what_a_busy_cluster_refuses_is_sent_again(
     server: SearchServer, index: str, back_off: FlushBackoffType
 ) -> None:
@@ -120,6 +121,7 @@ def test_a_cluster_that_stays_busy_fails_the_job(server: SearchServer, index: st
         write([{"id": "a"}], sink_of(server, emitter))
 
 
+@pytest.mark.row("S-CONN-04")
 def test_a_refused_document_is_named(server: SearchServer, index: str) -> None:
     """Index, id and the server's reason, down to its root; no retry helps, so none is made."""
     server.ask("PUT", f"/{index}", {"mappings": {"properties": {"n": {"type": "integer"}}}})

@@ -44,6 +44,7 @@ class _IntoTable(SinkContract):
         return [Row(id=n, text=t) for n, t in self.target.run("SELECT id, text FROM out")]
 
 
+@pytest.mark.row("S-CONN-05")
 class TestExactlyOnceSink(_IntoTable):
     def make_sink(self, directory: Path) -> JdbcSink:
         return JdbcSink.exactly_once_sink(insert_statement("out", NAMES), ROW, self.target.connection)
@@ -69,6 +70,7 @@ class TestExactlyOnceSinkWithLargeRows(TestExactlyOnceSink):
         return Row(id=number, text=f"text {number} " + "x" * 70_000)
 
 
+@pytest.mark.row("S-SINK-13")
 class TestUpsertSink(_IntoTable):
     promise = SinkPromise.UPSERT
 

@@ -34,6 +34,7 @@ def people(target: Target) -> Target:
 
 
 @pytest.mark.parametrize("cache", [0, 100])
+@pytest.mark.row("S-CONN-05")
 def test_each_element_has_its_rows(people: Target, cache: int) -> None:
     function = JdbcLookupFunction(LOOKUP, people.connection, lambda v: v, cache_max_rows=cache)
     found = looked_up(function, [1, 3, 2, 1])

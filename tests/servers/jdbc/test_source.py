@@ -3,6 +3,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import Any
 
+import pytest
+
 from firesteel.common import Types
 from firesteel.connectors.base import ReadRange, Split
 from firesteel.connectors.jdbc.databases import Postgres, Sqlite
@@ -25,6 +27,7 @@ def fill(target: Target, count: int) -> None:
             db.execute(f"INSERT INTO journal VALUES {values}")
 
 
+@pytest.mark.row("S-CONN-05")
 def test_the_order_is_that_of_the_content_not_of_the_table(target: Target) -> None:
     """PostgreSQL puts a row elsewhere when it is updated, be it with what it held before."""
     fill(target, 30)

@@ -95,6 +95,7 @@ def test_a_property_that_nobody_knows(kafka_broker: KafkaBroker, refused: Any) -
     assert "linger.minutes" in error.detail
 
 
+@pytest.mark.row("S-SINK-10")
 def test_a_transaction_that_the_brokers_would_not_wait_for(kafka_broker: KafkaBroker, refused: Any) -> None:
     sink = writing(
         kafka_broker,
@@ -126,6 +127,7 @@ def test_offsets_that_nobody_committed(kafka_broker: KafkaBroker, refused: Any, 
         env.execute()
 
 
+@pytest.mark.row("S-CONN-20")
 def test_names_of_javas_properties(kafka_broker: KafkaBroker) -> None:
     """They are translated, have no effect here (said once), or belong to the other side."""
     topic = kafka_broker.topic()

@@ -37,11 +37,13 @@ class _Reading(SourceContract):
         return made
 
 
+@pytest.mark.row("S-CONN-01")
 class TestBounded(_Reading):
     def make_source(self, directory: Path) -> Any:
         return reading(self.broker, self.name).set_bounded(KafkaOffsetsInitializer.latest()).build()
 
 
+@pytest.mark.row("S-CONN-01")
 class TestUnbounded(_Reading):
     def make_source(self, directory: Path) -> Any:
         return reading(self.broker, self.name, partition_discovery_interval_ms="10").build()
@@ -63,6 +65,7 @@ class _Writing(SinkContract):
         return self.broker.values(self.name)
 
 
+@pytest.mark.row("S-CONN-02", "S-SINK-08")
 class TestExactlyOnce(_Writing):
     guarantee = DeliveryGuarantee.EXACTLY_ONCE
 
@@ -83,6 +86,7 @@ class TestExactlyOnceByTasks(TestExactlyOnce):
         monkeypatch.setattr(_subtask_commits, "SMALL_BYTES", 0)
 
 
+@pytest.mark.row("S-CONN-02", "S-SINK-08")
 class TestAtLeastOnce(_Writing):
     guarantee = DeliveryGuarantee.AT_LEAST_ONCE
     promise = SinkPromise.AT_LEAST_ONCE

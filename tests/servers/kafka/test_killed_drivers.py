@@ -58,6 +58,7 @@ class Job:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.row("S-CONN-02")
 def test_a_driver_dies_at_each_point_in_turn(kafka_broker: KafkaBroker, tmp_path: Path) -> None:
     job = Job(kafka_broker, tmp_path)
     passed = [point for point in POINTS if job.run(point, 1) == 0]

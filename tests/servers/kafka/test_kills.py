@@ -119,6 +119,7 @@ class Job:
 
 
 @pytest.mark.timeout(600 + 60 * KILLS)
+@pytest.mark.row("S-CONN-02")
 def test_every_result_is_there_once(kafka_broker: KafkaBroker, tmp_path: Path) -> None:
     topic, target = kafka_broker.topic(PARTITIONS), kafka_broker.topic(2)
     seed = random.randrange(1 << 30)

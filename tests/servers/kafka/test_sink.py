@@ -48,6 +48,7 @@ def write(broker: KafkaBroker, values: list[Any], serializer: Any, parallelism: 
 
 
 @pytest.mark.parametrize("guarantee", list(DeliveryGuarantee))
+@pytest.mark.row("S-SINK-07")
 def test_every_record_is_written_once(kafka_broker: KafkaBroker, guarantee: DeliveryGuarantee) -> None:
     topic = kafka_broker.topic(2)
     env = environment(2, epoch_records=500)
@@ -75,6 +76,7 @@ class Key(SimpleStringSchema):
         return f"k{element}".encode()
 
 
+@pytest.mark.row("S-CONN-19")
 def test_topic_key_headers_and_partition(kafka_broker: KafkaBroker) -> None:
     even, odd = kafka_broker.topic(3), kafka_broker.topic(3)
     builder = KafkaRecordSerializationSchema.builder()
@@ -116,6 +118,7 @@ class Whole(KafkaRecordSerializationSchema):
         return ProducerRecord(self.topic, value, b"k", partition, 1_700_000_000_000)
 
 
+@pytest.mark.row("S-CONN-19")
 def test_a_schema_of_ones_own(kafka_broker: KafkaBroker) -> None:
     topic = kafka_broker.topic(2)
     write(kafka_broker, ["a", "none", "tombstone"], Whole(topic))
@@ -151,6 +154,7 @@ def test_event_time_is_the_timestamp_of_the_message(kafka_broker: KafkaBroker, t
     ]
 
 
+@pytest.mark.row("S-SINK-09")
 def test_the_older_of_two_jobs_with_one_prefix_is_fenced(kafka_broker: KafkaBroker, tmp_path: Path) -> None:
     topic = kafka_broker.topic()
     results = []
@@ -301,6 +305,7 @@ def test_what_three_subtasks_left_another_driver_commits(
         assert [value for value in values if value[0] == str(subtask)] == expected
 
 
+@pytest.mark.row("S-SINK-07", "S-SINK-11")
 def test_refusals_of_the_builder() -> None:
     serializer = KafkaRecordSerializationSchema.builder
     with pytest.raises(ProgramError, match="No value serializer"):

@@ -41,6 +41,7 @@ def words(prefix: str, count: int) -> list[str]:
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])
+@pytest.mark.row("S-CONN-01")
 def test_partitions_are_read_whole_and_each_in_order(kafka_broker: KafkaBroker, parallelism: int) -> None:
     topic = kafka_broker.topic(3)
     for partition in range(3):
@@ -169,6 +170,7 @@ class DeleteAfter(ProcessFunction):
         yield value
 
 
+@pytest.mark.row("S-CONN-01")
 def test_what_no_consumer_may_see_is_not_read(kafka_broker: KafkaBroker) -> None:
     """Aborted transactions, the markers of transactions and what compaction removed are holes in the
     offsets, also where a range ends."""
@@ -236,6 +238,7 @@ class Everything(KafkaRecordDeserializationSchema):
             yield "again"
 
 
+@pytest.mark.row("S-CONN-20")
 def test_the_whole_message(kafka_broker: KafkaBroker) -> None:
     topic = kafka_broker.topic()
     kafka_broker.produce(topic, ["v"], key="k", timestamp=7, headers=[("h", b"1"), ("h", None)])
@@ -331,6 +334,7 @@ def reading_nothing() -> Any:
     return SimpleStringSchema()
 
 
+@pytest.mark.row("S-CKPT-35")
 def test_the_group_learns_of_checkpoints_and_is_never_asked(
     kafka_broker: KafkaBroker, tmp_path: Path
 ) -> None:
@@ -357,6 +361,7 @@ def test_the_group_learns_of_checkpoints_and_is_never_asked(
     assert notes["seen"] == [*words("first", 30), *words("second", 10)]
 
 
+@pytest.mark.row("S-CONN-01")
 def test_each_partition_has_a_watermark_of_its_own(kafka_broker: KafkaBroker) -> None:
     """One is far ahead of the other: nothing of either is late."""
     topic = kafka_broker.topic(2)

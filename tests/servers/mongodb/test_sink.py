@@ -36,6 +36,7 @@ def write(records: list[Any], sink: Any, parallelism: int = 1) -> None:
     env.execute("documents")
 
 
+@pytest.mark.row("S-CONN-07")
 class TestReplacements(SinkContract):
     promise = SinkPromise.UPSERT
     type_info = Types.MAP(Types.STRING(), Types.STRING())
@@ -54,6 +55,7 @@ class TestReplacements(SinkContract):
         return {"_id": str(number), "text": f"record {number}"}
 
 
+@pytest.mark.row("S-CONN-07")
 def test_writes_of_all_kinds_in_their_order(uri: str, collection: pymongo.collection.Collection) -> None:
     def model(record: Any) -> Any:
         kind, key, n = record
@@ -125,6 +127,7 @@ def test_what_is_no_write(uri: str, collection: pymongo.collection.Collection) -
         (ServerSelectionTimeoutError("nowhere"), replacement, 3),
     ],
 )
+@pytest.mark.row("S-CONN-07")
 def test_what_is_sent_again(
     error: Exception, model: Any, attempts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

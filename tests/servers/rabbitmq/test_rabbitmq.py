@@ -89,6 +89,7 @@ def test_messages_are_read_in_order_and_acknowledged_by_checkpoints(
     assert not list(tmp_path.rglob("rabbitmq-*/*.log")), "what a checkpoint covers is not kept"
 
 
+@pytest.mark.row("S-CONN-12")
 def test_without_a_checkpoint_nothing_is_acknowledged(
     server: RabbitServer, queue: str, jobs: Start, tmp_path: Path
 ) -> None:
@@ -116,6 +117,7 @@ def test_a_job_without_checkpoints_takes_messages_for_good(
 
 
 @pytest.mark.parametrize("place", [0, 1, 17, 99])
+@pytest.mark.row("S-CONN-12")
 def test_each_message_once_over_restarts(
     server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, place: int
 ) -> None:
@@ -132,6 +134,7 @@ def test_each_message_once_over_restarts(
     assert Counter(sink.values) == Counter(str(n) for n in range(100))
 
 
+@pytest.mark.row("S-CONN-12")
 def test_a_message_acknowledged_too_late_is_known_by_its_id(
     server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

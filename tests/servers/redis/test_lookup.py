@@ -25,6 +25,7 @@ def look_up(records: list[Any], function: RedisLookupFunction, parallelism: int 
 
 
 @pytest.mark.parametrize("parallelism", [1, 3])
+@pytest.mark.row("S-CONN-16")
 def test_each_order_gets_its_customer(server: RedisServer, parallelism: int) -> None:
     for n in range(50):
         server.client.set(f"customer:{n}", f"name {n} é")

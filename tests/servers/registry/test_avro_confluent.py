@@ -83,6 +83,7 @@ def test_the_format_of_a_message(url: str) -> None:
     assert writing.serialize(Row(-5)) == b"\0" + schema_id.to_bytes(4) + b"\x09"
 
 
+@pytest.mark.row("S-CONN-21")
 def test_records_of_an_older_schema_are_resolved(url: str) -> None:
     data = Writing.for_generic("orders-value", OLD, url).serialize({"id": 7, "note": "n"})
     assert shipped(Reading.for_row(NEW, url)).deserialize(data) == Row(name="?", id=7)
