@@ -11,8 +11,13 @@ from typing import Any, Final
 
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.state import ValueStateDescriptor
-from firesteel.datastream.window import MergingWindowAssigner
+from firesteel.datastream.window import (
+    EventTimeSessionWindows,
+    MergingWindowAssigner,
+    TimeWindowSerializer,
+)
 from firesteel.runtime.windowing.codec import Decode, Encode
+from firesteel.runtime.windowing.in_flight import WindowsInFlight
 from firesteel.state.backend import OperatorState
 
 MERGING_STATE_NAME: Final = "merging-window-set"  # as in Flink
@@ -29,6 +34,14 @@ class _Merges(MergingWindowAssigner.MergeCallback[Any]):
 
     def merge(self, to_be_merged: Iterable[Any], merge_result: Any) -> None:
         self.found.append((merge_result, list(to_be_merged)))
+
+
+def merges_by_time(assigner: MergingWindowAssigner[Any, Any]) -> bool:
+    """Whether the windows of an assigner become one exactly where they overlap or touch."""
+    own = EventTimeSessionWindows.merge_windows
+    return (
+        type(assigner).merge_windows is own and type(assigner.get_window_serializer()) is TimeWindowSerializer
+    )
 
 
 class MergingWindows:
@@ -52,21 +65,23 @@ class MergingWindows:
         self._on_merge = on_merge
         descriptor = ValueStateDescriptor(MERGING_STATE_NAME, Types.PICKLED_BYTE_ARRAY())
         self._stored: Any = state.get_state(descriptor)
-        self._live: dict[Any, dict[Any, Any]] = {}  # key -> window -> window of its state
+        self._by_time = merges_by_time(assigner)
+        self._live: dict[Any, WindowsInFlight] = {}  # by key
         self._changed: dict[Any, None] = {}
 
-    def _of_key(self) -> dict[Any, Any]:
+    def _of_key(self) -> WindowsInFlight:
         key = self._state.key
         windows = self._live.get(key)
         if windows is None:
             decode = self._decode
             stored = self._stored.value() or ()
-            windows = self._live[key] = {decode(w): decode(s) for w, s in stored}
+            states = ((decode(w), decode(s)) for w, s in stored)
+            windows = self._live[key] = WindowsInFlight(self._by_time, states)
         return windows
 
     def state_window(self, window: Any) -> Any:
         """The window under which the state of ``window`` lies; None: it is not in flight."""
-        return self._of_key().get(window)
+        return self._of_key().state_of(window)
 
     def add(self, window: Any) -> Any:
         """Put a window in flight; the window that it is part of after merging."""
@@ -74,29 +89,30 @@ class MergingWindows:
         if window in windows:
             return window
         merges = _Merges()
-        if windows:
-            self._assigner.merge_windows([*windows, window], merges)
+        candidates = windows.candidates(window)
+        if candidates:
+            self._assigner.merge_windows([*candidates, window], merges)
         actual = window
         for result, merged in merges.found:
-            old = [w for w in windows if w in merged]
+            old = windows.among(merged)
             if window in merged:
                 actual = result
             if old and old != [result]:
                 self._merge(windows, result, old)
         if actual == window and window not in windows:
-            windows[window] = window
+            windows.put(window, window)
             self._changed[self._state.key] = None
         return actual
 
-    def _merge(self, windows: dict[Any, Any], result: Any, old: list[Any]) -> None:
+    def _merge(self, windows: WindowsInFlight, result: Any, old: list[Any]) -> None:
         kept, *moved = [windows.pop(w) for w in old]
-        windows[result] = kept
+        windows.put(result, kept)
         self._changed[self._state.key] = None
         self._on_merge(result, old, kept, moved)
 
     def retire(self, window: Any) -> None:
         """The window is not in flight any more."""
-        if self._of_key().pop(window, None) is not None:
+        if self._of_key().pop(window) is not None:
             self._changed[self._state.key] = None
 
     def flush(self) -> None:
