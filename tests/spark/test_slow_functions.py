@@ -1,0 +1,60 @@
+"""Jobs whose functions are slow, on Spark: they have checkpoints, and can be cancelled. What is asserted are
+numbers of records; how long anything takes depends on the machine too, and is measured elsewhere
+(``docs/design/checkpoints.md``)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+
+from firesteel.common.job_status import JobStatus
+from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.connectors.sequence import NumberSequenceSource
+from firesteel.datastream import DataStream
+from tests.spark.conftest import MakeEnvironment
+
+pytestmark = pytest.mark.spark
+
+INTERVAL_MS = 1_000
+PATIENCE_S = 120.0
+
+
+def beside_the_source(stream: DataStream, slow: Callable[[int], int]) -> DataStream:
+    return stream.map(slow)
+
+
+def behind_an_exchange(stream: DataStream, slow: Callable[[int], int]) -> DataStream:
+    return stream.key_by(lambda n: n % 100).map(slow)
+
+
+@pytest.mark.parametrize("place", [beside_the_source, behind_an_exchange])
+@pytest.mark.parametrize("cost_s", [0.02, 0.5])
+def test_a_slow_job_has_checkpoints_and_ends_when_it_is_told_to(
+    environment: MakeEnvironment, place: Callable[..., DataStream], cost_s: float
+) -> None:
+    """A hundred thousand records that would be an hour or a day."""
+
+    def slow(n: int) -> int:
+        time.sleep(cost_s)
+        return n
+
+    env = environment()
+    env.enable_checkpointing(INTERVAL_MS)
+    numbers = env.from_source(NumberSequenceSource(0, 99_999), WatermarkStrategy.no_watermarks(), "numbers")
+    place(numbers, slow).print()
+    client = env.execute_async("slow")
+    master = client._handle.master  # type: ignore[attr-defined]
+    until = time.monotonic() + PATIENCE_S
+    while master.checkpoints.statistics.completed < 3:
+        assert time.monotonic() < until, "no checkpoints"
+        assert not master.status.is_terminal_state(), master.error
+        time.sleep(0.1)
+    client.cancel().result()
+    assert master.status is JobStatus.CANCELED
+    reports = list(master.progress.reports)
+    assert reports[0].records > 0
+    # What two subtasks can do in the time of an epoch, and the pieces that are under way when it is over.
+    most = 2 * (1.5 * INTERVAL_MS / 1_000 / cost_s + 8)
+    assert max(report.records for report in reports) <= most
