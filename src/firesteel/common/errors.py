@@ -97,6 +97,10 @@ class RecordTooLargeError(FiresteelError, ValueError):
     """A record is larger than what may pass between two operators, or out of the job, in one piece."""
 
 
+class StorageError(FiresteelError, OSError):
+    """A file of a job cannot be written: there is no room, no right to it, or no such place."""
+
+
 class StateError(FiresteelError):
     """State was used in a way it does not allow, or what is stored does not match what is asked for."""
 

@@ -13,6 +13,7 @@ import re
 import shutil
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -21,6 +22,7 @@ from urllib.parse import unquote, urlparse
 
 from firesteel.common.durable import replace_durably
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.private_files import make_directories, private_opener, writing
 
 _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _GLOB = re.compile(r"[*?\[]")
@@ -82,7 +84,12 @@ def _temporary(path: str) -> str:
 
 
 class LocalStorage:
+    """:param private: what is made is its owner's only, else as the process makes all files."""
+
     is_local = True
+
+    def __init__(self, *, private: bool = False) -> None:
+        self._private = private
 
     def info(self, path: str) -> FileInfo | None:
         try:
@@ -108,18 +115,24 @@ class LocalStorage:
         return open(path, "rb", buffering=0)  # callers read in large blocks
 
     def open_output(self, path: str) -> BinaryIO:
-        os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-        return open(path, "wb")
+        with writing(path):
+            if self._private:
+                make_directories(os.path.dirname(path))
+                return open(path, "wb", opener=private_opener)
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            return open(path, "wb")
 
     def write_whole(self, path: str, source: BinaryIO) -> None:
         temporary = _temporary(path)
-        try:
-            with self.open_output(temporary) as out:
-                shutil.copyfileobj(source, out, _COPY_BYTES)
-            replace_durably(temporary, path)
-        except BaseException:  # on a full disk the half of a file must not stay either
-            self.delete(temporary)
-            raise
+        with writing(path):
+            try:
+                with self.open_output(temporary) as out:
+                    shutil.copyfileobj(source, out, _COPY_BYTES)
+                replace_durably(temporary, path)
+            except BaseException:  # on a full disk the half of a file must not stay either
+                with suppress(NotADirectoryError):
+                    self.delete(temporary)
+                raise
 
     def write(self, path: str, data: bytes) -> None:
         self.write_whole(path, io.BytesIO(data))
@@ -240,6 +253,7 @@ def _arrow(path: str) -> tuple[Any, str]:
 
 
 _LOCAL = LocalStorage()
+_PRIVATE = LocalStorage(private=True)
 _ARROW = ArrowStorage()
 
 
@@ -255,6 +269,12 @@ def resolve(path: str) -> tuple[Storage, str]:
     if _URI.match(path):
         return _ARROW, path
     return _LOCAL, os.path.abspath(os.path.expanduser(path))
+
+
+def resolve_private(path: str) -> tuple[Storage, str]:
+    """The same for what a job keeps for itself: where it is local, its owner alone may read it."""
+    storage, inner = resolve(path)
+    return (_PRIVATE if storage.is_local else storage), inner
 
 
 def join(base: str, *names: str) -> str:

@@ -219,7 +219,7 @@ class JobMaster:
 
     def _await_restart(self, error: Exception) -> None:
         """Wait until the job may be tried again; raise ``error`` when the restart strategy says no."""
-        if self._cancel.is_set() or not may_pass(error):
+        if self._cancel.is_set() or not may_pass(error) or self.checkpoints.gives_up_after(error):
             raise error
         delay_ms = self._restarts.delay_ms(self._clock.now_ms())
         if delay_ms is None:
@@ -413,7 +413,7 @@ class JobMaster:
         result = result_of(self.job_id, self.graph.name, self.status, runtime_ms, self.progress.accumulators)
         try:
             kept = self.checkpoints.job_ended(self.status, result)
-        except SupersededError as e:
+        except (SupersededError, OSError) as e:
             log.warning("nothing of the job is removed: %s", e)
             return
         if kept and self.status is not JobStatus.SUSPENDED:  # then what is there is another driver's

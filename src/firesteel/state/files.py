@@ -19,6 +19,7 @@ from typing import Any, BinaryIO, Final, Protocol
 from uuid import uuid4
 
 from firesteel.common.errors import StateCorruptionError
+from firesteel.common.private_files import make_directories, private_opener, writing
 from firesteel.state.line import RunRef
 from firesteel.state.runs import ConvertValues, Run
 
@@ -81,10 +82,11 @@ class StateFiles:
     def write_once(self, name: str, data: bytes) -> str:
         """Write a file unless it is there: a content name means the same content. Returns ``name``."""
         path = self.path_of(name)
-        if "://" in path:
-            self._write_remote(path, (data,))
-        elif not os.path.exists(path):
-            _write_local(path, data)
+        with writing(path):
+            if "://" in path:
+                self._write_remote(path, (data,))
+            elif not os.path.exists(path):
+                _write_local(path, data)
         return name
 
     @contextmanager
@@ -92,15 +94,17 @@ class StateFiles:
         """A file in a directory that gets its name when its content is known."""
         path = self.path_of(directory)
         remote = "://" in path
-        if not remote:
-            os.makedirs(path, exist_ok=True)
         # What goes to another file system is collected here: its name must be known when it is begun.
         temporary = os.path.join(tempfile.gettempdir() if remote else path, f"{uuid4().hex}.tmp")
-        try:
-            with open(temporary, "wb") as out:
-                yield _LocalFile(self, temporary, out)
-        finally:
-            Path(temporary).unlink(missing_ok=True)
+        with writing(path):
+            try:
+                if not remote:
+                    make_directories(path)
+                with open(temporary, "wb", opener=private_opener) as out:
+                    yield _LocalFile(self, temporary, out)
+            finally:
+                with suppress(NotADirectoryError):
+                    Path(temporary).unlink(missing_ok=True)
 
     def _write_remote(self, path: str, data: Iterable[bytes]) -> None:
         fs, inner = self._file_system(path)
@@ -284,9 +288,9 @@ def _missing(path: str) -> StateCorruptionError:
 def _write_local(path: str, data: bytes) -> None:
     """Whole or absent: readers never see a part of a file."""
     temporary = f"{path}.{uuid4().hex}.tmp"
-    os.makedirs(os.path.dirname(path), exist_ok=True)
+    make_directories(os.path.dirname(path))
     try:
-        with open(temporary, "wb") as file:
+        with open(temporary, "wb", opener=private_opener) as file:
             file.write(data)
         os.replace(temporary, path)
     except BaseException:

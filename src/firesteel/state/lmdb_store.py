@@ -20,6 +20,7 @@ from uuid import uuid4
 import lmdb
 import msgspec
 
+from firesteel.common.private_files import make_directories
 from firesteel.state._merge import Slice
 from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state.line import DeltaRef, StateLine
@@ -117,7 +118,7 @@ class LocalStore:
 
     def _make(self, line: StateLine, slices: Slices) -> str:
         path = str(self._root / uuid4().hex)
-        os.makedirs(path, exist_ok=True)
+        make_directories(path)
         start = line.newest(NEW_STORE_ENTRIES)
         base_id = line.deltas[start - 1].manifest_id if start else line.base_id
         complete = start == 0 and base_id == "" and not line.segments
@@ -251,6 +252,7 @@ def _environment(path: str) -> Any:
         found = lmdb.open(
             path,
             map_size=FIRST_MAP_BYTES,
+            mode=0o600,
             sync=False,  # a cache: after a power failure it is not trusted
             metasync=False,
             writemap=False,  # a full tmpfs under writemap is a SIGBUS

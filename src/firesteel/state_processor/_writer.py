@@ -15,7 +15,7 @@ from firesteel.common.errors import ProgramError, StateError
 from firesteel.common.job_id import JobID
 from firesteel.common.key_groups import key_group_range
 from firesteel.common.typeinfo import TypeInformation, Types
-from firesteel.connectors._storage import join, resolve
+from firesteel.connectors._storage import join, resolve_private
 from firesteel.datastream._checks import require_int
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from firesteel.jobmanager.checkpoints.storage import METADATA
@@ -287,7 +287,7 @@ class SavepointWriter:
         :param path: its directory, which must not hold one yet.
         :returns: ``path``, as the options of a job take it.
         """
-        storage, root = resolve(path)
+        storage, root = resolve_private(path)
         if storage.list_dir(root):
             raise ProgramError(f"The directory {path} is not empty.", hint="write into a new directory")
         session = session_for(self._spark)

@@ -12,8 +12,9 @@ from contextlib import suppress
 from typing import Final
 
 from firesteel.common.clock import Clock
-from firesteel.common.errors import FiresteelError, StateCorruptionError, StateError
+from firesteel.common.errors import FiresteelError, StateCorruptionError, StateError, StorageError
 from firesteel.common.job_status import JobStatus
+from firesteel.common.private_files import NO_ROOM
 from firesteel.datastream.externalized_checkpoint_retention import (
     ExternalizedCheckpointRetention as Retention,
 )
@@ -54,6 +55,14 @@ class NoSoundCheckpointError(StateError):
     """There is nothing that the job could go on from without losing or doubling records."""
 
 
+def _is_of_storage(error: Exception) -> bool:
+    return any(
+        isinstance(cause, (StorageError, CheckpointFailedError))
+        or (isinstance(cause, OSError) and cause.errno in NO_ROOM)
+        for cause in causes_of(error)
+    )
+
+
 class CheckpointCoordinator:
     """The checkpoints of one job. Not safe for several threads: the job's own thread calls it."""
 
@@ -75,6 +84,8 @@ class CheckpointCoordinator:
         self._known: frozenset[str] = frozenset()  # the files of the checkpoint before
         self._next_ms: int | None = None
         self._has_warned = False
+        self._not_stored = 0  # failures of the job in a row because nothing could be stored
+        self._given_up = False
         self._held: frozenset[str] = frozenset()
 
     @property
@@ -129,7 +140,7 @@ class CheckpointCoordinator:
         self.completed.add(checkpoint)
         self.shared.release(self._held)
         self._held = frozenset()
-        self._failures = 0
+        self._failures = self._not_stored = 0
         written_s = self._clock.monotonic_s()
         self._report(checkpoint, now_ms, size, (cut_s - begun_s) * 1000, (written_s - cut_s) * 1000)
         return checkpoint
@@ -172,9 +183,10 @@ class CheckpointCoordinator:
         )
         tolerated = self.options.tolerable_failures
         if self._failures > tolerated:
+            failures, self._failures = self._failures, 0  # the restarted job may fail as often
             raise CheckpointFailedError(
                 f"Checkpoint {number} failed: {error}",
-                detail=f"{self._failures} in a row; {tolerated} are tolerated",
+                detail=f"{failures} in a row; {tolerated} are tolerated",
                 hint="see execution.checkpointing.tolerable-failed-checkpoints",
             ) from error
 
@@ -209,6 +221,23 @@ class CheckpointCoordinator:
                 "it can; with state.backend.type: rocksdb workers need less of it",
                 state_bytes >> 20,
             )
+
+    # ---- after a failure of the job
+
+    def gives_up_after(self, error: Exception) -> bool:
+        """Whether it is no use to restart the job once more: nothing can be stored, time after time. Then its
+        checkpoints outlive it, for whoever makes room and starts it again."""
+        limit = self.options.storage_restarts
+        if limit is None or not _is_of_storage(error):
+            return False
+        self._not_stored += 1
+        self._given_up = self._not_stored > limit
+        if self._given_up:
+            error.add_note(
+                f"The job is given up: it failed {self._not_stored} times in a row because nothing could be "
+                "stored, without a checkpoint in between. Its checkpoints are kept."
+            )
+        return self._given_up
 
     # ---- going on from one
 
@@ -257,7 +286,7 @@ class CheckpointCoordinator:
         if status is JobStatus.SUSPENDED:
             return True  # it belongs to another driver now
         self.storage.check()
-        keep = self.storage.durable and status in _KEPT_AFTER[self.options.retention]
+        keep = self.storage.durable and (self._given_up or status in _KEPT_AFTER[self.options.retention])
         if keep and self.completed.latest is not None:
             return True
         self.storage.dispose(encode_result(result))

@@ -28,6 +28,7 @@ CLAIM_MODE: Final = "execution.state-recovery.claim-mode"
 JOB_ID: Final = "$internal.pipeline.job-id"  # Flink's: the id of the one job of the program
 LATEST: Final = "latest"  # as a recovery path: the newest checkpoint of a job of this name
 
+_STORAGE_RESTARTS: Final = 6  # some 20 s with the usual delays
 _BETWEEN_EPOCHS: Final = "a checkpoint is taken between two epochs, when no record is in flight"
 _NO_EFFECT: Final = {
     UNALIGNED: _BETWEEN_EPOCHS,
@@ -45,6 +46,8 @@ _NO_EFFECT: Final = {
 class CheckpointOptions:
     """:param interval_ms: between the triggers of two checkpoints; None: there are none.
     :param directory: where they are kept; None: in this process, and they end with it.
+    :param storage_restarts: how often the job is restarted in a row because nothing could be stored, without
+        a checkpoint in between, before it is given up; None: the restart strategy alone decides.
     :param ample_bytes: state that is larger is warned of: the backend does not suit it. None: any does.
     """
 
@@ -58,6 +61,7 @@ class CheckpointOptions:
     directory: str | None = None
     savepoint_directory: str | None = None
     ample_bytes: int | None = None
+    storage_restarts: int | None = None
 
 
 class ClaimMode(Enum):
@@ -107,6 +111,7 @@ def checkpoint_options(configuration: Configuration, *, batch: bool) -> Checkpoi
         directory=_directory(configuration),
         savepoint_directory=configuration.get_string(keys.SAVEPOINT_DIR, "") or None,
         ample_bytes=backend_of(configuration).ample_bytes,
+        storage_restarts=None if configuration.contains_key(keys.RESTART_STRATEGY) else _STORAGE_RESTARTS,
     )
 
 

@@ -17,7 +17,7 @@ import msgspec
 from firesteel.common.durable import sync_file, sync_names
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.key_groups import key_group_range
-from firesteel.connectors._storage import join, resolve
+from firesteel.connectors._storage import join, resolve_private
 from firesteel.jobmanager.checkpoints.storage import METADATA, check_files
 from firesteel.jobmanager.epochs import DoParts
 from firesteel.state.canonical import Part, empty_line, rewritten, states_of
@@ -50,7 +50,7 @@ def write_savepoint(
             "No directory is set for savepoints",
             hint="name one, or set execution.checkpointing.savepoint-dir",
         )
-    storage, root = resolve(directory)
+    storage, root = resolve_private(directory)
     path = join(root, f"savepoint-{manifest.job_id[:6]}-{secrets.token_hex(6)}")
     copy = _Copy(manifest.vertices, files, StateFiles(path))
     large = sum(ref.length for ref in manifest.runs) > SMALL_BYTES

@@ -28,8 +28,14 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final, Protocol, cast
 
 from firesteel.common.durable import sync_file, sync_names
-from firesteel.common.errors import FiresteelError, PathNotFoundError, StateCorruptionError
-from firesteel.connectors._storage import FileInfo, join, resolve
+from firesteel.common.errors import (
+    ConfigurationError,
+    FiresteelError,
+    PathNotFoundError,
+    StateCorruptionError,
+)
+from firesteel.common.private_files import make_directories
+from firesteel.connectors._storage import FileInfo, join, resolve, resolve_private
 from firesteel.jobmanager.checkpoints.results import RESULT
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest, decode_manifest, encode_manifest, with_paths
@@ -130,9 +136,17 @@ class CheckpointDirectory:
 
     def __init__(self, directory: str, job_id: str, *, keeps_result: bool = False) -> None:
         self._keeps_result = keeps_result
-        self._storage, root = resolve(directory)
+        self._storage, root = resolve_private(directory)
         self.root = join(root, job_id)
-        self._claim = self._make_claim()
+        try:
+            self._claim = self._make_claim()
+        except OSError as error:
+            raise ConfigurationError(
+                f"The checkpoint directory {directory} cannot be used: {error.strerror or error}.",
+                detail=f"a file could not be written in {self.root}",
+                hint=getattr(error, "hint", None)
+                or "set execution.checkpointing.dir to a directory that driver and workers can write",
+            ) from error
         self._synced: frozenset[str] = frozenset()  # of the checkpoint before
 
     def _make_claim(self) -> Claim:
@@ -192,11 +206,17 @@ class CheckpointDirectory:
         claims = self._claims()
         if max(claims, default=None) == self._claim:
             return
+        if not claims:
+            raise SupersededError(
+                f"The checkpoint directory {self.root} is gone; this driver commits nothing more.",
+                detail=f"claim {self._claim} is not there: the directory was removed while the job was "
+                "running, or a newer driver has run the job until it ended",
+                hint="leave the directory of a running job alone; start the job again, from a savepoint if "
+                "there is one, for its checkpoints are gone too",
+            )
         raise SupersededError(
             "Another driver has taken this job over; this one commits nothing more.",
-            detail=f"claim {max(claims)} came after {self._claim} in {self.root}"
-            if self._claim in claims
-            else f"claim {self._claim} is not in {self.root} any more: the job has ended",
+            detail=f"claim {max(claims)} came after {self._claim} in {self.root}",
             hint="let the newer driver run the job",
         )
 
@@ -328,7 +348,7 @@ def copy_into(files: StateFiles, path: str) -> str:
     """Make a state file from elsewhere one of ``files``, whole or not at all; its name there."""
     name = f"copied-{hashlib.blake2b(path.encode(), digest_size=16).hexdigest()}.run"
     from_storage, source = resolve(path)
-    to_storage, target = resolve(files.path_of(name))
+    to_storage, target = resolve_private(files.path_of(name))
     if to_storage.info(target) is not None:
         return name
     if from_storage.is_local and to_storage.is_local and _linked(source, target):
@@ -342,7 +362,7 @@ def copy_into(files: StateFiles, path: str) -> str:
 
 def _linked(source: str, target: str) -> bool:
     """State files are never changed, so on one file system a second name is as good as a copy, and free."""
-    os.makedirs(os.path.dirname(target), exist_ok=True)
+    make_directories(os.path.dirname(target))
     try:
         os.link(source, target)
     except OSError:
