@@ -352,11 +352,14 @@ def test_files_go_to_the_workers_and_what_cannot_is_refused(
     for name in ("one", "a,b"):
         with pytest.raises(ProgramError, match="cached file"):
             env.register_cached_file(str(module), name)
+    env.set_python_requirements(str(module), str(tmp_path))
+    assert env.configuration.get_string("python.requirements", "") == f"{module}#{tmp_path}"
+    with pytest.raises(PathNotFoundError):
+        env.set_python_requirements("requirements.txt")
     env.set_python_executable(sys.executable)
     with pytest.raises(PathNotFoundError):
         env.add_python_file(str(tmp_path / "nothing.py"))
     for call in (
-        lambda: env.set_python_requirements("requirements.txt"),
         lambda: env.set_python_executable("/nowhere/python"),
         lambda: env.add_jars("file:///a.jar"),
         lambda: env.add_classpaths("file:///a.jar"),

@@ -29,6 +29,7 @@ CHECKPOINT_DIR: Final = "execution.checkpointing.dir"
 SAVEPOINT_DIR: Final = "execution.checkpointing.savepoint-dir"
 PYTHON_FILES: Final = "python.files"
 PYTHON_ARCHIVES: Final = "python.archives"
+PYTHON_REQUIREMENTS: Final = "python.requirements"
 PYTHON_EXECUTABLE: Final = "python.executable"
 PYTHON_CHAINING: Final = (
     "python.operator-chaining.enabled"  # false: declared types hold between functions too

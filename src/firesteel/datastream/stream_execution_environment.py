@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from firesteel.common._executor_registry import get_executor
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import PathNotFoundError, ProgramError, UnsupportedFeatureError
+from firesteel.common.errors import PathNotFoundError, ProgramError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.datastream import _options as options
@@ -17,6 +17,7 @@ from firesteel.datastream._checks import WrongArgumentError, require_text
 from firesteel.datastream._environment_settings import EnvironmentSettings
 from firesteel.datastream._environment_sources import EnvironmentSources
 from firesteel.datastream._flink_jars import pass_over_jars
+from firesteel.datastream._python_settings import require_this_python
 from firesteel.datastream._session_defaults import session_defaults
 from firesteel.datastream._transformations import Transformation
 from firesteel.datastream.output_tag import OutputTag
@@ -169,27 +170,21 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
 
     def set_python_requirements(
         self, requirements_file_path: str, requirements_cache_dir: str | None = None
-    ) -> NoReturn:
-        raise UnsupportedFeatureError(
-            "Workers do not install packages.",
-            operator="set_python_requirements",
-            detail=f"requirements of {requirements_file_path}",
-            hint="pack a virtual environment with venv-pack and start Spark with it "
-            "(spark.archives and PYSPARK_PYTHON)",
-        )
+    ) -> None:
+        """Install the packages of a requirements file for the workers, once for the same content.
+
+        :param requirements_cache_dir: a directory of ``pip download``; packages come from there alone.
+        """
+        value = _existing(requirements_file_path, "set_python_requirements")
+        if requirements_cache_dir is not None:
+            value = f"{value}#{_existing(requirements_cache_dir, 'set_python_requirements')}"
+        self._configuration.set_string(options.PYTHON_REQUIREMENTS, value)
 
     def set_python_executable(self, python_exec: str) -> None:
         """Name the Python of the workers. It has to be the one that runs this program: functions are pickled
         by it, and Spark starts its workers with the Python of its own settings."""
-        path = require_text(python_exec, "Python executable")
-        if not os.path.exists(path) or not os.path.samefile(path, sys.executable):
-            raise UnsupportedFeatureError(
-                "The Python of the workers cannot be chosen by the program.",
-                operator="set_python_executable",
-                detail=f"asked for {path}, this program runs on {sys.executable}",
-                hint="set spark.pyspark.python or the environment variable PYSPARK_PYTHON",
-            )
-        self._configuration.set_string(options.PYTHON_EXECUTABLE, path)
+        require_this_python(require_text(python_exec, "Python executable"), "set_python_executable")
+        self._configuration.set_string(options.PYTHON_EXECUTABLE, python_exec)
 
     def add_jars(self, *jars_path: str) -> None:
         """Jars of Flink's own connectors and formats that are Python here are passed over, with a line in the

@@ -27,6 +27,7 @@ from firesteel.connectors.base import Committer, CommitterContext
 from firesteel.connectors.collect import CollectSink
 from firesteel.connectors.spark_sink import SparkTarget
 from firesteel.datastream._checks import check_picklable
+from firesteel.datastream._python_settings import check_python_settings
 from firesteel.datastream._transformations import (
     CacheTransformation,
     PartitionTransformation,
@@ -49,6 +50,7 @@ from firesteel.jobmanager.options import LOCAL_DIR, STATE_DIR, job_options
 from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices, validate
+from firesteel.runtime.program import WorkerFiles
 from firesteel.state.backends import backend_of, local_directory
 
 if TYPE_CHECKING:
@@ -71,7 +73,7 @@ class Platform(Protocol):
 
     def prepare(self, configuration: Configuration, handed_in: Any = None) -> Any: ...
 
-    def distribute(self, configuration: Configuration) -> None: ...
+    def distribute(self, configuration: Configuration) -> WorkerFiles | None: ...
 
     def engine(self, job_id: str, job_name: str, script_dir: str) -> EpochEngine: ...
 
@@ -200,6 +202,7 @@ class Executor:
             program = [*transformations, *kept.sinks]
             graph = create_job_graph(generate(program, graph_config(env, job_name)))
         validate(graph)
+        check_python_settings(configuration)
         backend_of(configuration)  # there must be one of that name
         options = job_options(configuration, bounded=_is_bounded(graph), batch=graph.batch)
         for vertex in graph.vertices:
@@ -213,7 +216,7 @@ class Executor:
         code = to_program(str(job.job_id), job.graph, plan, configuration.to_dict())
         for notice in notices(configuration, job.graph):
             log.warning("%s", notice)
-        self.platform.distribute(configuration)
+        placed = self.platform.distribute(configuration)
         local = (
             configuration.get_string(LOCAL_DIR, "") or local_directory(configuration) or _default_local_dir()
         )
@@ -221,7 +224,7 @@ class Executor:
             job_id=job.job_id,
             graph=job.graph,
             plan=plan,
-            program=ship(code, job.files, self._bootstrap),
+            program=ship(code, job.files, self._bootstrap, placed),
             engine=self.platform.engine(str(job.job_id), job.graph.name, script_dir()),
             files=job.files,
             clock=clock,

@@ -17,18 +17,25 @@ from typing import Any
 
 import cloudpickle
 
-from firesteel.runtime.program import JobProgram, ShippedProgram
+from firesteel.runtime.program import JobProgram, ShippedProgram, WorkerFiles
 from firesteel.runtime.worker import add_paths, adopt_main_classes, import_submodules
 from firesteel.state.files import StateFiles
 
 
-def ship(program: JobProgram, files: StateFiles, bootstrap: Sequence[bytes] = ()) -> str:
+def ship(
+    program: JobProgram,
+    files: StateFiles,
+    bootstrap: Sequence[bytes] = (),
+    placed: WorkerFiles | None = None,
+) -> str:
     """Write the blob into the state directory; its name is the hash of its content."""
     levels = range(1 + max(vertex.level for vertex in program.vertices))
     main_classes = cloudpickle.dumps(_main_classes(), 5)
     code = tuple(cloudpickle.dumps(program.of_level(level), 5) for level in levels)
     submodules = _submodules((main_classes, *code))
-    shipped = ShippedProgram(_local_paths(), tuple(bootstrap), submodules, main_classes, code)
+    shipped = ShippedProgram(
+        _local_paths(), tuple(bootstrap), submodules, main_classes, code, placed or WorkerFiles()
+    )
     blob = pickle.dumps(shipped, 5)
     name = f"program-{hashlib.blake2b(blob, digest_size=16).hexdigest()}"
     files.write_once(name, blob)

@@ -105,6 +105,17 @@ class JobProgram:
         return replace(self, vertices=tuple(v for v in self.vertices if v.level == level))
 
 
+class WorkerFiles(NamedTuple):
+    """What is put where workers run.
+
+    :param directory: their working directory; None: the one that they start in.
+    :param paths: directories of packages, which come before all others.
+    """
+
+    directory: str | None = None
+    paths: tuple[str, ...] = ()
+
+
 class ShippedProgram(NamedTuple):
     """The blob of a job.
 
@@ -113,6 +124,7 @@ class ShippedProgram(NamedTuple):
     :param submodules: the names of modules that the script has imported as parts of packages.
     :param main_classes: pickled: by name the classes of the user's script, which pickled records look for in
         ``__main__``.
+    :param placed: what the platform has put there.
     :param levels: pickled: the ``JobProgram`` of each level.
     """
 
@@ -121,6 +133,7 @@ class ShippedProgram(NamedTuple):
     submodules: tuple[str, ...]
     main_classes: bytes
     levels: tuple[bytes, ...]
+    placed: WorkerFiles
 
 
 @quick_pickle

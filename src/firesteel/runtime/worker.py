@@ -44,6 +44,7 @@ _OPENS_BETWEEN_COLLECTIONS: Final = 16
 
 _dedicated = False
 _opened = 0
+_home: str | None = None  # the directory that the process began in
 
 _programs: dict[str, ShippedProgram] = {}
 _levels: dict[tuple[str, int, int, int, str], OpenLevel] = {}
@@ -55,6 +56,7 @@ class OpenLevel:
 
     chains: list[Chain]
     gates: dict[int, Gate]
+    directory: str | None = None  # to work in
 
 
 def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
@@ -64,12 +66,26 @@ def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
     level = _levels.get(key)
     if level is None:
         program = _load_program(descriptor)
+        directory = _programs[descriptor.program].placed.directory
         if _dedicated:
             listen(log_level(program.settings))
+            _enter(directory)
         level = _levels[key] = _open_level(program, descriptor, subtask)
+        level.directory = directory
         if _dedicated:
             _settle_heap()
+    elif _dedicated:
+        _enter(level.directory)
     return level
+
+
+def _enter(directory: str | None) -> None:
+    """Work in *directory*, where the archives of the program are; None: where the process began."""
+    global _home
+    here = os.getcwd()
+    _home = _home or here
+    if here != (directory or _home):
+        os.chdir(directory or _home)
 
 
 def dedicate_process() -> None:
@@ -139,6 +155,8 @@ def _load_program(descriptor: LevelDescriptor) -> JobProgram:
 
 
 def _prepare_process(shipped: ShippedProgram) -> None:
+    packages = [os.path.abspath(path) for path in shipped.placed.paths]
+    sys.path[:0] = [path for path in packages if path not in sys.path]
     add_paths(shipped.paths)
     for setup in shipped.bootstrap:  # what must come before the user's code
         pickle.loads(setup)()

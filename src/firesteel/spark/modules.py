@@ -15,6 +15,9 @@ from pyspark.sql import SparkSession
 
 from firesteel.common._process_directory import new_directory, process_directory
 from firesteel.common.configuration import Configuration
+from firesteel.runtime.program import WorkerFiles
+from firesteel.spark.archives import unpacked
+from firesteel.spark.requirements import installed
 
 
 def shares_files(session: SparkSession) -> bool:
@@ -43,19 +46,56 @@ def distribute_modules(session: SparkSession, script_dir: str) -> None:
 
 
 def distribute_files(session: SparkSession, configuration: Configuration) -> None:
-    """``python.files`` become importable, ``python.archives`` are unpacked in the working directory, cached
-    files are found there (``pyspark.SparkFiles.get(name)``). Spark copies each file to each worker once."""
+    """``python.files`` become importable, cached files are found by ``pyspark.SparkFiles.get(name)``, and on
+    other machines archives and packages are unpacked. Spark copies each file to each worker once."""
     context = session.sparkContext
     for path in filter(None, configuration.get_string("python.files", "").split(",")):
         context.addPyFile(_packed(path))
-    for path in filter(None, configuration.get_string("python.archives", "").split(",")):
-        context.addArchive(path)
     for entry in filter(None, configuration.get_string("pipeline.cached-files", "").split(";")):
         fields = dict(field.split(":", 1) for field in entry.split(","))
         file = _kept(fields["name"], Path(fields["path"]).read_bytes())
         if fields["executable"] == "true":
             os.chmod(file, 0o755)
         context.addFile(file)
+    if not shares_files(session):
+        for path in _archives_of(configuration):
+            context.addArchive(path)
+        for directory in _packages_of(configuration):
+            name = _name_of(directory)
+            context.addArchive(f"{_zipped(directory, name)}#{name}")
+
+
+def worker_files(session: SparkSession, configuration: Configuration) -> WorkerFiles:
+    """Where workers find archives and packages. On this machine they use directories that are made here; on
+    others Spark unpacks both in the directory that they start in."""
+    packages = _packages_of(configuration)
+    if not shares_files(session):
+        return WorkerFiles(None, tuple(map(_name_of, packages)))
+    archives = _archives_of(configuration)
+    return WorkerFiles(unpacked(archives) if archives else None, tuple(map(str, packages)))
+
+
+def _archives_of(configuration: Configuration) -> list[str]:
+    named = filter(None, configuration.get_string("python.archives", "").split(","))
+    return [entry.removeprefix("file://") for entry in named]
+
+
+def _name_of(packages: Path) -> str:
+    return f"requirements-{packages.name}"
+
+
+def _packages_of(configuration: Configuration) -> list[Path]:
+    """The directory of packages for ``python.requirements``: a file, and after ``#`` a directory of
+    downloaded packages."""
+    file, _, downloaded = configuration.get_string("python.requirements", "").partition("#")
+    return [installed(file, downloaded or None)] if file else []
+
+
+def _zipped(directory: Path, name: str) -> str:
+    target = process_directory() / f"{name}.zip"
+    if not target.exists():
+        shutil.make_archive(str(target.with_suffix("")), "zip", root_dir=directory)
+    return str(target)
 
 
 def _kept(name: str, content: bytes) -> str:

@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import EngineLostError
+from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.engine import SparkEngine
 from firesteel.spark.jvm import DriverJvm
 from firesteel.spark.launch import drop_early
-from firesteel.spark.modules import distribute_files, distribute_modules, shares_files
+from firesteel.spark.modules import distribute_files, distribute_modules, shares_files, worker_files
 from firesteel.spark.session import losses, start_session, use_this_python
 from firesteel.spark.settings import log_file, session_settings, settings_of
 from firesteel.spark.shutdown import stop_quietly
@@ -111,9 +112,11 @@ class SparkPlatform:
         self._distribute(lambda session: distribute_modules(session, script_dir))
         return SparkEngine(self, job_id, job_name)
 
-    def distribute(self, configuration: Configuration) -> None:
-        """Give the workers what the program names: modules, archives, cached files."""
+    def distribute(self, configuration: Configuration) -> WorkerFiles:
+        """Give the workers what the program names: modules, archives, packages, cached files."""
+        placed = worker_files(self.session, configuration)
         self._distribute(lambda session: distribute_files(session, configuration))
+        return placed
 
     def _distribute(self, distribute: Callable[[SparkSession], None]) -> None:
         distribute(self.session)

@@ -1,0 +1,50 @@
+"""Checks of the ``python.*`` settings: what they name must be there, and must have an effect."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from typing import Final
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import PathNotFoundError, UnsupportedFeatureError
+from firesteel.datastream import _options as options
+
+CLIENT_EXECUTABLE: Final = "python.client.executable"
+
+
+def check_python_settings(configuration: Configuration) -> None:
+    """Raise PathNotFoundError for a file that is not there, UnsupportedFeatureError for another Python."""
+    for key, separator in ((options.PYTHON_FILES, ","), (options.PYTHON_ARCHIVES, ",")):
+        for entry in filter(None, configuration.get_string(key, "").split(separator)):
+            _require_path(key, entry.partition("#")[0])
+    for path in filter(None, configuration.get_string(options.PYTHON_REQUIREMENTS, "").split("#")):
+        _require_path(options.PYTHON_REQUIREMENTS, path)
+    for key in (options.PYTHON_EXECUTABLE, CLIENT_EXECUTABLE):
+        if configuration.contains_key(key):
+            require_this_python(configuration.get_string(key, ""), key)
+
+
+def _require_path(key: str, path: str) -> None:
+    local = path.removeprefix("file://")
+    if "://" not in local and not os.path.exists(local):
+        raise PathNotFoundError(
+            f"The file that {key} names is not there.",
+            operator=key,
+            detail=path,
+            hint=f"the path is looked up from {os.getcwd()}",
+        )
+
+
+def require_this_python(name: str, setting: str) -> None:
+    """Functions are pickled by the Python that runs the program, so that of the workers must be the same."""
+    path = shutil.which(name)
+    if path is None or not os.path.samefile(path, sys.executable):
+        raise UnsupportedFeatureError(
+            "The Python of the workers cannot be chosen by the program.",
+            operator=setting,
+            detail=f"asked for {name}, this program runs on {sys.executable}",
+            hint="start the program with it; for Spark's workers alone set spark.pyspark.python or the "
+            "environment variable PYSPARK_PYTHON",
+        )
