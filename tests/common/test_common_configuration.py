@@ -114,7 +114,6 @@ def test_what_is_no_memory_size(text):
         Configuration.from_dict({"m": text}).get_memory_bytes("m", 0)
 
 
-@pytest.mark.row("S-CFG-07")
 def test_enum_lists_the_allowed_words():
     config = Configuration.from_dict({"mode": "exactly_once", "bad": "FOO"})
     words = ("EXACTLY_ONCE", "AT_LEAST_ONCE")

@@ -132,7 +132,6 @@ class TestCsvFiles(SourceContract):
         return CsvFileSource(str(directory / "t.csv"), CsvFormat(columns, as_rows=False))
 
 
-@pytest.mark.row("S-CONN-18")
 class TestSparkTable(SourceContract):
     def produce(self, directory: Path, portion: int) -> list[Any]:
         (directory / "in").mkdir(exist_ok=True)

@@ -124,6 +124,7 @@ def test_settings_out_of_bounds_are_refused(env: StreamExecutionEnvironment, cal
         call(env)
 
 
+@pytest.mark.row("S-API-09")
 def test_settings_are_read_back_and_lie_under_flinks_keys(env: StreamExecutionEnvironment) -> None:
     env.set_runtime_mode(RuntimeExecutionMode.BATCH).set_buffer_timeout(-1).disable_operator_chaining()
     env.enable_checkpointing(5000, CheckpointingMode.AT_LEAST_ONCE)
@@ -316,6 +317,7 @@ def test_other_sources(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
         env.from_sequence(3, 1)
 
 
+@pytest.mark.row("S-API-04")
 def test_from_source(env: StreamExecutionEnvironment) -> None:
     strategy = WatermarkStrategy.for_monotonous_timestamps()
     made = env.from_source(NumberSequenceSource(0, 5), strategy, "numbers")._transformation

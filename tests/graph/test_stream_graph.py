@@ -29,7 +29,7 @@ def test_cs23_is_four_nodes_and_three_edges() -> None:
     }
 
 
-@pytest.mark.row("S-API-02", "S-GRAPH-05")
+@pytest.mark.row("S-GRAPH-05")
 def test_nodes_carry_what_the_program_says() -> None:
     p = Program()
     options = {"uid": "u", "description": "d", "created_at": "prog.py:9", "max_parallelism": 64}

@@ -272,7 +272,7 @@ def test_a_checkpoint_that_takes_too_long_expires(tmp_path: Path, monkeypatch: p
     assert master.wait(10)
 
 
-@pytest.mark.row("S-CKPT-21", "S-CKPT-28", "S-CFG-04", "S-CFG-08")
+@pytest.mark.row("S-CKPT-28", "S-CFG-08", "S-CKPT-10", "S-CKPT-12", "S-CFG-10", "S-CFG-06")
 def test_settings_of_the_old_spelling_and_those_without_effect(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

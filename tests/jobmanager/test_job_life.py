@@ -74,7 +74,6 @@ def test_the_statuses_of_a_job_that_fails() -> None:
     assert isinstance(master.error, JobExecutionError)
 
 
-@pytest.mark.row("S-LIFE-07")
 def test_the_statuses_of_a_job_that_is_cancelled() -> None:
     """S-LIFE-07."""
     clock = SteppedClock()
@@ -90,6 +89,17 @@ def test_the_statuses_of_a_job_that_is_cancelled() -> None:
     feed("live", (At(1), 0))
     clock.advance(1000)
     assert notes["seen"] == []
+
+
+@pytest.mark.row("S-LIFE-07")
+def test_a_cancelled_job_is_cancelling_first() -> None:
+    clock = SteppedClock()
+    env = environment(1, clock=clock)
+    env.from_source(LiveSource("live"), punctuated(), "live").map(lambda v: note("seen", v))
+    master = submit(env)
+    clock.tick()
+    master.cancel()
+    assert history(master)[-3:] == [S.RUNNING, S.CANCELLING, S.CANCELED]
 
 
 def test_a_job_that_cannot_begin_has_failed() -> None:
@@ -422,7 +432,6 @@ def test_the_runtime_of_a_job_is_told_by_its_clock() -> None:
     assert env.execute().get_net_runtime() == 0
 
 
-@pytest.mark.row("S-CTRL-06")
 def test_two_jobs_at_once_do_not_mix() -> None:
     clients = []
     clocks = {"one": SteppedClock(), "two": SteppedClock()}
@@ -439,6 +448,26 @@ def test_two_jobs_at_once_do_not_mix() -> None:
         client.cancel().result(10)
     assert notes["one"] == [("k", 1), ("k", 11), ("k", 111)]
     assert notes["two"] == [("k", -1), ("k", -11), ("k", -111)]
+
+
+@pytest.mark.row("S-CTRL-06")
+def test_a_job_that_is_cancelled_leaves_the_other_alone() -> None:
+    masters = []
+    clock = SteppedClock()
+    for topic in ("one", "two"):
+        env = environment(1, clock=clock)
+        env.from_source(LiveSource(topic), punctuated(), "live").map(lambda r, t=topic: note(t, r.value))
+        masters.append(submit(env, topic))
+    clock.tick()
+    masters[0].cancel()
+    assert masters[0].wait(10)
+    for topic in ("one", "two"):
+        feed(topic, (At(0, "later"), 0))
+    clock.tick()
+    assert (notes["one"], notes["two"]) == ([], ["later"])
+    assert [m.status for m in masters] == [S.CANCELED, S.RUNNING]
+    masters[1].cancel()
+    assert masters[1].wait(10)
 
 
 def test_dates_survive_as_keys_and_records() -> None:

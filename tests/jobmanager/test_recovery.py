@@ -113,7 +113,7 @@ class _Hasty:
 
 @pytest.mark.parametrize("place", [0, 3, 155, 399])
 @pytest.mark.parametrize("with_directory", [True, False])
-@pytest.mark.row("S-FAIL-01", "S-FAIL-02", "S-FAIL-05")
+@pytest.mark.row("S-FAIL-01", "S-FAIL-02", "S-FAIL-05", "S-STATE-15", "S-CKPT-04")
 def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with_directory: bool) -> None:
     """S-FAIL-02, S-FAIL-05: nothing is lost and nothing is doubled."""
     env = every_epoch(tmp_path if with_directory else None, **FIXED)
@@ -226,7 +226,7 @@ def the_job(directory: Path) -> Path:
     return job
 
 
-@pytest.mark.row("S-STATE-15", "S-FAIL-04", "S-CKPT-04", "S-CKPT-34", "S-HA-04", "S-HA-06")
+@pytest.mark.row("S-STATE-15", "S-CKPT-04", "S-HA-04", "S-HA-06")
 def test_the_next_driver_goes_on_with_the_job(tmp_path: Path) -> None:
     """S-FAIL-02, S-FAIL-04: output and id; a later job does not."""
     before = cancelled_half_way(tmp_path)
@@ -261,7 +261,7 @@ def test_latest_needs_checkpoints() -> None:
 
 
 @pytest.mark.parametrize("parallelism", [2, 3, 1])
-@pytest.mark.row("S-SAVE-13")
+@pytest.mark.row("S-SAVE-13", "S-CKPT-34")
 def test_a_new_job_begins_with_any_retained_checkpoint(tmp_path: Path, parallelism: int) -> None:
     """S-SAVE-13: also with another parallelism; what it begins with stays."""
     cancelled_half_way(tmp_path / "old")

@@ -155,7 +155,7 @@ def boom() -> None:
     raise RuntimeError("boom")
 
 
-@pytest.mark.row("S-ARCH-11")
+@pytest.mark.row("S-ARCH-11", "S-API-02")
 def test_the_runtime_context_tells_where_the_function_runs() -> None:
     class Tells(MapFunction):
         def open(self, runtime_context: RuntimeContext) -> None:

@@ -44,7 +44,7 @@ def spread(stream: DataStream) -> dict[int, list[Any]]:
 
 @pytest.mark.parametrize("epoch_records", [7, 100, None])
 @pytest.mark.parametrize("producers", [1, 3])
-@pytest.mark.row("S-PART-03")
+@pytest.mark.row("S-PART-03", "S-PERF-05", "S-API-03")
 def test_rebalance_is_even(producers: int, epoch_records: int | None) -> None:
     """S-PART-03: 1000 records to 4 subtasks: 250 each, give or take one for each producer."""
     env = environment(producers, epoch_records=epoch_records)
@@ -154,7 +154,7 @@ def test_forward_with_unequal_parallelism_is_refused() -> None:
         collect(stream)
 
 
-@pytest.mark.row("X10", "S-API-03", "S-PART-07", "S-PERF-05")
+@pytest.mark.row("X10", "S-API-03", "S-PART-07")
 def test_another_parallelism_means_rebalance() -> None:
     """X10. S-PART-07."""
     from firesteel.graph import create_job_graph, generate

@@ -134,7 +134,7 @@ def test_no_watermarks_gives_only_the_last_one() -> None:
 
 
 @pytest.mark.parametrize("epoch_records", [1, 7, 1000])
-@pytest.mark.row("S-TIME-06", "X8", "S-ARCH-01")
+@pytest.mark.row("S-TIME-06", "X8")
 def test_with_a_watermark_for_each_record_the_cut_into_epochs_changes_nothing(epoch_records: int) -> None:
     """X8: tumbling 5, bound 0, input 1, 6, 2: W5 follows 6, so 2 is late however the epochs are cut."""
     env = environment(1, epoch_records=epoch_records)

@@ -78,6 +78,7 @@ class Numbered(KeyedProcessFunction):
         yield Row(count, *row)
 
 
+@pytest.mark.row("S-CONN-18")
 def test_a_table_goes_through_a_keyed_stream_and_comes_back(
     environment: MakeEnvironment, spark_session: SparkSession
 ) -> None:

@@ -56,7 +56,7 @@ def test_hashmap_has_nothing_on_local_disk() -> None:
     assert state_limits(configured(STATE_BACKEND="rocksdb"), batch=False).local_store
 
 
-@pytest.mark.row("S-BACK-19", "S-API-09")
+@pytest.mark.row("S-BACK-19")
 def test_options_of_the_class_become_options_of_the_job() -> None:
     backend = EmbeddedRocksDBStateBackend(True)
     backend.set_db_storage_paths("/one", "/two")

@@ -334,7 +334,7 @@ def reading_nothing() -> Any:
     return SimpleStringSchema()
 
 
-@pytest.mark.row("S-CKPT-35")
+@pytest.mark.row("S-CKPT-35", "S-FAIL-04")
 def test_the_group_learns_of_checkpoints_and_is_never_asked(
     kafka_broker: KafkaBroker, tmp_path: Path
 ) -> None:
