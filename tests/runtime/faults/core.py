@@ -25,10 +25,11 @@ class _Slip:
         self.calls = 0
         self.at = 0
         self.error: BaseException = ValueError()
+        self.once = False
 
-    def arm(self, at: int, error: BaseException) -> None:
-        """Raise *error* from the call number *at* on, from 1; 0: never."""
-        self.calls, self.at, self.error = 0, at, error
+    def arm(self, at: int, error: BaseException, *, once: bool = False) -> None:
+        """Raise *error* at the call number *at*, from 1, and unless *once* at all that follow; 0: never."""
+        self.calls, self.at, self.error, self.once = 0, at, error, once
 
 
 armed = _Slip()
@@ -36,7 +37,7 @@ armed = _Slip()
 
 def slip(value: Any = None) -> Any:
     armed.calls += 1
-    if 0 < armed.at <= armed.calls:
+    if armed.calls == armed.at or (0 < armed.at < armed.calls and not armed.once):
         raise armed.error
     return value
 
