@@ -38,6 +38,7 @@ def jvms_are_for_short_lives() -> Iterator[None]:
     options = f'{quick} -Dspark.executor.extraJavaOptions="{quick}"'
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SPARK_SUBMIT_OPTS", f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {options}".strip())
+        patch.setenv("FIRESTEEL_SPARK_ARCHIVE", "off")  # no second one; none is made for this user
         patch.delenv("SPARK_CONF_DIR", raising=False)
         yield
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
+from firesteel.common.errors import EngineError
+from firesteel.spark import launch
+from firesteel.spark.launch import StartedJvm, Surroundings
 from tests.spark.support import python, run
 
 # 127.0.0.1, ::1 and ::ffff:127.0.0.1 as the kernel writes them.
@@ -24,3 +30,89 @@ def test_a_local_job_listens_on_the_loopback_address_only_and_says_nothing(tmp_p
     assert len(seen["on"]) >= 2, "Spark's driver and its block manager"
     assert set(seen["on"]) <= LOOPBACK
     assert done.err == "", "nothing of Java's or Spark's"
+
+
+@pytest.mark.spark
+def test_java_is_given_what_sparks_own_launcher_gives_it(spark_session: SparkSession) -> None:
+    options = spark_session._jvm.org.apache.spark.launcher.JavaModuleOptions  # type: ignore[union-attr]
+    theirs = options.defaultModuleOptions().split()
+    assert set(theirs) - set(launch.JAVA) <= {"--add-modules=jdk.incubator.vector"}
+    assert all(option in theirs or option.startswith("-D") for option in launch.JAVA)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[StartedJvm]]:
+    """The JVMs that are started, which only wait here."""
+    found: list[StartedJvm] = []
+
+    def start(taken: Surroundings) -> StartedJvm:
+        process = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+        found.append(StartedJvm(process, Path("none", "address"), taken))
+        return found[-1]
+
+    monkeypatch.setattr(launch, "_start", start)
+    monkeypatch.setattr(launch, "_early", None)
+    monkeypatch.setattr(launch, "prepare_environment", lambda: None)
+    yield found
+    for jvm in found:
+        jvm.drop()
+
+
+def test_the_first_session_takes_the_jvm_that_was_started_early(started: list[StartedJvm]) -> None:
+    launch.start_early({"spark.master": "local[2]"})
+    launch.start_early({"spark.master": "local[2]"})
+    (early,) = started
+    assert launch.start({"spark.master": "local[2]"}) is early
+    assert launch.start({"spark.master": "local[2]"}) is not early
+
+
+def change_settings(_: pytest.MonkeyPatch) -> dict[str, str]:
+    return {"spark.master": "local[2]", "spark.driver.memory": "2g"}
+
+
+def change_a_variable(patch: pytest.MonkeyPatch) -> dict[str, str]:
+    patch.setenv("SOMETHING_THAT_WORKERS_READ", "1")
+    return {"spark.master": "local[2]"}
+
+
+def change_the_directory(patch: pytest.MonkeyPatch) -> dict[str, str]:
+    patch.chdir("/")
+    return {"spark.master": "local[2]"}
+
+
+@pytest.mark.parametrize("change", [change_settings, change_a_variable, change_the_directory])
+def test_a_jvm_that_started_otherwise_is_dropped(
+    started: list[StartedJvm],
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[pytest.MonkeyPatch], dict[str, str]],
+) -> None:
+    launch.start_early({"spark.master": "local[2]"})
+    settings = change(monkeypatch)
+    jvm = launch.start(settings)
+    early, later = started
+    assert jvm is later
+    assert early.process.returncode is not None
+    assert jvm.taken.settings == settings
+
+
+def test_an_early_jvm_that_has_died_is_not_taken(started: list[StartedJvm]) -> None:
+    launch.start_early({})
+    started[0].process.kill()
+    started[0].process.wait()
+    assert launch.start({}) is started[1]
+
+
+def test_a_jvm_that_does_not_start_is_an_error_that_says_how_it_ended(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", "raise SystemExit(52)"], stdin=subprocess.PIPE)
+    jvm = StartedJvm(process, tmp_path / "none" / "address", Surroundings({}, {}, "/"))
+    with pytest.raises(EngineError, match=r"did not start[\s\S]*exit code 52[\s\S]*out of memory"):
+        jvm.address()
+    jvm.drop()
+
+
+def test_scripts_of_spark_run_where_somebody_asks_for_them(tmp_path: Path) -> None:
+    home = launch.spark_package()
+    assert launch._is_plain(home, Surroundings({}, {"SPARK_LOCAL_DIRS": "/x"}, "/"))
+    for variable in ("SPARK_HOME", "SPARK_CONF_DIR", "HADOOP_CONF_DIR", "PYSPARK_SUBMIT_ARGS"):
+        assert not launch._is_plain(home, Surroundings({}, {variable: "/x"}, "/"))
+    assert not launch._is_plain(home, Surroundings({"spark.driver.extraClassPath": "/x"}, {}, "/"))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import logging
 import os
 import runpy
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import click
@@ -87,6 +89,7 @@ def run(
         _become_pyflink()
     from firesteel.cli._progress import announce_jobs, progress_line
 
+    _start_jvm()
     if not quiet:
         announce_jobs()
 
@@ -216,6 +219,17 @@ def _configure(master: str | None, parallelism: int | None, definitions: tuple[s
         set_session_defaults(settings)
     except ConfigurationError as e:
         raise click.ClickException(str(e)) from e
+
+
+def _start_jvm() -> None:
+    """It starts while the program is imported; one that the program cannot use is dropped."""
+    from firesteel.datastream._session_defaults import session_defaults
+    from firesteel.spark.launch import drop_early, start_early
+    from firesteel.spark.settings import session_settings, settings_of
+
+    atexit.register(drop_early)
+    with suppress(FiresteelError, OSError):  # the job says so, if there is one
+        start_early(session_settings(settings_of(session_defaults())))
 
 
 def _become_pyflink(workers: bool = True) -> None:

@@ -38,6 +38,16 @@ def java_version(home: str) -> int | None:
     return int(found.group(2) or 0) if major == 1 else major
 
 
+def _stated_version(home: str) -> int | None:
+    """What the ``release`` file of a Java says of it: starting a JVM to ask takes half a second."""
+    try:
+        release = (Path(home) / "release").read_text()
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = re.search(r'^JAVA_VERSION="(\d+)', release, re.MULTILINE)
+    return int(found.group(1)) if found and os.access(Path(home) / "bin" / "java", os.X_OK) else None
+
+
 @cache
 def find_java() -> str:
     """JAVA_HOME for Spark: the one that is set, the ``java`` of the PATH, or one in the usual places."""
@@ -48,7 +58,7 @@ def find_java() -> str:
     for pattern in _USUAL:
         candidates.extend(sorted(glob.glob(pattern), reverse=True))
     for home in candidates:
-        if home and (java_version(home) or 0) >= _MINIMUM:
+        if home and (_stated_version(home) or java_version(home) or 0) >= _MINIMUM:
             return home
     raise EngineError(
         f"No Java runtime of version {_MINIMUM} or newer was found",

@@ -7,6 +7,7 @@ import logging
 import os
 import queue
 import shutil
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -80,6 +81,15 @@ class Platform(Protocol):
 
 def _log_start(master: JobMaster, engine_log: Path | None) -> None:
     log.info("job starts job=%s name=%s log=%s", master.job_id, master.graph.name, engine_log or "-")
+
+
+def _start_jvm(configuration: Configuration) -> None:
+    """While PySpark is imported and the job translated its JVM starts: no use once PySpark is there."""
+    if "pyspark" not in sys.modules:
+        from firesteel.spark.launch import start_early
+        from firesteel.spark.settings import session_settings, settings_of
+
+        start_early(session_settings(settings_of(configuration)))
 
 
 def _spark() -> Platform:
@@ -195,6 +205,8 @@ class Executor:
         on_end: Callable[[], None] | None = None,
     ) -> LocalJobHandle:
         configuration: Configuration = env.configuration
+        if self._make_platform is _spark and env.spark is None:
+            _start_jvm(configuration)
         graph = create_job_graph(generate(transformations, graph_config(env, job_name)))
         root = _configured_root(configuration) or str(process_directory())
         kept = KeptStreams(transformations, root, batch=graph.batch)

@@ -24,6 +24,7 @@ from typing import Final
 
 from firesteel.common.errors import EngineError
 from firesteel.common.java import find_java
+from firesteel.spark.archive import archive_options
 from firesteel.spark.settings import LOOPBACK
 
 _POLL_S: Final = 0.02
@@ -33,7 +34,7 @@ _KNOWN: Final = "4.3."  # the versions whose launcher does what is done here
 _SCALA: Final = "2.13"
 # What Spark's launcher gives Java 17 and later, except the incubating module of vectors: only MLlib uses it,
 # where it is there, and Java prints a warning for it.
-_JAVA: Final = (
+JAVA: Final = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     *(
         f"--add-opens={package}=ALL-UNNAMED"
@@ -188,7 +189,7 @@ def _surroundings(settings: dict[str, str]) -> Surroundings:
 def _start(taken: Surroundings) -> StartedJvm:
     directory = Path(tempfile.mkdtemp(prefix="firesteel-jvm-"))
     report = directory / "address"
-    home = _package()
+    home = spark_package()
     variables = taken.variables | {
         "SPARK_CONNECT_MODE": "0",
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(report),
@@ -210,7 +211,7 @@ def _start(taken: Surroundings) -> StartedJvm:
 
 def _command(taken: Surroundings) -> list[str]:
     confs = [word for key, value in taken.settings.items() for word in ("--conf", f"{key}={value}")]
-    home = _package()
+    home = spark_package()
     if not _is_plain(home, taken):
         submit = Path(taken.variables.get("SPARK_HOME") or home) / "bin" / "spark-submit"
         arguments = taken.variables.get("PYSPARK_SUBMIT_ARGS", _PROGRAM)
@@ -219,10 +220,11 @@ def _command(taken: Surroundings) -> list[str]:
         str(Path(find_java()) / "bin" / "java"),
         "-cp",
         class_path(home),
+        *archive_options(find_java(), home),
         *shlex.split(taken.variables.get("SPARK_SUBMIT_OPTS", "")),
         f"-Xmx{taken.settings.get('spark.driver.memory', '1g')}",
         *shlex.split(taken.settings.get("spark.driver.extraJavaOptions", "")),
-        *_JAVA,
+        *JAVA,
         _MAIN,
         *confs,
         _PROGRAM,
@@ -232,7 +234,7 @@ def _command(taken: Surroundings) -> list[str]:
 def class_path(home: Path) -> str:
     """As Spark's launcher has it."""
     jars = home / "jars"
-    return os.pathsep.join([*map(str, sorted(jars.glob("slf4j-api-*.jar"))), f"{jars}/*"])
+    return os.pathsep.join([f"{home}/conf", *map(str, sorted(jars.glob("slf4j-api-*.jar"))), f"{jars}/*"])
 
 
 def _is_plain(home: Path, taken: Surroundings) -> bool:
@@ -248,7 +250,8 @@ def _is_plain(home: Path, taken: Surroundings) -> bool:
 
 
 @cache
-def _package() -> Path:
+def spark_package() -> Path:
+    """Where PySpark is installed; found without importing it."""
     found = find_spec("pyspark")
     if found is None or found.origin is None:
         raise EngineError("PySpark is not installed", hint="pip install 'pyspark>=4.3,<4.4'")

@@ -14,9 +14,10 @@ from pyspark.sql import DataFrame, SparkSession
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import EngineLostError
 from firesteel.runtime.program import WorkerFiles
+from firesteel.spark.archive import make_later
 from firesteel.spark.engine import SparkEngine
 from firesteel.spark.jvm import DriverJvm
-from firesteel.spark.launch import drop_early
+from firesteel.spark.launch import drop_early, spark_package
 from firesteel.spark.modules import distribute_files, distribute_modules, shares_files, worker_files
 from firesteel.spark.session import losses, start_session, use_this_python
 from firesteel.spark.settings import log_file, session_settings, settings_of
@@ -64,6 +65,7 @@ class SparkPlatform:
     def _stop(self) -> None:
         if self._session is not None and self._settings is not None:
             stop_quietly(self._session)
+            make_later(spark_package())
 
     def loss(self) -> EngineLostError | None:
         """What the death of the session's JVM is as an error; None while it lives."""

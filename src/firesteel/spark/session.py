@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from firesteel.common.errors import EngineError
 from firesteel.spark.jvm import connect
-from firesteel.spark.launch import prepare_environment, start
+from firesteel.spark.launch import drop_early, prepare_environment, start
 from firesteel.spark.settings import STATIC, session_settings
 
 # Set in the child session in which epochs run; the user's own session keeps its values.
@@ -45,6 +45,8 @@ def start_session(settings: dict[str, str]) -> SparkSession:
         py4j.setLevel(logging.WARNING)
     if SparkContext._gateway is None:
         connect(start(settings))
+    else:
+        drop_early()
     builder = SparkSession.builder
     for key, value in settings.items():
         builder = builder.config(key, value)

@@ -1,0 +1,73 @@
+"""Which archive of Spark's classes belongs to which Java and jars."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from firesteel.spark import archive
+from firesteel.spark.archive import archive_file, archive_options
+
+
+@pytest.fixture
+def homes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, Path]:
+    java, spark = tmp_path / "java", tmp_path / "spark"
+    for file in (java / "lib" / "modules", java / "lib" / "server" / "classes.jsa", spark / "jars" / "a.jar"):
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(file.name)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv(archive.VARIABLE, raising=False)
+    return str(java), spark
+
+
+@pytest.mark.parametrize("part", ["java/lib/modules", "java/lib/server/classes.jsa", "spark/jars/a.jar"])
+def test_another_java_or_jar_has_another_archive(homes: tuple[str, Path], tmp_path: Path, part: str) -> None:
+    before = archive_file(*homes)
+    assert before == archive_file(*homes)
+    (tmp_path / part).write_text("replaced")
+    assert before != archive_file(*homes)
+    (tmp_path / "spark/jars/b.jar").touch()
+    assert len({before, archive_file(*homes)}) == 2
+
+
+def test_it_is_used_when_it_is_there_and_wanted(
+    homes: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert archive_options(*homes) == []
+    file = archive_file(*homes)
+    assert file is not None
+    assert file.parent == tmp_path / "cache" / "firesteel"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    assert f"-XX:SharedArchiveFile={file}" in archive_options(*homes)
+    monkeypatch.setenv(archive.VARIABLE, "off")
+    assert archive_options(*homes) == []
+    monkeypatch.setenv(archive.VARIABLE, str(file))
+    assert f"-XX:SharedArchiveFile={file}" in archive_options(*homes)
+
+
+def test_it_appears_when_it_is_complete_for_its_owner_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "cache" / "new.jsa"
+    monkeypatch.setenv(archive.VARIABLE, "off")
+    monkeypatch.setenv("SPARK_SUBMIT_OPTS", "")
+
+    def run_a_job() -> None:
+        (option,) = (o for o in _options() if o.startswith("-XX:ArchiveClassesAtExit="))
+        Path(option.partition("=")[2]).write_text("classes")
+        assert not file.exists()
+        assert not archive.make_archive(file), "another one makes it"
+
+    monkeypatch.setattr(archive, "_run_a_job", run_a_job)
+    assert archive.make_archive(file)
+    assert file.read_text() == "classes"
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert file.parent.stat().st_mode & 0o777 == 0o700
+    assert sorted(path.name for path in file.parent.iterdir()) == ["new.jsa", "new.lock"]
+
+
+def _options() -> list[str]:
+    return os.environ["SPARK_SUBMIT_OPTS"].split()
