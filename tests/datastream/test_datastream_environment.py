@@ -92,7 +92,7 @@ def test_defaults_are_flinks(env: StreamExecutionEnvironment) -> None:
 @pytest.mark.parametrize(
     ("master", "cores"), [("local", 1), ("local[3]", 3), ("local[5,4]", 5), ("local-cluster[2,3,1024]", 6)]
 )
-@pytest.mark.row("S-PERF-10", "S-CFG-19")
+@pytest.mark.row("S-PERF-10", "S-CFG-19", "S-SLOT-03")
 def test_the_default_parallelism_is_that_of_the_local_master(master: str, cores: int) -> None:
     env = new_env(spark_master=master)
     assert env.get_parallelism() == cores

@@ -22,6 +22,7 @@ SAMPLE = (
 )
 
 
+@pytest.mark.row("S-SPARK-06", "S-SPARK-13")
 def test_programs_on_spark(tmp_path: Path) -> None:
     settings = ("-D", "firesteel.epoch.max-records=1")  # so that a watermark comes after each record
     done = run(

@@ -11,10 +11,12 @@ from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import (
     CoGroupFunction,
+    CoMapFunction,
     DataStream,
     FlatJoinFunction,
     JoinFunction,
     OutputTag,
+    ProcessFunction,
     RuntimeContext,
     RuntimeExecutionMode,
     StreamExecutionEnvironment,
@@ -176,3 +178,34 @@ def test_count_windows_over_all_records() -> None:
     records = environment(2, epoch_records=1).from_collection([1, 2, 3, 4, 5])
     assert collect(records.count_window_all(2).reduce(lambda a, b: a + b)) == [3, 7]
     assert collect(records.count_window_all(3, 2).reduce(lambda a, b: a + b)) == [6, 12]
+
+
+@pytest.mark.row("S-API-14")
+def test_map_reduce_join_window_side_output_and_connect_in_one_program(
+    env: StreamExecutionEnvironment,
+) -> None:
+    others = OutputTag("others")
+
+    class Split(ProcessFunction):
+        def process_element(self, value: str, ctx: ProcessFunction.Context) -> Iterator[Any]:
+            yield value if value[0] == "a" else (others, value)
+
+    class Label(CoMapFunction):
+        def map1(self, value: Any) -> Any:
+            return "count", *value
+
+        def map2(self, value: Any) -> Any:
+            return "other", value
+
+    left, right = two(env)
+    joined = left.join(right).where(key).equal_to(key).window(TUMBLING_10).apply(Glue())
+    split = joined.process(Split())
+    counts = split.map(lambda v: (v[0], 1)).key_by(lambda v: v[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+    out = collect(counts.connect(split.get_side_output(others)).map(Label()))
+    assert sorted(out) == [
+        ("count", "a", 1),
+        ("count", "a", 2),
+        ("other", "bx"),
+        ("other", "by"),
+        ("other", "dz"),
+    ]

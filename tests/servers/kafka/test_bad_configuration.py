@@ -95,7 +95,7 @@ def test_a_property_that_nobody_knows(kafka_broker: KafkaBroker, refused: Any) -
     assert "linger.minutes" in error.detail
 
 
-@pytest.mark.row("S-SINK-10")
+@pytest.mark.row("S-SINK-10", "S-CFG-23")
 def test_a_transaction_that_the_brokers_would_not_wait_for(kafka_broker: KafkaBroker, refused: Any) -> None:
     sink = writing(
         kafka_broker,

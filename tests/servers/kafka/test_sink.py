@@ -154,7 +154,7 @@ def test_event_time_is_the_timestamp_of_the_message(kafka_broker: KafkaBroker, t
     ]
 
 
-@pytest.mark.row("S-SINK-09")
+@pytest.mark.row("S-SINK-09", "S-CFG-23")
 def test_the_older_of_two_jobs_with_one_prefix_is_fenced(kafka_broker: KafkaBroker, tmp_path: Path) -> None:
     topic = kafka_broker.topic()
     results = []

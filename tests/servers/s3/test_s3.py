@@ -56,6 +56,7 @@ def content(info: FileInfo) -> bytes:
         return stream.read()
 
 
+@pytest.mark.row("S-DEPLOY-12", "S-CONN-09")
 def test_the_storage_protocol(bucket: str) -> None:
     storage, base = resolve(bucket)
     path = put(f"{base}/a/b.txt", b"one")
@@ -135,6 +136,7 @@ def program(bucket: str) -> None:
     env.execute()
 
 
+@pytest.mark.row("S-DEPLOY-12", "S-CONN-09")
 def test_a_job_from_s3_to_s3_with_its_checkpoints_there(bucket: str) -> None:
     names = [f"{i:04d}" for i in range(300)]
     put(f"{bucket}/in/lines", "\n".join(names).encode())
@@ -143,6 +145,7 @@ def test_a_job_from_s3_to_s3_with_its_checkpoints_there(bucket: str) -> None:
     assert read_lines(f"{bucket}/out") == names, "a running maximum of a rising sequence is the sequence"
 
 
+@pytest.mark.row("S-HA-03")
 def test_the_older_of_two_drivers_is_fenced(bucket: str) -> None:
     first = CheckpointDirectory(f"{bucket}/chk", "job")
     first.check()
@@ -157,6 +160,7 @@ def test_the_older_of_two_drivers_is_fenced(bucket: str) -> None:
         second.check()
 
 
+@pytest.mark.row("S-CKPT-17")
 def test_a_manifest_is_there_whole_or_not_at_all(bucket: str) -> None:
     directory = CheckpointDirectory(f"{bucket}/chk", "job")
     path, size = directory.publish(MANIFEST)
