@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, JobExecutionError
+from firesteel.common.options.python import LOG_LEVEL
 from firesteel.datastream import MapFunction, RuntimeContext
 from firesteel.runtime import user_logs
 from firesteel.runtime.program import Answer, LevelDescriptor, LogEntry, UserLogs
-from firesteel.runtime.user_logs import LOG_LEVEL, LogCollector, log_level
+from firesteel.runtime.user_logs import LogCollector, log_level
 from firesteel.testing.local_platform import LocalEngine
 
 from .support import collect, environment, local_platform
@@ -106,9 +108,9 @@ def test_what_is_kept_is_bounded_and_what_is_not_is_counted() -> None:
 
 
 def test_the_level_is_one_of_logging() -> None:
-    assert log_level({}) == logging.INFO
-    assert log_level({LOG_LEVEL: "debug"}) == logging.DEBUG
-    with pytest.raises(ConfigurationError, match=LOG_LEVEL):
-        log_level({LOG_LEVEL: "loud"})
-    with pytest.raises(ConfigurationError, match=LOG_LEVEL):
-        collect(environment(1, **{LOG_LEVEL: "loud"}).from_collection([1]))
+    assert log_level(Configuration()) == logging.INFO
+    assert log_level(Configuration().set(LOG_LEVEL, "debug")) == logging.DEBUG
+    with pytest.raises(ConfigurationError, match=LOG_LEVEL.key):
+        log_level(Configuration().set(LOG_LEVEL, "loud"))
+    with pytest.raises(ConfigurationError, match=LOG_LEVEL.key):
+        collect(environment(1, **{LOG_LEVEL.key: "loud"}).from_collection([1]))

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from firesteel.common import Configuration, Time
 from firesteel.common.errors import StateError
-from firesteel.datastream import DataStream, _options
+from firesteel.common.options import state as state_options
+from firesteel.datastream import DataStream
 from firesteel.datastream.window import (
     EventTimeSessionWindows,
     EventTimeTrigger,
@@ -31,7 +32,7 @@ from .window_model import Case, Windows, cases, counted, windows_of
 #: A record or a watermark.
 Event = At | int
 #: Hardly anything of the state stays in memory between two epochs.
-COLD = {_options.STATE_BACKEND: "rocksdb", _options.ROCKSDB_MEMORY: "1kb"}
+COLD = {state_options.BACKEND.key: "rocksdb", state_options.ROCKSDB_MEMORY.key: "1kb"}
 LATENESS = st.sampled_from([0, 1, 5, 20, 100])
 
 

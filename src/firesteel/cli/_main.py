@@ -76,14 +76,17 @@ def run(
     args: tuple[str, ...],
 ) -> None:
     """Run the program SCRIPT with ARGS."""
+    from firesteel.common.options import recovery as options
+    from firesteel.common.options.firesteel import SPARK_LOG
+
     if recovery is not None:
-        definitions = (*definitions, f"execution.state-recovery.path={recovery}")
+        definitions = (*definitions, f"{options.PATH.key}={recovery}")
     if claim_mode is not None:
-        definitions = (*definitions, f"execution.state-recovery.claim-mode={claim_mode.upper()}")
+        definitions = (*definitions, f"{options.CLAIM_MODE.key}={claim_mode.upper()}")
     if allow_non_restored_state:
-        definitions = (*definitions, "execution.state-recovery.ignore-unclaimed-state=true")
+        definitions = (*definitions, f"{options.IGNORE_UNCLAIMED.key}=true")
     if spark_log:
-        definitions = (*definitions, "firesteel.spark-log=console")
+        definitions = (*definitions, f"{SPARK_LOG.key}=console")
     _configure(master, parallelism, definitions)
     if pyflink:
         _become_pyflink()
@@ -203,6 +206,8 @@ def dispose(path: str) -> None:
 
 
 def _configure(master: str | None, parallelism: int | None, definitions: tuple[str, ...]) -> None:
+    from firesteel.common.options import execution, pipeline
+    from firesteel.common.options.checks import check_keys
     from firesteel.datastream._session_defaults import set_session_defaults
 
     settings: dict[str, str] = {}
@@ -212,10 +217,11 @@ def _configure(master: str | None, parallelism: int | None, definitions: tuple[s
             raise click.BadParameter(f"-D {definition}: write it as -D key=value")
         settings[key.strip()] = value.strip()
     if parallelism is not None:
-        settings["parallelism.default"] = str(parallelism)
+        settings[pipeline.PARALLELISM.key] = str(parallelism)
     if master is not None:
-        settings["spark.master"] = master
+        settings[execution.SPARK_MASTER.key] = master
     try:
+        check_keys(settings)
         set_session_defaults(settings)
     except ConfigurationError as e:
         raise click.ClickException(str(e)) from e

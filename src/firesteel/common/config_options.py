@@ -1,39 +1,67 @@
-"""Typed descriptions of configuration options (Flink: ``ConfigOptions``)."""
+"""Typed descriptions of configuration options (Flink: ``ConfigOption`` and ``ConfigOptions``)."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeVar
+
+from firesteel.common import _config_kinds as kinds
+from firesteel.common._config_kinds import Kind
 
 T = TypeVar("T")
 
 __all__ = ["ConfigOption", "ConfigOptions"]
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class ConfigOption(Generic[T]):
-    """A key, the type of its value and the default. ``Configuration.get(option)`` reads it.
+    """Describes an option: its key, the kind of its value and its default. ``Configuration.get`` reads it.
 
-    :ivar key: the name of the option.
-    :ivar value_type: ``bool``, ``int``, ``float`` or ``str``.
-    :ivar default_value: None: there is none.
-    :ivar bits: width of a number, for the range check; None for text and booleans.
+    Two options are equal when key, kind and default are.
+
+    :param default_value: None: there is none. Durations are in milliseconds, memory sizes in bytes.
+    :param words: the values that are allowed, in any case; empty: all of the kind.
+    :param older_names: keys under which the value is found too, the most recent first.
+    :param description: what the option does, in a sentence or two (Markdown).
+    :param scope: what the option holds for: ``job``, ``process`` or ``cluster``.
+    :param since: the first release of Firesteel that knows the key.
+    :param no_effect: why the engine does nothing with a value other than the default; None: it does.
     """
 
-    __slots__ = ("bits", "default_value", "key", "value_type")
+    key: str
+    kind: Kind
+    default_value: T | None
+    words: tuple[str, ...] = ()
+    older_names: tuple[str, ...] = field(default=(), compare=False)
+    description: str = field(default="", compare=False)
+    scope: str = field(default="job", compare=False)
+    since: str = field(default="0.1.0", compare=False)
+    no_effect: str | None = field(default=None, compare=False)
 
-    def __init__(self, key: str, value_type: type, default_value: T | None, bits: int | None = None) -> None:
-        self.key = key
-        self.value_type = value_type
-        self.default_value = default_value
-        self.bits = bits
+    def with_deprecated_keys(self, *deprecated_keys: str) -> ConfigOption[T]:
+        """Return the option with older names, under which its value is found too."""
+        return replace(self, older_names=deprecated_keys + self.older_names)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ConfigOption) and self._identity() == other._identity()
+    def with_fallback_keys(self, *fallback_keys: str) -> ConfigOption[T]:
+        """Return the option with further names, under which its value is found too."""
+        return self.with_deprecated_keys(*fallback_keys)
 
-    def __hash__(self) -> int:
-        return hash((self.key, self.value_type, self.bits))
+    def with_description(self, description: str) -> ConfigOption[T]:
+        """Return the option with a description."""
+        return replace(self, description=description)
 
-    def _identity(self) -> tuple[Any, ...]:
-        return (self.key, self.value_type, self.default_value, self.bits)
+    def read(self, value: Any) -> Any:
+        """Return the value of the option that was set as ``value``.
+
+        :raises ValueError: it is not of the kind, or not one of the words.
+        """
+        found = self.kind.read(value)
+        if not self.words:
+            return found
+        for word in self.words:
+            if word.upper().replace("_", "-") == found.strip().upper().replace("_", "-"):
+                return word
+        raise ValueError(f"it must be one of {', '.join(self.words)}")
 
     def __repr__(self) -> str:
         return f"Key: '{self.key}' , default: {self.default_value}"
@@ -57,37 +85,36 @@ class ConfigOptions:
             self._key = key
 
         def boolean_type(self) -> ConfigOptions.TypedConfigOptionBuilder[bool]:
-            return ConfigOptions.TypedConfigOptionBuilder(self._key, bool)
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, kinds.BOOLEAN)
 
         def int_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
             """32 bits."""
-            return ConfigOptions.TypedConfigOptionBuilder(self._key, int, 32)
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, kinds.INT)
 
         def long_type(self) -> ConfigOptions.TypedConfigOptionBuilder[int]:
             """64 bits."""
-            return ConfigOptions.TypedConfigOptionBuilder(self._key, int, 64)
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, kinds.LONG)
 
         def float_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
             """32 bits."""
-            return ConfigOptions.TypedConfigOptionBuilder(self._key, float, 32)
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, kinds.FLOAT)
 
         def double_type(self) -> ConfigOptions.TypedConfigOptionBuilder[float]:
             """64 bits."""
-            return ConfigOptions.TypedConfigOptionBuilder(self._key, float, 64)
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, kinds.DOUBLE)
 
         def string_type(self) -> ConfigOptions.TypedConfigOptionBuilder[str]:
-            return ConfigOptions.TypedConfigOptionBuilder(self._key, str)
+            return ConfigOptions.TypedConfigOptionBuilder(self._key, kinds.STRING)
 
     class TypedConfigOptionBuilder(Generic[T]):
         """Has a key and a type, needs a default or none."""
 
-        def __init__(self, key: str, value_type: type, bits: int | None = None) -> None:
+        def __init__(self, key: str, kind: Kind) -> None:
             self._key = key
-            self._value_type = value_type
-            self._bits = bits
+            self._kind = kind
 
         def default_value(self, value: T) -> ConfigOption[T]:
-            return ConfigOption(self._key, self._value_type, value, self._bits)
+            return ConfigOption(self._key, self._kind, value)
 
         def no_default_value(self) -> ConfigOption[T]:
-            return ConfigOption(self._key, self._value_type, None, self._bits)
+            return ConfigOption(self._key, self._kind, None)

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable
+from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
 from firesteel.common import _config_file
-from firesteel.common._config_keys import OLDER_NAMES
+from firesteel.common import _config_kinds as kinds
 from firesteel.common._config_values import (
     parse_boolean,
-    parse_duration_nanos,
     parse_float,
     parse_integer,
     parse_memory_bytes,
     to_text,
 )
-from firesteel.common._java_numbers import to_float32
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.time import Duration
+from firesteel.common.options import OLDER_NAMES
 
 __all__ = ["Configuration"]
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Enum)
 
 _logger = logging.getLogger(__name__)
 _MISSING: Any = object()
@@ -42,10 +42,11 @@ class Configuration:
     60000
     """
 
-    __slots__ = ("_values",)
+    __slots__ = ("_origins", "_values")
 
     def __init__(self, other: Configuration | None = None) -> None:
         self._values: dict[str, Any] = {} if other is None else dict(other._values)
+        self._origins: dict[str, str] = {} if other is None else dict(other._origins)
 
     @classmethod
     def from_dict(cls, map: dict[str, str]) -> Configuration:
@@ -58,7 +59,16 @@ class Configuration:
     @classmethod
     def load(cls, path: str | Path) -> Configuration:
         """The options of a ``config.yaml`` or ``flink-conf.yaml``, or of a directory that has one."""
-        return cls.from_dict(_config_file.load(path))
+        return cls.from_dict(_config_file.load(path)).from_origin(f"the configuration file {path}")
+
+    def from_origin(self, origin: str) -> Configuration:
+        """Remember where all options come from that are set now, for the errors about their values."""
+        self._origins = dict.fromkeys(self._values, origin)
+        return self
+
+    def origin(self, key: str) -> str:
+        """Return where the value of an option comes from, such as ``the command line``."""
+        return self._origins.get(key, "the program")
 
     def _set(self, key: str, value: Any) -> Configuration:
         if not isinstance(key, str):
@@ -66,17 +76,18 @@ class Configuration:
         if value is None:
             raise ConfigurationError(f"the option {key!r} cannot be None", hint="remove_config takes it out")
         self._values[key] = value
+        self._origins.pop(key, None)
         return self
 
-    def _find(self, key: str) -> Any:
-        """The value under the key or one of its older names; ``_MISSING`` if there is none."""
+    def _find(self, key: str, older_names: tuple[str, ...] = ()) -> tuple[str, Any]:
+        """Return the name under which the option is set, and its value (``_MISSING``: none)."""
         values = self._values
         value = values.get(key, _MISSING)
-        for older in OLDER_NAMES.get(key, ()):
+        for older in older_names or OLDER_NAMES.get(key, ()):
             if older not in values:
                 continue
             if value is _MISSING:
-                return values[older]
+                return older, values[older]
             if to_text(value) != to_text(values[older]):
                 _logger.warning(
                     "option set under two names, the older one is not used: %s=%s, %s=%s",
@@ -85,17 +96,26 @@ class Configuration:
                     older,
                     to_text(values[older]),
                 )
-        return value
+        return key, value
 
-    def _read(self, key: str, default: Any, convert: Callable[[Any], T]) -> T:
-        value = self._find(key)
+    def _read(
+        self,
+        key: str,
+        default: Any,
+        convert: Callable[[Any], T],
+        kind: str | None = None,
+        older_names: tuple[str, ...] = (),
+    ) -> T:
+        name, value = self._find(key, older_names)
         if value is _MISSING:
             return default  # type: ignore[no-any-return]
         try:
             return convert(value)
         except (ValueError, TypeError) as error:
+            expected = "" if kind is None else f"; the option is a {kind}"
             raise ConfigurationError(
-                f"could not parse the value {to_text(value)!r} of the option {key!r}", detail=str(error)
+                f"could not parse the value {to_text(value)!r} of the option {name!r}",
+                detail=f"{error}{expected}; set by {self.origin(name)}",
             ) from None
 
     # -- PyFlink's methods
@@ -141,10 +161,7 @@ class Configuration:
     @staticmethod
     def parse_list_value(value: str) -> list[Any]:
         """``"a;b"`` or ``"[a, b]"`` as a list of text."""
-        if not value:
-            return []
-        parsed = _config_file.parse_scalar(value)
-        return parsed if isinstance(parsed, list) else value.split(";")
+        return kinds.parse_list(value)
 
     def key_set(self) -> set[str]:
         return set(self._values)
@@ -155,11 +172,15 @@ class Configuration:
 
     def add_all(self, other: Configuration, prefix: str | None = None) -> Configuration:
         """Take over all options of another configuration; ``prefix`` is put before each key."""
-        self._values.update({(prefix or "") + key: value for key, value in other._values.items()})
+        for key, value in other._values.items():
+            name = (prefix or "") + key
+            self._set(name, value)
+            if key in other._origins:
+                self._origins[name] = other._origins[key]
         return self
 
     def contains_key(self, key: str) -> bool:
-        return self._find(key) is not _MISSING
+        return self._find(key)[1] is not _MISSING
 
     def to_dict(self) -> dict[str, str]:
         """All options as text."""
@@ -170,33 +191,37 @@ class Configuration:
         found = [name for name in (key, *OLDER_NAMES.get(key, ())) if name in self._values]
         for name in found:
             del self._values[name]
+            self._origins.pop(name, None)
         return bool(found)
 
     # -- typed access for the rest of Firesteel
 
     def get(self, option: ConfigOption[T]) -> T:
-        """The value of a described option, or its default (None if it has none)."""
-        kind, bits = option.value_type, option.bits or 64
+        """Return the value of a described option, or its default (None if it has none).
 
-        def convert(value: Any) -> Any:
-            text = to_text(value)
-            if kind is bool:
-                return parse_boolean(text)
-            if kind is int:
-                return parse_integer(text, bits)
-            if kind is float:
-                return to_float32(parse_float(text)) if bits == 32 else parse_float(text)
-            return text
-
-        value: T = self._read(option.key, option.default_value, convert)
+        :raises ConfigurationError: the value is not of the kind of the option.
+        """
+        if option.kind is kinds.MAP:
+            default: Any = self._entries(option.key) or option.default_value
+        else:
+            default = option.default_value
+        value: T = self._read(option.key, default, option.read, option.kind.name, option.older_names)
         return value
+
+    def get_member(self, option: ConfigOption[Any], members: type[E]) -> E:
+        """Return the member of an enum that an option names."""
+        return members[self.get(option)]
+
+    def contains(self, option: ConfigOption[Any]) -> bool:
+        """Whether the option is set, under its key or an older name."""
+        return self._find(option.key, option.older_names)[1] is not _MISSING
 
     def set(self, option: ConfigOption[T], value: T) -> Configuration:
         return self._set(option.key, value)
 
     def get_duration_ms(self, key: str, default_value: int) -> int:
         """A length of time as whole milliseconds: ``"60 s"``, ``"1 min"``, ``"PT1M"``, or a plain number."""
-        return self._read(key, default_value, _duration_ms)
+        return self._read(key, default_value, kinds.read_duration_ms)
 
     def get_memory_bytes(self, key: str, default_value: int) -> int:
         """A size in bytes: ``"128m"``, ``"1 gb"``, or a plain number of bytes."""
@@ -216,17 +241,16 @@ class Configuration:
 
     def get_list(self, key: str, default_value: list[str] | None = None) -> list[str]:
         """Some texts: a list, ``"a;b"`` or ``"[a, b]"``."""
-
-        def convert(value: Any) -> list[str]:
-            parts = value if isinstance(value, list) else self.parse_list_value(to_text(value))
-            return [to_text(part) for part in parts]
-
-        return self._read(key, default_value or [], convert)
+        return self._read(key, default_value or [], kinds.read_list)
 
     def get_map(self, key: str, default_value: dict[str, str] | None = None) -> dict[str, str]:
         """Texts by name: ``"a:1,b:2"``, ``"{a: 1, b: 2}"``, or options ``key.a``, ``key.b``."""
-        nested = {k[len(key) + 1 :]: to_text(v) for k, v in self._values.items() if k.startswith(f"{key}.")}
-        return self._read(key, nested or default_value or {}, _to_map)
+        return self._read(key, self._entries(key) or default_value or {}, kinds.read_map)
+
+    def _entries(self, key: str) -> dict[str, str]:
+        """The options ``key.a``, ``key.b`` as a map."""
+        prefix = f"{key}."
+        return {k[len(prefix) :]: to_text(v) for k, v in self._values.items() if k.startswith(prefix)}
 
     # -- as a value
 
@@ -252,20 +276,3 @@ class Configuration:
 
     def __str__(self) -> str:
         return f"{{{', '.join(f'{key}={to_text(value)}' for key, value in self._values.items())}}}"
-
-
-def _duration_ms(value: Any) -> int:
-    if isinstance(value, Duration):
-        return value.to_millis()
-    return parse_duration_nanos(to_text(value)) // 1_000_000
-
-
-def _to_map(value: Any) -> dict[str, str]:
-    if not isinstance(value, dict):
-        text = to_text(value).strip()
-        text = text if text.startswith("{") else f"{{{text}}}"
-        parts = _config_file.split_outside_quotes(text[1:-1], ",")
-        if any(":" not in part for part in parts if part.strip()):
-            raise ValueError("a map is written as 'key:value,key:value'")
-        value = _config_file.parse_scalar(text)
-    return {str(key): to_text(item) for key, item in value.items()}

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
+from firesteel.common.options import checkpointing, pipeline
 
 __all__ = ["ExecutionConfig"]
-
-_PARALLELISM = "parallelism.default"
-_MAX_PARALLELISM = "pipeline.max-parallelism"
-_WATERMARK_INTERVAL = "pipeline.auto-watermark-interval"
-_LATENCY_INTERVAL = "metrics.latency.interval"
-_CANCELLATION_INTERVAL = "task.cancellation.interval"
-_CANCELLATION_TIMEOUT = "task.cancellation.timeout"
-_CLOSURE_CLEANER = "pipeline.closure-cleaner-level"
-_AUTO_UIDS = "pipeline.auto-generate-uids"
-_OBJECT_REUSE = "pipeline.object-reuse"
-_JOB_PARAMETERS = "pipeline.global-job-parameters"
-_SNAPSHOT_COMPRESSION = "execution.checkpointing.snapshot-compression"
 
 MAX_MAX_PARALLELISM = 32768
 
@@ -53,23 +43,23 @@ class ExecutionConfig:
 
     def get_parallelism(self) -> int:
         """``PARALLELISM_DEFAULT`` when it was not set."""
-        return self._configuration.get_integer(_PARALLELISM, self.PARALLELISM_DEFAULT)
+        return self._configuration.get(pipeline.PARALLELISM) or self.PARALLELISM_DEFAULT
 
     def set_parallelism(self, parallelism: int) -> ExecutionConfig:
         """:raises ProgramError: less than 1 and not ``PARALLELISM_DEFAULT``."""
         if parallelism == self.PARALLELISM_UNKNOWN:
             return self
         if parallelism == self.PARALLELISM_DEFAULT:
-            self._configuration.remove_config(_PARALLELISM)
+            self._configuration.remove_config(pipeline.PARALLELISM.key)
             return self
         if parallelism < 1:
             raise ProgramError(f"parallelism must be 1 or more, not {parallelism}")
-        self._configuration.set_integer(_PARALLELISM, parallelism)
+        self._configuration.set(pipeline.PARALLELISM, parallelism)
         return self
 
     def get_max_parallelism(self) -> int:
         """Number of key groups; -1 when it was not set and is computed from the parallelism."""
-        return self._configuration.get_integer(_MAX_PARALLELISM, -1)
+        return self._configuration.get(pipeline.MAX_PARALLELISM)
 
     def set_max_parallelism(self, max_parallelism: int) -> ExecutionConfig:
         """:raises ProgramError: not between 1 and 32768."""
@@ -77,87 +67,90 @@ class ExecutionConfig:
             raise ProgramError(
                 f"max parallelism lies between 1 and {MAX_MAX_PARALLELISM}, not {max_parallelism}"
             )
-        self._configuration.set_integer(_MAX_PARALLELISM, max_parallelism)
+        self._configuration.set(pipeline.MAX_PARALLELISM, max_parallelism)
         return self
 
     # -- intervals, all in milliseconds
 
     def get_auto_watermark_interval(self) -> int:
-        return self._configuration.get_duration_ms(_WATERMARK_INTERVAL, 200)
+        return self._configuration.get(pipeline.AUTO_WATERMARK_INTERVAL)
 
     def set_auto_watermark_interval(self, interval: int) -> ExecutionConfig:
         """0: no periodic watermarks."""
         if interval < 0:
             raise ProgramError(f"the watermark interval must not be negative: {interval} ms")
-        return self._set(_WATERMARK_INTERVAL, interval)
+        return self._set(pipeline.AUTO_WATERMARK_INTERVAL, interval)
 
     def get_latency_tracking_interval(self) -> int:
         """0 or less: no latency is tracked."""
-        return self._configuration.get_integer(_LATENCY_INTERVAL, 0)
+        return self._configuration.get(pipeline.LATENCY_INTERVAL)
 
     def set_latency_tracking_interval(self, interval: int) -> ExecutionConfig:
-        return self._set(_LATENCY_INTERVAL, interval)
+        return self._set(pipeline.LATENCY_INTERVAL, interval)
 
     def get_task_cancellation_interval(self) -> int:
-        return self._configuration.get_duration_ms(_CANCELLATION_INTERVAL, 30_000)
+        return self._configuration.get(pipeline.CANCELLATION_INTERVAL)
 
     def set_task_cancellation_interval(self, interval: int) -> ExecutionConfig:
-        return self._set(_CANCELLATION_INTERVAL, interval)
+        return self._set(pipeline.CANCELLATION_INTERVAL, interval)
 
     def get_task_cancellation_timeout(self) -> int:
         """0: without limit."""
-        return self._configuration.get_duration_ms(_CANCELLATION_TIMEOUT, 180_000)
+        return self._configuration.get(pipeline.CANCELLATION_TIMEOUT)
 
     def set_task_cancellation_timeout(self, timeout: int) -> ExecutionConfig:
         if timeout < 0:
             raise ProgramError(f"the cancellation timeout must not be negative: {timeout} ms")
-        return self._set(_CANCELLATION_TIMEOUT, timeout)
+        return self._set(pipeline.CANCELLATION_TIMEOUT, timeout)
 
     # -- switches
 
     def enable_closure_cleaner(self) -> ExecutionConfig:
         """Functions are pickled with what they use and nothing else, whatever this is set to."""
-        return self._set(_CLOSURE_CLEANER, "RECURSIVE")
+        return self._set(pipeline.CLOSURE_CLEANER, "RECURSIVE")
 
     def disable_closure_cleaner(self) -> ExecutionConfig:
-        return self._set(_CLOSURE_CLEANER, "NONE")
+        return self._set(pipeline.CLOSURE_CLEANER, "NONE")
 
     def is_closure_cleaner_enabled(self) -> bool:
-        return self._configuration.get_string(_CLOSURE_CLEANER, "RECURSIVE").upper() != "NONE"
+        return self._configuration.get(pipeline.CLOSURE_CLEANER) != "NONE"
 
     def enable_auto_generated_uids(self) -> ExecutionConfig:
-        return self._set(_AUTO_UIDS, True)
+        return self._set(pipeline.AUTO_GENERATE_UIDS, True)
 
     def disable_auto_generated_uids(self) -> ExecutionConfig:
         """An operator without a uid becomes an error."""
-        return self._set(_AUTO_UIDS, False)
+        return self._set(pipeline.AUTO_GENERATE_UIDS, False)
 
     def has_auto_generated_uids_enabled(self) -> bool:
-        return self._configuration.get_boolean(_AUTO_UIDS, True)
+        return self._configuration.get(pipeline.AUTO_GENERATE_UIDS)
 
     def enable_object_reuse(self) -> ExecutionConfig:
-        return self._set(_OBJECT_REUSE, True)
+        return self._set(pipeline.OBJECT_REUSE, True)
 
     def disable_object_reuse(self) -> ExecutionConfig:
-        return self._set(_OBJECT_REUSE, False)
+        return self._set(pipeline.OBJECT_REUSE, False)
 
     def is_object_reuse_enabled(self) -> bool:
-        return self._configuration.get_boolean(_OBJECT_REUSE, False)
+        return self._configuration.get(pipeline.OBJECT_REUSE)
 
     def is_use_snapshot_compression(self) -> bool:
-        return self._configuration.get_boolean(_SNAPSHOT_COMPRESSION, False)
+        return self._configuration.get(checkpointing.SNAPSHOT_COMPRESSION)
 
     def set_use_snapshot_compression(self, use_snapshot_compression: bool) -> ExecutionConfig:
-        return self._set(_SNAPSHOT_COMPRESSION, use_snapshot_compression)
+        return self._set(checkpointing.SNAPSHOT_COMPRESSION, use_snapshot_compression)
 
     # -- parameters of the user
 
     def get_global_job_parameters(self) -> dict[str, str]:
-        return self._configuration.get_map(_JOB_PARAMETERS)
+        return self._configuration.get(pipeline.GLOBAL_JOB_PARAMETERS)
 
     def set_global_job_parameters(self, global_job_parameters_dict: dict[str, Any]) -> ExecutionConfig:
         """Values the dashboard shows with the job. What is not text becomes text."""
-        return self._set(_JOB_PARAMETERS, {str(k): str(v) for k, v in global_job_parameters_dict.items()})
+        return self._set(
+            pipeline.GLOBAL_JOB_PARAMETERS,
+            {str(k): str(v) for k, v in global_job_parameters_dict.items()},
+        )
 
     # -- serializers of the JVM: there are none here
 
@@ -198,8 +191,8 @@ class ExecutionConfig:
     def get_registered_pojo_types(self) -> list[str]:
         return []
 
-    def _set(self, key: str, value: Any) -> ExecutionConfig:
-        self._configuration._set(key, value)
+    def _set(self, option: ConfigOption[Any], value: Any) -> ExecutionConfig:
+        self._configuration.set(option, value)
         return self
 
     def __eq__(self, other: object) -> bool:

@@ -10,8 +10,8 @@ from typing import Any, Self
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ProgramError
 from firesteel.common.execution_config import ExecutionConfig
+from firesteel.common.options import checkpointing, execution, pipeline, restart, state
 from firesteel.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
-from firesteel.datastream import _options as options
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream._settings import MAX_PARALLELISM
 from firesteel.datastream.checkpoint_config import CheckpointConfig
@@ -52,21 +52,21 @@ class EnvironmentSettings:
     def set_parallelism(self, parallelism: int) -> Self:
         """Set the parallelism of all operators that do not set their own; -1: the default again."""
         if parallelism == ExecutionConfig.PARALLELISM_DEFAULT:
-            self._configuration.remove_config(options.PARALLELISM)
+            self._configuration.remove_config(pipeline.PARALLELISM.key)
             return self
         require_int(parallelism, "parallelism", 1, MAX_PARALLELISM)
-        self._configuration.set_integer(options.PARALLELISM, parallelism)
+        self._configuration.set(pipeline.PARALLELISM, parallelism)
         return self
 
     def get_parallelism(self) -> int:
         """The parallelism that was set, else the number of cores that a local Spark has here."""
-        return self._configuration.get_integer(options.PARALLELISM, self.get_default_local_parallelism())
+        return self._configuration.get(pipeline.PARALLELISM) or self.get_default_local_parallelism()
 
     def get_default_local_parallelism(self) -> int:
         """What ``set_default_local_parallelism`` said, else the cores of the local master."""
         if self._default_local_parallelism is not None:
             return self._default_local_parallelism
-        return _local_cores(self._configuration.get_string("spark.master", "local[*]"))
+        return _local_cores(self._configuration.get(execution.SPARK_MASTER) or "local[*]")
 
     def set_default_local_parallelism(self, parallelism: int) -> None:
         """Set the parallelism that counts when none is set."""
@@ -75,12 +75,12 @@ class EnvironmentSettings:
     def set_max_parallelism(self, max_parallelism: int) -> Self:
         """Set the number of key groups: the upper limit of the parallelism, also of later runs."""
         require_int(max_parallelism, "max parallelism", 1, MAX_PARALLELISM)
-        self._configuration.set_integer(options.MAX_PARALLELISM, max_parallelism)
+        self._configuration.set(pipeline.MAX_PARALLELISM, max_parallelism)
         return self
 
     def get_max_parallelism(self) -> int:
         """The max parallelism that was set, -1: it follows from the parallelism of each operator."""
-        return self._configuration.get_integer(options.MAX_PARALLELISM, -1)
+        return self._configuration.get(pipeline.MAX_PARALLELISM)
 
     def register_slot_sharing_group(self, slot_sharing_group: SlotSharingGroup) -> Self:
         """Make a group known. Spark gives all tasks of a job equal resources, so those of the group are a
@@ -107,35 +107,35 @@ class EnvironmentSettings:
                 detail=f"got {execution_mode!r}",
                 hint="for example RuntimeExecutionMode.BATCH",
             )
-        self._configuration.set_string(options.RUNTIME_MODE, execution_mode.name)
+        self._configuration.set_string(execution.RUNTIME_MODE.key, execution_mode.name)
         return self
 
     def get_runtime_mode(self) -> RuntimeExecutionMode:
-        return options.get_member(self._configuration, options.RUNTIME_MODE, RuntimeExecutionMode.STREAMING)
+        return self._configuration.get_member(execution.RUNTIME_MODE, RuntimeExecutionMode)
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
         """Set how long records may wait in a buffer that is not full, in milliseconds; -1: without limit."""
         require_int(timeout_millis, "buffer timeout (in milliseconds)", -1)
-        self._configuration.set_boolean(options.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)
+        self._configuration.set(execution.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)
         if timeout_millis >= 0:
-            self._configuration.set_string(options.BUFFER_TIMEOUT, f"{timeout_millis} ms")
+            self._configuration.set_string(execution.BUFFER_TIMEOUT.key, f"{timeout_millis} ms")
         return self
 
     def get_buffer_timeout(self) -> int:
-        if not self._configuration.get_boolean(options.BUFFER_TIMEOUT_ENABLED, True):
+        if not self._configuration.get(execution.BUFFER_TIMEOUT_ENABLED):
             return -1
-        return self._configuration.get_duration_ms(options.BUFFER_TIMEOUT, 100)
+        return self._configuration.get(execution.BUFFER_TIMEOUT)
 
     def disable_operator_chaining(self) -> Self:
         """Run each operator in a vertex of its own."""
-        self._configuration.set_boolean(options.CHAINING, False)
+        self._configuration.set(pipeline.CHAINING, False)
         return self
 
     def is_chaining_enabled(self) -> bool:
-        return self._configuration.get_boolean(options.CHAINING, True)
+        return self._configuration.get(pipeline.CHAINING)
 
     def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool:
-        return self._configuration.get_boolean(options.CHAINING_MAX_PARALLELISM, True)
+        return self._configuration.get(pipeline.CHAINING_MAX_PARALLELISM)
 
     def set_restart_strategy(self, restart_strategy_configuration: RestartStrategyConfiguration) -> Self:
         """Set what happens after a failure (in Flink 2 a matter of the configuration alone)."""
@@ -185,9 +185,9 @@ class EnvironmentSettings:
 
     def get_state_backend(self) -> StateBackend | None:
         """The state backend that was chosen, None: the default."""
-        if not self._configuration.contains_key(options.STATE_BACKEND):
+        if not self._configuration.contains(state.BACKEND):
             return None
-        if self._configuration.get_string(options.STATE_BACKEND, "") == "rocksdb":
+        if self._configuration.get(state.BACKEND) == "rocksdb":
             return EmbeddedRocksDBStateBackend.from_settings(self._configuration)
         return HashMapStateBackend()
 
@@ -196,30 +196,34 @@ class EnvironmentSettings:
         if not isinstance(checkpoint_storage, CheckpointStorage):
             raise WrongArgumentError("Not a checkpoint storage.", detail=f"got {checkpoint_storage!r}")
         if isinstance(checkpoint_storage, FileSystemCheckpointStorage):
-            self._configuration.set_string(options.CHECKPOINT_STORAGE, "filesystem")
-            self._configuration.set_string(options.CHECKPOINT_DIR, checkpoint_storage.get_checkpoint_path())
+            self._configuration.set_string(checkpointing.STORAGE.key, "filesystem")
+            self._configuration.set_string(
+                checkpointing.DIRECTORY.key, checkpoint_storage.get_checkpoint_path()
+            )
         else:
-            self._configuration.set_string(options.CHECKPOINT_STORAGE, "jobmanager")
+            self._configuration.set_string(checkpointing.STORAGE.key, "jobmanager")
         return self
 
     def enable_changelog_state_backend(self, enabled: bool) -> Self:
         """State changes are always logged for each epoch, so this changes nothing; False is kept as well."""
-        self._configuration.set_boolean(options.CHANGELOG, bool(enabled))
+        self._configuration.set(state.CHANGELOG, bool(enabled))
         return self
 
     def is_changelog_state_backend_enabled(self) -> bool | None:
         """What was set, None when nothing was."""
-        if not self._configuration.contains_key(options.CHANGELOG):
+        if not self._configuration.contains(state.CHANGELOG):
             return None
-        return self._configuration.get_boolean(options.CHANGELOG, True)
+        return self._configuration.get(state.CHANGELOG)
 
     def set_default_savepoint_directory(self, directory: str) -> Self:
         """Set where a savepoint goes when its trigger names no directory."""
-        self._configuration.set_string(options.SAVEPOINT_DIR, require_text(directory, "savepoint directory"))
+        self._configuration.set_string(
+            checkpointing.SAVEPOINT_DIRECTORY.key, require_text(directory, "savepoint directory")
+        )
         return self
 
     def get_default_savepoint_directory(self) -> str | None:
-        return self._configuration.get_string(options.SAVEPOINT_DIR, "") or None
+        return self._configuration.get(checkpointing.SAVEPOINT_DIRECTORY) or None
 
 
 def _local_cores(master: str) -> int:
@@ -235,35 +239,32 @@ def _local_cores(master: str) -> int:
 
 def _restart_options(strategy: Any) -> dict[str, str]:
     """A restart strategy as Flink's options."""
-    prefix = "restart-strategy"
     match strategy:
         case RestartStrategies.NoRestartStrategyConfiguration():
-            return {options.RESTART_STRATEGY: "none"}
+            return {restart.STRATEGY.key: "none"}
         case RestartStrategies.FallbackRestartStrategyConfiguration():
             return {}
         case RestartStrategies.FixedDelayRestartStrategyConfiguration():
             return {
-                options.RESTART_STRATEGY: "fixed-delay",
-                f"{prefix}.fixed-delay.attempts": str(strategy.get_restart_attempts()),
-                f"{prefix}.fixed-delay.delay": _millis(strategy.get_delay_between_attempts_interval()),
+                restart.STRATEGY.key: "fixed-delay",
+                restart.FIXED_ATTEMPTS.key: str(strategy.get_restart_attempts()),
+                restart.FIXED_DELAY.key: _millis(strategy.get_delay_between_attempts_interval()),
             }
         case RestartStrategies.FailureRateRestartStrategyConfiguration():
-            failure_rate = f"{prefix}.failure-rate"
             return {
-                options.RESTART_STRATEGY: "failure-rate",
-                f"{failure_rate}.max-failures-per-interval": str(strategy.get_max_failure_rate()),
-                f"{failure_rate}.failure-rate-interval": _millis(strategy.get_failure_interval()),
-                f"{failure_rate}.delay": _millis(strategy.get_delay_between_attempts_interval()),
+                restart.STRATEGY.key: "failure-rate",
+                restart.RATE_FAILURES.key: str(strategy.get_max_failure_rate()),
+                restart.RATE_INTERVAL.key: _millis(strategy.get_failure_interval()),
+                restart.RATE_DELAY.key: _millis(strategy.get_delay_between_attempts_interval()),
             }
         case RestartStrategies.ExponentialDelayRestartStrategyConfiguration():
-            exponential = f"{prefix}.exponential-delay"
             return {
-                options.RESTART_STRATEGY: "exponential-delay",
-                f"{exponential}.initial-backoff": f"{strategy.initial_backoff_ms} ms",
-                f"{exponential}.max-backoff": f"{strategy.max_backoff_ms} ms",
-                f"{exponential}.backoff-multiplier": str(strategy.backoff_multiplier),
-                f"{exponential}.reset-backoff-threshold": f"{strategy.reset_backoff_threshold_ms} ms",
-                f"{exponential}.jitter-factor": str(strategy.jitter_factor),
+                restart.STRATEGY.key: "exponential-delay",
+                restart.INITIAL_BACKOFF.key: f"{strategy.initial_backoff_ms} ms",
+                restart.MAX_BACKOFF.key: f"{strategy.max_backoff_ms} ms",
+                restart.MULTIPLIER.key: str(strategy.backoff_multiplier),
+                restart.RESET_THRESHOLD.key: f"{strategy.reset_backoff_threshold_ms} ms",
+                restart.JITTER.key: str(strategy.jitter_factor),
             }
     raise ProgramError(
         "Not a restart strategy.",

@@ -5,25 +5,23 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import PathNotFoundError, UnsupportedFeatureError
-from firesteel.datastream import _options as options
-
-CLIENT_EXECUTABLE: Final = "python.client.executable"
+from firesteel.common.options import python
 
 
 def check_python_settings(configuration: Configuration) -> None:
     """Raise PathNotFoundError for a file that is not there, UnsupportedFeatureError for another Python."""
-    for key, separator in ((options.PYTHON_FILES, ","), (options.PYTHON_ARCHIVES, ",")):
-        for entry in filter(None, configuration.get_string(key, "").split(separator)):
-            _require_path(key, entry.partition("#")[0])
-    for path in filter(None, configuration.get_string(options.PYTHON_REQUIREMENTS, "").split("#")):
-        _require_path(options.PYTHON_REQUIREMENTS, path)
-    for key in (options.PYTHON_EXECUTABLE, CLIENT_EXECUTABLE):
-        if configuration.contains_key(key):
-            require_this_python(configuration.get_string(key, ""), key)
+    for option in (python.FILES, python.ARCHIVES):
+        for entry in filter(None, (configuration.get(option) or "").split(",")):
+            _require_path(option.key, entry.partition("#")[0])
+    for path in filter(None, (configuration.get(python.REQUIREMENTS) or "").split("#")):
+        _require_path(python.REQUIREMENTS.key, path)
+    for option in (python.EXECUTABLE, python.CLIENT_EXECUTABLE):
+        name = configuration.get(option)
+        if name is not None:
+            require_this_python(name, option.key)
 
 
 def _require_path(key: str, path: str) -> None:

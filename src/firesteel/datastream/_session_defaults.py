@@ -28,4 +28,4 @@ def session_defaults() -> Configuration:
     """All settings from outside; those of the command line win over those of the file."""
     path = os.environ.get(CONF_VARIABLE)
     found = Configuration.load(path) if path else Configuration()
-    return found.add_all(Configuration.from_dict(dict(_settings)))
+    return found.add_all(Configuration.from_dict(dict(_settings)).from_origin("the command line (-D)"))

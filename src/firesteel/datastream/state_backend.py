@@ -7,7 +7,7 @@ from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import UnsupportedFeatureError
-from firesteel.datastream import _options as options
+from firesteel.common.options import checkpointing, state
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 
 __all__ = [
@@ -39,7 +39,7 @@ class HashMapStateBackend(StateBackend):
     """Flink's backend for state that fits into memory."""
 
     def settings(self) -> dict[str, str]:
-        return {options.STATE_BACKEND: "hashmap"}
+        return {state.BACKEND.key: "hashmap"}
 
     def __str__(self) -> str:
         return "HashMapStateBackend"
@@ -106,29 +106,28 @@ class EmbeddedRocksDBStateBackend(StateBackend):
         self._transfer_threads = require_int(number_of_transfering_threads, "number of transfer threads", 1)
 
     def settings(self) -> dict[str, str]:
-        chosen = {options.STATE_BACKEND: "rocksdb", options.INCREMENTAL: str(bool(self._incremental)).lower()}
+        chosen = {
+            state.BACKEND.key: "rocksdb",
+            checkpointing.INCREMENTAL.key: str(bool(self._incremental)).lower(),
+        }
         if self._paths is not None:
-            chosen[options.ROCKSDB_DIRECTORIES] = ",".join(self._paths)
+            chosen[state.ROCKSDB_DIRECTORIES.key] = ",".join(self._paths)
         if self._predefined is not PredefinedOptions.DEFAULT:
-            chosen[options.ROCKSDB_PREDEFINED] = self._predefined.name
+            chosen[state.ROCKSDB_PREDEFINED.key] = self._predefined.name
         if self._transfer_threads != _TRANSFER_THREADS:
-            chosen[options.ROCKSDB_TRANSFER_THREADS] = str(self._transfer_threads)
+            chosen[state.ROCKSDB_TRANSFER_THREADS.key] = str(self._transfer_threads)
         return chosen
 
     @classmethod
     def from_settings(cls, configuration: Configuration) -> EmbeddedRocksDBStateBackend:
         """The backend that the options describe."""
         incremental = None
-        if configuration.contains_key(options.INCREMENTAL):
-            incremental = configuration.get_boolean(options.INCREMENTAL, False)
+        if configuration.contains(checkpointing.INCREMENTAL):
+            incremental = configuration.get(checkpointing.INCREMENTAL)
         backend = cls(incremental)
-        backend.set_db_storage_paths(*options.directories(configuration, options.ROCKSDB_DIRECTORIES))
-        backend.set_predefined_options(
-            options.get_member(configuration, options.ROCKSDB_PREDEFINED, PredefinedOptions.DEFAULT)
-        )
-        backend.set_number_of_transfer_threads(
-            configuration.get_integer(options.ROCKSDB_TRANSFER_THREADS, _TRANSFER_THREADS)
-        )
+        backend.set_db_storage_paths(*configuration.get(state.ROCKSDB_DIRECTORIES))
+        backend.set_predefined_options(configuration.get_member(state.ROCKSDB_PREDEFINED, PredefinedOptions))
+        backend.set_number_of_transfer_threads(configuration.get(state.ROCKSDB_TRANSFER_THREADS))
         return backend
 
     def __str__(self) -> str:

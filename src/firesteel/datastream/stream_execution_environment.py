@@ -8,11 +8,12 @@ import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from firesteel.common._executor_registry import get_executor
+from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import PathNotFoundError, ProgramError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
-from firesteel.datastream import _options as options
+from firesteel.common.options import pipeline, python
 from firesteel.datastream._checks import WrongArgumentError, require_text
 from firesteel.datastream._environment_settings import EnvironmentSettings
 from firesteel.datastream._environment_sources import EnvironmentSources
@@ -139,7 +140,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     def add_python_file(self, file_path: str) -> None:
         """Make a module, a directory of modules or a zip importable, here and in the workers."""
         path = _existing(file_path, "add_python_file")
-        self._append(options.PYTHON_FILES, ",", path)
+        self._append(python.FILES, ",", path)
         importable = os.path.dirname(path) if path.endswith(".py") else path
         if importable not in sys.path:
             sys.path.append(importable)  # the search path goes to the workers with the program
@@ -149,7 +150,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         path = _existing(archive_path, "add_python_archive")
         if target_dir is not None:
             path = f"{path}#{require_text(target_dir, 'target directory', 'add_python_archive')}"
-        self._append(options.PYTHON_ARCHIVES, ",", path)
+        self._append(python.ARCHIVES, ",", path)
 
     def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
         """Copy a file to all workers, where ``pyspark.SparkFiles.get(name)`` gives its path."""
@@ -161,12 +162,12 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
                 operator="register_cached_file",
                 detail=f"{name!r}, {path}",
             )
-        if f"name:{name}," in self._configuration.get_string(options.CACHED_FILES, ""):
+        if f"name:{name}," in (self._configuration.get(pipeline.CACHED_FILES) or ""):
             raise ProgramError(
                 f"There is a cached file {name!r} already.", operator="register_cached_file", detail=path
             )
         entry = f"name:{name},path:{path},executable:{str(bool(executable)).lower()}"
-        self._append(options.CACHED_FILES, ";", entry)
+        self._append(pipeline.CACHED_FILES, ";", entry)
 
     def set_python_requirements(
         self, requirements_file_path: str, requirements_cache_dir: str | None = None
@@ -178,13 +179,13 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         value = _existing(requirements_file_path, "set_python_requirements")
         if requirements_cache_dir is not None:
             value = f"{value}#{_existing(requirements_cache_dir, 'set_python_requirements')}"
-        self._configuration.set_string(options.PYTHON_REQUIREMENTS, value)
+        self._configuration.set_string(python.REQUIREMENTS.key, value)
 
     def set_python_executable(self, python_exec: str) -> None:
         """Name the Python of the workers. It has to be the one that runs this program: functions are pickled
         by it, and Spark starts its workers with the Python of its own settings."""
         require_this_python(require_text(python_exec, "Python executable"), "set_python_executable")
-        self._configuration.set_string(options.PYTHON_EXECUTABLE, python_exec)
+        self._configuration.set_string(python.EXECUTABLE.key, python_exec)
 
     def add_jars(self, *jars_path: str) -> None:
         """Jars of Flink's own connectors and formats that are Python here are passed over, with a line in the
@@ -225,7 +226,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     def _job_name(self, job_name: str | None) -> str | None:
         if job_name is not None:
             return require_text(job_name, "job name")
-        return self._configuration.get_string(options.JOB_NAME, "") or None
+        return self._configuration.get(pipeline.NAME) or None
 
     def _take_program(self) -> list[Transformation]:
         """The program to run; the environment starts anew, as in Flink."""
@@ -234,9 +235,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         self._uids.clear()
         return program
 
-    def _append(self, key: str, separator: str, value: str) -> None:
-        before = self._configuration.get_string(key, "")
-        self._configuration.set_string(key, f"{before}{separator}{value}" if before else value)
+    def _append(self, option: ConfigOption[str | None], separator: str, value: str) -> None:
+        before = self._configuration.get(option)
+        self._configuration.set(option, f"{before}{separator}{value}" if before else value)
 
     def _graph_config(self, job_name: str | None) -> Any:
         """What the translation into graphs needs to know, as ``firesteel.graph.GraphConfig``."""

@@ -11,11 +11,11 @@ from firesteel.common.clock import Clock
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, StateCorruptionError
 from firesteel.common.job_id import JobID
+from firesteel.common.options import recovery
 from firesteel.connectors._storage import join
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.checkpoints.coordinator import CheckpointCoordinator
 from firesteel.jobmanager.checkpoints.options import (
-    CLAIM_MODE,
     ClaimMode,
     checkpoint_options,
     notices,
@@ -133,7 +133,7 @@ def _claim(coordinator: CheckpointCoordinator, manifest: Manifest, path: str) ->
     if not coordinator.storage.durable:
         raise ConfigurationError(
             "Only a job with checkpoints of its own can claim the snapshot that it begins with",
-            detail=f"{CLAIM_MODE} is {ClaimMode.CLAIM.name}",
+            detail=f"{recovery.CLAIM_MODE.key} is {ClaimMode.CLAIM.name}",
             hint="set execution.checkpointing.interval and execution.checkpointing.dir, or use NO_CLAIM",
         )
     directory = snapshot_directory(path)

@@ -24,6 +24,9 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.common.options import firesteel as own
+from firesteel.common.options import recovery
+from firesteel.common.options.checks import check
 from firesteel.connectors.base import Committer, CommitterContext
 from firesteel.connectors.collect import CollectSink
 from firesteel.connectors.spark_sink import SparkTarget
@@ -41,13 +44,12 @@ from firesteel.graph import create_job_graph, execution_plan_json, generate, pla
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
 from firesteel.jobmanager.caches import KeptStreams
-from firesteel.jobmanager.checkpoints.options import JOB_ID
 from firesteel.jobmanager.checkpoints.results import JobFinishedBeforeError
 from firesteel.jobmanager.continuity import prepare
 from firesteel.jobmanager.epochs import EpochEngine
 from firesteel.jobmanager.handle import FinishedJobHandle, LocalJobHandle
 from firesteel.jobmanager.job_master import JobMaster
-from firesteel.jobmanager.options import LOCAL_DIR, STATE_DIR, job_options
+from firesteel.jobmanager.options import job_options
 from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices, validate
@@ -205,6 +207,7 @@ class Executor:
         on_end: Callable[[], None] | None = None,
     ) -> LocalJobHandle:
         configuration: Configuration = env.configuration
+        check(configuration)
         if self._make_platform is _spark and env.spark is None:
             _start_jvm(configuration)
         graph = create_job_graph(generate(transformations, graph_config(env, job_name)))
@@ -229,9 +232,7 @@ class Executor:
         for notice in notices(configuration, job.graph):
             log.warning("%s", notice)
         placed = self.platform.distribute(configuration)
-        local = (
-            configuration.get_string(LOCAL_DIR, "") or local_directory(configuration) or _default_local_dir()
-        )
+        local = configuration.get(own.LOCAL_DIR) or local_directory(configuration) or _default_local_dir()
         master = JobMaster(
             job_id=job.job_id,
             graph=job.graph,
@@ -271,11 +272,11 @@ class Executor:
 
     def _check_only_job(self, configuration: Configuration) -> None:
         """A second job of one id would be taken for the first (Flink: one ``execute()`` for each program)."""
-        job_id = configuration.get_string(JOB_ID, "").lower()
+        job_id = (configuration.get(recovery.JOB_ID) or "").lower()
         if job_id in self._running or job_id in self._finished:
             raise ConfigurationError(
                 "A program with a job id of its own has one job, and this would be its second.",
-                detail=f"{JOB_ID} is {job_id}, which this process "
+                detail=f"{recovery.JOB_ID.key} is {job_id}, which this process "
                 f"{'runs' if job_id in self._running else 'has run to its end'} already",
                 hint="call execute() once, or leave the id away",
             )
@@ -287,7 +288,7 @@ class Executor:
         if not self.platform.shares_files:
             raise ConfigurationError(
                 "A job on a cluster needs a directory that the driver and all workers reach",
-                hint=f"set {STATE_DIR} to a shared path or a URI (s3://, gs://, hdfs://)",
+                hint=f"set {own.STATE_DIR.key} to a shared path or a URI (s3://, gs://, hdfs://)",
             )
         return str(process_directory())
 
@@ -344,7 +345,7 @@ class _Results(Iterator[Any]):
 
 
 def _configured_root(configuration: Configuration) -> str:
-    return configuration.get_string(STATE_DIR, "").rstrip("/")
+    return (configuration.get(own.STATE_DIR) or "").rstrip("/")
 
 
 def _default_local_dir() -> str:

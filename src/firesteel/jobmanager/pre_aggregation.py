@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Final
 
+from firesteel.common.options.firesteel import PRE_AGGREGATION
 from firesteel.datastream._aggregates import AccumulateType, RollingAggregate
 from firesteel.datastream._checks import require_merge
 from firesteel.datastream._operators import KeyedReduce, Window
@@ -18,7 +19,6 @@ from firesteel.datastream._salted_stages import WindowsOfParts
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.datastream.functions import Function
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmanager.options import PRE_AGGREGATION
 from firesteel.runtime.operators.panes import OWN_TRIGGERS, fires_by_itself
 from firesteel.runtime.program import OperatorProgram, PreAggregation, VertexProgram
 
@@ -99,7 +99,7 @@ def _receiver(operator: OperatorProgram) -> OperatorProgram:
         spec.contents.function,
         operator.name,
         detail="accumulators that were made before the exchange are merged behind it",
-        hint=f"write merge(), or set {PRE_AGGREGATION} to false",
+        hint=f"write merge(), or set {PRE_AGGREGATION.key} to false",
     )
     return replace(operator, spec=replace(spec, combined=True))
 
@@ -115,7 +115,7 @@ def without_effect(graph: JobGraph) -> Iterator[str]:
                 continue
             reason = obstacle(node.operator, target[1], graph.batch)
             if reason is not None and not _is_of_parts(node.operator):
-                yield f"{PRE_AGGREGATION} has no effect on {node.name!r}: {reason}"
+                yield f"{PRE_AGGREGATION.key} has no effect on {node.name!r}: {reason}"
 
 
 def _is_of_parts(spec: Window | KeyedReduce) -> bool:

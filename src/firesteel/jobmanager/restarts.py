@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import (
     ConfigurationError,
@@ -16,13 +17,7 @@ from firesteel.common.errors import (
     StateError,
     UnsupportedFeatureError,
 )
-from firesteel.datastream._options import RESTART_STRATEGY
-
-_PREFIX: Final = "restart-strategy."
-_FIXED: Final = _PREFIX + "fixed-delay."
-_RATE: Final = _PREFIX + "failure-rate."
-_EXPONENTIAL: Final = _PREFIX + "exponential-delay."
-_UNLIMITED: Final = 2**31 - 1
+from firesteel.common.options import restart as options
 
 
 def causes_of(error: BaseException | None) -> list[BaseException]:
@@ -101,7 +96,7 @@ class ExponentialDelay:
         multiplier: float,
         reset_ms: int,
         jitter: float,
-        attempts: int = _UNLIMITED,
+        attempts: int = 2**31 - 1,
         chance: Callable[[], float] = random.random,
     ) -> None:
         self._initial_ms = initial_ms
@@ -132,7 +127,7 @@ def restart_strategy(configuration: Configuration, *, checkpointing: bool) -> Re
     """The strategy that the configuration names. Without one a job with checkpoints is restarted with growing
     delays and without end, one without them is not (Flink 2's defaults)."""
     default = "exponential-delay" if checkpointing else "none"
-    name = configuration.get_string(RESTART_STRATEGY, default).strip().lower().replace("_", "-")
+    name = (configuration.get(options.STRATEGY) or default).strip().lower().replace("_", "-")
     make = _STRATEGIES.get(name)
     if make is None:
         raise ConfigurationError(
@@ -142,22 +137,22 @@ def restart_strategy(configuration: Configuration, *, checkpointing: bool) -> Re
 
 
 def _fixed_delay(c: Configuration) -> RestartStrategy:
-    return FixedDelay(_count(c, _FIXED + "attempts", 1, least=0), c.get_duration_ms(_FIXED + "delay", 1000))
+    return FixedDelay(_count(c, options.FIXED_ATTEMPTS, least=0), c.get(options.FIXED_DELAY))
 
 
 def _failure_rate(c: Configuration) -> RestartStrategy:
     return FailureRate(
-        _count(c, _RATE + "max-failures-per-interval", 1, least=1),
-        c.get_duration_ms(_RATE + "failure-rate-interval", 60_000),
-        c.get_duration_ms(_RATE + "delay", 1000),
+        _count(c, options.RATE_FAILURES, least=1),
+        c.get(options.RATE_INTERVAL),
+        c.get(options.RATE_DELAY),
     )
 
 
 def _exponential_delay(c: Configuration) -> RestartStrategy:
-    initial_ms = c.get_duration_ms(_EXPONENTIAL + "initial-backoff", 1000)
-    max_ms = c.get_duration_ms(_EXPONENTIAL + "max-backoff", 60_000)
-    multiplier = c.get_float(_EXPONENTIAL + "backoff-multiplier", 1.5)
-    jitter = c.get_float(_EXPONENTIAL + "jitter-factor", 0.1)
+    initial_ms = c.get(options.INITIAL_BACKOFF)
+    max_ms = c.get(options.MAX_BACKOFF)
+    multiplier = c.get(options.MULTIPLIER)
+    jitter = c.get(options.JITTER)
     if initial_ms < 1 or max_ms < initial_ms or multiplier < 1 or not 0 <= jitter <= 1:
         raise ConfigurationError(
             "The restart strategy exponential-delay cannot be like this",
@@ -169,9 +164,9 @@ def _exponential_delay(c: Configuration) -> RestartStrategy:
         initial_ms,
         max_ms,
         multiplier,
-        c.get_duration_ms(_EXPONENTIAL + "reset-backoff-threshold", 3_600_000),
+        c.get(options.RESET_THRESHOLD),
         jitter,
-        _count(c, _EXPONENTIAL + "attempts-before-reset-backoff", _UNLIMITED, least=1),
+        _count(c, options.RESET_ATTEMPTS, least=1),
     )
 
 
@@ -188,8 +183,8 @@ _STRATEGIES: Final[dict[str, Callable[[Configuration], RestartStrategy]]] = {
 }
 
 
-def _count(configuration: Configuration, key: str, default: int, *, least: int) -> int:
-    number = configuration.get_integer(key, default)
+def _count(configuration: Configuration, option: ConfigOption[int], *, least: int) -> int:
+    number = configuration.get(option)
     if number < least:
-        raise ConfigurationError(f"{key} must be at least {least}", detail=f"got {number}")
+        raise ConfigurationError(f"{option.key} must be at least {least}", detail=f"got {number}")
     return number

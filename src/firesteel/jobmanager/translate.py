@@ -6,10 +6,10 @@ from typing import Any
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.execution_config import ExecutionConfig
+from firesteel.common.options.firesteel import PRE_AGGREGATION
 from firesteel.connectors.base import Source
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.levels import LevelPlan, RouteKind
-from firesteel.jobmanager.options import PRE_AGGREGATION
 from firesteel.jobmanager.pre_aggregation import pre_aggregated
 from firesteel.runtime.program import InEdge, JobProgram, OperatorProgram, OutEdge, VertexProgram
 
@@ -18,7 +18,7 @@ def to_program(job_id: str, graph: JobGraph, plan: LevelPlan, settings: dict[str
     """The programs of all vertices, by level."""
     vertices = tuple(_vertex(vertex, graph, plan) for vertex in plan.vertices)
     configuration = Configuration.from_dict(settings)
-    if configuration.get_boolean(PRE_AGGREGATION, False):
+    if configuration.get(PRE_AGGREGATION):
         vertices = pre_aggregated(vertices, graph.batch)
     interval_ms = ExecutionConfig(configuration).get_auto_watermark_interval()
     return JobProgram(job_id, graph.name, graph.batch, vertices, settings, interval_ms)

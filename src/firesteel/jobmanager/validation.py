@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
+from firesteel.common.options.checks import notices as key_notices
+from firesteel.common.options.firesteel import PRE_AGGREGATION
 from firesteel.connectors.base import Sink, Source
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.checkpoints.options import notices as checkpoint_notices
-from firesteel.jobmanager.options import PRE_AGGREGATION
 from firesteel.jobmanager.pre_aggregation import without_effect
 from firesteel.state.backends import notices as backend_notices
 
@@ -32,8 +33,12 @@ def _check_endpoint(endpoint: Source | Sink, name: str) -> None:
 
 def notices(configuration: Configuration, graph: JobGraph) -> list[str]:
     """One sentence for each setting that is accepted and has no effect, or none on some operator."""
-    settings = checkpoint_notices(configuration, batch=graph.batch) + backend_notices(configuration)
-    if configuration.get_boolean(PRE_AGGREGATION, False):
+    settings = (
+        key_notices(configuration)
+        + checkpoint_notices(configuration, batch=graph.batch)
+        + backend_notices(configuration)
+    )
+    if configuration.get(PRE_AGGREGATION):
         settings += without_effect(graph)
     return settings + [
         f"with_watermark_alignment has no effect on {operator.node.name!r}: only sources can wait for each "

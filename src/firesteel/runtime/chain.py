@@ -12,11 +12,12 @@ from firesteel.common._composite_types import RowTypeInfo
 from firesteel.common._type_text import type_text
 from firesteel.common.accumulators import take
 from firesteel.common.configuration import Configuration
+from firesteel.common.options import python
+from firesteel.common.options.firesteel import MAX_RECORD_SIZE
 from firesteel.common.typeinfo import Types
 from firesteel.connectors.base import Sink, SourceReader
 from firesteel.datastream import _operators as specs
 from firesteel.datastream._function_classes import Function
-from firesteel.datastream._options import MAX_RECORD_BYTES, MAX_RECORD_SIZE, PYTHON_CHAINING
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.runtime.batch import Batch
@@ -113,8 +114,8 @@ class Chain:
             self.operators[program.uid] = build_operator(program)
         consumers = self._consumers_of()
         settings = Configuration.from_dict(self.context.settings)
-        fusing = settings.get_boolean(PYTHON_CHAINING, True)
-        max_record_bytes = settings.get_memory_bytes(MAX_RECORD_SIZE, MAX_RECORD_BYTES)
+        fusing = settings.get(python.CHAINING)
+        max_record_bytes = settings.get(MAX_RECORD_SIZE)
         for program in self.vertex.operators:
             target = self.operators[program.uid]
             for source_uid, tag in program.inputs:

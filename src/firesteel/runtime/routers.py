@@ -17,8 +17,8 @@ from firesteel.common._map_all import map_all
 from firesteel.common._shown import shown
 from firesteel.common.distribution import pointwise_consumers, pointwise_producers
 from firesteel.common.errors import ProgramError, RecordTooLargeError
+from firesteel.common.options.firesteel import MAX_RECORD_BYTES, MAX_RECORD_SIZE
 from firesteel.datastream._function_classes import Function, function_behind
-from firesteel.datastream._options import MAX_RECORD_BYTES, MAX_RECORD_SIZE
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.runtime.batch import END, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.combiner import Combiner
@@ -306,7 +306,7 @@ class Router:
             f"{self._max_record_bytes:,} at most.",
             detail=f"a {type(record).__name__}; {key}",
             hint="send where the data lies in place of the data, such as a path, or raise "
-            f"{MAX_RECORD_SIZE}; Spark's JVM must have room for several copies of the record",
+            f"{MAX_RECORD_SIZE.key}; Spark's JVM must have room for several copies of the record",
         )
 
     @property

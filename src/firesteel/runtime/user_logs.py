@@ -10,30 +10,28 @@ from __future__ import annotations
 import logging
 import sys
 import threading
-from collections.abc import Mapping
 from types import FrameType
-from typing import Any, Final
+from typing import Final
 
+from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.options.python import LOG_LEVEL
 from firesteel.runtime.operators.base import BaseOperator
 from firesteel.runtime.program import LogEntry, UserLogs
-
-LOG_LEVEL: Final = (
-    "firesteel.user-log.level"  # of what users' code logs in workers: what is below stays there
-)
-_USUAL_LEVEL: Final = "INFO"
 
 _MAX_ENTRIES: Final = 1_000  # of one process between two ends of tasks
 _MAX_CHARACTERS: Final = 8_000  # of one entry
 
 
-def log_level(settings: Mapping[str, Any]) -> int:
+def log_level(configuration: Configuration) -> int:
     """The level below which nothing is sent. Raises ConfigurationError when there is no such level."""
-    name = str(settings.get(LOG_LEVEL, _USUAL_LEVEL)).upper()
+    name = configuration.get(LOG_LEVEL).upper()
     levels = logging.getLevelNamesMapping()
     if name not in levels or name == "NOTSET":
         names = ", ".join(n for n, number in levels.items() if number)
-        raise ConfigurationError(f"{LOG_LEVEL} must be a level of logging", detail=f"got {name}", hint=names)
+        raise ConfigurationError(
+            f"{LOG_LEVEL.key} must be a level of logging", detail=f"got {name}", hint=names
+        )
     return levels[name]
 
 

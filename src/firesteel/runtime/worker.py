@@ -68,7 +68,7 @@ def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
         program = _load_program(descriptor)
         directory = _programs[descriptor.program].placed.directory
         if _dedicated:
-            listen(log_level(program.settings))
+            listen(log_level(Configuration.from_dict(program.settings)))
             _enter(directory)
         level = _levels[key] = _open_level(program, descriptor, subtask)
         level.directory = directory

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from firesteel.common._process_directory import new_directory, process_directory
 from firesteel.common.configuration import Configuration
+from firesteel.common.options import pipeline, python
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archives import unpacked
 from firesteel.spark.requirements import installed
@@ -49,9 +50,9 @@ def distribute_files(session: SparkSession, configuration: Configuration) -> Non
     """``python.files`` become importable, cached files are found by ``pyspark.SparkFiles.get(name)``, and on
     other machines archives and packages are unpacked. Spark copies each file to each worker once."""
     context = session.sparkContext
-    for path in filter(None, configuration.get_string("python.files", "").split(",")):
+    for path in filter(None, (configuration.get(python.FILES) or "").split(",")):
         context.addPyFile(_packed(path))
-    for entry in filter(None, configuration.get_string("pipeline.cached-files", "").split(";")):
+    for entry in filter(None, (configuration.get(pipeline.CACHED_FILES) or "").split(";")):
         fields = dict(field.split(":", 1) for field in entry.split(","))
         file = _kept(fields["name"], Path(fields["path"]).read_bytes())
         if fields["executable"] == "true":
@@ -76,7 +77,7 @@ def worker_files(session: SparkSession, configuration: Configuration) -> WorkerF
 
 
 def _archives_of(configuration: Configuration) -> list[str]:
-    named = filter(None, configuration.get_string("python.archives", "").split(","))
+    named = filter(None, (configuration.get(python.ARCHIVES) or "").split(","))
     return [entry.removeprefix("file://") for entry in named]
 
 
@@ -87,7 +88,7 @@ def _name_of(packages: Path) -> str:
 def _packages_of(configuration: Configuration) -> list[Path]:
     """The directory of packages for ``python.requirements``: a file, and after ``#`` a directory of
     downloaded packages."""
-    file, _, downloaded = configuration.get_string("python.requirements", "").partition("#")
+    file, _, downloaded = (configuration.get(python.REQUIREMENTS) or "").partition("#")
     return [installed(file, downloaded or None)] if file else []
 
 

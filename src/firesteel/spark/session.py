@@ -11,6 +11,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from firesteel.common.errors import EngineError
+from firesteel.common.options.execution import SPARK_MASTER
 from firesteel.spark.jvm import connect
 from firesteel.spark.launch import drop_early, prepare_environment, start
 from firesteel.spark.settings import STATIC, session_settings
@@ -30,7 +31,7 @@ _EPOCH: Final = {
 def create_session(master: str | None, app_name: str, conf: dict[str, str]) -> SparkSession:
     """A session with everything that matters for epochs. ``conf`` wins over our defaults."""
     if master is not None:
-        conf = {**conf, "spark.master": master}
+        conf = {**conf, SPARK_MASTER.key: master}
     return start_session(session_settings({"spark.app.name": app_name, **conf}))
 
 
@@ -54,7 +55,7 @@ def start_session(settings: dict[str, str]) -> SparkSession:
         return builder.getOrCreate()
     except Exception as e:
         raise EngineError(
-            f"Spark could not start on master {settings['spark.master']!r}",
+            f"Spark could not start on master {settings[SPARK_MASTER.key]!r}",
             detail="\n".join(_telling_lines(str(e)) or [type(e).__name__]),
             hint="check the master's address, and that Java 17 or newer is found (JAVA_HOME)",
         ) from e

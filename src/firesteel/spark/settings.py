@@ -10,9 +10,10 @@ from typing import Final
 from firesteel.common._process_directory import process_directory
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.options.execution import SPARK_MASTER
+from firesteel.common.options.firesteel import SPARK_LOG
 
 DEFAULT_MASTER: Final = "local[*,4]"  # in plain local[n] a killed Python worker fails the job
-SPARK_LOG: Final = "firesteel.spark-log"  # where Spark's own log goes: file or console
 LOOPBACK: Final = "127.0.0.1"
 
 #: Static settings that only a new session can take, each with what is lost without it.
@@ -43,10 +44,10 @@ def session_settings(conf: Mapping[str, str]) -> dict[str, str]:
     """All settings of a session; ``conf``, which may name the master, wins over our defaults."""
     settings = {k: v for k, (v, _) in STATIC.items()} | _OWN
     settings["spark.app.name"] = "firesteel"
-    settings["spark.master"] = conf.get("spark.master") or DEFAULT_MASTER
+    settings[SPARK_MASTER.key] = conf.get(SPARK_MASTER.key) or DEFAULT_MASTER
     if listens_here_only(conf):
         settings |= _LOCAL
-    settings |= {k: v for k, v in conf.items() if k.startswith("spark.") and k != "spark.master"}
+    settings |= {k: v for k, v in conf.items() if k.startswith("spark.") and k != SPARK_MASTER.key}
     java_options = settings.get(_JAVA_OPTIONS, "")
     if "log4j" not in java_options:
         settings[_JAVA_OPTIONS] = " ".join([java_options, *_log_options(conf)]).strip()
@@ -58,13 +59,13 @@ def settings_of(configuration: Configuration) -> dict[str, str]:
     return {
         key: value
         for key, value in configuration.to_dict().items()
-        if key.startswith("spark.") or key == SPARK_LOG
+        if key.startswith("spark.") or key == SPARK_LOG.key
     }
 
 
 def listens_here_only(conf: Mapping[str, str]) -> bool:
     """Whether all of Spark runs on this machine and nobody has chosen an address for it."""
-    local = (conf.get("spark.master") or DEFAULT_MASTER).startswith("local")
+    local = (conf.get(SPARK_MASTER.key) or DEFAULT_MASTER).startswith("local")
     return local and not any(map(os.environ.get, _ADDRESSES)) and not conf.keys() & _LOCAL.keys()
 
 
@@ -74,8 +75,8 @@ def log_file() -> Path:
 
 
 def _log_options(conf: Mapping[str, str]) -> list[str]:
-    where = conf.get(SPARK_LOG, "file").strip().lower()
+    where = (conf.get(SPARK_LOG.key) or "file").strip().lower()
     if where not in ("file", "console"):
-        raise ConfigurationError(f"{SPARK_LOG} is file or console", detail=f"got {where!r}")
+        raise ConfigurationError(f"{SPARK_LOG.key} is file or console", detail=f"got {where!r}")
     options = [f"-Dlog4j2.configurationFile=file:{_LOG4J}", f"-Dfiresteel.log={where}"]
     return [*options, f"-Dfiresteel.log.file={log_file()}"] if where == "file" else options

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
-from firesteel.datastream import _options as keys
+from firesteel.common.options import firesteel as own
+from firesteel.common.options import python, state
 from firesteel.state._core import StateLimits
 from firesteel.state.backend import LARGEST_STORED_BYTES
 from firesteel.state.manifest import FORMAT_VERSION
-
-_PREFIX: Final = "state.backend.rocksdb."
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class Backend:
     name: str
     flink_class: str
     cache_bytes: int
-    memory_option: str | None
-    directory_option: str | None
+    memory_option: ConfigOption[int | None] | None
+    directory_option: ConfigOption[list[str]] | None
     local_store: bool
     ample_bytes: int | None
     suits: str
@@ -58,8 +58,8 @@ BACKENDS: Final = {
             name="rocksdb",
             flink_class="EmbeddedRocksDBStateBackend",
             cache_bytes=128 << 20,
-            memory_option=keys.ROCKSDB_MEMORY,
-            directory_option=keys.ROCKSDB_DIRECTORIES,
+            memory_option=state.ROCKSDB_MEMORY,
+            directory_option=state.ROCKSDB_DIRECTORIES,
             local_store=True,
             ample_bytes=None,
             suits="state that is larger than memory",
@@ -73,12 +73,12 @@ _OLD_NAMES: Final = {"memory": "hashmap", "jobmanager": "hashmap", "filesystem":
 
 def backend_of(configuration: Configuration) -> Backend:
     """The backend that is chosen; ConfigurationError when there is none of that name."""
-    name = configuration.get_string(keys.STATE_BACKEND, DEFAULT.name)
+    name = configuration.get(state.BACKEND)
     found = BACKENDS.get(_OLD_NAMES.get(name, name))
     if found is None:
         raise ConfigurationError(
             f"There is no state backend {name!r}",
-            detail=f"{keys.STATE_BACKEND} is {name}",
+            detail=f"{state.BACKEND.key} is {name}",
             hint="the backends are: " + ", ".join(BACKENDS),
         )
     return found
@@ -89,11 +89,12 @@ def state_limits(configuration: Configuration, *, batch: bool) -> StateLimits:
     backend = backend_of(configuration)
     memory = backend.cache_bytes
     if backend.memory_option is not None:
-        memory = configuration.get_memory_bytes(backend.memory_option, memory)
+        asked = configuration.get(backend.memory_option)
+        memory = memory if asked is None else asked
     return StateLimits(
         cache_bytes=memory,
         local_store=backend.local_store,
-        typed_values=configuration.get_integer(keys.PYTHON_STATE_CACHE, 1000) <= 0,
+        typed_values=configuration.get(python.STATE_CACHE) <= 0,
         batch=batch,
     )
 
@@ -101,42 +102,42 @@ def state_limits(configuration: Configuration, *, batch: bool) -> StateLimits:
 def local_directory(configuration: Configuration) -> str | None:
     """Where the backend's options say that local stores lie; None: they say nothing."""
     option = backend_of(configuration).directory_option
-    found = keys.directories(configuration, option) if option is not None else []
+    found = configuration.get(option) if option is not None else []
     return found[0] if found else None
 
 
 def notices(configuration: Configuration) -> list[str]:
-    """One sentence for each option of a backend that is accepted and has no effect."""
+    """One sentence for each option of a backend that has no effect on the one that is chosen."""
     backend = backend_of(configuration)
-    name = configuration.get_string(keys.STATE_BACKEND, DEFAULT.name)
-    found = [f"{keys.STATE_BACKEND} {name} is an old name of {backend.name}"] if name in _OLD_NAMES else []
-    with_effect = {backend.memory_option, backend.directory_option}
-    for key in sorted(configuration.key_set()):
-        if key.startswith(_PREFIX) and key not in with_effect:
-            found.append(f"{key} has no effect: {_why(key, backend)}")
+    name = configuration.get(state.BACKEND)
+    found = [f"{state.BACKEND.key} {name} is an old name of {backend.name}"] if name in _OLD_NAMES else []
+    for other in BACKENDS.values():
+        for unused in _options_of(other):
+            if unused not in _options_of(backend) and configuration.contains(unused):
+                found.append(f"{unused.key} has no effect: the state backend is {backend.name}")
     option = backend.directory_option
-    if option is not None and len(keys.directories(configuration, option)) > 1:
-        found.append(f"{option}: only the first directory is used, all others have no effect")
+    if option is not None and len(configuration.get(option)) > 1:
+        found.append(f"{option.key}: only the first directory is used, all others have no effect")
     return found
 
 
-def _why(key: str, backend: Backend) -> str:
-    others = {option for b in BACKENDS.values() for option in (b.memory_option, b.directory_option)}
-    return f"the state backend is {backend.name}" if key in others else "state is not kept in RocksDB"
+def _options_of(backend: Backend) -> list[ConfigOption[Any]]:
+    return [option for option in (backend.memory_option, backend.directory_option) if option is not None]
 
 
 # ---- what the documentation says about them
 
 
 def _mib(backend: Backend) -> str:
-    option = f", `{backend.memory_option}`" if backend.memory_option is not None else ""
+    option = f", `{backend.memory_option.key}`" if backend.memory_option is not None else ""
     return f"{backend.cache_bytes >> 20} MiB{option}"
 
 
 def _local_files(backend: Backend) -> str:
     if not backend.local_store:
         return "none"
-    where = f"`{backend.directory_option}`, `firesteel.local-dir`"
+    assert backend.directory_option is not None
+    where = f"`{backend.directory_option.key}`, `{own.LOCAL_DIR.key}`"
     return f"a store of what has changed, where entries have up to {LARGEST_STORED_BYTES} bytes ({where})"
 
 

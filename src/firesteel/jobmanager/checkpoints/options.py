@@ -9,37 +9,15 @@ from typing import Final
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, ProgramError
 from firesteel.common.job_id import JobID
-from firesteel.datastream import _options as keys
-from firesteel.datastream._options import get_member
-from firesteel.datastream.checkpoint_config import (
-    ALIGNED_TIMEOUT,
-    UNALIGNED,
-    UNALIGNED_FORCED,
-    CheckpointConfig,
-)
+from firesteel.common.options import checkpointing, recovery, restart
+from firesteel.datastream.checkpoint_config import CheckpointConfig
 from firesteel.datastream.checkpointing_mode import CheckpointingMode
 from firesteel.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from firesteel.state.backends import backend_of
 
-RETAINED: Final = "execution.checkpointing.num-retained"
-RECOVERY_PATH: Final = "execution.state-recovery.path"
-IGNORE_UNCLAIMED: Final = "execution.state-recovery.ignore-unclaimed-state"
-CLAIM_MODE: Final = "execution.state-recovery.claim-mode"
-JOB_ID: Final = "$internal.pipeline.job-id"  # Flink's: the id of the one job of the program
 LATEST: Final = "latest"  # as a recovery path: the newest checkpoint of a job of this name
 
 _STORAGE_RESTARTS: Final = 6  # some 20 s with the usual delays
-_BETWEEN_EPOCHS: Final = "a checkpoint is taken between two epochs, when no record is in flight"
-_NO_EFFECT: Final = {
-    UNALIGNED: _BETWEEN_EPOCHS,
-    UNALIGNED_FORCED: _BETWEEN_EPOCHS,
-    ALIGNED_TIMEOUT: _BETWEEN_EPOCHS,
-    "execution.checkpointing.max-concurrent-checkpoints": "there is never more than one checkpoint under way",
-    keys.INCREMENTAL: "every checkpoint is incremental: it refers to the state files that are there already",
-    keys.CHANGELOG: "the changes of each epoch are always written as a log",
-    "taskmanager.network.memory.buffer-debloat.enabled": "there are no network buffers between epochs",
-    "execution.checkpointing.file-merging.enabled": "small changes of all subtasks share one file already",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +75,11 @@ class RecoveryOptions:
 def checkpoint_options(configuration: Configuration, *, batch: bool) -> CheckpointOptions:
     config = CheckpointConfig(configuration)
     interval_ms = config.get_checkpoint_interval()
-    retained = configuration.get_integer(RETAINED, 1)
+    retained = configuration.get(checkpointing.NUM_RETAINED)
     if retained < 1:
-        raise ConfigurationError(f"{RETAINED} must be at least 1", detail=f"got {retained}")
+        raise ConfigurationError(
+            f"{checkpointing.NUM_RETAINED.key} must be at least 1", detail=f"got {retained}"
+        )
     return CheckpointOptions(
         interval_ms=interval_ms if interval_ms > 0 and not batch else None,
         timeout_ms=config.get_checkpoint_timeout(),
@@ -109,53 +89,49 @@ def checkpoint_options(configuration: Configuration, *, batch: bool) -> Checkpoi
         mode=config.get_checkpointing_mode(),
         retention=config.get_externalized_checkpoint_retention(),
         directory=_directory(configuration),
-        savepoint_directory=configuration.get_string(keys.SAVEPOINT_DIR, "") or None,
+        savepoint_directory=configuration.get(checkpointing.SAVEPOINT_DIRECTORY) or None,
         ample_bytes=backend_of(configuration).ample_bytes,
-        storage_restarts=None if configuration.contains_key(keys.RESTART_STRATEGY) else _STORAGE_RESTARTS,
+        storage_restarts=None if configuration.contains(restart.STRATEGY) else _STORAGE_RESTARTS,
     )
 
 
 def _directory(configuration: Configuration) -> str | None:
-    directory = configuration.get_string(keys.CHECKPOINT_DIR, "") or None
-    storage = configuration.get_string(keys.CHECKPOINT_STORAGE, "filesystem" if directory else "jobmanager")
+    directory = configuration.get(checkpointing.DIRECTORY) or None
+    storage = configuration.get(checkpointing.STORAGE) or ("filesystem" if directory else "jobmanager")
     if storage not in ("filesystem", "jobmanager"):
         raise ConfigurationError(
             f"There is no checkpoint storage {storage!r}", hint="it is filesystem or jobmanager"
         )
     if storage == "filesystem" and directory is None:
         raise ConfigurationError(
-            "The checkpoint storage filesystem needs a directory", hint=f"set {keys.CHECKPOINT_DIR}"
+            "The checkpoint storage filesystem needs a directory", hint=f"set {checkpointing.DIRECTORY.key}"
         )
     return directory if storage == "filesystem" else None
 
 
 def recovery_options(configuration: Configuration) -> RecoveryOptions:
     return RecoveryOptions(
-        configuration.get_string(RECOVERY_PATH, "") or None,
-        configuration.get_boolean(IGNORE_UNCLAIMED, False),
-        _job_id(configuration.get_string(JOB_ID, "")),
-        get_member(configuration, CLAIM_MODE, ClaimMode.NO_CLAIM),
+        configuration.get(recovery.PATH) or None,
+        configuration.get(recovery.IGNORE_UNCLAIMED),
+        _job_id(configuration.get(recovery.JOB_ID)),
+        configuration.get_member(recovery.CLAIM_MODE, ClaimMode),
     )
 
 
-def _job_id(text: str) -> JobID | None:
+def _job_id(text: str | None) -> JobID | None:
     try:
         return JobID(text) if text else None
     except ProgramError as error:
-        raise ConfigurationError(f"{JOB_ID}: {error}") from error
+        raise ConfigurationError(f"{recovery.JOB_ID.key}: {error}") from error
 
 
 def notices(configuration: Configuration, *, batch: bool) -> list[str]:
-    """One sentence for each checkpoint setting that is accepted and has no effect."""
+    """One sentence for each checkpoint setting that has no effect with the others."""
     interval = CheckpointConfig(configuration).get_checkpoint_interval()
-    found = [
-        f"{key} has no effect: {why}"
-        for key, why in _NO_EFFECT.items()
-        if configuration.contains_key(key) and configuration.get_string(key, "") not in ("false", "1", "0 ms")
-    ]
+    found = []
     if interval > 0 and batch:
         found.append(
-            "execution.checkpointing.interval has no effect: a job in BATCH mode is one epoch, "
+            f"{checkpointing.INTERVAL.key} has no effect: a job in BATCH mode is one epoch, "
             "without checkpoints"
         )
     if (
@@ -163,7 +139,7 @@ def notices(configuration: Configuration, *, batch: bool) -> list[str]:
         and CheckpointConfig(configuration).get_checkpointing_mode() is CheckpointingMode.AT_LEAST_ONCE
     ):
         found.append(
-            f"execution.checkpointing.mode AT_LEAST_ONCE has no effect: {_BETWEEN_EPOCHS}, so "
+            f"{checkpointing.MODE.key} AT_LEAST_ONCE has no effect: {checkpointing.BETWEEN_EPOCHS}, so "
             "every checkpoint is exactly-once"
         )
     return found

@@ -13,10 +13,13 @@ from typing import Any
 
 from firesteel.common._executor_registry import set_executor
 from firesteel.common.clock import SystemClock
+from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import EngineError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_status import JobStatus
+from firesteel.common.options import checkpointing, recovery, restart
+from firesteel.common.options.firesteel import EPOCH_MAX_RECORDS
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.base import (
     CommitRequest,
@@ -72,15 +75,16 @@ def small_epochs(checkpoints: Path, parallelism: int, records: int) -> StreamExe
     """An environment with epochs of so many records of a split, a checkpoint after each, and no restart: the
     next job of the same name goes on from the newest checkpoint."""
     configuration = Configuration()
-    for key, value in {
-        "execution.checkpointing.interval": "10 ms",
-        "execution.checkpointing.dir": str(checkpoints),
-        "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
-        "execution.state-recovery.path": "latest",
-        "restart-strategy.type": "none",
-        "firesteel.epoch.max-records": str(records),
-    }.items():
-        configuration.set_string(key, value)
+    settings: dict[ConfigOption[Any], str] = {
+        checkpointing.INTERVAL: "10 ms",
+        checkpointing.DIRECTORY: str(checkpoints),
+        checkpointing.RETENTION: "RETAIN_ON_CANCELLATION",
+        recovery.PATH: "latest",
+        restart.STRATEGY: "none",
+        EPOCH_MAX_RECORDS: str(records),
+    }
+    for option, value in settings.items():
+        configuration.set_string(option.key, value)
     env = StreamExecutionEnvironment.get_execution_environment(configuration, clock=EagerClock())
     env.set_parallelism(parallelism)
     return env

@@ -1,0 +1,59 @@
+"""Options of our own."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from firesteel.common.options._declare import boolean, duration, integer, memory, text, word
+
+STATE_DIR: Final = text(
+    "firesteel.state.dir",
+    None,
+    "Where jobs keep their files: a path or URI that the driver and all workers reach. Needed on a cluster.",
+)
+LOCAL_DIR: Final = text(
+    "firesteel.local-dir", None, "The directory of each host where the local state stores lie."
+)
+HOST_ID: Final = text(
+    "firesteel.host-id",
+    "",
+    "Separates the local stores of hosts that share a machine, in tests. `{epoch}` in it gives each epoch a "
+    "new host.",
+)
+EPOCH_TARGET: Final = duration(
+    "firesteel.epoch.target",
+    None,
+    "The length that epochs aim at while there is a backlog. Without it: 500 ms, for bounded jobs 6 s.",
+)
+EPOCH_INTERVAL: Final = duration(
+    "firesteel.epoch.interval",
+    100,
+    "The time between the starts of two epochs while there is no backlog.",
+)
+EPOCH_MAX_RECORDS: Final = integer(
+    "firesteel.epoch.max-records", None, "How many records of one split an epoch takes at most."
+)
+EPOCH_MAX_BYTES: Final = memory(
+    "firesteel.epoch.max-bytes", 512 << 20, "How many bytes of one split an epoch takes at most."
+)
+EPOCH_ATTEMPTS: Final = integer(
+    "firesteel.epoch.attempts", 4, "How often an epoch is tried that Spark cannot run."
+)
+PRE_AGGREGATION: Final = boolean(
+    "firesteel.window.pre-aggregation",
+    False,
+    "Aggregate windows, and reduces of BATCH mode, before the exchange.",
+)
+MAX_RECORD_BYTES: Final = 64 << 20  # a JVM with Spark's default of 1 GB takes that
+MAX_RECORD_SIZE: Final = memory(
+    "firesteel.exchange.max-record-size",
+    MAX_RECORD_BYTES,
+    "The largest size, serialised, of a record that goes through an exchange.",
+)
+SPARK_LOG: Final = word(
+    "firesteel.spark-log",
+    "file",
+    ("file", "console"),
+    "Where Spark's own log goes.",
+    scope="process",
+)

@@ -1,0 +1,177 @@
+"""The tables of options, and what is said about the keys of a configuration."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import firesteel
+from firesteel.common import ConfigOptions, Configuration
+from firesteel.common.errors import ConfigurationError
+from firesteel.common.options import AREAS, OLDER_NAMES, OPTIONS, PRESENT_NAMES
+from firesteel.common.options.checks import Verdict, check, examine, nearest, notices
+from firesteel.common.options.flink_keys import flink_keys
+
+SOURCES = Path(firesteel.__file__).parent
+TABLES = SOURCES / "common" / "options"
+# What each key that the specification's area of configuration names does here.
+DECISIONS = {
+    "taskmanager.numberOfTaskSlots": Verdict.NO_EFFECT,
+    "state.backend": Verdict.EFFECT,
+    "state.backend.type": Verdict.EFFECT,
+    "state.backend.incremental": Verdict.NO_EFFECT,
+    "execution.checkpointing.incremental": Verdict.NO_EFFECT,
+    "state.checkpoints.dir": Verdict.EFFECT,
+    "execution.checkpointing.dir": Verdict.EFFECT,
+    "execution.checkpointing.interval": Verdict.EFFECT,
+    "execution.checkpointing.mode": Verdict.EFFECT,
+    "execution.checkpointing.timeout": Verdict.EFFECT,
+    "execution.checkpointing.min-pause": Verdict.EFFECT,
+    "execution.checkpointing.aligned-checkpoint-timeout": Verdict.NO_EFFECT,
+    "state.backend.rocksdb.memory.managed": Verdict.NO_EFFECT,
+    "taskmanager.memory.managed.fraction": Verdict.NO_EFFECT,
+    "taskmanager.memory.task.heap.size": Verdict.NO_EFFECT,
+    "taskmanager.memory.network.fraction": Verdict.NO_EFFECT,
+    "taskmanager.memory.task.off-heap.size": Verdict.NO_EFFECT,
+    "taskmanager.memory.jvm-overhead.fraction": Verdict.NO_EFFECT,
+    "table.exec.mini-batch.enabled": Verdict.NO_EFFECT,
+    "table.exec.mini-batch.size": Verdict.NO_EFFECT,
+    "table.exec.mini-batch.allow-latency": Verdict.NO_EFFECT,
+    "table.optimizer.distinct-agg.split.enabled": Verdict.NO_EFFECT,
+    "parallelism.default": Verdict.EFFECT,
+    "pipeline.max-parallelism": Verdict.EFFECT,
+    "execution.checkpointing.num-retained": Verdict.EFFECT,
+    "restart-strategy": Verdict.EFFECT,
+    "restart-strategy.type": Verdict.EFFECT,
+    "restart-strategy.fixed-delay.attempts": Verdict.EFFECT,
+    "pipeline.operator-chaining": Verdict.EFFECT,
+    "execution.buffer-timeout": Verdict.NO_EFFECT,
+    "execution.savepoint.path": Verdict.EFFECT,
+    "pipeline.global-job-parameters.mine": Verdict.EFFECT,
+    "pipeline.jars": Verdict.REFUSED,
+    "high-availability": Verdict.NO_EFFECT,
+    "akka.ask.timeout": Verdict.NO_EFFECT,
+    "metrics.reporter.prom.factory.class": Verdict.NO_EFFECT,
+    "spark.executor.memory": Verdict.SPARK,
+    "totally.unknown": Verdict.UNKNOWN,
+    "execution.checkpointing.intervall": Verdict.MISSPELT,
+    "firesteel.epoch.max-recods": Verdict.MISSPELT,
+}
+
+
+@pytest.mark.parametrize(("key", "verdict"), DECISIONS.items())
+def test_every_key_has_a_decision(key: str, verdict: Verdict) -> None:
+    found = examine(key)
+    assert found.verdict is verdict
+    assert bool(found.why) == (verdict in (Verdict.NO_EFFECT, Verdict.REFUSED))
+
+
+@pytest.mark.parametrize("key", [key for key, verdict in DECISIONS.items() if verdict is Verdict.MISSPELT])
+def test_a_misspelt_key_is_an_error_that_names_the_nearest(key: str) -> None:
+    with pytest.raises(ConfigurationError, match="did you mean") as refused:
+        check(Configuration.from_dict({key: "1"}))
+    assert nearest(key)[0] in str(refused.value)
+
+
+def test_keys_of_others_are_told_of_and_keys_of_spark_pass() -> None:
+    configuration = Configuration.from_dict({"totally.unknown": "1", "spark.anything": "2", "my_own": "3"})
+    check(configuration)
+    (said,) = notices(configuration)
+    assert "my_own, totally.unknown" in said
+    assert "spark" not in said
+
+
+def test_a_key_of_flink_that_cannot_be_obeyed_is_an_error() -> None:
+    with pytest.raises(ConfigurationError, match="no jars are loaded"):
+        check(Configuration.from_dict({"pipeline.jars": "file:///x.jar"}))
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: option.key)
+def test_each_option_says_what_it_is_and_reads_its_default(option) -> None:
+    assert option.description
+    assert examine(option.key).present == option.key
+    if option.default_value is not None:
+        assert Configuration().get(option) == option.default_value
+        if option.kind.name not in ("list", "paths", "map"):
+            assert option.read(option.default_value) == option.default_value
+
+
+@pytest.mark.parametrize(("key", "older"), [(key, name) for key in OLDER_NAMES for name in OLDER_NAMES[key]])
+def test_an_older_name_has_the_value_and_is_told_of(key: str, older: str) -> None:
+    option = OPTIONS[key]
+    value = {"boolean": "true", "integer": "7", "duration": "7 s"}.get(option.kind.name, "x")
+    value = option.words[0] if option.words else value
+    configuration = Configuration.from_dict({older: value})
+    assert configuration.get(option) == option.read(value)
+    assert configuration.contains_key(key)
+    check(configuration)
+    assert any(older in said for said in notices(configuration))
+
+
+@pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: option.key)
+def test_an_option_without_effect_is_told_of_unless_it_is_at_its_default(option) -> None:
+    if option.no_effect is None:
+        return
+    default = Configuration().set(option, option.default_value)
+    assert notices(default) == []
+    changed = "true" if option.default_value is False else "false" if option.default_value is True else "77"
+    changed = next((word for word in option.words if word != option.default_value), changed)
+    (said,) = notices(Configuration().set_string(option.key, changed))
+    assert said == f"{option.key} has no effect: {option.no_effect}"
+
+
+def test_what_cannot_be_read_names_key_value_kind_and_origin(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("execution.checkpointing.interval: soon\n")
+    outside = Configuration.load(file)
+    with pytest.raises(ConfigurationError) as refused:
+        check(Configuration().add_all(outside))
+    for word in ("execution.checkpointing.interval", "'soon'", "duration", str(file)):
+        assert word in str(refused.value)
+    with pytest.raises(ConfigurationError, match="set by the program"):
+        check(Configuration().add_all(outside).set_string("execution.checkpointing.interval", "later"))
+
+
+def test_older_names_that_are_set_too_are_checked() -> None:
+    with pytest.raises(ConfigurationError, match=r"pipeline\.operator-chaining"):
+        check(Configuration.from_dict({"pipeline.operator-chaining": "maybe"}))
+
+
+def test_options_of_users_have_older_names_as_in_flink() -> None:
+    option = ConfigOptions.key("new").int_type().default_value(1).with_deprecated_keys("old", "older")
+    assert Configuration.from_dict({"older": "3"}).get(option) == 3
+    assert Configuration.from_dict({"older": "3", "old": "2"}).get(option) == 2
+    assert Configuration.from_dict({"older": "3", "new": "5"}).get(option) == 5
+
+
+def test_the_keys_of_flink_are_others_than_those_that_are_read() -> None:
+    known = flink_keys()
+    assert len(known.reasons) > 900
+    assert not set(known.reasons) & (set(OPTIONS) | set(PRESENT_NAMES))
+    assert not set(known.older) & (set(OPTIONS) | set(PRESENT_NAMES) | set(known.reasons))
+    assert all(known.reasons.values())
+
+
+def test_options_are_declared_in_their_areas() -> None:
+    modules = {path.stem for path in TABLES.glob("*.py")} - {"__init__", "_declare", "checks", "flink_keys"}
+    assert {module.__name__.rpartition(".")[2] for module in AREAS.values()} == modules
+    declared = sum(
+        len(re.findall(r"^[A-Z_]+: Final = [a-z]+\(", (TABLES / f"{m}.py").read_text(), re.M))
+        for m in modules
+    )
+    assert declared == len(OPTIONS), "two options have one key"
+
+
+def test_no_key_stands_outside_the_tables() -> None:
+    names = set(OPTIONS) | set(PRESENT_NAMES)
+    found = [
+        f"{path.relative_to(SOURCES)}:{node.lineno}: {node.value}"
+        for path in SOURCES.rglob("*.py")
+        if TABLES not in path.parents
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and node.value in names
+    ]
+    assert found == []
