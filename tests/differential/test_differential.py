@@ -37,6 +37,11 @@ DIFFERENT = {
 KEEPS_IN_SELF = ("async_retry", "partition_spread", "runtime_context")
 
 
+#: Programs about files that are put where workers run: ``test_on_spark.py`` runs them.
+OF_WORKERS = ("files_in_workers",)
+HERE_TOO = [n for n in PROGRAMS if n not in OF_WORKERS]
+
+
 def expected(name: str) -> list[str]:
     directory = REFERENCE.with_name("different") if name in DIFFERENT else REFERENCE
     return (directory / f"{name}.txt").read_text("utf-8").splitlines()
@@ -85,18 +90,18 @@ def run_program(
     return comparable(program, output.getvalue())
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HERE_TOO)
 def test_a_program_in_one_epoch(name: str, run: Run) -> None:
     assert run(PROGRAMS[name]) == expected(name)
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", HERE_TOO)
 def test_a_program_with_an_epoch_for_each_record(name: str, run: Run) -> None:
     options = {"firesteel.epoch.max-records": "1"}
     assert run(PROGRAMS[name], **options) == expected(name)
 
 
-@pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in KEEPS_IN_SELF])
+@pytest.mark.parametrize("name", [n for n in HERE_TOO if n not in KEEPS_IN_SELF])
 def test_a_program_with_tasks_and_epochs_that_run_again(name: str, run: Run) -> None:
     """I1 and I2, for all that the programs use: nothing is lost, doubled or in another order."""
     seeds = iter(range(zlib.crc32(name.encode()), 1 << 33))

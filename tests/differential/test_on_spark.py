@@ -9,7 +9,7 @@ import pytest
 from tests.spark.support import firesteel, run
 
 from .comparison import HERE, PROGRAMS, comparable
-from .test_differential import expected
+from .test_differential import OF_WORKERS, expected
 
 pytestmark = pytest.mark.spark
 
@@ -19,6 +19,7 @@ SAMPLE = (
     *("window_tumbling", "window_state", "window_batch_one_key", "window_types"),
     *("state_map", "rolling", "side_output", "connect_keyed", "broadcast_keyed"),
     *("keys", "partition_custom", "async_ordered"),
+    *OF_WORKERS,
 )
 
 
