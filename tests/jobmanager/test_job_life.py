@@ -74,6 +74,7 @@ def test_the_statuses_of_a_job_that_fails() -> None:
     assert isinstance(master.error, JobExecutionError)
 
 
+@pytest.mark.row("S-LIFE-11")
 def test_the_statuses_of_a_job_that_is_cancelled() -> None:
     """S-LIFE-07."""
     clock = SteppedClock()
