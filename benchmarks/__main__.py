@@ -12,6 +12,7 @@ from benchmarks.cases import CASES, progress
 from benchmarks.environments import Environments
 from benchmarks.large_state import large_state
 from benchmarks.measure import Comparison
+from benchmarks.start import start
 
 
 def named_directory(text: str) -> tuple[str, Path]:
@@ -44,7 +45,7 @@ def main() -> int:
         help="use this virtual environment for firesteel, pyflink, bytewax or pyspark",
     )
     options = parser.parse_args()
-    cases = CASES | {"l": partial(large_state, state_bytes=options.state)}
+    cases = CASES | {"l": partial(large_state, state_bytes=options.state), "start": start}
     chosen = options.only.split(",") if options.only else list(cases)
     unknown = [name for name in chosen if name not in cases]
     if unknown or options.rounds < 1:
