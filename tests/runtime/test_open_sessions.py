@@ -18,8 +18,10 @@ from firesteel.datastream.window import (
     SessionWindowTimeGapExtractor,
     TimeWindow,
 )
+from firesteel.runtime.operators import sessions as operator
 from firesteel.runtime.windowing.in_flight import WindowsInFlight
 from firesteel.runtime.windowing.merging import merges_by_time
+from firesteel.state.sessions import Session
 from tests.budget import examples
 
 from .support import At, collect, environment, local_platform, punctuated
@@ -65,6 +67,38 @@ def looked_at(monkeypatch: pytest.MonkeyPatch, count: int) -> int:
 def test_a_session_does_not_look_at_all_others_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
     """An element that begins a session looks at none, one that continues a session at this one."""
     assert looked_at(monkeypatch, 300) == 300 * 2
+
+
+def test_a_session_that_reduces_does_not_look_at_all_others_of_its_key(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nor does a watermark that closes one of them."""
+    looks = 0
+
+    class Counted(Session):
+        @property
+        def start(self) -> int:
+            nonlocal looks
+            looks += 1
+            start: int = Session.start.__get__(self)
+            return start
+
+        @start.setter
+        def start(self, value: int) -> None:
+            Session.start.__set__(self, value)
+
+    monkeypatch.setattr(operator, "Session", Counted)
+    count = 300
+    starts = [index * 7919 % count * 100 for index in range(count)]
+    records = [At(start, 1) for start in starts]
+    records += [At(start + 5, 1) for start in starts]
+    records += [At(count * 100, 1, stop) for stop in range(0, count * 100, 100)]
+    with local_platform():
+        stream = environment(1).from_collection(records).assign_timestamps_and_watermarks(punctuated())
+        keyed = stream.map(lambda record: record.value).key_by(lambda value: 0)
+        windows = keyed.window(EventTimeSessionWindows.with_gap(Time.milliseconds(GAP)))
+        assert collect(windows.reduce(lambda a, b: a + b)) == [2] * count + [count]
+    assert 0 < looks < 12 * len(records)
 
 
 class Gap(SessionWindowTimeGapExtractor):

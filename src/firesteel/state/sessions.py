@@ -13,7 +13,8 @@ trace in any file.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain, count, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
@@ -34,23 +35,33 @@ if TYPE_CHECKING:
 __all__ = ["Session", "SessionColumn", "copied", "session_count", "session_fields"]
 
 _FIELDS: Final = 3
+_growth: Final = count()
+_START: Final = attrgetter("start")
+_GROWN: Final = attrgetter("grown")
 
 
 class Session:
-    """``[start, end)`` in epoch milliseconds; ``value`` is the object that the function gave, None: none."""
+    """``[start, end)`` in epoch milliseconds; ``value`` is the object that the function gave, None: none.
+    ``grown`` rises with each session of the process that begins or grows: the order in which they did."""
 
-    __slots__ = ("end", "fired", "start", "value")
+    __slots__ = ("end", "fired", "grown", "start", "value")
 
     def __init__(self, start: int, end: int, value: Any = None, fired: bool = False) -> None:
         self.start = start
         self.end = end
         self.value = value
         self.fired = fired  # with all of its elements
+        self.grown = next(_growth)
+
+    def grow(self) -> None:
+        """The session is the last of its key that has grown."""
+        self.grown = next(_growth)
 
 
 class SessionColumn(Column):
-    """All sessions of one operator. The operator works on ``open`` and ``changed_keys`` directly: it may
-    change the sessions of a key that is in ``open``, and then adds the key to ``changed_keys``."""
+    """All sessions of one operator, those of a key in the order of their start. The operator works on
+    ``open`` and ``changed_keys`` directly: it may change the sessions of a key that is in ``open``, and then
+    adds the key to ``changed_keys``."""
 
     kind = "sessions"
 
@@ -178,6 +189,7 @@ def _triples(fields: list[Any]) -> Iterator[tuple[int, int, Any]]:
 
 def _packing(sessions: list[Session]) -> bytes:
     """Plain values are written as they are, bytes stand for all others."""
+    sessions = sorted(sessions, key=_GROWN)
     fields: list[Any] = []
     for s in sessions:
         value = s.value
@@ -194,8 +206,10 @@ def _packing(sessions: list[Session]) -> bytes:
 
 def _unpacked(data: bytes) -> list[Session]:
     fields = unpack(data)
-    fired = fields[-1] if len(fields) % _FIELDS else ()
-    return [
+    fired = frozenset(fields[-1] if len(fields) % _FIELDS else ())
+    sessions = [
         Session(start, end, decode_value(value) if type(value) is bytes else value, number in fired)
         for number, (start, end, value) in enumerate(_triples(fields))
     ]
+    sessions.sort(key=_START)
+    return sessions

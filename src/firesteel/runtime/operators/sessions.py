@@ -11,8 +11,9 @@ element is added. Flink leaves this order open, so functions must not depend on 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 from firesteel.common._instants import check_window
@@ -31,6 +32,8 @@ from firesteel.state._column import CanonicalKey, in_order
 from firesteel.state.keys import raw_key
 from firesteel.state.sessions import Session, SessionColumn, copied
 
+_END: Final = attrgetter("end")
+_GROWN: Final = attrgetter("grown")
 ASSIGNERS: Final = (EventTimeSessionWindows, DynamicEventTimeSessionWindows)
 
 
@@ -96,16 +99,15 @@ class SessionOperator(WindowedOperator):
         """Add an element that may begin a session, make several one, or come after its session fired."""
         check_window(stamp, end)
         sessions = self._sessions.of(key)
-        touched = [
-            s
-            for s in sessions
-            if s.start <= end and stamp <= s.end and s.end - 1 + self._lateness_ms > self.watermark
-        ]
-        if touched:
-            session = self._merged(sessions, touched, stamp, end)
+        first = last = bisect_left(sessions, stamp, key=_END)
+        while last < len(sessions) and sessions[last].start <= end:
+            last += 1
+        if first < last:
+            session = self._merged(sessions[first:last], stamp, end)
+            sessions[first:last] = [session]
         elif end - 1 + self._lateness_ms > self.watermark:
             session = Session(stamp, end)
-            sessions.append(session)
+            sessions.insert(first, session)
         else:
             self.late(value, stamp)
             return
@@ -117,18 +119,18 @@ class SessionOperator(WindowedOperator):
             session.value = copied(held)
             self._emit(key, session.start, session.end, held, stamp)
 
-    def _merged(self, sessions: list[Session], touched: list[Session], stamp: int, end: int) -> Session:
-        """The session that ``touched`` and an element become; the last of ``sessions`` if it has grown."""
-        session, *others = touched
+    def _merged(self, touched: list[Session], stamp: int, end: int) -> Session:
+        """The session that ``touched`` and an element become; the last that has grown, if it has."""
+        session, *others = sorted(touched, key=_GROWN)
         before = session.start, session.end
         for other in others:
             if other.value is not None:
                 held = session.value
                 session.value = other.value if held is None else self._merge(held, other.value)
-        session.start = min(stamp, *(s.start for s in touched))
-        session.end = max(end, *(s.end for s in touched))
+        session.start = min(stamp, touched[0].start)
+        session.end = max(end, touched[-1].end)
         if others or before != (session.start, session.end):
-            sessions[:] = [*(s for s in sessions if s not in touched), session]
+            session.grow()
         return session
 
     def _next_ms(self, session: Session) -> int:
@@ -154,8 +156,10 @@ class SessionOperator(WindowedOperator):
         taken = self._sessions.take_due(self.watermark)
         due: list[tuple[int, int, int, bool, CanonicalKey, int, Any]] = []
         for rank, key in enumerate(in_order(taken)):
+            sessions = taken[key]
+            passed = bisect_right(sessions, self.watermark + 1, key=_END)
             kept = []
-            for session in taken[key]:
+            for session in sessions[:passed]:
                 last = session.end - 1
                 gone = last + self._lateness_ms
                 value, goes = session.value, gone <= self.watermark and gone != MAX_WATERMARK
@@ -167,7 +171,9 @@ class SessionOperator(WindowedOperator):
                     session.value = value if goes else copied(value)
                 if goes and self._clear is not None:
                     due.append((gone, rank, session.start, True, key, session.end, None))
-            self._sessions.put(key, kept, min(map(self._next_ms, kept), default=MAX_WATERMARK))
+            ahead = sessions[passed:]
+            due_ms = min(map(self._next_ms, (*kept, *ahead[:1])), default=MAX_WATERMARK)
+            self._sessions.put(key, kept + ahead, due_ms)
         due.sort(key=itemgetter(0, 1, 2, 3))
         for instant, _, start, goes, key, end, value in due:
             if goes:
