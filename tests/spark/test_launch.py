@@ -66,6 +66,14 @@ def test_the_first_session_takes_the_jvm_that_was_started_early(started: list[St
     assert launch.start({"spark.master": "local[2]"}) is not early
 
 
+def test_a_program_that_spark_submit_runs_starts_no_jvm(
+    started: list[StartedJvm], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    launch.start_early({"spark.master": "local[2]"})
+    assert started == []
+
+
 def change_settings(_: pytest.MonkeyPatch) -> dict[str, str]:
     return {"spark.master": "local[2]", "spark.driver.memory": "2g"}
 

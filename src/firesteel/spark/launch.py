@@ -136,6 +136,8 @@ _one_at_a_time = threading.Lock()
 def start_early(settings: dict[str, str]) -> None:
     """Start a JVM that the first session of ours will take, if by then everything is as it is now."""
     global _early
+    if was_started_by_spark():
+        return
     with _one_at_a_time:
         if _early is None:
             prepare_environment()
@@ -162,6 +164,11 @@ def start(settings: dict[str, str]) -> StartedJvm:
             return jvm
         jvm.drop()
     return _start(surroundings)
+
+
+def was_started_by_spark() -> bool:
+    """Whether ``spark-submit`` runs this program: then PySpark connects to the JVM of that."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
 def prepare_environment() -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from firesteel.common.errors import EngineError
 from firesteel.common.options.execution import SPARK_MASTER
 from firesteel.spark.jvm import connect
-from firesteel.spark.launch import drop_early, prepare_environment, start
+from firesteel.spark.launch import drop_early, prepare_environment, start, was_started_by_spark
 from firesteel.spark.settings import STATIC, session_settings
 
 # Set in the child session in which epochs run; the user's own session keeps its values.
@@ -44,7 +44,7 @@ def start_session(settings: dict[str, str]) -> SparkSession:
     py4j = logging.getLogger("py4j")
     if py4j.level == logging.NOTSET:  # it logs each closed connection as news
         py4j.setLevel(logging.WARNING)
-    if SparkContext._gateway is None:
+    if SparkContext._gateway is None and not was_started_by_spark():
         connect(start(settings))
     else:
         drop_early()
