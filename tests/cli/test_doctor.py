@@ -14,7 +14,8 @@ from click.testing import CliRunner
 from firesteel.cli import _doctor, main
 from firesteel.cli._endpoints import check_endpoint
 from firesteel.cli._findings import Finding, Level
-from firesteel.cli._packages import check_packages, parse, satisfies
+from firesteel.cli._packages import check_packages
+from firesteel.common._requirements import parse, satisfies
 from firesteel.common.java import find_java
 
 REQUIREMENTS = [
@@ -80,14 +81,18 @@ def test_packages_and_extras() -> None:
     wanted = faults(check_packages(["queues", "mqtt"], REQUIREMENTS))
     assert wanted == {
         "extra queues: no-such-package is not installed": (
-            'pip install "firesteel[queues]", here and where the workers run'
+            "pip install 'no-such-package', here and where the workers run"
         ),
         "Firesteel has no extra 'mqtt'": "one of: kafka, queues",
     }
     old = faults(check_packages((), ["click>=8.1,<8.2.0.1,!=8.1.5", "cloudpickle>=99", "no-such-package"]))
     assert any("99 is needed" in what for what in old)
     assert "no-such-package is not installed" in old
-    assert set(old.values()) == {"pip install --upgrade firesteel"}
+    assert set(old.values()) == {
+        "pip install 'click>=8.1,<8.2.0.1,!=8.1.5'",
+        "pip install 'cloudpickle>=99'",
+        "pip install 'no-such-package'",
+    }
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from firesteel.common._requirements import install_command
 from firesteel.common.errors import ConfigurationError
 
 
@@ -19,8 +20,9 @@ def extra(module: str, user: str, name: str, package: str | None = None) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
+        needed = package or module.partition(".")[0]
         raise ConfigurationError(
-            f"{user} needs the package {package or module.partition('.')[0]}, which is not installed.",
+            f"{user} needs the package {needed}, which is not installed.",
             detail=str(error),
-            hint=f"pip install 'firesteel[{name}]', here and where Spark's workers run",
+            hint=f"{install_command(name, needed)}, here and where Spark's workers run",
         ) from error

@@ -1,1 +1,1 @@
-"""Streams and queues of AWS: needs the package boto3 (``pip install 'firesteel[kinesis]'``)."""
+"""Streams and queues of AWS: needs the package boto3 (the extra ``kinesis``)."""

@@ -1,1 +1,1 @@
-"""Tables of Apache Cassandra: needs the package cassandra-driver (``pip install 'firesteel[cassandra]'``)."""
+"""Tables of Apache Cassandra: needs the package cassandra-driver (the extra ``cassandra``)."""

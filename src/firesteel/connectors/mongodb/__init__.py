@@ -1,1 +1,1 @@
-"""Collections of MongoDB: needs the package pymongo (``pip install 'firesteel[mongodb]'``)."""
+"""Collections of MongoDB: needs the package pymongo (the extra ``mongodb``)."""

@@ -1,1 +1,1 @@
-"""Topics of Apache Pulsar: needs the package pulsar-client (``pip install 'firesteel[pulsar]'``)."""
+"""Topics of Apache Pulsar: needs the package pulsar-client (the extra ``pulsar``)."""

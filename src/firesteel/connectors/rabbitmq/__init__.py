@@ -1,1 +1,1 @@
-"""Queues of RabbitMQ: needs the package pika (``pip install 'firesteel[rabbitmq]'``)."""
+"""Queues of RabbitMQ: needs the package pika (the extra ``rabbitmq``)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from firesteel.common._requirements import install_command
 from firesteel.common.errors import ConfigurationError, ConnectorError
 from firesteel.connectors.lookup_cache import CacheOptions, LookupCache
 from firesteel.datastream._checks import require_int, require_text
@@ -19,7 +20,7 @@ _COMMANDS: Final = {"GET": "get", "HGETALL": "hgetall"}
 
 class RedisLookupFunction(AsyncFunction[Any, Any]):
     """Looks up a value or a hash for each element; for ``AsyncDataStream``, which brings timeout and
-    capacity. Needs the package redis (``pip install 'firesteel[redis]'``).
+    capacity. Needs the package redis (the extra ``redis``).
 
     :param url: ``redis://user:password@host:port/database``, ``rediss://`` for TLS, ``unix://`` for a socket.
     :param key: the Redis key of an element, a text.
@@ -69,7 +70,7 @@ class RedisLookupFunction(AsyncFunction[Any, Any]):
             from redis.exceptions import ConnectionError, TimeoutError
         except ImportError as error:
             raise ConfigurationError(
-                "A Redis lookup needs the package redis.", hint="pip install 'firesteel[redis]'"
+                "A Redis lookup needs the package redis.", hint=install_command("redis", "redis")
             ) from error
         try:
             return BlockingConnectionPool.from_url(

@@ -1,0 +1,57 @@
+"""Packages: what is needed, what is loaded without need, and what an error says about one that is missing."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import requires
+from pathlib import Path
+
+import pytest
+
+from firesteel.common._requirements import Requirement, install_command, parse
+from firesteel.common.errors import ConfigurationError
+from firesteel.common.extras import extra
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import sys
+from firesteel.common import Types
+from firesteel.datastream import StreamExecutionEnvironment
+import firesteel.cli, firesteel.spark.engine, firesteel.testing
+env = StreamExecutionEnvironment.get_execution_environment()
+env.from_collection(["a"], Types.STRING()).key_by(lambda w: w).map(str.upper).print()
+env.get_execution_plan()
+print("pandas" in sys.modules)
+"""
+
+
+def test_building_a_program_loads_no_pandas() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines()[-1:] == ["False"], done.stderr
+
+
+def test_what_pyspark_asks_for_at_run_time_is_declared() -> None:
+    """PySpark names the versions in its extra ``sql``, and checks them when an epoch is planned."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ours = {r.package: r for line in project["dependencies"] if (r := parse(line)) is not None}
+    for line in requires("pyspark") or []:
+        theirs = parse(line)
+        if theirs is not None and theirs.extra == "sql":
+            assert _oldest(ours[theirs.package]) >= _oldest(theirs), theirs.package
+    assert ours["pandas"].bounds.endswith("<3")  # PySpark 4.3 warns of it at each start
+
+
+def _oldest(requirement: Requirement) -> tuple[int, ...]:
+    (oldest,) = re.findall(r">=([\d.]+)", requirement.bounds)
+    return (*map(int, oldest.split(".")), 0)[:2]
+
+
+def test_a_missing_package_is_named_with_its_version() -> None:
+    assert install_command("no-such-extra", "spam") == "pip install 'spam'"
+    assert install_command("redis", "redis") == "pip install 'redis>=5'"
+    with pytest.raises(ConfigurationError) as caught:
+        extra("no_such_module", "KafkaSource", "kafka", "confluent-kafka")
+    assert "pip install 'confluent-kafka>=2.11'" in str(caught.value)
