@@ -13,6 +13,7 @@ from firesteel.common import ConfigOptions, Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import AREAS, OLDER_NAMES, OPTIONS, PRESENT_NAMES
 from firesteel.common.options.checks import Verdict, check, examine, nearest, notices
+from firesteel.common.options.document import described, page
 from firesteel.common.options.flink_keys import flink_keys
 
 SOURCES = Path(firesteel.__file__).parent
@@ -156,7 +157,8 @@ def test_the_keys_of_flink_are_others_than_those_that_are_read() -> None:
 
 
 def test_options_are_declared_in_their_areas() -> None:
-    modules = {path.stem for path in TABLES.glob("*.py")} - {"__init__", "_declare", "checks", "flink_keys"}
+    parts = {"__init__", "_declare", "checks", "document", "flink_keys"}
+    modules = {path.stem for path in TABLES.glob("*.py")} - parts
     assert {module.__name__.rpartition(".")[2] for module in AREAS.values()} == modules
     declared = sum(
         len(re.findall(r"^[A-Z_]+: Final = [a-z]+\(", (TABLES / f"{m}.py").read_text(), re.M))
@@ -175,3 +177,17 @@ def test_no_key_stands_outside_the_tables() -> None:
         if isinstance(node, ast.Constant) and node.value in names
     ]
     assert found == []
+
+
+def test_the_page_of_the_documentation_is_current() -> None:
+    written = SOURCES.parents[1] / "docs" / "configuration.md"
+    assert written.read_text() == page(), (
+        "python -m firesteel.common.options.document > docs/configuration.md"
+    )
+
+
+def test_a_key_is_explained() -> None:
+    about = described("state.backend")
+    assert (about["present name"], about["default"]) == ("state.backend.type", "hashmap")
+    assert described("firesteel.epoch.max-recods")["nearest"][0] == "firesteel.epoch.max-records"
+    assert "spark.executor.cores" in described("taskmanager.numberOfTaskSlots")["why"]

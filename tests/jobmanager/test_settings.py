@@ -6,7 +6,8 @@ import logging
 
 import pytest
 
-from firesteel.common.errors import ConfigurationError
+from firesteel.common.errors import ConfigurationError, ProgramError
+from firesteel.datastream.functions import MapFunction, RuntimeContext
 from tests.runtime.support import collect, environment, local_platform
 
 
@@ -50,3 +51,24 @@ def test_a_setting_without_effect_is_named(key: str, caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.WARNING):
         assert collect(environment(1, **{key: value}).from_collection([1]).map(lambda v: v)) == [1]
     assert any(key in r.getMessage() and "no effect" in r.getMessage() for r in caplog.records)
+
+
+def test_an_operator_without_a_uid_is_refused_where_none_are_generated() -> None:
+    env = environment(1)
+    env.get_config().disable_auto_generated_uids()
+    with pytest.raises(ProgramError, match="no uid"):
+        collect(env.from_collection([1]))
+
+
+def test_settings_are_no_parameters_of_the_job() -> None:
+    class Parameters(MapFunction):
+        def open(self, runtime_context: RuntimeContext) -> None:
+            keys = ("mine", "parallelism.default")
+            self.found = [runtime_context.get_job_parameter(key, "none") for key in keys]
+
+        def map(self, value: int) -> list[str]:
+            return self.found
+
+    env = environment(1)
+    env.get_config().set_global_job_parameters({"mine": 5})
+    assert collect(env.from_collection([1]).map(Parameters())) == [["5", "none"]]

@@ -170,7 +170,7 @@ def test_settings_are_those_of_the_program() -> None:
             return f"{self.greeting} {value}"
 
     configuration = Configuration()
-    configuration.set_string("greeting", "good day")
+    configuration.set_string("pipeline.global-job-parameters", "greeting: good day")
     harness = OperatorHarness(Greeting(), configuration=configuration)
     harness.process_element("you")
     assert harness.values == ["good day you"]

@@ -168,6 +168,28 @@ def doctor(extras: tuple[str, ...], endpoints: tuple[str, ...]) -> None:
     sys.exit(1 if failures else 0)
 
 
+@main.command()
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+@click.argument("key", required=False)
+def config(key: str | None, as_json: bool) -> None:
+    """List the configuration options, or explain KEY. The exit code is 1 when nobody knows KEY."""
+    import json
+
+    from firesteel.common.options import OPTIONS
+    from firesteel.common.options.document import described
+
+    found = [described(key)] if key is not None else [described(name) for name in sorted(OPTIONS)]
+    if as_json:
+        click.echo(json.dumps(found if key is None else found[0], indent=2))
+    elif key is None:
+        for option in found:
+            click.echo(f"{option['key']} ({option['kind']}): {option['description']}")
+    else:
+        for name, value in found[0].items():
+            click.echo(f"{name}: {', '.join(value) if isinstance(value, list) else value}")
+    sys.exit(1 if found[0]["verdict"] in ("misspelt", "unknown") else 0)
+
+
 @main.group()
 def savepoint() -> None:
     """Look at savepoints, and remove them. A running job takes one by JobClient.trigger_savepoint()."""

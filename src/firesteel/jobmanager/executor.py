@@ -216,7 +216,7 @@ class Executor:
         if kept.sinks:
             program = [*transformations, *kept.sinks]
             graph = create_job_graph(generate(program, graph_config(env, job_name)))
-        validate(graph)
+        validate(graph, configuration)
         check_python_settings(configuration)
         backend_of(configuration)  # there must be one of that name
         options = job_options(configuration, bounded=_is_bounded(graph), batch=graph.batch)

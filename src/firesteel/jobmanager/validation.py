@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import FiresteelError
+from firesteel.common.errors import FiresteelError, ProgramError
 from firesteel.common.options.checks import notices as key_notices
 from firesteel.common.options.firesteel import PRE_AGGREGATION
+from firesteel.common.options.pipeline import AUTO_GENERATE_UIDS
 from firesteel.connectors.base import Sink, Source
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.graph.job_graph import JobGraph
@@ -14,13 +15,29 @@ from firesteel.jobmanager.pre_aggregation import without_effect
 from firesteel.state.backends import notices as backend_notices
 
 
-def validate(graph: JobGraph) -> None:
-    """What a source or sink sees that it cannot do is refused with the operator's name."""
+def validate(graph: JobGraph, configuration: Configuration) -> None:
+    """What a source or sink sees that it cannot do is refused with the operator's name, and so is an operator
+    without a uid where none are generated."""
+    if not configuration.get(AUTO_GENERATE_UIDS):
+        _check_uids(graph)
     for vertex in graph.vertices:
         for operator in vertex.operators:
             what = operator.node.operator
             if isinstance(what, (Source, Sink)):
                 _check_endpoint(what, operator.node.name)
+
+
+def _check_uids(graph: JobGraph) -> None:
+    for vertex in graph.vertices:
+        for operator in vertex.operators:
+            node = operator.node
+            if node.uid is None and node.uid_hash is None:
+                raise ProgramError(
+                    "The operator has no uid, and uids are not generated.",
+                    operator=node.name,
+                    detail=f"{AUTO_GENERATE_UIDS.key} is false",
+                    hint="call uid() on it",
+                )
 
 
 def _check_endpoint(endpoint: Source | Sink, name: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.configuration import Configuration
 from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.common.options.pipeline import GLOBAL_JOB_PARAMETERS
 from firesteel.datastream.functions import (
     CoProcessFunction,
     KeyedCoProcessFunction,
@@ -33,6 +35,7 @@ class TaskRuntimeContext(RuntimeContext):
         self._context = context
         self._program = program
         self._state = state
+        self._job_parameters: dict[str, str] | None = None
 
     def get_task_name(self) -> str:
         return self._context.vertex_name
@@ -54,7 +57,10 @@ class TaskRuntimeContext(RuntimeContext):
         return f"{c.vertex_name} ({c.subtask + 1}/{c.parallelism})#{c.attempt}"
 
     def get_job_parameter(self, key: str, default_value: str) -> str:
-        return str(self._context.settings.get(key, default_value))
+        if self._job_parameters is None:
+            configuration = Configuration.from_dict(self._context.settings)
+            self._job_parameters = configuration.get(GLOBAL_JOB_PARAMETERS)
+        return self._job_parameters.get(key, default_value)
 
     def get_metrics_group(self) -> MetricGroup:
         return TaskMetricGroup(self._context.accumulators, (self._program.name,))

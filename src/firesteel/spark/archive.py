@@ -21,6 +21,7 @@ from typing import Final
 
 from firesteel.common.errors import FiresteelError
 from firesteel.common.java import find_java
+from firesteel.common.options.execution import SPARK_MASTER
 from firesteel.version import __version__
 
 VARIABLE: Final = "FIRESTEEL_SPARK_ARCHIVE"
@@ -100,7 +101,7 @@ def _run_a_job() -> None:
     from firesteel.common.configuration import Configuration
     from firesteel.datastream import StreamExecutionEnvironment
 
-    configuration = Configuration.from_dict({"spark.master": "local[2,4]"})
+    configuration = Configuration.from_dict({SPARK_MASTER.key: "local[2,4]"})
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_parallelism(2)
     env.from_collection(list(range(100))).key_by(lambda n: n % 3).sum().print()

@@ -107,7 +107,7 @@ def build_program(
         sink.name(f"output {number}").uid(_OUTPUT.format(number))
     _name_operators(env)
     graph = create_job_graph(generate(env.transformations, graph_config(env, "harness")))
-    validate(graph)
+    validate(graph, env.configuration)
     by_uid = {vertex.head.node.uid: vertex.id for vertex in graph.vertices}
     for number in range(count):
         if _INPUT.format(number) not in by_uid:
