@@ -72,10 +72,11 @@ class Output:
         if self.coerce is not None and values:
             batch = Batch(self.coerce(values), batch.timestamps, batch.marks)
         consumers = self.consumers
-        for consume, user_code in consumers[1:]:
-            copy = _isolated(batch)
-            with user_code:
-                consume(copy)
+        if len(consumers) > 1:
+            for consume, user_code in consumers[1:]:
+                copy = _isolated(batch)
+                with user_code:
+                    consume(copy)
         if consumers:
             consume, user_code = consumers[0]
             try:
