@@ -9,6 +9,7 @@ from typing import Final
 
 from firesteel.cli._findings import Finding, fail, failed, ok
 from firesteel.common.errors import FiresteelError
+from firesteel.common.masking import masked
 
 _PATIENCE_S: Final = 5.0
 _PORTS: Final = {
@@ -42,7 +43,7 @@ def _check_jdbc(url: str) -> Finding:
     from firesteel.connectors.jdbc.options import ConnectionOptions
 
     database_of(ConnectionOptions(url)).connect().close()
-    return ok(f"{_without_secrets(url)} lets us in")
+    return ok(f"{masked(url)} lets us in")
 
 
 def _check_kafka(url: str) -> Finding:
@@ -69,10 +70,6 @@ def _check_port(endpoint: str) -> Finding:
             "start the server, check host and port, or open the firewall for this machine and the workers",
         )
     return ok(f"{host}:{port} can be reached")
-
-
-def _without_secrets(url: str) -> str:
-    return re.sub(r"(password=)[^&]*", r"\1...", url)
 
 
 _BY_PROTOCOL: Final[dict[str, Callable[[str], Finding]]] = {"jdbc": _check_jdbc, "kafka": _check_kafka}

@@ -12,6 +12,7 @@ from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
+from firesteel.common.masking import masked
 from firesteel.datastream._transformations import Transformation
 from firesteel.graph import (
     create_execution_graph,
@@ -42,7 +43,7 @@ class PlanningExecutor:
         self, env: Any, transformations: Sequence[Transformation], job_name: str | None
     ) -> JobExecutionResult:
         stream = generate(transformations, graph_config(env, job_name))
-        click.echo(_as_json(stream) if self._as_json else explain_all(stream))
+        click.echo(masked(_as_json(stream) if self._as_json else explain_all(stream)))
         return JobExecutionResult(JobID(), 0)
 
     def execute_async(

@@ -19,6 +19,7 @@ from firesteel.common._config_values import (
 )
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.masking import is_secret, masked_value
 from firesteel.common.options import OLDER_NAMES
 
 __all__ = ["Configuration"]
@@ -92,9 +93,9 @@ class Configuration:
                 _logger.warning(
                     "option set under two names, the older one is not used: %s=%s, %s=%s",
                     key,
-                    to_text(value),
+                    masked_value(key, to_text(value)),
                     older,
-                    to_text(values[older]),
+                    masked_value(older, to_text(values[older])),
                 )
         return key, value
 
@@ -113,9 +114,10 @@ class Configuration:
             return convert(value)
         except (ValueError, TypeError) as error:
             expected = "" if kind is None else f"; the option is a {kind}"
+            why = "its value is a secret" if is_secret(name) else f"{error}"
             raise ConfigurationError(
-                f"could not parse the value {to_text(value)!r} of the option {name!r}",
-                detail=f"{error}{expected}; set by {self.origin(name)}",
+                f"could not parse the value {masked_value(name, to_text(value))!r} of the option {name!r}",
+                detail=f"{why}{expected}; set by {self.origin(name)}",
             ) from None
 
     # -- PyFlink's methods
@@ -275,4 +277,6 @@ class Configuration:
         return f"Configuration({self})"
 
     def __str__(self) -> str:
-        return f"{{{', '.join(f'{key}={to_text(value)}' for key, value in self._values.items())}}}"
+        """The options without their secrets; ``to_dict`` has them."""
+        shown = (f"{key}={masked_value(key, to_text(value))}" for key, value in self._values.items())
+        return f"{{{', '.join(shown)}}}"

@@ -9,9 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from firesteel.common.masking import masked
+
 
 class FiresteelError(Exception):
     """Root of every error that Firesteel raises.
+
+    Secrets in its texts are masked (``common/masking.py``).
 
     :param message: what happened, in one line.
     :param detail: more about this very case: the value, the path, the option.
@@ -31,10 +35,11 @@ class FiresteelError(Exception):
         uid: str | None = None,
         subtask: int | None = None,
     ) -> None:
+        message = masked(str(message))
         super().__init__(message)
         self.message = message
-        self.detail = detail
-        self.hint = hint
+        self.detail = None if detail is None else masked(str(detail))
+        self.hint = None if hint is None else masked(str(hint))
         self.operator = operator
         self.uid = uid
         self.subtask = subtask

@@ -240,7 +240,7 @@ def _arrow_root(root: str) -> tuple[Any, str]:
             f"cannot open the file system of {root}",
             detail=str(error),
             hint="give a local path or a URI that pyarrow.fs knows: s3://, gs://, hdfs://, abfs://",
-        ) from error
+        ) from None  # it has the whole address in its text
     return filesystem, inner.rstrip("/")
 
 

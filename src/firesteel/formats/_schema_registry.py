@@ -42,8 +42,8 @@ class RegistrySettings:
     :raises ConfigurationError: a URL or an option is wrong.
     """
 
-    url: str
-    configs: Mapping[str, str] = field(default_factory=dict)
+    url: str = field(repr=False)
+    configs: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         for url in self.urls:

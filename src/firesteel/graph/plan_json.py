@@ -6,6 +6,7 @@ import json
 from functools import singledispatch
 from typing import Any
 
+from firesteel.common.masking import masked
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.base import Sink, Source
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionJobVertex, ExecutionVertex
@@ -37,7 +38,7 @@ def to_dict(graph: Any) -> dict[str, Any]:
 
 def to_json(graph: StreamGraph | JobGraph | LevelPlan | ExecutionGraph, *, indent: int | None = 2) -> str:
     """The graph as JSON text; the same program gives the same text in every process."""
-    return json.dumps(to_dict(graph), indent=indent)
+    return masked(json.dumps(to_dict(graph), indent=indent))
 
 
 @to_dict.register
@@ -216,7 +217,7 @@ def _(subtask: ExecutionVertex) -> dict[str, Any]:
 def execution_plan_json(graph: StreamGraph) -> str:
     """The stream graph as ``get_execution_plan()`` gives it: sinks behind all other nodes, each by id."""
     ordered = sorted(graph.nodes, key=lambda node: (node.kind is NodeKind.SINK, node.id))
-    return json.dumps({"nodes": [_plan_node(node, graph) for node in ordered]}, indent=2)
+    return masked(json.dumps({"nodes": [_plan_node(node, graph) for node in ordered]}, indent=2))
 
 
 def _plan_node(node: StreamNode, graph: StreamGraph) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from firesteel.common.errors import ConnectorError, ProgramError
@@ -67,7 +67,7 @@ class Target(ABC):
     """Where batches go. Methods are called by several threads."""
 
     name: str
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
 
     @abstractmethod
     def entries(self, values: Sequence[Any]) -> list[Entry]:

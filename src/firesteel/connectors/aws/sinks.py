@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from random import getrandbits
 from typing import Any, Final, NamedTuple
 
@@ -39,7 +39,7 @@ class AwsSink(Sink, ABC):
 
     name: str
     schema: SerializationSchema
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
     batching: Batching
 
     service = KINESIS

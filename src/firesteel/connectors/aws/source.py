@@ -14,7 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
@@ -52,7 +52,7 @@ class KinesisSource(Source):
 
     streams: tuple[str, ...]
     schema: DeserializationSchema | KinesisDeserializationSchema
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
     by_hash: bool = False
 
     @property

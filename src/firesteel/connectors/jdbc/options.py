@@ -11,7 +11,7 @@ from firesteel.common.errors import ConfigurationError
 class ConnectionOptions:
     """:param url: ``jdbc:postgresql://host:port/database`` or ``jdbc:sqlite:/path``."""
 
-    url: str
+    url: str = field(repr=False)
     driver: str | None = None
     user: str | None = None
     password: str | None = field(default=None, repr=False)

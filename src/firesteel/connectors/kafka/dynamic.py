@@ -45,7 +45,7 @@ class ClusterMetadata:
     """The topics of a stream in one cluster, and how the cluster is reached."""
 
     topics: Collection[str]
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class DynamicTopicSource(Source):
     subscriber: KafkaStreamSubscriber
     service: KafkaMetadataService
     deserializer: KafkaRecordDeserializationSchema
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     starting: OffsetsInitializer = EARLIEST
     stopping: OffsetsInitializer | None = None
     bounded: bool = False

@@ -57,7 +57,7 @@ class KafkaTopicSink(Sink):
     """What ``KafkaSink.builder()`` builds. ``properties``: those of Kafka's producer."""
 
     serializer: RecordSerializer
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
     guarantee: Guarantee = Guarantee.NONE
     transactional_id_prefix: str | None = None
     kept: _Kept = field(default_factory=lambda: _Kept(), compare=False, repr=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from firesteel.common.errors import ConfigurationError, ProgramError
@@ -87,7 +87,7 @@ class KafkaTopicSource(Source):
 
     subscription: Subscription
     deserializer: KafkaRecordDeserializationSchema
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
     starting: OffsetsInitializer = EARLIEST
     stopping: OffsetsInitializer | None = None
     bounded: bool = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
@@ -50,7 +50,7 @@ class Marker(NamedTuple):
 class Prefix:
     """The transactional ids of a sink. ``marker_topic``: a topic that is there, for the name of markers."""
 
-    properties: Mapping[str, str]
+    properties: Mapping[str, str] = field(repr=False)
     name: str
     marker_topic: str
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError, ConnectorError, TypeMismatchError
@@ -23,7 +23,7 @@ class MongoOptions:
     :param max_retries: how often a request is sent again that got no answer.
     """
 
-    uri: str
+    uri: str = field(repr=False)
     database: str
     collection: str
     batch_size: int | None = 1000

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import ConnectorError
@@ -32,8 +32,8 @@ class RabbitSettings:
     port: int | None = None
     virtual_host: str | None = None
     user: str | None = None
-    password: str | None = None
-    uri: str | None = None
+    password: str | None = field(default=None, repr=False)
+    uri: str | None = field(default=None, repr=False)
     heartbeat_s: int | None = None
     connection_timeout_ms: int | None = None
     frame_max: int | None = None
