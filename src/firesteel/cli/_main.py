@@ -60,6 +60,11 @@ def main() -> None:
     help="Whose the savepoint or checkpoint at PATH is from now on; no_claim: yours, and free to be removed "
     "after the first checkpoint of the job.",
 )
+@click.option(
+    "--restore-untrusted",
+    is_flag=True,
+    help="The checkpoint or savepoint may come from anybody: refuse what could run code (docs/security.md).",
+)
 @_SCRIPT
 @_ARGS
 def run(
@@ -72,6 +77,7 @@ def run(
     recovery: str | None,
     allow_non_restored_state: bool,
     claim_mode: str | None,
+    restore_untrusted: bool,
     script: str,
     args: tuple[str, ...],
 ) -> None:
@@ -83,6 +89,8 @@ def run(
         definitions = (*definitions, f"{options.PATH.key}={recovery}")
     if claim_mode is not None:
         definitions = (*definitions, f"{options.CLAIM_MODE.key}={claim_mode.upper()}")
+    if restore_untrusted:
+        definitions = (*definitions, f"{options.UNTRUSTED.key}=true")
     if allow_non_restored_state:
         definitions = (*definitions, f"{options.IGNORE_UNCLAIMED.key}=true")
     if spark_log:

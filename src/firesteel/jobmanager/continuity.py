@@ -34,6 +34,7 @@ from firesteel.jobmanager.checkpoints.store import CompletedCheckpoint
 from firesteel.jobmanager.restarts import NoRestart, RestartStrategy, restart_strategy
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest
+from firesteel.state.untrusted import require_plain
 
 log = logging.getLogger(__name__)
 
@@ -93,6 +94,8 @@ def prepare(
     coordinator.statistics.notes = tuple(notices(configuration, batch=graph.batch))
     beginning = Beginning()
     while manifest is not None:
+        if recovery.untrusted:
+            require_plain(manifest, files)
         fitted = adopt_max_parallelism(graph, manifest)
         allowed = recovery.allow_non_restored_state
         name = f"restored-{secrets.token_hex(4)}"

@@ -19,6 +19,11 @@ IGNORE_UNCLAIMED: Final = boolean(
     "Drop state of operators that the program does not have any more.",
     older_names=("execution.savepoint.ignore-unclaimed-state",),
 )
+UNTRUSTED: Final = boolean(
+    "execution.state-recovery.untrusted",
+    False,
+    "What is restored may come from anybody: it may hold plain data only.",
+)
 CLAIM_MODE: Final = word(
     "execution.state-recovery.claim-mode",
     "NO_CLAIM",

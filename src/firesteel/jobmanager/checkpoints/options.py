@@ -60,12 +60,14 @@ class RecoveryOptions:
 
     :param job_id: the id that the program's job has for ever: it goes on from its own newest checkpoint where
         there is one, else begins with ``path``.
+    :param untrusted: what is restored may hold plain data only (``state.untrusted``).
     """
 
     path: str | None = None
     allow_non_restored_state: bool = False
     job_id: JobID | None = None
     claim_mode: ClaimMode = ClaimMode.NO_CLAIM
+    untrusted: bool = False
 
     @property
     def latest(self) -> bool:
@@ -115,6 +117,7 @@ def recovery_options(configuration: Configuration) -> RecoveryOptions:
         configuration.get(recovery.IGNORE_UNCLAIMED),
         _job_id(configuration.get(recovery.JOB_ID)),
         configuration.get_member(recovery.CLAIM_MODE, ClaimMode),
+        configuration.get(recovery.UNTRUSTED),
     )
 
 
