@@ -203,3 +203,10 @@ def test_one_record_that_becomes_a_million_is_one_piece() -> None:
     reports = run(env)
     assert collected() == [5] * 6
     assert reports[0].records == 3
+
+
+def test_it_can_be_switched_off() -> None:
+    env = environment(clock=_clock, **{"firesteel.epoch.time-limit": "false"})
+    env.from_collection(RECORDS, Types.INT()).key_by(lambda n: n % 7).map(Takes(0.5)).map(out).print()
+    assert [r.records for r in run(env) if r.records] == [200]
+    assert sorted(notes["called"]) == RECORDS  # each once

@@ -44,6 +44,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
             records,
             configuration.get(own.EPOCH_MAX_BYTES),
             configuration.get(own.EPOCH_INTERVAL),
+            limited=configuration.get(own.EPOCH_TIME_LIMIT),
         )
     return JobOptions(
         pacing=pacing,

@@ -77,6 +77,7 @@ def run(session: SparkSession, folder: Path, routing: str) -> dict[str, Any]:
     folder.mkdir()
     configuration = Configuration()
     configuration.set_string("firesteel.epoch.max-records", str(EPOCH))
+    configuration.set_string("firesteel.epoch.time-limit", "false")  # functions wait for the kill
     configuration.set_string("firesteel.state.dir", str(folder / "state"))
     env = StreamExecutionEnvironment.get_execution_environment(configuration, spark=session)
     env.set_parallelism(PARALLELISM)

@@ -36,6 +36,13 @@ EPOCH_MAX_RECORDS: Final = integer(
 EPOCH_MAX_BYTES: Final = memory(
     "firesteel.epoch.max-bytes", 512 << 20, "How many bytes of one split an epoch takes at most."
 )
+EPOCH_TIME_LIMIT: Final = boolean(
+    "firesteel.epoch.time-limit",
+    True,
+    "Let tasks look at the clock, so that an epoch of slow functions ends in time. An epoch whose functions "
+    "behind an exchange take several times as long as it should is then given up and run again with fewer "
+    "records; switch it off where a function must not see a record a second time without a failure.",
+)
 EPOCH_ATTEMPTS: Final = integer(
     "firesteel.epoch.attempts", 4, "How often an epoch is tried that Spark cannot run."
 )
