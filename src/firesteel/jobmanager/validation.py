@@ -10,7 +10,7 @@ from firesteel.common.options.pipeline import AUTO_GENERATE_UIDS
 from firesteel.connectors.base import Sink, Source
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmanager.checkpoints.options import notices as checkpoint_notices
+from firesteel.jobmanager.checkpoints.options import interplay
 from firesteel.jobmanager.pre_aggregation import without_effect
 from firesteel.state.backends import notices as backend_notices
 
@@ -52,7 +52,7 @@ def notices(configuration: Configuration, graph: JobGraph) -> list[str]:
     """One sentence for each setting that is accepted and has no effect, or none on some operator."""
     settings = (
         key_notices(configuration)
-        + checkpoint_notices(configuration, batch=graph.batch)
+        + interplay(configuration, batch=graph.batch)
         + backend_notices(configuration)
     )
     if configuration.get(PRE_AGGREGATION):

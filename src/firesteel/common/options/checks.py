@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from enum import Enum
+from types import ModuleType
 from typing import Any, Final, NamedTuple
 
+from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import OPTIONS, PRESENT_NAMES
@@ -22,6 +24,7 @@ from firesteel.common.options.execution import SPARK_MASTER
 from firesteel.common.options.flink_keys import flink_keys
 from firesteel.common.options.pipeline import GLOBAL_JOB_PARAMETERS
 
+NO_EFFECT: Final = "no effect"
 SPARK_PREFIX: Final = SPARK_MASTER.key.partition(".")[0] + "."
 # Keys that begin so are Flink's or ours, never a program's own.
 AREAS: Final = frozenset(
@@ -103,21 +106,31 @@ def check(configuration: Configuration) -> None:
                 configuration.get(OPTIONS[present])
 
 
+def without_effect(configuration: Configuration, area: ModuleType) -> list[str]:
+    """Return a sentence for each option of an area that is set and has no effect."""
+    declared = [option for option in vars(area).values() if isinstance(option, ConfigOption)]
+    names = {name for option in declared for name in (option.key, *option.older_names)}
+    chosen = {key: value for key, value in configuration.to_dict().items() if key in names}
+    return [said for said in notices(Configuration.from_dict(chosen)) if NO_EFFECT in said]
+
+
 def notices(configuration: Configuration) -> list[str]:
     """Return sentences about the options that have no effect, have older names or are unknown."""
-    without: dict[str, list[str]] = {}
+    without: dict[str, tuple[str, list[str]]] = {}
     unknown, older = [], []
     for key in sorted(configuration.key_set()):
         found = examine(key)
         if found.verdict is Verdict.UNKNOWN:
             unknown.append(key)
         elif found.verdict is Verdict.NO_EFFECT and not _is_default(configuration, found.present):
-            without.setdefault(found.why, []).append(key)
+            # one sentence for each option of ours; a file of Flink may have many keys without effect
+            group = found.present if found.present in OPTIONS else found.why
+            without.setdefault(group, (found.why, []))[1].append(key)
         elif key in PRESENT_NAMES:
             older.append(f"{key} is read as {' and '.join(PRESENT_NAMES[key])}, its present name")
     said = older + [
-        f"{', '.join(keys)} {'has' if len(keys) == 1 else 'have'} no effect: {why}"
-        for why, keys in without.items()
+        f"{', '.join(keys)} {'has' if len(keys) == 1 else 'have'} {NO_EFFECT}: {why}"
+        for why, keys in without.values()
     ]
     if unknown:
         said.append(

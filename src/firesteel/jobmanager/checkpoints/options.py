@@ -10,6 +10,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, ProgramError
 from firesteel.common.job_id import JobID
 from firesteel.common.options import checkpointing, recovery, restart
+from firesteel.common.options.checks import without_effect
 from firesteel.datastream.checkpoint_config import CheckpointConfig
 from firesteel.datastream.checkpointing_mode import CheckpointingMode
 from firesteel.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
@@ -129,7 +130,12 @@ def _job_id(text: str | None) -> JobID | None:
 
 
 def notices(configuration: Configuration, *, batch: bool) -> list[str]:
-    """One sentence for each checkpoint setting that has no effect with the others."""
+    """One sentence for each checkpoint setting that is accepted and has no effect."""
+    return without_effect(configuration, checkpointing) + interplay(configuration, batch=batch)
+
+
+def interplay(configuration: Configuration, *, batch: bool) -> list[str]:
+    """One sentence for each checkpoint setting that has no effect because of another one."""
     interval = CheckpointConfig(configuration).get_checkpoint_interval()
     found = []
     if interval > 0 and batch:
