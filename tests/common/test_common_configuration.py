@@ -139,6 +139,12 @@ def test_lists(text, values):
     assert Configuration.from_dict({"l": text}).get_list("l") == values
 
 
+def test_lists_of_several_lines():
+    text = "- a\n- 'b: c'  # said\n- d"
+    assert Configuration.parse_list_value(text) == ["a", "b: c", "d"]
+    assert Configuration.from_dict({"l": text}).get_list("l") == ["a", "b: c", "d"]
+
+
 def test_maps():
     expected = {"a": "1", "b": "2"}
     for options in ({"m": "a:1,b:2"}, {"m": "{a: 1, b: 2}"}, {"m.a": "1", "m.b": "2"}):

@@ -372,10 +372,18 @@ def test_files_go_to_the_workers_and_what_cannot_is_refused(
         assert error.value.hint
     env.add_jars("file:///path/to/flink-sql-connector-kafka-1.15.0.jar", "/x/flink-avro-2.3.0.jar")
     with pytest.raises(UnsupportedFeatureError, match="no JVM of Flink") as error:
-        env.add_jars(
-            "file:///flink-sql-connector-kafka-1.15.0.jar", "file:///flink-sql-connector-pulsar-4.jar"
-        )
-    assert error.value.detail == "file:///flink-sql-connector-pulsar-4.jar"
+        env.add_jars("file:///flink-sql-connector-kafka-1.15.0.jar", "file:///flink-sql-connector-hive-4.jar")
+    assert error.value.detail == "file:///flink-sql-connector-hive-4.jar"
+    names = (
+        "elasticsearch7",
+        "pulsar",
+        "kinesis",
+        "aws-kinesis-firehose",
+        "cassandra_2.12",
+        "mongodb",
+        "sqs",
+    )
+    env.add_jars(*(f"file:///flink-sql-connector-{name}-5.0.0-2.0.jar" for name in names))
 
 
 def test_close_forgets_the_program(env: StreamExecutionEnvironment) -> None:

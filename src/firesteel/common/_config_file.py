@@ -51,6 +51,14 @@ def parse(text: str, name: str = "config.yaml") -> dict[str, Any]:
     return _Parser(_lines(text), name).options()
 
 
+def parse_list(text: str) -> list[Any]:
+    """The items of a list that is written as lines ``- item``."""
+    lines = _lines(text)
+    options = _Parser([_Line(0, 0, "list:"), *lines], "a list").options()
+    items: list[Any] = options["list"]
+    return items
+
+
 def _lines(text: str) -> list[_Line]:
     lines = []
     for number, raw in enumerate(text.splitlines(), 1):

@@ -47,9 +47,11 @@ def read_list(value: Any) -> list[str]:
 
 
 def parse_list(text: str) -> list[Any]:
-    """``"a;b"`` or ``"[a, b]"`` as a list."""
+    """``"a;b"``, ``"[a, b]"`` or lines ``"- a"`` of YAML as a list."""
     if not text:
         return []
+    if text.lstrip().startswith("- "):
+        return _config_file.parse_list(text)
     parsed = _config_file.parse_scalar(text)
     return parsed if isinstance(parsed, list) else text.split(";")
 

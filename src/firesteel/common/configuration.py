@@ -162,7 +162,7 @@ class Configuration:
 
     @staticmethod
     def parse_list_value(value: str) -> list[Any]:
-        """``"a;b"`` or ``"[a, b]"`` as a list of text."""
+        """``"a;b"``, ``"[a, b]"`` or lines ``"- a"`` of YAML as a list of text."""
         return kinds.parse_list(value)
 
     def key_set(self) -> set[str]:

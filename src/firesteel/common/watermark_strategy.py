@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from firesteel.common.clock import SystemClock
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
@@ -172,13 +172,15 @@ class WatermarkStrategy:
             )
         return WatermarkStrategy(generator_supplier)
 
-    def with_timestamp_assigner(self, timestamp_assigner: TimestampAssigner) -> WatermarkStrategy:
+    def with_timestamp_assigner(
+        self, timestamp_assigner: TimestampAssigner | Callable[[Any, int], int]
+    ) -> WatermarkStrategy:
         """Take timestamps from this assigner, or from a function ``(value, record_timestamp) -> ms``.
 
         Changes this strategy and returns it, as PyFlink does.
         """
         if callable(getattr(timestamp_assigner, "extract_timestamp", None)):
-            self.timestamp_assigner = timestamp_assigner
+            self.timestamp_assigner = cast(TimestampAssigner, timestamp_assigner)
         elif callable(timestamp_assigner):
             self.timestamp_assigner = _CallableTimestampAssigner(timestamp_assigner)
         else:

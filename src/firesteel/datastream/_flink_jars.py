@@ -13,8 +13,9 @@ log = logging.getLogger(__name__)
 # flink-connector-kafka-4.0.1-2.0.jar, flink-sql-connector-kafka.jar, flink-sql-avro-2.3.0.jar
 _IN_PYTHON: Final = re.compile(
     r"flink-(?:sql-)?"
-    r"(?:connector-(?:kafka|files|jdbc|rabbitmq)|json|csv|avro|avro-confluent-registry|parquet|orc|protobuf)"
-    r"(?:-[\d.]+)*\.jar"
+    r"(?:connector-(?:kafka|files|jdbc|rabbitmq|elasticsearch\d?|pulsar|mongodb|cassandra|datagen"
+    r"|kinesis|aws-kinesis-streams|aws-kinesis-firehose|kinesis-firehose|sqs)|json|csv|avro|avro-confluent-registry|parquet|orc|protobuf)"
+    r"(?:_2\.\d+)?(?:-[\d.]+)*\.jar"
 )
 
 

@@ -82,8 +82,8 @@ class EmbeddedRocksDBStateBackend(StateBackend):
     def is_incremental_checkpoints_enabled(self) -> bool:
         return bool(self._incremental)
 
-    def set_predefined_options(self, predefined: PredefinedOptions) -> None:
-        self._predefined = PredefinedOptions(predefined)
+    def set_predefined_options(self, options: PredefinedOptions) -> None:
+        self._predefined = PredefinedOptions(options)
 
     def get_predefined_options(self) -> PredefinedOptions:
         return self._predefined

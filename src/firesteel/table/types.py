@@ -28,6 +28,10 @@ class DataType:
     def nullable(self) -> Self:
         return replace(self, is_nullable=True)
 
+    def bridged_to(self, conversion_cls: str) -> Self:
+        """Return the type itself: a class of Java that values take in the JVM has no meaning here."""
+        return self
+
     def __str__(self) -> str:
         return self.name if self.is_nullable else f"{self.name} NOT NULL"
 

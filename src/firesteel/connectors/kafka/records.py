@@ -49,10 +49,10 @@ class KafkaRecordDeserializationSchema(ABC):
         return None
 
     @staticmethod
-    def value_only(schema: DeserializationSchema) -> KafkaRecordDeserializationSchema:
-        """The value of each message, read by ``schema``. A message without one (a tombstone) is a bad record,
+    def value_only(deserialization_schema: DeserializationSchema) -> KafkaRecordDeserializationSchema:
+        """The value of each message, read by the schema. A message without one (a tombstone) is a bad record,
         unless the schema takes None."""
-        return ValueOnly(schema)
+        return ValueOnly(deserialization_schema)
 
 
 class ValueOnly(KafkaRecordDeserializationSchema):
