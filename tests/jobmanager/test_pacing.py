@@ -113,7 +113,7 @@ def test_what_was_read_counts_where_it_is_less_than_what_was_planned() -> None:
     pacer = Pacer(PacingOptions(6_000))
     pacer.next_epoch()
     pacer.gave_up(whole(1_500, 200), 3 / 200, 1_500)
-    assert planned(pacer) == 12
+    assert planned(pacer) == 6
 
 
 def test_a_size_that_the_program_sets_is_the_most_after_an_epoch_was_given_up() -> None:

@@ -23,9 +23,10 @@ _DIRTY_BYTES: Final = (
     128 << 20
 )  # the same in bytes: the worker holds them, and some copies when it writes them
 _STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
-_FIRST_LIMIT_MS: Final = 1000  # of an epoch while nobody knows what a record costs
+_FIRST_LIMIT_MS: Final = 500  # of an epoch while nobody knows what a record costs
 _OVERRUN: Final = 4.0  # a task that works for this many limits gives the epoch up
-_FIRST_OVERRUN: Final = 1.5
+_FIRST_OVERRUN: Final = 2.0
+_AFTER_GIVING_UP: Final = 0.5  # the part of the target that is aimed at then: output is late already
 _PIECES: Final = 4  # the first look at the clock comes after this part of the limit
 _LATE: Final = 4  # an epoch is never cut shorter than this part of the checkpoint interval ...
 _LEAST_LIMIT_MS: Final = 100.0  # ... nor than this
@@ -165,7 +166,7 @@ class Pacer:
         ``work`` is what is known of the epoch."""
         self._gave_up = True
         read = min(self._planned, work.most_of_split or self._planned)
-        self._set(read * done * self._target_ms / worked_ms)
+        self._set(read * done * _AFTER_GIVING_UP * self._target_ms / worked_ms)
 
     def _set(self, records: float) -> None:
         most = self._options.max_records
