@@ -54,8 +54,8 @@ def parts(draw: st.DrawFn) -> list[Part]:
         events: list[Event] = []
         for _ in range(draw(st.integers(1, 12))):
             ts += draw(st.integers(-9, 12))
-            number = draw(st.integers(0, 9))
-            events.append(At(ts, (draw(st.sampled_from("abc")), number)))
+            added = draw(st.integers(0, 9))
+            events.append(At(ts, (draw(st.sampled_from("abc")), added)))
             if draw(st.booleans()):
                 events.append(draw(st.integers(ts - 12, ts + 6)))
         general = draw(st.booleans())
