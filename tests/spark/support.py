@@ -22,6 +22,8 @@ _TOKEN = "FIRESTEEL_TEST_RUN"  # in the environment of a program and of all proc
 
 # What Spark's launcher says on standard error whatever the log level.
 _LAUNCHER = ("WARNING: Using incubator modules", 'Setting default log level to "', "To adjust logging level")
+# What ``firesteel run`` says of each job.
+_STARTED = re.compile(r"Job '.*' has been submitted with JobID [0-9a-f]{32}(?:; Spark's log: \S+)?")
 # Idle Python workers that see the end of Spark before Spark's daemon ends them, several at once: a race of
 # PySpark's own, with tracebacks of two lines.
 _AT_EXIT = re.compile(
@@ -54,8 +56,9 @@ class Ended:
 
     @property
     def complaints(self) -> str:
-        """What it said on standard error, without Spark's launcher."""
-        lines = [line for line in self.err.splitlines() if not line.startswith(_LAUNCHER)]
+        """What it said on standard error, without Spark's launcher and the line for each job."""
+        said = [line for line in self.err.splitlines() if not line.startswith(_LAUNCHER)]
+        lines = [line for line in said if not _STARTED.fullmatch(line)]
         if all(_AT_EXIT.fullmatch(line) for line in lines):
             return ""
         return "\n".join(lines)
