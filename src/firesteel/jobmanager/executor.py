@@ -208,8 +208,6 @@ class Executor:
     ) -> LocalJobHandle:
         configuration: Configuration = env.configuration
         check(configuration)
-        if self._make_platform is _spark and env.spark is None:
-            _start_jvm(configuration)
         graph = create_job_graph(generate(transformations, graph_config(env, job_name)))
         root = _configured_root(configuration) or str(process_directory())
         kept = KeptStreams(transformations, root, batch=graph.batch)
@@ -225,6 +223,8 @@ class Executor:
                 check_picklable(operator.node.operator, operator.node.name)
         clock = env.clock or SystemClock()
         self._check_only_job(configuration)
+        if self._make_platform is _spark and env.spark is None:
+            _start_jvm(configuration)  # not for a program that is refused; while PySpark is imported
         self.platform.prepare(configuration, env.spark)
         job = prepare(configuration, graph, clock, lambda: self._state_root(configuration), self._running)
         plan = plan_levels(job.graph)

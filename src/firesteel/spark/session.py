@@ -16,6 +16,7 @@ from firesteel.spark.jvm import connect
 from firesteel.spark.launch import drop_early, prepare_environment, start, was_started_by_spark
 from firesteel.spark.settings import STATIC, session_settings
 
+_NOT_SENT: Final = "Exception while sending command."  # py4j, on the root logger
 # Set in the child session in which epochs run; the user's own session keeps its values.
 _EPOCH: Final = {
     "spark.sql.adaptive.enabled": "false",  # it would coalesce and split the subtasks
@@ -41,9 +42,7 @@ def start_session(settings: dict[str, str]) -> SparkSession:
     :raises EngineError: Spark does not start.
     """
     prepare_environment()
-    py4j = logging.getLogger("py4j")
-    if py4j.level == logging.NOTSET:  # it logs each closed connection as news
-        py4j.setLevel(logging.WARNING)
+    _quiet_py4j()
     if SparkContext._gateway is None and not was_started_by_spark():
         connect(start(settings))
     else:
@@ -59,6 +58,21 @@ def start_session(settings: dict[str, str]) -> SparkSession:
             detail="\n".join(_telling_lines(str(e)) or [type(e).__name__]),
             hint="check the master's address, and that Java 17 or newer is found (JAVA_HOME)",
         ) from e
+
+
+def _quiet_py4j() -> None:
+    """Let py4j log only what nobody is told otherwise: it logs each closed connection as news, and on the
+    root logger each call that a dead JVM does not answer, beside the exception that it raises."""
+    py4j = logging.getLogger("py4j")
+    if py4j.level == logging.NOTSET:
+        py4j.setLevel(logging.WARNING)
+    root = logging.getLogger()
+    if _is_news not in root.filters:
+        root.addFilter(_is_news)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return not (record.msg == _NOT_SENT and record.filename == "java_gateway.py")
 
 
 def running_master() -> str | None:
