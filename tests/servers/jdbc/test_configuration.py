@@ -123,7 +123,7 @@ def test_nobody_lets_us_in(postgres: Target) -> None:
 def test_a_driver_that_is_not_installed(postgres: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "psycopg", None)
     error = refused(JdbcSink.sink(INSERT, PAIR, postgres.connection))
-    assert "firesteel[jdbc]" in str(error)
+    assert "pip install 'psycopg[binary]" in str(error)
 
 
 def test_a_user_who_may_not_create_the_markers(postgres: Target) -> None:
