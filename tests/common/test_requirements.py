@@ -52,6 +52,7 @@ def _oldest(requirement: Requirement) -> tuple[int, ...]:
 def test_a_missing_package_is_named_with_its_version() -> None:
     assert install_command("no-such-extra", "spam") == "pip install 'spam'"
     assert install_command("redis", "redis") == "pip install 'redis>=5'"
+    assert install_command("jdbc", "psycopg") == "pip install 'psycopg[binary]>=3.2'"
     with pytest.raises(ConfigurationError) as caught:
         extra("no_such_module", "KafkaSource", "kafka", "confluent-kafka")
     assert "pip install 'confluent-kafka>=2.11'" in str(caught.value)

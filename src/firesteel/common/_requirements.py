@@ -8,23 +8,24 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Final
 
-_REQUIREMENT: Final = re.compile(r"^([\w.-]+)\s*(?:\[[^\]]*\])?\s*([^;]*?)\s*(?:;\s*(.*))?$")
+_REQUIREMENT: Final = re.compile(r"^([\w.-]+)\s*(\[[^\]]*\])?\s*([^;]*?)\s*(?:;\s*(.*))?$")
 _BOUND: Final = re.compile(r"(>=|<=|==|!=|<|>|~=)\s*([\w.*]+)")
 _EXTRA: Final = re.compile(r"""extra\s*==\s*['"]([\w-]+)['"]""")
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """``extra`` None: nothing works without it."""
+    """``extra`` None: nothing works without it; ``parts``: the extras of the package itself, in brackets."""
 
     package: str
     bounds: str
     extra: str | None
+    parts: str = ""
 
     @property
     def specifier(self) -> str:
         """The argument of ``pip install``."""
-        return self.package + self.bounds.replace(" ", "").strip("()")
+        return self.package + self.parts + self.bounds.replace(" ", "").strip("()")
 
     def complaint(self) -> str | None:
         """What is wrong with what is installed; None: nothing."""
@@ -42,9 +43,9 @@ def parse(line: str) -> Requirement | None:
     found = _REQUIREMENT.match(line)
     if found is None:
         return None
-    package, bounds, marker = found.groups()
+    package, parts, bounds, marker = found.groups()
     extra = _EXTRA.search(marker or "")
-    return Requirement(package, bounds, None if extra is None else extra[1])
+    return Requirement(package, bounds, None if extra is None else extra[1], parts or "")
 
 
 _COMPARED: Final[dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]]] = {
