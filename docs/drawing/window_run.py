@@ -13,6 +13,7 @@ from typing import Any
 from docs.drawing.runs import Element, Firing, Run, feed
 from docs.drawing.scenes import Clock, Fed, Scene
 from firesteel.datastream import DataStream, OutputTag, ProcessWindowFunction, Trigger, TriggerResult
+from firesteel.datastream._function_classes import function_behind
 from firesteel.datastream._joined_streams import _KeyOfEither
 from firesteel.datastream._operators import Window
 from firesteel.datastream._transformations import OneInputTransformation
@@ -96,7 +97,7 @@ def _value(fed: Fed, operator: OneInputTransformation) -> Any:
     """The record as the window gets it: those of a join have the number of their stream."""
     if not isinstance(fed.event, StreamRecord):
         return None
-    joins = isinstance(operator.key_selector, _KeyOfEither)
+    joins = isinstance(function_behind(operator.key_selector), _KeyOfEither)
     return (fed.input, fed.event.value) if joins else fed.event.value
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from firesteel.connectors._storage import resolve
 from firesteel.connectors.jdbc.options import ConnectionOptions
 from firesteel.connectors.mongodb.sink import MongoOptions
 from firesteel.connectors.rabbitmq.settings import RabbitSettings
+from firesteel.datastream._session_defaults import set_session_defaults
 from firesteel.formats._schema_registry import RegistrySettings
 
 S = "hunter2"
@@ -104,6 +105,14 @@ def test_two_names_of_an_option_are_warned_of_without_the_values(caplog: pytest.
     assert S not in caplog.text
 
 
+@pytest.fixture
+def no_session_defaults() -> Iterator[None]:
+    """What a command sets is for its process, which here goes on with other tests."""
+    yield
+    set_session_defaults({})
+
+
+@pytest.mark.usefixtures("no_session_defaults")
 def test_the_command_line_shows_none(tmp_path: Any) -> None:
     program = tmp_path / "p.py"
     program.write_text(

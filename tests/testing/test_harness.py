@@ -416,8 +416,10 @@ def test_an_exception_of_the_key_selector() -> None:
 
 def test_a_key_without_a_stable_hash() -> None:
     harness = OperatorHarness(Count(), key_by=identity)
+    cycle: list[Any] = []
+    cycle.append(cycle)
     with pytest.raises(ProgramError, match="key"):
-        harness.process_element([1, 2])
+        harness.process_element(cycle)
 
 
 def test_timers_without_a_key() -> None:

@@ -162,8 +162,6 @@ class EngineLostError(EngineError):
     :param replaceable: whether a new one takes its place when the job is tried again.
     """
 
-    def __init__(
-        self, message: str, *, detail: str | None = None, hint: str | None = None, replaceable: bool = True
-    ) -> None:
-        super().__init__(message, detail=detail, hint=hint)
+    def __init__(self, message: str, *, replaceable: bool = True, **details: Any) -> None:
+        super().__init__(message, **details)
         self.replaceable = replaceable
