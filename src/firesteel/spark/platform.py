@@ -19,7 +19,7 @@ from firesteel.spark.engine import SparkEngine
 from firesteel.spark.jvm import DriverJvm
 from firesteel.spark.launch import drop_early, spark_package
 from firesteel.spark.modules import distribute_files, distribute_modules, shares_files, worker_files
-from firesteel.spark.session import losses, start_session, use_this_python
+from firesteel.spark.session import losses, quiet_py4j, start_session, use_this_python
 from firesteel.spark.settings import log_file, session_settings, settings_of
 from firesteel.spark.shutdown import stop_quietly
 
@@ -55,6 +55,7 @@ class SparkPlatform:
 
     def _take(self, session: SparkSession) -> None:
         """Use a session of the user's."""
+        quiet_py4j()
         self._settings = None
         self._distributed.clear()
         self._session = session

@@ -42,7 +42,7 @@ def start_session(settings: dict[str, str]) -> SparkSession:
     :raises EngineError: Spark does not start.
     """
     prepare_environment()
-    _quiet_py4j()
+    quiet_py4j()
     if SparkContext._gateway is None and not was_started_by_spark():
         connect(start(settings))
     else:
@@ -60,7 +60,7 @@ def start_session(settings: dict[str, str]) -> SparkSession:
         ) from e
 
 
-def _quiet_py4j() -> None:
+def quiet_py4j() -> None:
     """Let py4j log only what nobody is told otherwise: it logs each closed connection as news, and on the
     root logger each call that a dead JVM does not answer, beside the exception that it raises."""
     py4j = logging.getLogger("py4j")
