@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration
+from firesteel.common._user_cache import cache_directory
 from firesteel.common.errors import ConfigurationError
 from firesteel.spark import requirements
 from firesteel.spark.archives import unpacked
@@ -86,7 +87,7 @@ def test_requirements_are_installed_once(tmp_path: Path, monkeypatch: pytest.Mon
     assert worker_files(here, settings) == placed
     elsewhere: Any = Session("spark://somewhere:7077")
     assert worker_files(elsewhere, settings).paths == (f"requirements-{Path(packages).name}",)
-    assert sorted(p.name for p in requirements.cache_directory().iterdir()) == [Path(packages).name]
+    assert sorted(p.name for p in (cache_directory() / "requirements").iterdir()) == [Path(packages).name]
 
 
 @pytest.mark.spark
@@ -118,4 +119,4 @@ def test_what_pip_says_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(ConfigurationError, match="cannot be installed") as failed:
         requirements.installed(str(file), str(tmp_path))
     assert "firesteel_missing" in str(failed.value.detail)
-    assert list(requirements.cache_directory().iterdir()) == []
+    assert list((cache_directory() / "requirements").iterdir()) == []

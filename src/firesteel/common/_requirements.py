@@ -67,7 +67,7 @@ def satisfies(there: str, bounds: str) -> bool:
 
 def _numbers(text: str) -> tuple[int, ...]:
     """``3.2.0rc1`` is as good as ``3.2.0``; zeros at the end do not count."""
-    parts = [int(n) for n in re.match(r"[\d.]*", text)[0].split(".") if n]  # type: ignore[index]
+    parts = [int(n) for n in re.split(r"[^\d.]", text, maxsplit=1)[0].split(".") if n]
     while parts and parts[-1] == 0:
         parts.pop()
     return tuple(parts)

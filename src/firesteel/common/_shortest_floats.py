@@ -21,7 +21,7 @@ from firesteel.common._composite_types import (
     TupleTypeInfo,
 )
 from firesteel.common._java_numbers import float_to_string
-from firesteel.common.types import Row
+from firesteel.common.types import _make_like
 
 Convert = Callable[[Any], Any]
 
@@ -62,12 +62,8 @@ def _of_fields(converts: list[Convert | None]) -> Convert | None:
         return None
 
     def convert(record: Any) -> Any:
-        fields = [v if c is None else c(v) for c, v in zip(converts, record, strict=True)]
-        if not isinstance(record, Row):
-            return type(record)._make(fields) if hasattr(record, "_make") else type(record)(fields)
-        copy = Row.of_kind(record.get_row_kind(), *fields)
-        copy._fields = record._fields
-        return copy
+        pairs = zip(converts, record, strict=True)
+        return _make_like(record, [value if each is None else each(value) for each, value in pairs])
 
     return convert
 

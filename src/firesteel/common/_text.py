@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.common.types import Row
+from firesteel.common.types import Row, _make_like
 
 
 def utf8(text: str) -> bytes:
@@ -22,13 +22,8 @@ def encodable(value: Any) -> Any:
     libraries that encode on their own, when they raise UnicodeEncodeError."""
     if isinstance(value, str):
         return utf8(value).decode()
-    if isinstance(value, Row):
-        copy = Row.of_kind(value.get_row_kind(), *map(encodable, value))
-        copy._fields = value._fields
-        return copy
     if isinstance(value, dict):
         return {encodable(k): encodable(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = map(encodable, value)
-        return type(value)._make(items) if hasattr(value, "_make") else type(value)(items)
+    if isinstance(value, (list, tuple, Row)):
+        return _make_like(value, map(encodable, value))
     return value

@@ -212,6 +212,13 @@ def _make_row(values: list[Any], fields: Sequence[str] | None, kind: RowKind = _
     return row
 
 
+def _make_like(record: Any, values: Iterable[Any]) -> Any:
+    """A record like ``record`` (a Row, a named or a plain tuple, a list) with other values."""
+    if isinstance(record, Row):
+        return _make_row(list(values), record._fields, record._row_kind)
+    return type(record)._make(values) if hasattr(record, "_make") else type(record)(values)
+
+
 def _make_rows(lists: Iterable[list[Any]], fields: Sequence[str] | None) -> list[Row]:  # hot
     """As ``_make_row`` for each of the lists, in place."""
     new = Row.__new__

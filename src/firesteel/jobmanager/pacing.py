@@ -19,13 +19,10 @@ from firesteel.state.line import EpochDelta
 _FIRST_RECORDS: Final = 20_000  # nobody knows yet how large they are
 _FEW_RECORDS: Final = 1000  # an epoch with fewer tells what an empty one costs
 _DIRTY_ENTRIES: Final = 1_000_000  # changed state entries of one subtask in one epoch
-_DIRTY_BYTES: Final = (
-    128 << 20
-)  # the same in bytes: the worker holds them, and some copies when it writes them
+_DIRTY_BYTES: Final = 128 << 20  # the same in bytes: a worker holds them, and some copies when it writes
 _STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
 _FIRST_LIMIT_MS: Final = 500  # of an epoch while nobody knows what a record costs
 _OVERRUN: Final = 4.0  # a task that works for this many limits gives the epoch up
-_FIRST_OVERRUN: Final = 2.0
 _AFTER_GIVING_UP: Final = 0.5  # the part of the target that is aimed at then: output is late already
 _PIECES: Final = 4  # the first look at the clock comes after this part of the limit
 _LATE: Final = 4  # an epoch is never cut shorter than this part of the checkpoint interval ...
@@ -83,7 +80,6 @@ def dirt(delta: EpochDelta) -> float:
 
 
 def _pace_of(limit_ms: float, overrun_ms: float, records: int) -> Pace:
-    overrun_ms = max(overrun_ms, _LEAST_OVERRUN_MS)
     return Pace(math.ceil(limit_ms), math.ceil(overrun_ms), max(1, records))
 
 
@@ -135,9 +131,9 @@ class Pacer:
         if self._gave_up or not self._options.limited:
             return None  # an epoch that was given up is run again as small as it is planned
         if self._per_ms is None:
-            first_ms = min(limit_ms, _FIRST_LIMIT_MS)
-            return _pace_of(first_ms, first_ms * _FIRST_OVERRUN, 1)
-        return _pace_of(limit_ms, limit_ms * _OVERRUN, int(self._per_ms * limit_ms / _PIECES))
+            return _pace_of(min(limit_ms, _FIRST_LIMIT_MS), _LEAST_OVERRUN_MS, 1)
+        overrun_ms = max(limit_ms * _OVERRUN, _LEAST_OVERRUN_MS)
+        return _pace_of(limit_ms, overrun_ms, int(self._per_ms * limit_ms / _PIECES))
 
     def pause_ms(self, elapsed_ms: float, work: Work) -> int:
         """How long to wait after an epoch that took ``elapsed_ms`` in all."""

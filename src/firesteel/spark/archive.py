@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from firesteel.common._user_cache import cache_directory
 from firesteel.common.errors import FiresteelError
 from firesteel.common.java import find_java
 from firesteel.common.options.execution import SPARK_MASTER
@@ -48,7 +49,7 @@ def archive_file(java_home: str, spark_home: Path) -> Path | None:
         with suppress(OSError):
             found = file.stat()
             digest.update(f"{file} {found.st_size} {found.st_mtime_ns}\n".encode())
-    return _directory() / f"spark-{digest.hexdigest()[:32]}.jsa"
+    return cache_directory() / f"spark-{digest.hexdigest()[:32]}.jsa"
 
 
 def make_later(spark_home: Path) -> None:
@@ -110,11 +111,6 @@ def _run_a_job() -> None:
     assert jvm.stdin is not None
     jvm.stdin.close()  # it ends, and writes the archive
     jvm.wait(_PATIENCE_S)
-
-
-def _directory() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "firesteel"
 
 
 def main() -> int:

@@ -51,15 +51,20 @@ class DriverJvm:
     def __init__(self, session: SparkSession) -> None:
         self._session = session
         self._gateway: Any = SparkContext._gateway
+        # None: it has started Python, or somebody else has started it
+        self._process: subprocess.Popen[bytes] | None = getattr(self._gateway, "proc", None)
+
+    def has_ended(self) -> bool:
+        """Whether it is certain that it has died; costs nothing, and cannot tell of a process of others'."""
+        return self._process is not None and self._process.poll() is not None
 
     def manner_of_death(self, patience_s: float = 0.0) -> str | None:
         """How it has died, as the rest of a sentence; None while it lives."""
-        process: subprocess.Popen[bytes] | None = getattr(self._gateway, "proc", None)
-        if process is None:  # it has started Python, or somebody else has started it
+        if self._process is None:
             return None if self._listens() else "does not answer any more"
         with suppress(subprocess.TimeoutExpired):
-            process.wait(patience_s)
-        return None if process.returncode is None else manner_of_end(process.returncode)
+            self._process.wait(patience_s)
+        return None if self._process.returncode is None else manner_of_end(self._process.returncode)
 
     def loss(self, replaceable: bool, patience_s: float = _REAPED_S) -> EngineLostError | None:
         """The error that its death is; None while it lives."""

@@ -10,6 +10,7 @@ import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from pyspark.sql import SparkSession
 
@@ -19,6 +20,9 @@ from firesteel.common.options import pipeline, python
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archives import unpacked
 from firesteel.spark.requirements import installed
+
+# what a program names its files with
+KEYS_OF_FILES: Final = (python.FILES, python.ARCHIVES, python.REQUIREMENTS, pipeline.CACHED_FILES)
 
 
 def shares_files(session: SparkSession) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import logging
 import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,13 @@ from firesteel.spark.archive import make_later
 from firesteel.spark.engine import SparkEngine
 from firesteel.spark.jvm import DriverJvm
 from firesteel.spark.launch import drop_early, spark_package
-from firesteel.spark.modules import distribute_files, distribute_modules, shares_files, worker_files
+from firesteel.spark.modules import (
+    KEYS_OF_FILES,
+    distribute_files,
+    distribute_modules,
+    shares_files,
+    worker_files,
+)
 from firesteel.spark.session import losses, quiet_py4j, start_session, use_this_python
 from firesteel.spark.settings import log_file, session_settings, settings_of
 from firesteel.spark.shutdown import stop_quietly
@@ -34,7 +39,8 @@ class SparkPlatform:
         self._session: SparkSession | None = None
         self._jvm: DriverJvm | None = None
         self._settings: dict[str, str] | None = None  # of a session of ours
-        self._distributed: list[Callable[[SparkSession], None]] = []  # what the workers were given
+        self._modules_of: set[str] = set()  # directories of scripts whose modules the workers were given
+        self._files_of: dict[tuple[Any, ...], Configuration] = {}  # and files, by what names them
 
     def prepare(self, configuration: Configuration, handed_in: Any = None) -> SparkSession:
         with self._lock:
@@ -47,6 +53,8 @@ class SparkPlatform:
                 self._settings = session_settings(settings_of(configuration))
                 self._start(self._settings)
                 atexit.register(self._stop)  # so that no worker outlives the program
+            elif self._jvm is not None and self._jvm.manner_of_death() is not None:
+                self._replace(self._jvm)
             return self.session
 
     def _start(self, settings: dict[str, str]) -> None:
@@ -57,7 +65,8 @@ class SparkPlatform:
         """Use a session of the user's."""
         quiet_py4j()
         self._settings = None
-        self._distributed.clear()
+        self._modules_of.clear()
+        self._files_of.clear()
         self._session = session
         self._jvm = DriverJvm(session)
         if shares_files(session):
@@ -82,7 +91,7 @@ class SparkPlatform:
         with self._lock:
             assert self._session is not None, "prepare() comes first"
             assert self._jvm is not None
-            if self._jvm.manner_of_death() is not None:
+            if self._jvm.has_ended():
                 self._replace(self._jvm)
             return self._session
 
@@ -95,8 +104,10 @@ class SparkPlatform:
         dead.forget()
         self._start(self._settings)
         assert self._session is not None
-        for distribute in self._distributed:
-            distribute(self._session)
+        for directory in self._modules_of:
+            distribute_modules(self._session, directory)
+        for configuration in self._files_of.values():
+            distribute_files(self._session, configuration)
 
     @property
     def log(self) -> Path | None:
@@ -112,18 +123,16 @@ class SparkPlatform:
         return shares_files(self.session)
 
     def engine(self, job_id: str, job_name: str, script_dir: str) -> SparkEngine:
-        self._distribute(lambda session: distribute_modules(session, script_dir))
+        distribute_modules(self.session, script_dir)
+        self._modules_of.add(script_dir)
         return SparkEngine(self, job_id, job_name)
 
     def distribute(self, configuration: Configuration) -> WorkerFiles:
         """Give the workers what the program names: modules, archives, packages, cached files."""
         placed = worker_files(self.session, configuration)
-        self._distribute(lambda session: distribute_files(session, configuration))
+        distribute_files(self.session, configuration)
+        self._files_of[tuple(map(configuration.get, KEYS_OF_FILES))] = configuration
         return placed
-
-    def _distribute(self, distribute: Callable[[SparkSession], None]) -> None:
-        distribute(self.session)
-        self._distributed.append(distribute)
 
     def adopt(self, frame: DataFrame) -> None:
         """A DataFrame of the user's brings its session with it."""

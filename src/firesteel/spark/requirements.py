@@ -16,15 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from firesteel.common._user_cache import cache_directory
 from firesteel.common.errors import ConfigurationError
 
 _LINES_OF_AN_ERROR: Final = 12
-
-
-def cache_directory() -> Path:
-    """Where installed requirements are kept between programs."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(base) / "firesteel" / "requirements"
 
 
 def installed(requirements: str, downloaded: str | None = None) -> Path:
@@ -33,7 +28,7 @@ def installed(requirements: str, downloaded: str | None = None) -> Path:
     :param downloaded: a directory of ``pip download``: packages come from there alone, without a network.
     :raises ConfigurationError: pip could not install them, with what it says.
     """
-    cache = cache_directory()
+    cache = cache_directory() / "requirements"
     target = cache / _name(requirements, downloaded)
     if not target.is_dir():
         cache.mkdir(0o700, parents=True, exist_ok=True)

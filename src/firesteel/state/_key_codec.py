@@ -19,6 +19,7 @@ from itertools import chain
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final
 
+from firesteel.common._shown import shown
 from firesteel.common.errors import UnstableKeyError
 from firesteel.common.types import Row, RowKind
 from firesteel.state._key_objects import rebuilt, reduced, reference, resolve
@@ -202,17 +203,10 @@ def _unstable(obj: Any, reason: str) -> UnstableKeyError:
     cls = type(obj)
     return UnstableKeyError(
         f"A value of type {cls.__module__}.{cls.__qualname__} cannot be a key: it has no stable form.",
-        detail=f"{reason}; got {_shown(obj)}",
+        detail=f"{reason}; got {shown(obj)}",
         hint="use a str, a number, a date, an Enum, a Row, a list, a dict, a tuple of these, or an object "
         "of a class whose pickled form is always the same",
     )
-
-
-def _shown(obj: Any) -> str:
-    try:
-        return f"{obj!r:.200}"
-    except Exception:  # RecursionError among them
-        return object.__repr__(obj)
 
 
 def _in_order(elements: Iterable[Any]) -> list[Any]:

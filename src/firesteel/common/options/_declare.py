@@ -7,15 +7,15 @@ from typing import Any, TypeVar
 from firesteel.common import _config_kinds as kinds
 from firesteel.common.config_options import ConfigOption
 
-N = TypeVar("N", None, str)
-I = TypeVar("I", int, None)  # noqa: E741  # a number or no default
+N = TypeVar("N", None, str)  # a text or no default
+M = TypeVar("M", int, None)  # a number or no default
 
 
 def boolean(key: str, default: bool, description: str, **more: Any) -> ConfigOption[bool]:
     return ConfigOption(key, kinds.BOOLEAN, default, description=description, **more)
 
 
-def integer(key: str, default: I, description: str, **more: Any) -> ConfigOption[int | I]:
+def integer(key: str, default: M, description: str, **more: Any) -> ConfigOption[int | M]:
     return ConfigOption(key, kinds.INT, default, description=description, **more)
 
 
@@ -34,11 +34,11 @@ def word(
     return ConfigOption(key, kinds.STRING, default, words, description=description, **more)
 
 
-def duration(key: str, default_ms: I, description: str, **more: Any) -> ConfigOption[int | I]:
+def duration(key: str, default_ms: M, description: str, **more: Any) -> ConfigOption[int | M]:
     return ConfigOption(key, kinds.DURATION, default_ms, description=description, **more)
 
 
-def memory(key: str, default_bytes: I, description: str, **more: Any) -> ConfigOption[int | I]:
+def memory(key: str, default_bytes: M, description: str, **more: Any) -> ConfigOption[int | M]:
     return ConfigOption(key, kinds.MEMORY, default_bytes, description=description, **more)
 
 
