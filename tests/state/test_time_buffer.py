@@ -116,6 +116,28 @@ def test_cutting_off_a_part_of_what_is_stored_writes_no_more_than_the_chunks_tha
     assert buffer_of(driver, other, 1_020_000).between(0, 0, 20_001) == ([20_001], [(0, 20_001)])
 
 
+def test_what_a_lost_epoch_cut_off_is_found_again_though_it_wrote_nothing() -> None:
+    driver = Driver(limits=TINY)
+    state = driver.process()
+    state.begin(driver.line, 0)
+    buffer = state.operator("op").time_buffer("buffer", 1)
+    buffer.reset_watermark(0)
+    for stamp in (0, 1, 2):
+        buffer.add("k", stamp, stamp)
+    buffer.advance(1)
+    driver.commit(state.finish())
+
+    state.begin(driver.line, 0)
+    buffer.reset_watermark(1)
+    buffer.advance(2)
+    assert buffer.between("k", 0, 9) == ([2], [2])
+    assert not state.finish().entries, "this epoch is lost, and the next one begins where it began"
+
+    state.begin(driver.line, 0)
+    buffer.reset_watermark(1)
+    assert buffer.between("k", 0, 9) == ([1, 2], [1, 2])
+
+
 def test_a_key_that_is_used_needs_no_more_than_one_deadline_for_each_reach_of_time() -> None:
     driver = Driver()
     state = driver.process()

@@ -122,7 +122,7 @@ class TimeBufferColumn(Column):
         self._dirty: dict[CanonicalKey, _Cell] = {}
         self._gone: dict[bytes, None] = {}  # the entries of stored chunks to delete
         self._size = 0
-        self.reset_watermark(_MIN)
+        self._stand_at(_MIN)
 
     # ---- the operator's side
 
@@ -164,16 +164,34 @@ class TimeBufferColumn(Column):
 
     def advance(self, watermark: int) -> None:
         """The watermark moves: what ends by then is gone."""
-        self.reset_watermark(watermark)
+        self._stand_at(watermark)
         for key in self._deadlines.take(watermark):
             self._look_after(key)
 
     def reset_watermark(self, watermark: int) -> None:
-        """Where the watermark stands as an epoch begins."""
+        """Where the watermark stands as an epoch begins.
+
+        It goes back when the epoch that moved it is lost. One that changed no entry of the state leaves no
+        other trace of that, and what it cut off is needed again.
+        """
+        if watermark < self._watermark:
+            for key, cell in list(self._cells.items()):
+                if cell.swept > watermark:
+                    self._read_again(key)
+        self._stand_at(watermark)
+
+    # ---- how
+
+    def _stand_at(self, watermark: int) -> None:
         self._watermark = watermark
         self._limit = watermark - self._reach if watermark < _MAX else _MAX
 
-    # ---- how
+    def _read_again(self, key: CanonicalKey) -> None:
+        self._forget(key)
+        cell = self._new_cell(key)
+        cell.chunks = deque()
+        cell.pending = self._core.fetch_all(key, self.id)
+        self._count(cell)
 
     def _end(self, stamp: int) -> int:
         return min(stamp + self._reach, _MAX)
