@@ -58,6 +58,10 @@ class DriverJvm:
         """Whether it is certain that it has died; costs nothing, and cannot tell of a process of others'."""
         return self._process is not None and self._process.poll() is not None
 
+    def lives_with_this_process(self) -> bool:
+        """Whether it lives, and ends when this process does."""
+        return self._process is not None and self._process.poll() is None
+
     def manner_of_death(self, patience_s: float = 0.0) -> str | None:
         """How it has died, as the rest of a sentence; None while it lives."""
         if self._process is None:

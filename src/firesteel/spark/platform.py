@@ -26,7 +26,7 @@ from firesteel.spark.modules import (
 )
 from firesteel.spark.session import losses, quiet_py4j, start_session, use_this_python
 from firesteel.spark.settings import log_file, session_settings, settings_of
-from firesteel.spark.shutdown import stop_quietly
+from firesteel.spark.shutdown import leave_quietly
 
 log = logging.getLogger(__name__)
 
@@ -74,7 +74,7 @@ class SparkPlatform:
 
     def _stop(self) -> None:
         if self._session is not None and self._settings is not None:
-            stop_quietly(self._session)
+            leave_quietly(self._session)
             make_later(spark_package())
 
     def loss(self) -> EngineLostError | None:

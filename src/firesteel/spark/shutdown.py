@@ -27,16 +27,30 @@ def stop_quietly(session: SparkSession) -> None:
     if jvm.manner_of_death() is not None:
         jvm.forget()
         return
-    for daemon in python_daemons(session):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.kill(daemon, signal.SIGTERM)
-            _await_end(daemon)
+    _end_workers(session)
     try:
         session.stop()
     except Exception:
         if jvm.manner_of_death(_PATIENCE_S) is None:
             raise
         jvm.forget()
+
+
+def leave_quietly(session: SparkSession) -> None:
+    """As ``stop_quietly``, for the end of the program: a JVM that is all of Spark and was started by this
+    process stops its session when this process is gone, so nobody waits for that."""
+    is_all_of_spark = (session.sparkContext.master or "").startswith("local")
+    if is_all_of_spark and DriverJvm(session).lives_with_this_process():
+        _end_workers(session)
+    else:
+        stop_quietly(session)
+
+
+def _end_workers(session: SparkSession) -> None:
+    for daemon in python_daemons(session):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(daemon, signal.SIGTERM)
+            _await_end(daemon)
 
 
 def _await_end(pid: int) -> None:
