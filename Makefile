@@ -32,9 +32,8 @@ test: $(READY) ## run all tests (ARGS="-m 'not spark'" for those that start no S
 	@$(WITH_JAVA) scripts/spark-archive $(VENV)
 	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
 
-soak: $(READY) ## for hours: RUNS runs of each kind of kill test, half an hour of Kafka, RUNS times as many examples of model tests
-	@$(WITH_JAVA) $(BIN)/python -m tests.kills.soak --runs $(RUNS) --report soak-report.md $(ARGS)
-	@FIRESTEEL_KAFKA_KILLS=$(RUNS) $(WITH_JAVA) $(BIN)/python -m pytest tests/servers/kafka/test_kills.py tests/servers/kafka/test_killed_drivers.py
+soak: $(READY) ## for hours: RUNS runs of each kind of kill test (docs/design/kills.md; goes on where it stopped), half an hour of Kafka, RUNS times as many examples of model tests
+	@$(WITH_JAVA) $(BIN)/python -m tests.kills.soak --runs $(RUNS) $(ARGS)
 	@$(WITH_JAVA) $(BIN)/python -m tests.servers.kafka.soak --report kafka-soak-report.md
 	@FIRESTEEL_SOAK=$(RUNS) $(BIN)/python -m pytest -m 'not spark' --timeout 0 \
 		tests/runtime tests/state tests/jobmanager

@@ -14,31 +14,17 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from tests.jobmanager.programs.fault_points import POINTS
-from tests.kills.strikes import may_mount, small_disk
+from tests.kills.outcomes import ROOT, Outcome
+from tests.kills.strikes import small_disk
 
-ROOT: Final = Path(__file__).parents[2]
 PATIENCE_S: Final = 600.0  # for the next word of a driver
 
 Event = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """:param failure: what went wrong; empty: nothing. ``strikes``: how often the run was struck."""
-
-    kind: str
-    seed: int
-    strikes: int
-    seconds: float
-    failure: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.kind}, seed {self.seed}, struck {self.strikes} times: {self.failure or 'sound'}"
 
 
 class Driver:
@@ -78,6 +64,14 @@ class Driver:
                 if said["event"] in events:
                     return said
         return None
+
+    def has_said(self, event: str) -> bool:
+        """Whether that is among what it has said since the last ``wait_for``."""
+        with suppress(queue.Empty):
+            while (said := self._said.get_nowait()) is not None:
+                if said["event"] == event:
+                    return True
+        return False
 
     def await_start(self) -> None:
         if not self._is_up:
@@ -164,8 +158,9 @@ class Campaign:
             self._drivers.remove(driver)
             heir.run(run)
             self._start()  # the next heir
-            yield self._outcome(run, heir, strikes=1)
+            outcome = self._outcome(run, heir, strikes=1)
             driver.destroy()
+            yield replace(outcome, strikes=0) if driver.has_said("end") else outcome
 
     def replace_drivers(self, runs: int, seed: int) -> Iterator[Outcome]:
         """Another driver takes the job at a random moment, while the one before runs on: that may commit
@@ -180,8 +175,10 @@ class Campaign:
             said = driver.wait_for("superseded", "end")
             self._drivers.reverse()  # who was replaced is the next heir
             if said is None:
-                outcome = Outcome(run.kind, run.seed, 1, outcome.seconds, driver.complaints)
+                outcome = replace(outcome, failure=f"{outcome.failure} {driver.complaints}".strip())
                 self._forget(driver)
+            elif said["event"] == "end":  # before the other one took the job
+                outcome = replace(outcome, strikes=0)
             yield outcome
 
     def pass_fault_points(self, runs: int, seed: int) -> Iterator[Outcome]:
@@ -262,7 +259,7 @@ class Family:
 
 
 FAMILIES: Final = (
-    Family(("executor", "worker", "failing write", *(("full disk",) if may_mount() else ()))),
+    Family(("executor", "worker", "failing write", "full disk")),
     Family(("driver replaced", "driver killed", "fault points")),
     Family(("speculation",), hosts=2),  # Spark runs no copy of a task on the host of the original
 )

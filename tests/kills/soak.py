@@ -1,16 +1,18 @@
-"""The long form of the kill tests: so many runs of each kind, and a report.
+"""The long form of the kill tests: RUNS runs of each kind, Kafka's included, and a report.
 
-    python -m tests.kills.soak [--runs N] [--seed S] [--report FILE] [KIND ...]
+    python -m tests.kills.soak [--runs N] [--seed S] [--report FILE] [--anew] [--allow-missing] [KIND ...]
 
-The exit status is 1 when a run has failed. The report is written anew after each run, so it is there when the
-soak is broken off.
+Each run is recorded as it ends, in a file of JSON lines beside the report. Started again at the same commit,
+the soak goes on with the runs that are missing; a run that was broken off counts as none.
+
+The exit status is 1 when a run has failed, 2 when there are runs of another commit, and 3 when a kind cannot
+run on this machine, unless --allow-missing is given.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
-import statistics
 import sys
 import tempfile
 import time
@@ -18,66 +20,97 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.kills.campaign import FAMILIES, Campaign, Outcome
+from tests.kills.campaign import FAMILIES, Campaign
+from tests.kills.outcomes import Journal, OtherCommitError, Outcome, Provenance
+from tests.kills.report import report
+from tests.kills.strikes import hindrance
+from tests.servers.kafka import kills as kafka
 
-_HEAD: Final = "| kind | runs | struck | failures | median s | seeds |\n|---|---|---|---|---|---|\n"
+SPARKS: Final = tuple(kind for family in FAMILIES for kind in family.kinds)
+KINDS: Final = (*SPARKS, *kafka.KINDS)
+REPORT: Final = Path("docs/design/kills.md")
 
 
-def outcomes(work: Path, kinds: list[str], runs: int, seed: int) -> Iterator[Outcome]:
-    """One campaign for each family of kinds that can share their drivers."""
+def hindrances(kinds: tuple[str, ...] = KINDS) -> dict[str, str]:
+    """Why which kinds cannot run on this machine."""
+    found = {kind: kafka.hindrance() if kind in kafka.KINDS else hindrance(kind) for kind in kinds}
+    return {kind: reason for kind, reason in found.items() if reason}
+
+
+def outcomes(work: Path, kinds: list[str], runs: int, seed: int, journal: Journal) -> Iterator[Outcome]:
+    """The runs that are missing. One campaign for each family of kinds that can share their drivers."""
     for number, family in enumerate(FAMILIES):
-        wanted = [kind for kind in family.kinds if kind in kinds]
+        wanted = [kind for kind in family.kinds if kind in kinds and journal.missing(kind, runs, seed)[0]]
         if wanted:
-            place = work / str(number)
-            place.mkdir()
-            with Campaign(place, family.hosts) as campaign:
+            with Campaign(_made(work / str(number)), family.hosts) as campaign:
                 yield from campaign.undisturbed(seed)
                 for kind in wanted:
-                    yield from campaign.runs_of(kind, runs, seed)
+                    yield from campaign.runs_of(kind, *journal.missing(kind, runs, seed))
+    wanted = [kind for kind in kafka.KINDS if kind in kinds and journal.missing(kind, runs, seed)[0]]
+    if wanted:
+        with kafka.KafkaCampaign(_made(work / "kafka")) as campaign_of_kafka:
+            for kind in wanted:
+                yield from campaign_of_kafka.runs_of(kind, *journal.missing(kind, runs, seed))
 
 
-def table(found: list[Outcome]) -> str:
-    lines = []
-    for kind in dict.fromkeys(outcome.kind for outcome in found):
-        of_kind = [outcome for outcome in found if outcome.kind == kind]
-        seeds = [outcome.seed for outcome in of_kind]
-        sound = [outcome.seconds for outcome in of_kind if not outcome.failure] or [0.0]
-        cells = (
-            kind,
-            len(of_kind),
-            sum(outcome.strikes > 0 for outcome in of_kind),
-            sum(bool(outcome.failure) for outcome in of_kind),
-            f"{statistics.median(sound):.1f}",
-            f"{min(seeds)} to {max(seeds)}",
-        )
-        lines.append("| " + " | ".join(map(str, cells)) + " |")
-    return _HEAD + "\n".join(lines) + "\n"
+def _made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory
 
 
-def report(found: list[Outcome], seconds: float) -> str:
-    failed = [outcome for outcome in found if outcome.failure]
-    said = "".join(f"\n## {o.kind}, seed {o.seed}\n\n```\n{o.failure}\n```\n" for o in failed)
-    return f"# Kill tests\n\n{len(found)} runs in {seconds / 60:.0f} minutes.\n\n{table(found)}{said}"
+def soak(kinds: list[str], runs: int, seed: int, file: Path, journal: Journal) -> None:
+    """Make the missing runs of *kinds*, and write the report anew after each."""
+    missing = hindrances()
+    for kind in kinds:
+        if kind in missing:
+            print(f"*** THE KILL TEST {kind!r} CANNOT RUN HERE: {missing[kind]}", file=sys.stderr, flush=True)
+
+    def write() -> None:
+        file.write_text(report(journal.entries, KINDS, runs, missing, _journal_of(file).name))
+
+    write()
+    begun = time.monotonic()
+    runnable = [kind for kind in kinds if kind not in missing]
+    with tempfile.TemporaryDirectory(prefix="firesteel-soak-", ignore_cleanup_errors=True) as work:
+        for outcome in outcomes(Path(work), runnable, runs, seed, journal):
+            print(f"{time.monotonic() - begun:7.1f} s  {outcome}", flush=True)
+            if outcome.kind in KINDS or outcome.failure:  # an undisturbed run is there to warm up
+                journal.add(outcome)
+                write()
+
+
+def exit_status(kinds: list[str], journal: Journal, *, allow_missing: bool) -> int:
+    if any(outcome.failure for outcome in journal):
+        return 1
+    return 0 if allow_missing or not hindrances().keys() & set(kinds) else 3
+
+
+def _journal_of(file: Path) -> Path:
+    return file.with_suffix(".jsonl")
 
 
 def main() -> None:
-    every = [kind for family in FAMILIES for kind in family.kinds]
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--runs", type=int, default=25)
-    parser.add_argument("--seed", type=int, default=None)
-    parser.add_argument("--report", type=Path, default=Path("soak-report.md"))
-    parser.add_argument("kinds", nargs="*", choices=[*every, []], metavar="KIND", help=", ".join(every))
+    parser.add_argument("--seed", type=int, default=None, help="of the first run of each kind")
+    parser.add_argument("--report", type=Path, default=REPORT)
+    parser.add_argument("--anew", action="store_true", help="forget the runs that are recorded")
+    parser.add_argument("--allow-missing", action="store_true", help="kinds that cannot run are no failure")
+    parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], metavar="KIND", help=", ".join(KINDS))
     arguments = parser.parse_args()
+    file: Path = arguments.report
+    kinds: list[str] = arguments.kinds or list(KINDS)
+    if arguments.anew:
+        _journal_of(file).unlink(missing_ok=True)
+    try:
+        journal = Journal(_journal_of(file), Provenance.of_this_tree([file, _journal_of(file)]))
+    except OtherCommitError as e:
+        print(e, file=sys.stderr)
+        sys.exit(2)
     seed = random.randrange(1 << 20) if arguments.seed is None else arguments.seed
-    found: list[Outcome] = []
-    begun = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="firesteel-soak-") as work:
-        for outcome in outcomes(Path(work), arguments.kinds or every, arguments.runs, seed):
-            found.append(outcome)
-            print(f"{time.monotonic() - begun:7.1f} s  {outcome}", flush=True)
-            arguments.report.write_text(report(found, time.monotonic() - begun))
-    print(table(found))
-    sys.exit(any(outcome.failure for outcome in found))
+    soak(kinds, arguments.runs, seed, file, journal)
+    print(file.read_text())
+    sys.exit(exit_status(kinds, journal, allow_missing=arguments.allow_missing))
 
 
 if __name__ == "__main__":

@@ -169,8 +169,13 @@ def small_disk(place: Path) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(place)], check=True, capture_output=True)
 
 
-def may_mount() -> bool:
-    """Whether this process can have file systems of its own making."""
+def hindrance(kind: str) -> str:
+    """Why this kind of strike cannot be made by this process on this machine; empty: it can."""
+    if kind != "full disk":
+        return ""
     if os.geteuid() != 0:
-        return False
-    return subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode == 0
+        return "a small file system must be mounted, and only root may mount one"
+    done = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return ""
+    return f"a small file system must be mounted, and this process may not: {done.stderr.strip()}"

@@ -1,0 +1,73 @@
+"""The report of the kill tests, as Markdown."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from tests.kills.outcomes import Entry, Outcome
+
+_HEAD: Final = """\
+# Kill tests
+
+Programs with exactly-once sinks run while something that takes part in them is killed, replaced, stopped or
+out of room; what they wrote is then compared with what they must write, line by line. The seed of a run
+decides what is struck and when. `make soak` makes this report; beside it `{journal}` has a line for each run.
+
+"""
+_TABLE: Final = """\
+| kind | runs | sound | struck | median s | seeds | note |
+|---|---|---|---|---|---|---|
+"""
+_LEGEND: Final = """
+*sound*: nothing was lost, doubled, or left behind. *struck*: runs in which the strike came before the job
+had ended, and at its point where there is one. A failure of any run stands below with its seed.
+"""
+
+
+def report(
+    entries: Sequence[Entry], kinds: Sequence[str], runs: int, hindrances: Mapping[str, str], journal: str
+) -> str:
+    """*kinds*: all that there are. *hindrances*: why kinds cannot run on this machine."""
+    outcomes = [entry.outcome for entry in entries]
+    rows = [_row(kind, [o for o in outcomes if o.kind == kind], runs, hindrances) for kind in kinds]
+    failed = [outcome for outcome in outcomes if outcome.failure]
+    said = "".join(f"\n## {o.kind}, seed {o.seed}\n\n```\n{o.failure}\n```\n" for o in failed)
+    return _HEAD.format(journal=journal) + _origin(entries) + _TABLE + "".join(rows) + _LEGEND + said
+
+
+def _origin(entries: Sequence[Entry]) -> str:
+    if not entries:
+        return "No run has ended.\n\n"
+    last = entries[-1].provenance
+    clean = all(entry.provenance.clean for entry in entries)
+    tree = "the tree was clean" if clean else "**the tree had changes beside the commit**"
+    minutes = sum(entry.outcome.seconds for entry in entries) / 60
+    return (
+        f"{len(entries)} runs, {minutes:.0f} minutes of jobs, "
+        f"from {entries[0].ended} to {entries[-1].ended}. "
+        f"Commit {last.commit}; {tree}. Machine: {last.cores} hardware threads.\n\n"
+    )
+
+
+def _row(kind: str, found: Sequence[Outcome], runs: int, hindrances: Mapping[str, str]) -> str:
+    seeds = [outcome.seed for outcome in found]
+    cells = (
+        kind,
+        len(found),
+        sum(not outcome.failure for outcome in found),
+        sum(outcome.strikes > 0 for outcome in found),
+        f"{statistics.median(outcome.seconds for outcome in found):.1f}" if found else "",
+        f"{min(seeds)} to {max(seeds)}" if found else "",
+        _note(kind, found, runs, hindrances),
+    )
+    return "| " + " | ".join(map(str, cells)) + " |\n"
+
+
+def _note(kind: str, found: Sequence[Outcome], runs: int, hindrances: Mapping[str, str]) -> str:
+    if len(found) >= runs:
+        return ""
+    if kind in hindrances:
+        return f"**CANNOT RUN HERE**: {hindrances[kind]}"
+    return f"**{len(found)} of {runs} runs**" if found else "**NOT RUN**"

@@ -1,0 +1,78 @@
+"""The soak goes on where it stopped, and its report hides nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.kills import soak as under_test
+from tests.kills.outcomes import Journal, OtherCommitError, Outcome, Provenance
+from tests.kills.report import report
+
+HERE = Provenance("abc", clean=True, cores=2)
+
+
+def journal_of(tmp_path: Path, *outcomes: Outcome, provenance: Provenance = HERE) -> Journal:
+    journal = Journal(tmp_path / "kills.jsonl", provenance)
+    for outcome in outcomes:
+        journal.add(outcome)
+    return journal
+
+
+def test_a_journal_that_is_opened_again_knows_what_is_missing(tmp_path: Path) -> None:
+    journal_of(
+        tmp_path, Outcome("worker", 7, 1, 2.0), Outcome("worker", 8, 1, 2.0), Outcome("executor", 7, 1, 2.0)
+    )
+    again = journal_of(tmp_path)
+    assert again.missing("worker", 5, 99) == (3, 9)
+    assert again.missing("executor", 1, 99) == (0, 8)
+    assert again.missing("driver killed", 5, 99) == (5, 99)
+
+
+def test_runs_of_different_commits_are_not_mixed(tmp_path: Path) -> None:
+    journal_of(tmp_path, Outcome("worker", 7, 1, 2.0))
+    with pytest.raises(OtherCommitError, match="has runs of commit abc, this one is def"):
+        journal_of(tmp_path, provenance=Provenance("def", clean=True, cores=2))
+
+
+def test_the_report_shows_what_was_not_run_not_struck_and_not_sound(tmp_path: Path) -> None:
+    journal = journal_of(
+        tmp_path,
+        Outcome("worker", 3, 2, 4.0),
+        Outcome("worker", 4, 0, 6.0, "windows: 1 lost"),
+        provenance=Provenance("abc", clean=False, cores=2),
+    )
+    kinds = ["worker", "full disk", "speculation"]
+    text = report(journal.entries, kinds, 3, {"full disk": "no right to mount"}, "kills.jsonl")
+    assert "| worker | 2 | 1 | 1 | 5.0 | 3 to 4 | **2 of 3 runs** |" in text
+    assert "| full disk | 0 | 0 | 0 |  |  | **CANNOT RUN HERE**: no right to mount |" in text
+    assert "| speculation | 0 | 0 | 0 |  |  | **NOT RUN** |" in text
+    assert "## worker, seed 4\n\n```\nwindows: 1 lost\n```" in text
+    assert "Commit abc; **the tree had changes beside the commit**. Machine: 2 hardware threads." in text
+
+
+def test_a_kind_that_cannot_run_is_told_and_fails_the_soak(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(under_test, "hindrances", lambda: {"full disk": "no right to mount"})
+    monkeypatch.setattr(
+        under_test, "outcomes", lambda work, kinds, *_: iter([Outcome(k, 1, 1, 1.0) for k in kinds])
+    )
+    journal = journal_of(tmp_path)
+    kinds = ["worker", "full disk"]
+    under_test.soak(kinds, 1, 1, tmp_path / "kills.md", journal)
+    assert "*** THE KILL TEST 'full disk' CANNOT RUN HERE: no right to mount" in capsys.readouterr().err
+    assert [outcome.kind for outcome in journal] == ["worker"]
+    assert "**CANNOT RUN HERE**: no right to mount" in (tmp_path / "kills.md").read_text()
+    assert under_test.exit_status(kinds, journal, allow_missing=False) == 3
+    assert under_test.exit_status(kinds, journal, allow_missing=True) == 0
+    assert under_test.exit_status(["worker"], journal, allow_missing=False) == 0
+    journal.add(Outcome("worker", 2, 1, 1.0, "windows: 1 lost"))
+    assert under_test.exit_status(["worker"], journal, allow_missing=True) == 1
+
+
+def test_every_kind_stands_in_the_soak() -> None:
+    assert {"full disk", "driver killed", "kafka: worker", "kafka: broker", "kafka: driver"} <= set(
+        under_test.KINDS
+    )
