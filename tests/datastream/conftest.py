@@ -42,8 +42,9 @@ class RememberingExecutor:
 
     def stream_graph(self, env: Any) -> Any:
         from firesteel.graph import generate
+        from firesteel.jobmanager.executor import graph_config
 
-        return generate(env.transformations, env._graph_config(None))
+        return generate(env.transformations, graph_config(env, None))
 
     def execution_plan(self, env: Any) -> str:
         return f'{{"nodes": {len(env.transformations)}}}'

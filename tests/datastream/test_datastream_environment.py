@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -31,6 +32,7 @@ from firesteel.datastream import (
 )
 from firesteel.datastream._session_defaults import CONF_VARIABLE, set_session_defaults
 from firesteel.datastream.connectors import NumberSequenceSource
+from firesteel.serializers import PickleSerializer
 
 
 def new_env(**settings: str) -> StreamExecutionEnvironment:
@@ -235,7 +237,7 @@ def test_nothing_is_called_before_execute(env: StreamExecutionEnvironment, execu
 
 
 def test_the_graph_takes_over_the_settings(env: StreamExecutionEnvironment) -> None:
-    env.set_parallelism(3).set_max_parallelism(12).disable_operator_chaining().set_buffer_timeout(5)
+    env.set_parallelism(3).set_max_parallelism(12).disable_operator_chaining()
     env.from_collection([1]).map(str).print()
     graph = env.get_stream_graph()
     assert [(n.name, n.parallelism, n.max_parallelism) for n in graph.nodes] == [
@@ -244,7 +246,6 @@ def test_the_graph_takes_over_the_settings(env: StreamExecutionEnvironment) -> N
         ("Sink: Print to Std. Out", 3, 12),
     ]
     assert not graph.config.chaining
-    assert graph.config.buffer_timeout_ms == 5
     assert env.get_execution_plan() == '{"nodes": 3}'
 
 
@@ -391,3 +392,13 @@ def test_close_forgets_the_program(env: StreamExecutionEnvironment) -> None:
     env.close()
     assert env.transformations == ()
     env.from_collection([1]).map(str).uid("m")
+
+
+def test_the_serializer_is_that_of_pyflink(env: StreamExecutionEnvironment) -> None:
+    stream = io.BytesIO()
+    env.serializer.serialize([1, "two", None], stream)
+    assert stream.getvalue()[:4] == len(env.serializer.dumps(1)).to_bytes(4, "big")
+    stream.seek(0)
+    assert list(env.serializer.deserialize(stream)) == [1, "two", None]
+    assert list(env.serializer.deserialize(io.BytesIO(stream.getvalue()[:-1]))) == [1, "two"]
+    assert env.serializer == PickleSerializer()

@@ -288,3 +288,8 @@ def test_evictors(make: Callable[[bool], Any], elements: list[TimestampedValue],
 def test_timestamped_value() -> None:
     assert TimestampedValue("a", 5).has_timestamp()
     assert not TimestampedValue("a").has_timestamp()
+
+
+@pytest.mark.parametrize("trigger", [ContinuousEventTimeTrigger, ContinuousProcessingTimeTrigger])
+def test_continuous_triggers_have_the_attribute_of_pyflink(trigger: Any) -> None:
+    assert trigger.of(Time.seconds(1)).fire_timestamp_state is None

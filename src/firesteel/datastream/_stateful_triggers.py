@@ -37,6 +37,7 @@ class _ContinuousTrigger(_Silent[T, TimeWindow]):
     def __init__(self, interval: int) -> None:
         self.interval = require_int(interval, f"interval of a {type(self).__name__}", 1)
         self.state_desc = ReducingStateDescriptor("fire-time", min, Types.LONG())
+        self.fire_timestamp_state: ReducingState[int] | None = None  # PyFlink has it, and does not use it
 
     def can_merge(self) -> bool:
         return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -23,6 +22,7 @@ from firesteel.datastream._session_defaults import session_defaults
 from firesteel.datastream._transformations import Transformation
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
+from firesteel.serializers import PickleSerializer
 
 if TYPE_CHECKING:
     from firesteel.common.clock import Clock
@@ -90,6 +90,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     def clock(self) -> Clock | None:
         """The clock that was handed in, None: the one of the machine."""
         return self._clock
+
+    @property
+    def serializer(self) -> PickleSerializer:
+        """What PyFlink writes collections with; those of ``from_collection`` go with the program here."""
+        return PickleSerializer()
 
     @property
     def transformations(self) -> tuple[Transformation, ...]:
@@ -238,23 +243,6 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
     def _append(self, option: ConfigOption[str | None], separator: str, value: str) -> None:
         before = self._configuration.get(option)
         self._configuration.set(option, f"{before}{separator}{value}" if before else value)
-
-    def _graph_config(self, job_name: str | None) -> Any:
-        """What the translation into graphs needs to know, as ``firesteel.graph.GraphConfig``."""
-        # By name: the graph package is built on this one, as the executor is that get_executor() finds.
-        graph = importlib.import_module("firesteel.graph.stream_graph")
-        max_parallelism = self.get_max_parallelism()
-        return graph.GraphConfig(
-            parallelism=self.get_parallelism(),
-            max_parallelism=None if max_parallelism < 0 else max_parallelism,
-            chaining=self.is_chaining_enabled(),
-            chain_different_max_parallelism=(
-                self.is_chaining_of_operators_with_different_max_parallelism_enabled()
-            ),
-            runtime_mode=self.get_runtime_mode(),
-            job_name=job_name,
-            buffer_timeout_ms=self.get_buffer_timeout(),
-        )
 
 
 def _existing(path: str, operator: str) -> str:

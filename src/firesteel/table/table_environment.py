@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import Any, Final, NoReturn
 
-from firesteel.common.errors import ConfigurationError, ProgramError, UnsupportedFeatureError
+from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 from firesteel.table import _datagen
 from firesteel.table.table import Table
 from firesteel.table.table_descriptor import TableDescriptor
+from firesteel.util.exceptions import (
+    TableAlreadyExistException,
+    TableException,
+    TableNotExistException,
+)
 
 __all__ = ["StreamTableEnvironment"]
 
@@ -46,12 +51,14 @@ class StreamTableEnvironment:
     def create_temporary_table(self, path: str, descriptor: TableDescriptor) -> None:
         """Give a table a name. Its options are checked here."""
         if path in self._tables:
-            raise ProgramError(f"There is a table {path!r} already.", hint="choose another name")
+            raise TableAlreadyExistException(
+                f"There is a table {path!r} already.", hint="choose another name"
+            )
         if not isinstance(descriptor, TableDescriptor):
             raise ProgramError("Not a TableDescriptor.", detail=f"got {descriptor!r}")
         create = _CONNECTORS.get(descriptor.connector)
         if create is None:
-            raise ConfigurationError(
+            raise TableException(
                 f"There is no table connector {descriptor.connector!r}.",
                 hint=f"available: {', '.join(_CONNECTORS)}; other systems are read with env.from_source() "
                 "or env.from_spark()",
@@ -63,7 +70,7 @@ class StreamTableEnvironment:
         """The table of this name."""
         table = self._tables.get(path)
         if table is None:
-            raise ProgramError(
+            raise TableNotExistException(
                 f"There is no table {path!r}.",
                 detail=f"tables: {', '.join(self._tables) or 'none'}",
                 hint="create it with create_temporary_table()",

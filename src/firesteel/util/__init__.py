@@ -1,0 +1,1 @@
+"""PyFlink's ``pyflink.util``: the errors that its programs may catch."""
