@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import json
+import uuid
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -222,3 +223,115 @@ def test_options_are_checked_when_they_are_given(tmp_path: Path) -> None:
     ):
         with pytest.raises(FiresteelError):
             make()
+
+
+EVERYTHING = json.dumps(
+    {
+        "type": "record",
+        "name": "Everything",
+        "fields": [
+            {"name": "id", "type": "long"},
+            {"name": "nothing", "type": "null"},
+            {"name": "either", "type": ["null", "long", "string"]},
+            {
+                "name": "both",
+                "type": [
+                    "string",
+                    {
+                        "type": "record",
+                        "name": "Inner",
+                        "fields": [{"name": "x", "type": "int"}, {"name": "nothing", "type": "null"}],
+                    },
+                ],
+            },
+            {"name": "one", "type": ["string"]},
+            {"name": "again", "type": ["null", "Inner"]},
+            {"name": "uuid", "type": {"type": "string", "logicalType": "uuid"}},
+            {
+                "name": "price",
+                "type": ["null", {"type": "bytes", "logicalType": "decimal", "precision": 40, "scale": 2}],
+            },
+            {"name": "fixed", "type": {"type": "fixed", "name": "Fixed", "size": 3}},
+            {"name": "letter", "type": {"type": "enum", "name": "Letter", "symbols": ["A", "B"]}},
+            {"name": "list", "type": {"type": "array", "items": ["null", "int", "string"]}},
+            {"name": "map", "type": {"type": "map", "values": ["int", "string"]}},
+            {"name": "day", "type": {"type": "int", "logicalType": "date"}},
+            {"name": "time", "type": {"type": "long", "logicalType": "time-micros"}},
+            {"name": "at", "type": ["null", {"type": "long", "logicalType": "timestamp-micros"}]},
+            {"name": "local", "type": {"type": "long", "logicalType": "local-timestamp-millis"}},
+        ],
+    }
+)
+NAIVE = datetime.datetime(2020, 1, 2, 3, 4, 5)
+FULL: dict[str, Any] = {
+    "id": 1, "nothing": None, "either": 5, "both": {"x": 1, "nothing": None}, "one": "o",
+    "again": {"x": 2, "nothing": None}, "uuid": uuid.UUID(int=5), "price": Decimal("1.25"), "fixed": b"abc",
+    "letter": "A", "list": [1, None, "x"], "map": {"a": 1, "b": "c"}, "day": datetime.date(2020, 1, 2),
+    "time": datetime.time(1, 2, 3, 4), "at": AT, "local": NAIVE,
+}  # fmt: skip
+SPARSE = FULL | {"either": None, "both": "s", "again": None, "price": None, "list": [], "map": {}, "at": None}
+
+
+def test_parquet_files_of_any_avro_record(tmp_path: Path) -> None:
+    """As parquet-avro has them: no column for what is always null, a group of members for a union, and only
+    what may be null is optional."""
+    schema = AvroSchema.parse_string(EVERYTHING)
+    path = tmp_path / "f"
+    records = [FULL, SPARSE, FULL | {"either": "text", "list": [None, "y"]}]
+    with path.open("wb") as stream:
+        writer = AvroParquetWriters.for_generic_record(schema).create(stream)
+        writer.add_elements(records)
+        writer.finish()
+    table = pq.read_table(path)
+    assert table.schema.names == [name for name in FULL if name != "nothing"]
+    optional = [field.name for field in table.schema if field.nullable]
+    assert optional == ["either", "again", "price", "at"]
+    assert table["either"].to_pylist() == [
+        {"member0": 5, "member1": None}, None, {"member0": None, "member1": "text"},
+    ]  # fmt: skip
+    assert table["both"].to_pylist()[:2] == [
+        {"member0": None, "member1": {"x": 1}}, {"member0": "s", "member1": None},
+    ]  # fmt: skip
+    assert table["one"].to_pylist()[0] == {"member0": "o"}
+    assert table["price"].to_pylist()[0] == Decimal("1.25")
+    assert table["uuid"].to_pylist()[0] == str(uuid.UUID(int=5))
+    format_ = AvroParquetReaders.for_generic_record(schema)
+    source = FileSource.for_record_stream_format(format_, str(path)).build().wrapped_source
+    (read,) = check_source(source, tmp_path)
+    assert read == records
+    assert [list(record) for record in read] == [list(FULL)] * 3
+
+
+@pytest.mark.parametrize(
+    ("bad", "said"),
+    [
+        (FULL | {"id": None}, "'id' is declared non-nullable"),
+        (FULL | {"either": 1.5}, "field 'either' is of none of the types"),
+        (FULL | {"both": None}, "field 'both' is of none of the types"),
+        (FULL | {"both": {"x": None, "nothing": None}}, "field 'both' is of none of the types"),
+    ],
+)
+def test_avro_records_that_have_no_columns(tmp_path: Path, bad: dict[str, Any], said: str) -> None:
+    with (tmp_path / "f").open("wb") as stream:
+        writer = AvroParquetWriters.for_generic_record(AvroSchema(EVERYTHING)).create(stream)
+        writer.add_element(bad)
+        with pytest.raises(TypeMismatchError, match=said):
+            writer.finish()
+        writer.abort()
+
+
+@pytest.mark.parametrize(
+    ("type_", "said"),
+    [
+        ({"type": "record", "name": "N", "fields": [{"name": "n", "type": "null"}]}, "no record of nothing"),
+        ({"type": "array", "items": "null"}, "no array of nothing"),
+        ({"type": "map", "values": "null"}, "no map of nothing"),
+        (["null", "Outer"], "contains itself"),
+    ],
+)
+def test_avro_schemas_without_columns_are_refused_by_name(type_: Any, said: str) -> None:
+    fields = [{"name": "wrong", "type": type_}]
+    schema = AvroSchema(json.dumps({"type": "record", "name": "Outer", "fields": fields}))
+    with pytest.raises(FiresteelError, match=said) as refused:
+        AvroParquetWriters.for_generic_record(schema)
+    assert "wrong" in str(refused.value)

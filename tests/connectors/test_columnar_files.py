@@ -15,6 +15,7 @@ import pytest
 from firesteel.common._coercion import compile_coercion
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, FiresteelError, TypeMismatchError
+from firesteel.common.time import Instant
 from firesteel.common.types import Row
 from firesteel.connectors.base import Boundedness, ReadRange, Source
 from firesteel.connectors.columnar_source import ColumnarFileSource, ColumnarReadError, Columns
@@ -271,7 +272,6 @@ def test_options_are_checked_when_they_are_given() -> None:
     for make in (
         lambda: ParquetColumnarRowInputFormat(D.INT()),
         lambda: ParquetColumnarRowInputFormat(D.ROW([])),
-        lambda: ParquetColumnarRowInputFormat(D.ROW([D.FIELD("t", D.ARRAY(D.TIMESTAMP_LTZ()))])),
         lambda: ParquetColumnarRowInputFormat(FLAT_TYPE, unknown),
         lambda: ParquetColumnarRowInputFormat(FLAT_TYPE, batch_size=0),
         lambda: ParquetBulkWriters.for_row_type(FLAT_TYPE, unknown),
@@ -424,3 +424,72 @@ def test_timestamps_of_64_bits_are_instants(tmp_path: Path) -> None:
     column = pq.read_table(tmp_path / "f")["ts"]
     assert column.type == pa.timestamp("us", "UTC")
     assert column[0].as_py() == NOON.replace(tzinfo=datetime.UTC)
+
+
+INSTANTS_TYPE = D.ROW(
+    [
+        D.FIELD("at", D.TIMESTAMP_LTZ()),
+        D.FIELD("local", D.TIMESTAMP()),
+        D.FIELD("list", D.ARRAY(D.TIMESTAMP_LTZ())),
+        D.FIELD("map", D.MAP(D.STRING(), D.TIMESTAMP_LTZ())),
+        D.FIELD("row", D.ROW([D.FIELD("at", D.TIMESTAMP_LTZ()), D.FIELD("local", D.TIMESTAMP())])),
+    ]
+)
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("utc", [True, False])
+def test_instants_are_written_and_read_as_instants_whatever_the_zone(
+    tmp_path: Path, kind: str, utc: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also those of the hour that a local clock has twice, and of before 1970."""
+    monkeypatch.setenv("TZ", "America/New_York")
+    twice = [Instant(1_604_206_800 + 3600 * hour, 123_456_000) for hour in range(3)]
+    old = Instant(-1, 999_999_000)
+    rows = [
+        Row(instant, NOON, [instant, None, old], {"a": instant, "b": None}, Row(at=old, local=NOON))
+        for instant in (*twice, old)
+    ]
+    rows.append(Row(None, None, None, None, Row(at=None, local=None)))
+    path = tmp_path / "f"
+    if kind == "parquet":
+        writers = ParquetBulkWriters.for_row_type(INSTANTS_TYPE, utc_timestamp=utc)
+        format_ = ParquetColumnarRowInputFormat(INSTANTS_TYPE, is_utc_timestamp=utc)
+    else:
+        writers = OrcBulkWriters.for_row_type(INSTANTS_TYPE)
+        format_ = OrcColumnarRowInputFormat(INSTANTS_TYPE)
+    with path.open("wb") as stream:
+        writer = writers.create(stream)
+        writer.add_elements(rows)
+        writer.finish()
+    table = pq.read_table(path) if kind == "parquet" else orc.ORCFile(path).read()
+    instant = datetime.datetime.fromtimestamp(twice[1].seconds, datetime.UTC).replace(microsecond=123_456)
+    assert table["at"].cast(pa.timestamp("us", "UTC"))[1].as_py() == instant
+    source = FileSource.for_bulk_file_format(format_, str(path)).build().wrapped_source
+    ((read),) = check_source(source, tmp_path)
+    assert [list(row) for row in read] == [list(row) for row in rows]
+    assert all(type(row["at"]) is Instant for row in read[:-1])
+
+
+def test_fields_that_are_not_null_are_required_in_parquet(tmp_path: Path) -> None:
+    row_type = D.ROW(
+        [
+            D.FIELD("a", D.INT().not_null()),
+            D.FIELD("b", D.INT().not_null().nullable()),
+            D.FIELD("r", D.ROW([D.FIELD("c", D.STRING(nullable=False))])),
+        ]
+    )
+    with (tmp_path / "f").open("wb") as stream:
+        writer = ParquetBulkWriters.for_row_type(row_type).create(stream)
+        writer.add_elements([Row(1, None, Row("x")), Row(2, 3, None)])
+        writer.finish()
+    schema = pq.read_schema(tmp_path / "f")
+    assert [schema.field(name).nullable for name in "abr"] == [False, True, True]
+    assert not schema.field("r").type.field("c").nullable
+    assert pq.read_table(tmp_path / "f").column("r").to_pylist() == [{"c": "x"}, None]
+    with (tmp_path / "g").open("wb") as stream:
+        writer = ParquetBulkWriters.for_row_type(row_type).create(stream)
+        writer.add_element(Row(None, 1, None))
+        with pytest.raises(TypeMismatchError, match="non-nullable"):
+            writer.finish()
+        writer.abort()

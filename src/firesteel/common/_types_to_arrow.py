@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from firesteel.common._basic_types import (
@@ -25,6 +26,8 @@ from firesteel.common._composite_types import (
     TupleTypeInfo,
 )
 from firesteel.common.errors import UnsupportedFeatureError
+
+Path = tuple[str, ...]  # of a field in nested rows
 
 # A BigDecimal has no fixed precision; Flink's tables take DECIMAL(38, 18) for it
 _DECIMAL = (38, 18)
@@ -68,6 +71,20 @@ def with_instants(schema: Any) -> Any:
         return column.with_type(instants(column.type))
 
     return pa.schema([field(column) for column in schema])
+
+
+def with_required(schema: Any, required: Collection[Path]) -> Any:
+    """A ``pyarrow.Schema`` in which the fields at the paths *required* cannot be null."""
+    import pyarrow as pa
+
+    def field(column: Any, path: Path) -> Any:
+        type_ = column.type
+        if pa.types.is_struct(type_):
+            inner = [type_.field(i) for i in range(type_.num_fields)]
+            type_ = pa.struct([field(child, (*path, child.name)) for child in inner])
+        return pa.field(column.name, type_, column.nullable and path not in required)
+
+    return pa.schema([field(column, (column.name,)) for column in schema]) if required else schema
 
 
 def _convert(type_info: TypeInformation | None, path: str) -> Any:

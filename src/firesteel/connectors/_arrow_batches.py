@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import zoneinfo
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
+from firesteel.common._map_all import map_all
 from firesteel.common._text import encodable
-from firesteel.common._types_to_arrow import to_arrow_schema, with_instants
+from firesteel.common._types_to_arrow import Path, to_arrow_schema, with_instants, with_required
 from firesteel.common.errors import TypeMismatchError
 from firesteel.common.typeinfo import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation
 from firesteel.connectors._arrow_values import to_arrow_converter
@@ -17,12 +18,15 @@ class BatchBuilder:
     """The columns are the fields of a row or tuple, or ``value``.
 
     :param zone: timestamps are local times in this zone, and become instants; None: they stay local.
+    :param required: fields that are never None, by their path from the row.
     """
 
-    def __init__(self, type_info: TypeInformation, zone: str | None = None) -> None:
+    def __init__(
+        self, type_info: TypeInformation, zone: str | None = None, required: Collection[Path] = ()
+    ) -> None:
         while isinstance(type_info, ExternalTypeInfo):
             type_info = type_info._type_info
-        self.schema = to_arrow_schema(type_info)
+        self.schema = with_required(to_arrow_schema(type_info), required)
         local = None
         if zone is not None:
             self.schema = with_instants(self.schema)
@@ -78,10 +82,14 @@ class BatchBuilder:
 
 
 class DictBatchBuilder:
-    """Batches of dicts, with the columns of a ``pyarrow.Schema``."""
+    """Batches of dicts, with the columns of a ``pyarrow.Schema``.
 
-    def __init__(self, schema: Any) -> None:
+    :param convert: makes such a dict of a record; None: records are such dicts.
+    """
+
+    def __init__(self, schema: Any, convert: Callable[[Any], Any] | None = None) -> None:
         self.schema = schema
+        self._convert = convert
 
     def batch(self, records: Sequence[Any]) -> Any:
         """A ``pyarrow.RecordBatch``.
@@ -91,10 +99,11 @@ class DictBatchBuilder:
         import pyarrow as pa
 
         try:
+            rows = list(records) if self._convert is None else map_all(self._convert, records)
             try:
-                batch = pa.RecordBatch.from_pylist(list(records), self.schema)
+                batch = pa.RecordBatch.from_pylist(rows, self.schema)
             except UnicodeEncodeError:
-                batch = pa.RecordBatch.from_pylist(encodable(list(records)), self.schema)
+                batch = pa.RecordBatch.from_pylist(encodable(rows), self.schema)
         except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError, AttributeError) as error:
             raise TypeMismatchError(
                 "a record does not fit the schema of its file", detail=str(error)

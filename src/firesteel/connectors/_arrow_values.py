@@ -7,11 +7,13 @@ of a list on the way, which takes ten times as long.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import ROUND_HALF_UP, Context, Decimal
 from itertools import pairwise, repeat
+from types import MappingProxyType
 from typing import Any
 
+from firesteel.common.time import Instant
 from firesteel.common.typeinfo import (
     DecimalTypeInfo,
     InstantTypeInfo,
@@ -25,6 +27,7 @@ from firesteel.common.types import _make_row
 from firesteel.formats._csv_columns import element_type
 
 _Convert = Callable[[Any], Any]
+_EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 #: Makes a record of the values of its fields and their names, which all records share.
 MakeRecord = Callable[[list[Any], Sequence[str]], Any]
@@ -35,9 +38,23 @@ def make_dict(values: list[Any], names: Sequence[str]) -> dict[str, Any]:
     return dict(zip(names, values, strict=True))
 
 
-def records(table: Any, names: Sequence[str], zone: str | None, make: MakeRecord) -> list[Any]:  # hot
-    """The rows of an Arrow table or record batch that has the columns ``names``."""
-    columns = [column_values(column, zone, make) for column in table.columns]
+def records(  # hot
+    table: Any,
+    names: Sequence[str],
+    zone: str | None,
+    make: MakeRecord,
+    typed: Mapping[int, _Convert] = MappingProxyType({}),
+) -> list[Any]:
+    """The rows of an Arrow table or record batch that has the columns ``names``.
+
+    :param typed: what ``from_arrow_converter`` gives for some of the columns, by their numbers.
+    """
+    columns = [
+        [_apply(typed[number], value) for value in column_values(column, None, make)]
+        if number in typed
+        else column_values(column, zone, make)
+        for number, column in enumerate(table.columns)
+    ]
     return list(map(make, map(list, zip(*columns, strict=True)), repeat(names)))
 
 
@@ -169,6 +186,53 @@ def to_arrow_converter(type_info: TypeInformation, zone: datetime.tzinfo | None 
         return None
     element = to_arrow_converter(inner, zone)
     return None if element is None else lambda items: [_apply(element, value) for value in items]
+
+
+def from_arrow_converter(type_info: TypeInformation, zone: datetime.tzinfo) -> _Convert | None:
+    """What has to be done to a value of Arrow in which timestamps are datetimes in UTC; None: nothing, for it
+    holds no ``Instant``. A timestamp without a zone becomes the local time in ``zone``."""
+    if not _holds_instants(type_info):
+        return None
+    return _from_arrow(type_info, zone)
+
+
+def _holds_instants(type_info: TypeInformation) -> bool:
+    if isinstance(type_info, InstantTypeInfo):
+        return True
+    return any(map(_holds_instants, _inner_types(type_info)))
+
+
+def _inner_types(type_info: TypeInformation) -> Sequence[TypeInformation]:
+    if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
+        return type_info.get_field_types()
+    if isinstance(type_info, MapTypeInfo):
+        return [type_info._key_type_info, type_info._value_type_info]
+    inner = element_type(type_info)
+    return [] if inner is None else [inner]
+
+
+def _from_arrow(type_info: TypeInformation, zone: datetime.tzinfo) -> _Convert | None:
+    converters = [_from_arrow(inner, zone) for inner in _inner_types(type_info)]
+    match type_info:
+        case InstantTypeInfo():
+            return _instant
+        case TimestampTypeInfo():
+            return lambda moment: moment.astimezone(zone).replace(tzinfo=None)
+        case RowTypeInfo() | TupleTypeInfo():
+            names = list(type_info.get_field_names()) if isinstance(type_info, RowTypeInfo) else []
+            return lambda row: make_row([_apply(c, v) for c, v in zip(converters, row, strict=True)], names)
+        case MapTypeInfo():
+            key, item = converters
+            return lambda mapping: {_apply(key, k): _apply(item, v) for k, v in mapping.items()}
+    if not converters or converters[0] is None:
+        return None
+    return lambda items: [_apply(converters[0], value) for value in items]
+
+
+def _instant(moment: datetime.datetime) -> Instant:
+    micros = (moment - _EPOCH) // datetime.timedelta(microseconds=1)
+    seconds, rest = divmod(micros, 1_000_000)
+    return Instant(seconds, rest * 1000)
 
 
 def _to_scale(type_info: DecimalTypeInfo) -> _Convert:

@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
-from firesteel.common.errors import ConfigurationError
+from firesteel.common._types_to_arrow import Path
+from firesteel.common.errors import ConfigurationError, TypeMismatchError
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._arrow_batches import BatchBuilder, DictBatchBuilder
+from firesteel.formats._avro_columns import avro_columns
 
 BLOCK_BYTES: Final = 64 << 20
 _BATCH_ROWS: Final = 16_384
@@ -45,7 +47,8 @@ def codec_of(name: str, codecs: Mapping[str, str], option: str) -> str:
 @dataclass(frozen=True)
 class ColumnarWriterFactory(BulkWriterFactory):
     """Writes rows of ``type_info``. ``block_bytes``: a row group or stripe has about so many bytes, before
-    they are encoded. ``zone``: timestamps of the rows are local times there."""
+    they are encoded. ``zone``: timestamps of the rows are local times there. ``required``: fields of Parquet
+    files that are never None."""
 
     format: str
     type_info: TypeInformation
@@ -53,23 +56,26 @@ class ColumnarWriterFactory(BulkWriterFactory):
     block_bytes: int
     zone: str = "UTC"
     options: Mapping[str, Any] = field(default_factory=dict)
+    required: frozenset[Path] = frozenset()
 
     def create(self, stream: BinaryIO) -> BulkWriter:
         if self.format == "parquet":
-            builder = BatchBuilder(self.type_info, self.zone)
+            builder = BatchBuilder(self.type_info, self.zone, self.required)
             return _ParquetWriter(builder, self.block_bytes, stream, self.codec, self.options)
         return _OrcWriter(BatchBuilder(self.type_info), self.block_bytes, stream, self.codec)
 
 
 @dataclass(frozen=True)
 class GenericParquetFactory(BulkWriterFactory):
-    """Writes dicts with the columns of ``schema``, a ``pyarrow.Schema``, to Parquet files."""
+    """Writes the generic records of an Avro schema, given as its text, to Parquet files."""
 
-    schema: Any
+    schema: str
     block_bytes: int = BLOCK_BYTES
 
     def create(self, stream: BinaryIO) -> BulkWriter:
-        return _ParquetWriter(DictBatchBuilder(self.schema), self.block_bytes, stream, "snappy", {})
+        columns = avro_columns(self.schema)
+        builder = DictBatchBuilder(columns.schema, columns.write)
+        return _ParquetWriter(builder, self.block_bytes, stream, "snappy", {})
 
 
 class _ArrowWriter(BulkWriter):
@@ -137,7 +143,14 @@ class _ParquetWriter(_ArrowWriter):
         self._out = pq.ParquetWriter(stream, builder.schema, compression=codec, **options)
 
     def _write(self, table: Any) -> None:
-        self._out.write_table(table, row_group_size=table.num_rows)
+        import pyarrow as pa
+
+        try:
+            self._out.write_table(table, row_group_size=table.num_rows)
+        except pa.ArrowInvalid as error:  # None where the schema allows none
+            raise TypeMismatchError(
+                "a record does not fit the schema of its file", detail=str(error)
+            ) from error
 
 
 class _OrcWriter(_ArrowWriter):

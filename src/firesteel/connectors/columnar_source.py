@@ -4,13 +4,20 @@
 from __future__ import annotations
 
 import zoneinfo
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from firesteel.common._map_all import map_all
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors._arrow_values import MakeRecord, make_dict, make_row, records
+from firesteel.common.typeinfo import RowTypeInfo, TypeInformation
+from firesteel.connectors._arrow_values import (
+    MakeRecord,
+    from_arrow_converter,
+    make_dict,
+    make_row,
+    records,
+)
 from firesteel.connectors._columnar_files import ColumnarReadError, Columns, OpenBlocks
 from firesteel.connectors._file_source import FilesSource
 from firesteel.connectors._open_files import OpenFiles
@@ -20,6 +27,8 @@ from firesteel.connectors.base import (
     SourceReader,
     Split,
 )
+from firesteel.formats._avro_columns import avro_columns
+from firesteel.formats._avro_schema import Convert
 
 __all__ = ["ColumnarFileSource", "ColumnarReadError", "Columns"]
 
@@ -28,17 +37,18 @@ _CHUNK: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class ColumnarFileSource(FilesSource):
-    """The rows of Parquet or ORC files, as ``Row`` with the names of the columns, or as dicts.
+    """The rows of Parquet or ORC files, as ``Row`` with the names of the columns, or as generic records.
 
     A struct becomes what a row becomes, a map a dict, an array a list, a timestamp with a zone the local time
     in ``time_zone`` as a ``datetime`` without one, or a ``datetime`` in UTC where that is None. Paths and
     watching are those of ``FilesSource``; ``split_bytes`` cuts files between row groups or stripes.
+    ``avro``: the text of the schema of generic records; None: rows.
     """
 
     paths: tuple[str, ...]
     columns: Columns
     time_zone: str | None = "UTC"
-    as_rows: bool = True
+    avro: str | None = None
     discovery_interval_ms: int | None = None
     split_bytes: int | None = None
     record_type: TypeInformation | None = None  # of the columns, where it is known
@@ -51,8 +61,11 @@ class ColumnarFileSource(FilesSource):
             raise ConfigurationError(f"unknown time zone: {self.time_zone!r}") from error
 
     def create_reader(self) -> SourceReader:
-        make = make_row if self.as_rows else make_dict
-        reader = _ColumnarReader(self.columns, self.time_zone, make)
+        if self.avro is not None:
+            return _ColumnarReader(self.columns, self.time_zone, make_dict, avro_columns(self.avro).read)
+        reader = _ColumnarReader(self.columns, self.time_zone, make_row)
+        if isinstance(self.record_type, RowTypeInfo):
+            reader.set_types(self.record_type.get_field_types())
         reader.record_type = self.record_type
         return reader
 
@@ -60,11 +73,19 @@ class ColumnarFileSource(FilesSource):
 class _ColumnarReader(SourceReader):
     """A position is (block, row in it)."""
 
-    def __init__(self, columns: Columns, zone: str | None, make: MakeRecord) -> None:
+    def __init__(self, columns: Columns, zone: str | None, make: MakeRecord, convert: Convert = None) -> None:
         self._columns = columns
         self._zone = zone
         self._make = make
+        self._convert = convert
+        self._typed: dict[int, Callable[[Any], Any]] = {}  # columns that hold instants
         self._files = OpenFiles(self._open)
+
+    def set_types(self, types: Sequence[TypeInformation]) -> None:
+        """Give the declared types of the columns: an instant looks like a timestamp in a file."""
+        zone = zoneinfo.ZoneInfo(self._zone or "UTC")
+        converters = {number: from_arrow_converter(type_, zone) for number, type_ in enumerate(types)}
+        self._typed = {number: convert for number, convert in converters.items() if convert is not None}
 
     def _open(self, split: Split) -> OpenBlocks:
         return OpenBlocks(self._columns, split.payload)
@@ -93,7 +114,8 @@ class _ColumnarReader(SourceReader):
             yield Chunk([], None, (file.blocks[-1] + 1 if file.blocks else 0, 0), True)
 
     def _values(self, table: Any) -> list[Any]:
-        return records(table, self._names(table), self._zone, self._make)
+        found = records(table, self._names(table), self._zone, self._make, self._typed)
+        return found if self._convert is None else map_all(self._convert, found)
 
     def _names(self, table: Any) -> list[str]:
         names: list[str] = table.column_names

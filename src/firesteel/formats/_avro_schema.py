@@ -173,9 +173,9 @@ class _Shapes:
 
     def _collection(self, kind: str, item: _Shape) -> _Shape:
         if kind == "array":
-            return _Shape(Types.OBJECT_ARRAY(item.type_info), _each(item.read), _each(item.write))
+            return _Shape(Types.OBJECT_ARRAY(item.type_info), each(item.read), each(item.write))
         type_info = Types.MAP(Types.STRING(), item.type_info)
-        return _Shape(type_info, _each_value(item.read), _each_value(item.write))
+        return _Shape(type_info, each_value(item.read), each_value(item.write))
 
     def _union(self, branches: list[Any]) -> _Shape:
         """A value that may be null has the type of the other branch; any other union has no type, and its
@@ -186,7 +186,7 @@ class _Shapes:
                 self.shape(branch)  # may name a type that is used again
             return _Shape(Types.PICKLED_BYTE_ARRAY(), None, _row_as_dict)
         shape = self.shape(others[0])
-        return _Shape(shape.type_info, _unless_none(shape.read), _unless_none(shape.write))
+        return _Shape(shape.type_info, unless_none(shape.read), unless_none(shape.write))
 
 
 def _values_of(names: list[str]) -> Callable[[dict[str, Any]], list[Any]]:
@@ -196,15 +196,15 @@ def _values_of(names: list[str]) -> Callable[[dict[str, Any]], list[Any]]:
     return lambda datum: list(take(datum))
 
 
-def _each(convert: Convert) -> Convert:
+def each(convert: Convert) -> Convert:
     return None if convert is None else lambda items: [convert(item) for item in items]
 
 
-def _each_value(convert: Convert) -> Convert:
+def each_value(convert: Convert) -> Convert:
     return None if convert is None else lambda items: {key: convert(item) for key, item in items.items()}
 
 
-def _unless_none(convert: Convert) -> Convert:
+def unless_none(convert: Convert) -> Convert:
     return None if convert is None else lambda value: None if value is None else convert(value)
 
 

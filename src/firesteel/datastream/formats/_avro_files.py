@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from firesteel.common._types_to_arrow import to_arrow_schema, with_instants
 from firesteel.common.io import InputFormat
 from firesteel.common.serialization import BulkWriterFactory
 from firesteel.connectors import base
@@ -15,7 +12,7 @@ from firesteel.datastream._checks import WrongArgumentError, require_text
 from firesteel.datastream.connectors._file_source import SPLIT_BYTES
 from firesteel.datastream.connectors.file_system import BulkFormat, StreamFormat
 from firesteel.datastream.formats._avro_types import AvroSchema, GenericRecordAvroTypeInfo
-from firesteel.formats._avro_schema import avro_rows
+from firesteel.formats._avro_columns import avro_columns
 
 
 class AvroInputFormat(InputFormat):
@@ -66,10 +63,11 @@ class AvroParquetReaders:
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> StreamFormat:
         """The columns that ``schema`` names, as dicts, for ``FileSource.for_record_stream_format``."""
-        columns = Columns("parquet", _arrow_schema(schema, "AvroParquetReaders"))
+        text = _text_of(schema, "AvroParquetReaders")
+        columns = Columns("parquet", avro_columns(text).schema)
 
         def make(paths: tuple[str, ...], interval_ms: int | None, split_bytes: int | None) -> base.Source:
-            return ColumnarFileSource(paths, columns, None, False, interval_ms, split_bytes)
+            return ColumnarFileSource(paths, columns, None, text, interval_ms, split_bytes)
 
         return StreamFormat(make, GenericRecordAvroTypeInfo(schema))
 
@@ -79,9 +77,11 @@ class AvroParquetWriters:
 
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> BulkWriterFactory:
-        """Records as dicts that fit ``schema``."""
-        arrow = _arrow_schema(schema, "AvroParquetWriters")
-        return GenericParquetFactory(arrow.with_metadata({"parquet.avro.schema": str(schema)}))
+        """Records as dicts that fit ``schema``. As parquet-avro does it, a field that is always null has no
+        column, and a union of several types is a group of optional columns ``member0``, ``member1`` ..."""
+        text = _text_of(schema, "AvroParquetWriters")
+        avro_columns(text)  # refuses what has no columns
+        return GenericParquetFactory(text)
 
 
 def _text_of(schema: AvroSchema, what: str) -> str:
@@ -92,7 +92,3 @@ def _text_of(schema: AvroSchema, what: str) -> str:
             hint="AvroSchema.parse_string(json_schema)",
         )
     return str(schema)
-
-
-def _arrow_schema(schema: AvroSchema, what: str) -> Any:
-    return with_instants(to_arrow_schema(avro_rows(_text_of(schema, what)).type_info))

@@ -20,7 +20,7 @@ from firesteel.connectors._columnar_writers import (
 from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
 from firesteel.datastream._checks import require_int
 from firesteel.datastream.connectors.file_system import BulkFormat
-from firesteel.datastream.formats._row_types import local_zone, row_type_info
+from firesteel.datastream.formats._row_types import local_zone, required_fields, row_type_info
 
 
 def _columnar_format(
@@ -33,7 +33,7 @@ def _columnar_format(
     zone = "UTC" if is_utc_timestamp else local_zone()
 
     def make(paths: tuple[str, ...], interval_ms: int | None, split_bytes: int | None) -> base.Source:
-        return ColumnarFileSource(paths, columns, zone, True, interval_ms, split_bytes, type_info)
+        return ColumnarFileSource(paths, columns, zone, None, interval_ms, split_bytes, type_info)
 
     return make, type_info
 
@@ -143,7 +143,8 @@ class ParquetBulkWriters:
 
         :param hadoop_config: ``parquet.compression``, ``parquet.block.size``, ``parquet.page.size``,
             ``parquet.enable.dictionary``, ``parquet.write.int64.timestamp`` of Hadoop's writer.
-        :param utc_timestamp: timestamps of the rows are in UTC, else in the time zone of the driver.
+        :param utc_timestamp: timestamps of the rows are in UTC, else in the time zone of the driver. Those of
+            TIMESTAMP_LTZ are instants, whatever the zone.
         """
         name = "ParquetBulkWriters"
         options = _options((hadoop_config,), _PARQUET_OPTIONS, name)
@@ -156,6 +157,7 @@ class ParquetBulkWriters:
             options.pop("block_bytes", BLOCK_BYTES),
             "UTC" if utc_timestamp else local_zone(),
             options,
+            required_fields(row_type),
         )
 
 

@@ -7,16 +7,10 @@ import time
 import zoneinfo
 from typing import Any
 
+from firesteel.common._types_to_arrow import Path
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.typeinfo import (
-    BasicType,
-    BasicTypeInfo,
-    MapTypeInfo,
-    RowTypeInfo,
-    TypeInformation,
-)
+from firesteel.common.typeinfo import RowTypeInfo
 from firesteel.datastream._checks import WrongArgumentError
-from firesteel.formats._csv_columns import element_type
 
 
 def row_type_info(row_type: Any, what: str) -> RowTypeInfo:
@@ -31,25 +25,18 @@ def row_type_info(row_type: Any, what: str) -> RowTypeInfo:
             detail=f"got {row_type!r}",
             hint="as in DataTypes.ROW([DataTypes.FIELD('id', DataTypes.INT())])",
         )
-    _refuse_instants(type_info, what, "")
     return type_info
 
 
-def _refuse_instants(type_info: TypeInformation, what: str, path: str) -> None:
-    inner: list[tuple[str, TypeInformation]] = []
-    match type_info:
-        case RowTypeInfo():
-            inner = list(zip(type_info.get_field_names(), type_info.get_field_types(), strict=True))
-        case MapTypeInfo():
-            inner = [("key", type_info._key_type_info), ("value", type_info._value_type_info)]
-        case BasicTypeInfo() if type_info._basic_type is BasicType.INSTANT:
-            raise ConfigurationError(
-                f"{what} has no instants: field {path[1:]!r}", hint="declare DataTypes.TIMESTAMP()"
-            )
-        case _ if (element := element_type(type_info)) is not None:
-            inner = [("element", element)]
-    for name, field in inner:
-        _refuse_instants(field, what, f"{path}.{name}")
+def required_fields(row_type: Any, path: Path = ()) -> frozenset[Path]:
+    """The fields of ``DataTypes.ROW([...])`` that are NOT NULL, by their path from the row."""
+    found: set[Path] = set()
+    for field in getattr(row_type, "fields", ()):
+        here = (*path, field.name)
+        found |= required_fields(field.data_type, here)
+        if not field.data_type.is_nullable:
+            found.add(here)
+    return frozenset(found)
 
 
 def local_zone() -> str:
