@@ -34,12 +34,12 @@ def test_nodes_carry_what_the_program_says() -> None:
     p = Program()
     options = {"uid": "u", "description": "d", "created_at": "prog.py:9", "max_parallelism": 64}
     p.sink(p.keyed("k", p.source(), **options, buffer_timeout_ms=0))
-    source, node, sink = p.graph(buffer_timeout_ms=100).nodes
+    source, node, sink = p.graph().nodes
     assert (node.uid, node.description, node.created_at, node.max_parallelism) == ("u", "d", "prog.py:9", 64)
     assert (node.kind, node.arity, node.keyed) == (NodeKind.OPERATOR, 1, True)
     assert node.key_selectors == (identity,)
     assert (node.key_type, node.output_type) == (Types.LONG(), Types.LONG())
-    assert (node.buffer_timeout_ms, source.buffer_timeout_ms) == (0, 100)
+    assert (node.buffer_timeout_ms, source.buffer_timeout_ms) == (0, None)
     assert (source.kind, source.arity, sink.kind, sink.arity) == (NodeKind.SOURCE, 0, NodeKind.SINK, 1)
     assert not sink.keyed
 

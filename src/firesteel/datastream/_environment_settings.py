@@ -114,7 +114,11 @@ class EnvironmentSettings:
         return self._configuration.get_member(execution.RUNTIME_MODE, RuntimeExecutionMode)
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
-        """Set how long records may wait in a buffer that is not full, in milliseconds; -1: without limit."""
+        """Flink: how long records may wait in a buffer that is not full, in milliseconds; -1: without limit.
+
+        Buffers are handed on at the end of each epoch, so another value than 100 has no effect, and the job
+        says so.
+        """
         require_int(timeout_millis, "buffer timeout (in milliseconds)", -1)
         self._configuration.set(execution.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)
         if timeout_millis >= 0:

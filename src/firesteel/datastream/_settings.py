@@ -155,9 +155,9 @@ class StreamSettings(OperatorSettings):
         return self
 
     def set_buffer_timeout(self, timeout_millis: int) -> Self:
-        """Set how long records may wait in a buffer that is not full, in milliseconds; -1: the default.
+        """Flink: how long records may wait in a buffer that is not full, in milliseconds; -1: the default.
 
-        Buffers also end with the epoch, so a timeout longer than an epoch has no effect.
+        Buffers are handed on at the end of each epoch, so a timeout has no effect, and the job says so.
         """
         operator = self._operator("buffer timeout")
         operator.buffer_timeout_ms = require_int(timeout_millis, "buffer timeout", -1, None, operator.name)

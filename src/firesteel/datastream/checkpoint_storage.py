@@ -6,6 +6,7 @@ from typing import NoReturn
 
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.datastream._checks import require_int, require_text
+from firesteel.datastream._no_effect import tell_no_effect
 
 __all__ = [
     "CheckpointStorage",
@@ -20,11 +21,18 @@ class CheckpointStorage:
 
 
 class JobManagerCheckpointStorage(CheckpointStorage):
-    """Checkpoints in the job manager, for tests: they end with it. Sizes are in bytes."""
+    """Checkpoints in the job manager, for tests: they end with it. Path and size (in bytes) have no effect,
+    and a warning says so."""
 
     DEFAULT_MAX_STATE_SIZE = 5 * 1024 * 1024
 
     def __init__(self, checkpoint_path: str | None = None, max_state_size: int | None = None) -> None:
+        if checkpoint_path is not None:
+            tell_no_effect(
+                "checkpoint_path of JobManagerCheckpointStorage", "checkpoints end with the process"
+            )
+        if max_state_size is not None:
+            tell_no_effect("max_state_size", "the size of state in memory has no limit of its own")
         self._path = checkpoint_path
         size = self.DEFAULT_MAX_STATE_SIZE if max_state_size is None else max_state_size
         self._max_state_size = require_int(size, "largest state size", 1)
@@ -46,6 +54,7 @@ class FileSystemCheckpointStorage(CheckpointStorage):
     """Checkpoints as files below a directory, local or of a file system that driver and workers reach.
 
     :param checkpoint_path: the directory as a URI, such as ``file:///var/checkpoints`` or ``s3://bucket/dir``.
+    :param file_state_size_threshold: has no effect, as ``write_buffer_size``; a warning says so.
     """
 
     MAX_FILE_STATE_THRESHOLD = 1024 * 1024
@@ -70,6 +79,10 @@ class FileSystemCheckpointStorage(CheckpointStorage):
         self._path = path
         self._threshold = require_int(threshold, "file size threshold", 0, self.MAX_FILE_STATE_THRESHOLD)
         buffer = require_int(write_buffer_size, "write buffer size", -1)
+        if self._threshold != self._DEFAULT_THRESHOLD:
+            tell_no_effect("file_state_size_threshold", "small changes of all subtasks share one file")
+        if buffer >= 0:
+            tell_no_effect("write_buffer_size", "a state file is written at once")
         self._buffer = max(4096, self._threshold) if buffer < 0 else buffer
 
     def get_checkpoint_path(self) -> str:

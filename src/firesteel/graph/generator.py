@@ -193,7 +193,7 @@ def _node(
         key_selectors=traits.key_selectors,
         key_type=traits.key_type,
         watermark_strategy=getattr(transformation, "watermark_strategy", None),
-        buffer_timeout_ms=_first_set(transformation.buffer_timeout_ms, config.buffer_timeout_ms),
+        buffer_timeout_ms=transformation.buffer_timeout_ms,
     )
 
 

@@ -29,7 +29,7 @@ class GraphConfig:
     """What translation needs to know of the environment and its configuration.
 
     ``max_parallelism`` None: computed for each operator from its parallelism. ``job_name`` None: a name by
-    the runtime mode. ``buffer_timeout_ms`` is the default of operators that set none.
+    the runtime mode.
     """
 
     parallelism: int = 1
@@ -38,7 +38,6 @@ class GraphConfig:
     chain_different_max_parallelism: bool = True
     runtime_mode: RuntimeExecutionMode = RuntimeExecutionMode.STREAMING
     job_name: str | None = None
-    buffer_timeout_ms: int | None = None
 
 
 class NodeKind(enum.Enum):
@@ -76,7 +75,7 @@ class StreamNode:
     key_type: TypeInformation | None = None
     side_output_tags: tuple[str, ...] = ()
     watermark_strategy: WatermarkStrategy | None = None  # sources only
-    buffer_timeout_ms: int | None = None
+    buffer_timeout_ms: int | None = None  # of the operator's own; it has no effect, and the job says so
 
     @property
     def arity(self) -> int:

@@ -362,7 +362,6 @@ def graph_config(env: Any, job_name: str | None) -> GraphConfig:
         chain_different_max_parallelism=env.is_chaining_of_operators_with_different_max_parallelism_enabled(),
         runtime_mode=env.get_runtime_mode(),
         job_name=job_name,
-        buffer_timeout_ms=env.get_buffer_timeout(),
     )
 
 

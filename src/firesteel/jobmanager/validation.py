@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError, ProgramError
 from firesteel.common.options.checks import notices as key_notices
+from firesteel.common.options.execution import BUFFER_TIMEOUT
 from firesteel.common.options.firesteel import PRE_AGGREGATION
 from firesteel.common.options.pipeline import AUTO_GENERATE_UIDS
 from firesteel.connectors.base import Sink, Source
 from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.stream_graph import StreamNode
 from firesteel.jobmanager.checkpoints.options import interplay
 from firesteel.jobmanager.pre_aggregation import without_effect
 from firesteel.state.backends import notices as backend_notices
@@ -57,11 +61,16 @@ def notices(configuration: Configuration, graph: JobGraph) -> list[str]:
     )
     if configuration.get(PRE_AGGREGATION):
         settings += without_effect(graph)
-    return settings + [
-        f"with_watermark_alignment has no effect on {operator.node.name!r}: only sources can wait for each "
-        "other; give the strategy to from_source"
-        for vertex in graph.vertices
-        for operator in vertex.operators
-        if isinstance(what := operator.node.operator, TimestampsAndWatermarks)
-        and what.strategy.alignment is not None
-    ]
+    nodes = [operator.node for vertex in graph.vertices for operator in vertex.operators]
+    return settings + [notice for node in nodes for notice in _of_operator(node)]
+
+
+def _of_operator(node: StreamNode) -> Iterator[str]:
+    what = node.operator
+    if isinstance(what, TimestampsAndWatermarks) and what.strategy.alignment is not None:
+        yield (
+            f"with_watermark_alignment has no effect on {node.name!r}: only sources can wait for each "
+            "other; give the strategy to from_source"
+        )
+    if node.buffer_timeout_ms is not None and node.buffer_timeout_ms >= 0:
+        yield f"set_buffer_timeout has no effect on {node.name!r}: {BUFFER_TIMEOUT.no_effect}"

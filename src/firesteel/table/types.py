@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.typeinfo import DecimalTypeInfo, TypeInformation, Types
+from firesteel.datastream._no_effect import tell_no_effect
 
 __all__ = ["DataType", "DataTypes", "RowField", "RowType"]
 
@@ -29,7 +30,8 @@ class DataType:
         return replace(self, is_nullable=True)
 
     def bridged_to(self, conversion_cls: str) -> Self:
-        """Return the type itself: a class of Java that values take in the JVM has no meaning here."""
+        """Return the type itself: this has no effect, and a warning says so."""
+        tell_no_effect("bridged_to", f"values are Python objects, {conversion_cls} is a class of Java")
         return self
 
     def __str__(self) -> str:

@@ -29,8 +29,6 @@ class Batching:
     :param in_flight: requests at once.
     :param buffered: records that are gathered or on their way; then ``write`` waits.
     :param batch_bytes: bytes in a request.
-    :param buffer_time_ms: how long a record may be held; every epoch's end sends all, so it only has to be
-        more than nothing.
     :param record_bytes: bytes in a record.
     :param fail_on_error: a record that is not taken fails the job; else it is sent again until it is.
     """
@@ -39,7 +37,6 @@ class Batching:
     in_flight: int = 50
     buffered: int = 10_000
     batch_bytes: int = 5 << 20
-    buffer_time_ms: int = 5_000
     record_bytes: int = 1 << 20
     fail_on_error: bool = False
 

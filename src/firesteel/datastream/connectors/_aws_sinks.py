@@ -14,6 +14,7 @@ from firesteel.connectors.aws.batching import Batching
 from firesteel.connectors.aws.client import check_properties
 from firesteel.connectors.aws.sinks import AwsSink, FirehoseSink, PartitionKeyGenerator, QueueSink, StreamSink
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
+from firesteel.datastream._no_effect import tell_no_effect
 from firesteel.datastream.connectors._kafka_source import property_value
 from firesteel.datastream.connectors.base import Sink
 
@@ -74,8 +75,10 @@ class _BatchingSinkBuilder:
 
     def set_max_time_in_buffer_ms(self, max_time_in_buffer_ms: int) -> Self:
         """How long a record may be held before it is sent. It is sent with its epoch at the latest, which is
-        sooner; so this has no influence."""
-        return self._with_number("buffer_time_ms", max_time_in_buffer_ms, "max_time_in_buffer_ms")
+        sooner; so this has no effect, and a warning says so."""
+        require_int(max_time_in_buffer_ms, "max_time_in_buffer_ms", 1, None, self._WHO)
+        tell_no_effect("set_max_time_in_buffer_ms", "records are sent with their epoch at the latest")
+        return self
 
     def set_max_record_size_in_bytes(self, max_record_size_in_bytes: int) -> Self:
         """Bytes in a record; a larger one fails the job."""

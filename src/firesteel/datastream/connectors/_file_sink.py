@@ -14,6 +14,7 @@ from firesteel.connectors import base, file_sink
 from firesteel.connectors.file_sink import PartitionCommit
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream._legacy_connectors import SinkFunction
+from firesteel.datastream._no_effect import tell_no_effect
 from firesteel.datastream._sink_wrappers import StreamTransformer, SupportsPreprocessing
 from firesteel.datastream.connectors._file_sink_options import (
     BucketAssigner,
@@ -36,8 +37,9 @@ class _Builder:
 
     def with_bucket_check_interval(self, interval: int) -> Self:
         """How often (milliseconds) Flink looks for files to be closed. Here that is done whenever output is
-        committed, so a value has no influence."""
+        committed, so a value has no effect, and a warning says so."""
         require_int(interval, "bucket check interval (in milliseconds)", 1, None, "FileSink")
+        tell_no_effect("with_bucket_check_interval", "files are closed whenever output is committed")
         return self
 
     def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Self:

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
+from firesteel.datastream._no_effect import tell_no_effect
 
 
 class JdbcConnectionOptions:
@@ -95,7 +96,8 @@ class JdbcExecutionOptions:
 
         def with_batch_interval_ms(self, interval_ms: int) -> Self:
             """How long a row may wait for its batch to fill. It never waits beyond the end of its epoch, so
-            this matters to no program."""
+            this has no effect, and a warning says so."""
+            tell_no_effect("with_batch_interval_ms", "rows are sent with their epoch at the latest")
             self._given["batch_interval_ms"] = interval_ms
             return self
 

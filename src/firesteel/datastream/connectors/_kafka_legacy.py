@@ -16,6 +16,7 @@ from firesteel.connectors.kafka.settings import COMMIT_ON_CHECKPOINT, TRANSACTIO
 from firesteel.connectors.kafka.sink import Guarantee, KafkaTopicSink
 from firesteel.datastream._checks import require_text
 from firesteel.datastream._legacy_connectors import SinkFunction, SourceFunction
+from firesteel.datastream._no_effect import tell_no_effect
 from firesteel.datastream.connectors._kafka_source import (
     KafkaOffsetResetStrategy,
     KafkaOffsetsInitializer,
@@ -79,7 +80,11 @@ class FlinkKafkaConsumer(SourceFunction):
         return self._start(KafkaOffsetsInitializer.committed_offsets(_RESET[reset]))
 
     def disable_filter_restored_partitions_with_subscribed_topics(self) -> FlinkKafkaConsumer:
-        """So it always is here: partitions that a job has begun to read it reads on."""
+        """Has no effect, and a warning says so: partitions that a job has begun to read it reads on."""
+        tell_no_effect(
+            "disable_filter_restored_partitions_with_subscribed_topics",
+            "restored partitions are never filtered: those that a job has begun to read it reads on",
+        )
         return self
 
     def get_produced_type(self) -> TypeInformation | None:
@@ -109,7 +114,7 @@ _GUARANTEES: Final = {
 class FlinkKafkaProducer(SinkFunction):
     """Writes to one topic, for ``add_sink``; new programs use KafkaSink.
 
-    :param kafka_producer_pool_size: has no influence: no producers wait for checkpoints here.
+    :param kafka_producer_pool_size: has no effect: no producers wait for checkpoints here.
     :param semantic: EXACTLY_ONCE needs ``transactional.id`` in ``producer_config``, as a prefix.
     """
 
@@ -157,5 +162,8 @@ class FlinkKafkaProducer(SinkFunction):
         return self
 
     def ignore_failures_after_transaction_timeout(self) -> FlinkKafkaProducer:
-        """Without influence: a transaction is open only while it is committed."""
+        """Has no effect, and a warning says so."""
+        tell_no_effect(
+            "ignore_failures_after_transaction_timeout", "a transaction is open only while it is committed"
+        )
         return self

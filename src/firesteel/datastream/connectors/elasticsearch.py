@@ -21,6 +21,7 @@ from firesteel.connectors.elasticsearch.settings import (
 )
 from firesteel.connectors.elasticsearch.sink import ElasticSink
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
+from firesteel.datastream._no_effect import tell_no_effect
 from firesteel.datastream.connectors.base import DeliveryGuarantee, Sink
 
 __all__ = [
@@ -123,7 +124,7 @@ class ElasticsearchSinkBuilderBase:
         return self
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
-        """``AT_LEAST_ONCE`` and ``NONE``; they do the same: an epoch ends when all is sent."""
+        """``AT_LEAST_ONCE`` and ``NONE``, which has no effect: an epoch ends when all is sent."""
         if not isinstance(delivery_guarantee, DeliveryGuarantee):
             raise WrongArgumentError(
                 "Not a DeliveryGuarantee.", operator=_WHO, detail=f"got {delivery_guarantee!r}"
@@ -134,6 +135,8 @@ class ElasticsearchSinkBuilderBase:
                 operator=_WHO,
                 hint="AT_LEAST_ONCE, and a key field: each document is there once in the end",
             )
+        if delivery_guarantee is DeliveryGuarantee.NONE:
+            tell_no_effect("DeliveryGuarantee.NONE", "an epoch ends when all is sent: at least once")
         return self
 
     def set_bulk_flush_max_actions(self, num_max_actions: int) -> Self:
@@ -192,8 +195,11 @@ class ElasticsearchSinkBuilderBase:
 
     def set_connection_request_timeout(self, timeout: int) -> Self:
         """How long to wait for a connection out of a pool, in milliseconds. Each subtask has its own, for
-        which it never waits."""
+        which it never waits: this has no effect, and a warning says so."""
         require_int(timeout, "connection request timeout", 0, None, _WHO)
+        tell_no_effect(
+            "set_connection_request_timeout", "each subtask has a connection of its own and waits for none"
+        )
         return self
 
     def set_connection_timeout(self, timeout: int) -> Self:

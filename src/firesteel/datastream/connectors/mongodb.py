@@ -9,6 +9,7 @@ from typing import Any, Final, Self
 from firesteel.common.errors import ProgramError
 from firesteel.connectors.mongodb.sink import Collection, MongoCollectionSink, MongoOptions
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
+from firesteel.datastream._no_effect import tell_no_effect
 from firesteel.datastream.connectors.base import DeliveryGuarantee, Sink
 
 __all__ = ["MongoSink", "MongoSinkBuilder"]
@@ -60,8 +61,9 @@ class MongoSinkBuilder:
 
     def set_batch_interval_ms(self, batch_interval_ms: int) -> Self:
         """How long a write may wait for its batch to fill. It never waits beyond the end of its epoch, so
-        this matters to no program."""
+        this has no effect, and a warning says so."""
         require_int(batch_interval_ms, "batch interval", -1, None, _WHO)
+        tell_no_effect("set_batch_interval_ms", "writes are sent with their epoch at the latest")
         return self
 
     def set_max_retries(self, max_retries: int) -> Self:
@@ -70,7 +72,7 @@ class MongoSinkBuilder:
         return self._with(max_retries=require_int(max_retries, "number of retries", 0, None, _WHO))
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
-        """``AT_LEAST_ONCE`` and ``NONE``; they do the same: an epoch ends when all is written."""
+        """``AT_LEAST_ONCE`` and ``NONE``, which has no effect: an epoch ends when all is written."""
         if not isinstance(delivery_guarantee, DeliveryGuarantee):
             raise WrongArgumentError(
                 "Not a DeliveryGuarantee.", operator=_WHO, detail=f"got {delivery_guarantee!r}"
@@ -81,6 +83,8 @@ class MongoSinkBuilder:
                 operator=_WHO,
                 hint="AT_LEAST_ONCE, with writes that may come again: ReplaceOne(..., upsert=True)",
             )
+        if delivery_guarantee is DeliveryGuarantee.NONE:
+            tell_no_effect("DeliveryGuarantee.NONE", "an epoch ends when all is written: at least once")
         return self
 
     def set_serialization_schema(self, serialization_schema: Callable[[Any], Any]) -> Self:
