@@ -1,0 +1,8 @@
+"""The cases of all areas."""
+
+from __future__ import annotations
+
+from . import files, functions, keys, options, outside, programs, states, times, types, windows
+
+_AREAS = (types, keys, times, windows, functions, states, outside, files, programs, options)
+CASES = [case for module in _AREAS for case in module.CASES]
