@@ -90,6 +90,16 @@ def test_a_job_is_stopped_and_goes_on(tmp_path: Path) -> None:
     job.end()
 
 
+def test_a_job_without_state_makes_the_directory_of_its_savepoint(tmp_path: Path) -> None:
+    job = Job(counts)
+    path = job.stop(tmp_path / "not" / "there")
+    assert Path(path).parent == tmp_path / "not" / "there"
+    again = Job(counts, begin=path)
+    again.give("s", At(1, "a"))
+    assert again.sink.values == [("a", 1)]
+    again.end()
+
+
 @pytest.mark.row("S-SAVE-01", "S-STATE-32")
 def test_a_job_goes_on_while_a_savepoint_is_taken(tmp_path: Path) -> None:
     job = Job(counts)

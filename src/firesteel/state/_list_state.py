@@ -6,7 +6,6 @@ the epoch on the line, then one of the chunk. No stored element is read to add o
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -16,7 +15,7 @@ from firesteel.state._cell_reader import Reader
 from firesteel.state._cells import Cell, CellColumn, Parts
 from firesteel.state._column import CanonicalKey, in_order
 from firesteel.state._declared import ANY_VALUE, DeclaredValue
-from firesteel.state._value_codec import PLAIN, decode_value, dumps, pack, unpack
+from firesteel.state._value_codec import decode_elements, decode_value, encode_elements
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
@@ -26,21 +25,10 @@ if TYPE_CHECKING:
 CHUNK_ELEMENTS: Final = 1024
 CHUNK_BITS: Final = 24
 _FEW_CHUNKS: Final = 4
-_SIMPLE: Final = PLAIN | {bytes}
-
-
-def encode_chunk(elements: list[Any]) -> bytes:
-    """Elements as the cache holds them (bytes: encoded)."""
-    if _SIMPLE.issuperset(map(type, elements)):
-        try:
-            return pack(elements)
-        except (OverflowError, UnicodeEncodeError):
-            return dumps(elements)
-    return dumps(elements)
 
 
 def decode_chunk(data: bytes) -> list[Any]:
-    return _decoded(pickle.loads(data) if data[0] == 0x80 else unpack(data))
+    return _decoded(decode_elements(data))
 
 
 def _decoded(elements: list[Any]) -> list[Any]:
@@ -153,7 +141,7 @@ class ListColumn(CellColumn[ListCell], ListState[Any]):
         first = core.sequence << CHUNK_BITS
         for index, start in enumerate(range(0, len(tail), CHUNK_ELEMENTS)):
             number = (first + index).to_bytes(8, "big")  # the highest so far: the order holds
-            cell.data[number] = stamp + encode_chunk(tail[start : start + CHUNK_ELEMENTS])
+            cell.data[number] = stamp + encode_elements(tail[start : start + CHUNK_ELEMENTS])
             cell.dirty.add(number)
         cell.tail = []
 

@@ -10,7 +10,7 @@ from firesteel.state._cell_reader import Reader
 from firesteel.state._cells import Cell, CellColumn
 from firesteel.state._column import CanonicalKey, canonical_of, typed_bytes
 from firesteel.state._declared import ANY_KEY, ANY_VALUE, DeclaredKey, DeclaredValue
-from firesteel.state._value_codec import NONE_VALUE, TOMBSTONE, decode_value, is_atom
+from firesteel.state._value_codec import NONE_VALUE, TOMBSTONE, decode_value, is_atom, is_none
 from firesteel.state.keys import decode_key
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class MapColumn(CellColumn[Cell], MapState[Any, Any]):
 
     def contains(self, key: Any) -> bool:
         cached = self._lookup(self._canonical(key))
-        return cached is not None and cached != NONE_VALUE
+        return not is_none(cached)
 
     def put(self, key: Any, value: Any) -> None:  # hot
         current = self._operator.key

@@ -21,9 +21,16 @@ from firesteel.common._type_text import shown_type, type_of_text
 from firesteel.common.errors import StateError, TypeMismatchError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.state._column import column_of
-from firesteel.state._list_state import decode_chunk, encode_chunk
+from firesteel.state._list_state import decode_chunk
 from firesteel.state._ttl import STAMP_BYTES, stamp
-from firesteel.state._value_codec import NONE_VALUE, TOMBSTONE, decode_value, encode_value, to_cached
+from firesteel.state._value_codec import (
+    TOMBSTONE,
+    decode_value,
+    encode_elements,
+    encode_value,
+    is_none,
+    to_cached,
+)
 from firesteel.state.catalog import CatalogEntry, Step
 from firesteel.state.line import RunRef
 
@@ -133,12 +140,12 @@ def _recoding(kind: str, convert: Callable[[Any], Any]) -> Recode:
         def recode_chunk(body: bytes) -> bytes:
             converted = [convert(element) for element in decode_chunk(body)]
             kept = [to_cached(element) for element in converted if element is not None]
-            return encode_chunk(kept) if kept else TOMBSTONE
+            return encode_elements(kept) if kept else TOMBSTONE
 
         return recode_chunk
 
     def recode(body: bytes) -> bytes:
-        if body == NONE_VALUE and kind in _NULLABLE:
+        if is_none(body) and kind in _NULLABLE:
             return body
         value = convert(decode_value(body))
         return TOMBSTONE if value is None else encode_value(value)

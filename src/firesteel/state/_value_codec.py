@@ -3,8 +3,9 @@
 *Atoms* cannot be changed by anybody, so the cache holds the object itself; of everything else it holds the
 bytes. In the cache ``type(v) is bytes`` therefore always means "encoded", also for the user's own bytes.
 
-Simple values are msgpack, all others pickle (protocol 5). The first byte tells: a pickle begins with 0x80,
-msgpack begins with it only for an empty map, which is never written here.
+Simple values are msgpack, plain ones as ``_plain_values`` has them, all others pickle (protocol 5). The first
+byte tells: a pickle begins with 0x80, with which msgpack begins an empty map alone, never written here; and
+plain values begin with a byte that msgpack never uses. What earlier releases have pickled is read as it is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import datetime as dt
 import pickle
 import uuid
+from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, Final
 
@@ -20,13 +22,15 @@ import msgspec
 
 from firesteel.common._map_all import map_all
 from firesteel.common.errors import StateError
+from firesteel.state._plain_values import MARK, NotPlainError, decode_plain, encode_plain
 
 #: What a deleted entry holds, in the cache and in runs. It is msgpack's nil, so encoding "no value" in bulk
-#: needs no branch; a None that is a value is pickled.
+#: needs no branch; a None that is a value is a plain value.
 TOMBSTONE: Final = b"\xc0"
-NONE_VALUE: Final = pickle.dumps(None, 5)
+NONE_VALUE: Final = encode_plain(None)
+_PICKLED_NONE: Final = pickle.dumps(None, 5)  # of earlier releases
 
-#: Types that msgpack gives back exactly (ints outside 64 bits are pickled instead).
+#: Types that msgpack gives back exactly (but for ints outside 64 bits and half surrogate pairs).
 PLAIN: Final = frozenset((int, str, float, bool, type(None)))
 _SCALARS: Final = frozenset((int, str, float, bool))
 #: Types whose values nobody can change. A tuple is one when all of its items are.
@@ -38,6 +42,7 @@ unpack: Final = msgspec.msgpack.Decoder().decode
 _unpack_tuple: Final = msgspec.msgpack.Decoder(tuple).decode
 _dumps: Final = pickle.dumps
 _loads: Final = pickle.loads
+_ELEMENTS: Final = PLAIN | {bytes}
 
 
 def dumps(value: Any) -> bytes:
@@ -57,23 +62,40 @@ def dumps(value: Any) -> bytes:
 
 
 def encode_value(value: Any) -> bytes:
-    """The bytes of a value that is not None (None: as a value of its own, not as absence)."""
+    """The bytes of a value (None: as a value of its own, not as absence)."""
     kind = type(value)
     if kind in _SCALARS or (kind is tuple and value and PLAIN.issuperset(map(type, value))):
         try:
             return pack(value)
         except (OverflowError, UnicodeEncodeError):
-            return _dumps(value, 5)
-    return dumps(value)
+            pass
+    elif kind is bytes:
+        return pack(value)
+    try:
+        return encode_plain(value)
+    except NotPlainError:
+        return dumps(value)
 
 
-def decode_value(data: bytes) -> Any:
-    first = data[0]
+def _reader_of(first: int) -> Callable[[bytes], Any]:
+    """What reads the bytes of a value that begin with *first*."""
+    if first == MARK:
+        return decode_plain
     if first == 0x80:
-        return _loads(data)
-    if 0x90 <= first <= 0x9F or first == 0xDC or first == 0xDD:
-        return _unpack_tuple(data)
-    return unpack(data)
+        return _loads
+    return _unpack_tuple if 0x90 <= first <= 0x9F or first in (0xDC, 0xDD) else unpack
+
+
+_READERS: Final = tuple(map(_reader_of, range(256)))
+
+
+def decode_value(data: bytes) -> Any:  # hot
+    return _READERS[data[0]](data)
+
+
+def is_none(cached: Any) -> bool:
+    """Whether what the cache keeps is a None that is a value."""
+    return cached in (NONE_VALUE, _PICKLED_NONE) if type(cached) is bytes else cached is None
 
 
 def is_atom(value: Any) -> bool:
@@ -102,7 +124,7 @@ def encode_cached(cached: Any) -> bytes:
         try:
             return pack(cached)
         except (OverflowError, UnicodeEncodeError):
-            return _dumps(cached, 5)
+            return encode_plain(cached)
     return encode_value(cached)
 
 
@@ -114,3 +136,18 @@ def encode_all(cached: list[Any]) -> list[bytes]:  # hot
         except (OverflowError, UnicodeEncodeError):
             pass
     return map_all(encode_cached, cached)
+
+
+def encode_elements(cached: list[Any]) -> bytes:
+    """The bytes of several values as the cache holds them, together."""
+    if _ELEMENTS.issuperset(map(type, cached)):
+        try:
+            return pack(cached)
+        except (OverflowError, UnicodeEncodeError):
+            pass
+    return pack([value if type(value) is bytes else encode_value(value) for value in cached])
+
+
+def decode_elements(data: bytes) -> list[Any]:
+    """Several values as the cache holds them: bytes are encoded."""
+    return _loads(data) if data[0] == 0x80 else unpack(data)  # type: ignore[no-any-return]

@@ -19,6 +19,7 @@ from firesteel.state._value_codec import (
     decode_value,
     encode_cached,
     is_atom,
+    is_none,
 )
 from firesteel.state.keys import raw_key
 from firesteel.state.line import OPERATOR_GROUP
@@ -203,7 +204,7 @@ class BroadcastColumn(_OperatorColumn, BroadcastState[Any, Any]):
         return self._value(name) if name in self._data else None
 
     def contains(self, key: Any) -> bool:
-        return bool(self._data.get(self._canonical(key), NONE_VALUE) != NONE_VALUE)
+        return not is_none(self._data.get(self._canonical(key)))
 
     def put(self, key: Any, value: Any) -> None:
         self._set(self._canonical(key), value)

@@ -6,7 +6,6 @@ session, for each element of a time buffer, for each timer, for each entry of an
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby
 from typing import Any, Final, NamedTuple
@@ -21,7 +20,7 @@ from firesteel.state._column import (
 )
 from firesteel.state._list_state import decode_chunk
 from firesteel.state._ttl import STAMP_BYTES
-from firesteel.state._value_codec import decode_value, unpack
+from firesteel.state._value_codec import decode_elements, decode_value, unpack
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.keys import raw_key, split_canonical
 from firesteel.state.line import OPERATOR_GROUP
@@ -117,7 +116,7 @@ def _buffer_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
     for name, value in entries:
         key, _ = _key_of(name[: key_end(name)])
         _, stamps, packed = unpack(value)
-        elements = pickle.loads(packed) if packed[0] == 0x80 else unpack(packed)
+        elements = decode_elements(packed)
         for stamp, element in zip(stamps, elements, strict=True):
             yield StoredRow(key, None, stamp, decode_value(element) if type(element) is bytes else element)
 

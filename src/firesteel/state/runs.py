@@ -43,8 +43,9 @@ _READ_AHEAD: Final = 512 * 1024  # bytes
 _FILTER_BITS: Final = 12  # for each key, at least; twice as many at most
 _MIX: Final = 0x9E3779B1
 _MAGIC: Final = b"FSRUN1"
-_VERSION: Final = 2
-_WITHOUT_FILTER: Final = 1  # the version before, which is still read
+_VERSION: Final = 3
+_WITHOUT_FILTER: Final = 1
+_READ: Final = (_WITHOUT_FILTER, 2, _VERSION)  # in 2, values that are plain are pickled
 _FOOTER: Final = struct.Struct("<QQIQH6s")
 
 _pack = msgspec.msgpack.Encoder().encode
@@ -245,7 +246,7 @@ class Run:
         offset, length, crc, entries, version, magic = _FOOTER.unpack(footer)
         if magic != _MAGIC:
             raise self._corrupt("this is no state file, or its end is damaged", "footer")
-        if version not in (_WITHOUT_FILTER, _VERSION):
+        if version not in _READ:
             raise self._corrupt(f"the format has version {version}, this release reads {_VERSION}", "footer")
         expected = self._digest.partition("-")[2]
         if expected and expected != f"{crc32(footer):08x}":
@@ -254,7 +255,7 @@ class Run:
         if len(data) != length or offset + length + size != self.length or crc32(data) != crc:
             raise self._corrupt("wrong checksum or length", "index")
         try:
-            if version == _VERSION:
+            if version != _WITHOUT_FILTER:
                 firsts, self._last, offsets, lengths, counts, crcs, filter = _unpack_index(data)
             else:
                 firsts, self._last, offsets, lengths, counts, crcs = _unpack_old_index(data)

@@ -10,15 +10,23 @@ the chunk), as in a list state; a chunk is deleted when all of it is gone.
 
 from __future__ import annotations
 
-import pickle
 from bisect import bisect_left, bisect_right
 from collections import deque
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
-from firesteel.state._list_state import CHUNK_BITS, CHUNK_ELEMENTS, encode_chunk
-from firesteel.state._value_codec import ATOMS, TOMBSTONE, decode_value, pack, to_cached, unpack
+from firesteel.state._list_state import CHUNK_BITS, CHUNK_ELEMENTS
+from firesteel.state._value_codec import (
+    ATOMS,
+    TOMBSTONE,
+    decode_elements,
+    decode_value,
+    encode_elements,
+    pack,
+    to_cached,
+    unpack,
+)
 from firesteel.state.deadlines import Deadlines
 
 if TYPE_CHECKING:
@@ -304,7 +312,7 @@ class TimeBufferColumn(Column):
                 number = (first + index).to_bytes(8, "big")
                 part = slice(start, start + CHUNK_ELEMENTS)
                 keys.append(head + number)
-                values.append(pack((self._watermark, stamps[part], encode_chunk(elements[part]))))
+                values.append(pack((self._watermark, stamps[part], encode_elements(elements[part]))))
                 if cell.chunks is not None:
                     cell.chunks.append((number, stamps[part][-1]))
             if cell.chunks is None:  # its elements are stored now, and what else there is was never read
@@ -343,4 +351,4 @@ class TimeBufferColumn(Column):
 def _decode(chunk: bytes) -> tuple[int, list[int], list[Any]]:
     """The watermark when it was written, timestamps, and values as the cache holds them."""
     written, stamps, values = unpack(chunk)
-    return written, stamps, pickle.loads(values) if values[0] == 0x80 else unpack(values)
+    return written, stamps, decode_elements(values)

@@ -64,8 +64,10 @@ def write_savepoint(
             written = [join(path, name) for name in whole.files]
             for file in written:
                 sync_file(file)
-            sync_names((path, *written), root)
+            sync_names(written, root)
         storage.write(join(path, METADATA), encode_manifest(whole))
+        if storage.is_local:
+            sync_names((path,), root)  # a job without state has only now made a directory
     except BaseException:
         storage.delete_tree(path)
         raise

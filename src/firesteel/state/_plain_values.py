@@ -1,0 +1,341 @@
+"""The bytes of plain values that MessagePack does not give back as they were: dates, decimals, rows.
+
+A byte that MessagePack never uses (``MARK``), a code for the kind, and the content. Within the content,
+values of these kinds are MessagePack's extensions with the same codes; lists, dicts with text or whole
+numbers as keys, bytes and None are MessagePack's own there. Nothing that is read here runs code.
+
+Values of other classes, of subclasses too, are not plain; nor is a value in which one list or dict stands in
+two places, for it would come back as two, nor one that is nested too deeply.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import struct
+import uuid
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from itertools import chain
+from typing import Any, Final
+
+import msgspec
+from msgspec.msgpack import Ext
+
+from firesteel.common.errors import StateCorruptionError
+from firesteel.common.time import Instant
+from firesteel.common.types import Row, RowKind, _make_row, _make_row_of
+
+MARK: Final = 0xC1
+_MARK: Final = b"\xc1"
+_DEPTH: Final = 64
+
+LIST, TUPLE, TUPLES, TUPLE_OF_TUPLES, DICT, PAIRS, ROW, ROW_OF_KIND = range(1, 9)
+SET, FROZENSET, BYTEARRAY, NONE, INTEGER, TEXT = range(9, 15)
+DATE, TIME, DATETIME, TIMEDELTA, DECIMAL, UUID, INSTANT = range(15, 22)
+
+#: What MessagePack gives back as it was, within the content.
+_NATIVE: Final = frozenset((int, str, float, bool, type(None), bytes))
+_KEYS: Final = frozenset((int, str))
+_TUPLES: Final = frozenset((tuple,))
+_NO_ZONE: Final = b""
+_TIMEDELTA: Final = struct.Struct(">iii")
+_INSTANT: Final = struct.Struct(">qi")
+_UTC_OFFSET: Final = struct.Struct(">ii")
+
+_pack: Final = msgspec.msgpack.Encoder().encode
+_unpack_tuples: Final = msgspec.msgpack.Decoder(list[tuple]).decode  # type: ignore[type-arg]
+_unpack_tuple_of_tuples: Final = msgspec.msgpack.Decoder(tuple[tuple, ...]).decode  # type: ignore[type-arg]
+
+
+class NotPlainError(Exception):
+    """A value is not plain, or not plain enough."""
+
+
+def encode_plain(value: Any) -> bytes:
+    """Return the bytes of a plain value.
+
+    :raises NotPlainError: it is something else.
+    """
+    try:
+        code, content = _simple(value) or _Wire().node(value)
+    except (OverflowError, UnicodeEncodeError):  # an int of more than 64 bits, half of a surrogate pair
+        try:
+            code, content = _CarefulWire().node(value)
+        except UnicodeEncodeError:
+            raise NotPlainError from None  # in the name of a field
+    return _MARK + code.to_bytes(1) + content
+
+
+def _simple(value: Any) -> tuple[int, bytes] | None:  # hot
+    """What ``_Wire`` gives for collections that MessagePack takes as they are, in less time."""
+    kind = type(value)
+    if kind is list:
+        kinds = set(map(type, value))
+        if kinds <= _NATIVE:
+            return LIST, _pack(value)
+        if len(kinds) == 1:
+            return _of_alike(value, kinds.pop())
+    elif (
+        kind is dict and _KEYS.issuperset(map(type, value)) and _NATIVE.issuperset(map(type, value.values()))
+    ):
+        return DICT, _pack(value)
+    elif kind is tuple and _TUPLES.issuperset(map(type, value)) and _has_native_items(value):
+        return TUPLE_OF_TUPLES, _pack(value)
+    return None
+
+
+def _of_alike(values: list[Any], kind: type) -> tuple[int, bytes] | None:  # hot
+    """Of a list of collections of one kind that hold what MessagePack takes."""
+    if kind is tuple and _has_native_items(values):
+        return TUPLES, _pack(values)
+    if len(set(map(id, values))) < len(values):
+        return None
+    if kind is list and _has_native_items(values):
+        return LIST, _pack(values)
+    if (
+        kind is dict
+        and _KEYS.issuperset(map(type, chain.from_iterable(values)))
+        and _has_native_items(map(dict.values, values))
+    ):
+        return LIST, _pack(values)
+    return None
+
+
+def _has_native_items(values: Iterable[Iterable[Any]]) -> bool:
+    return _NATIVE.issuperset(map(type, chain.from_iterable(values)))
+
+
+def decode_plain(data: bytes) -> Any:
+    """Return the value of bytes that begin with ``MARK``.
+
+    :raises StateCorruptionError: they are not what ``encode_plain`` gives.
+    """
+    return _decoded(data[1], memoryview(data)[2:])
+
+
+class _Wire:
+    """Makes the content of one value."""
+
+    def __init__(self) -> None:
+        self._seen: set[int] = set()  # lists, dicts and rows that were met
+        self._depth = 0
+
+    def node(self, value: Any) -> tuple[int, bytes]:
+        """The code of the kind of a value, and its content."""
+        encode = _ENCODERS.get(type(value))
+        if encode is None:
+            raise NotPlainError
+        return encode(self, value)
+
+    def items(self, values: Iterable[Any]) -> list[Any]:  # hot
+        """Values as MessagePack takes them."""
+        self._depth += 1
+        if self._depth > _DEPTH:
+            raise NotPlainError
+        found: list[Any] = []
+        for value in values:
+            kind = type(value)
+            if kind not in _NATIVE:
+                if kind is list:
+                    self.once(value)
+                    if not _NATIVE.issuperset(map(type, value)):
+                        value = self.items(value)
+                elif kind is dict and _KEYS.issuperset(map(type, value)):
+                    self.once(value)
+                    if not _NATIVE.issuperset(map(type, value.values())):
+                        value = dict(zip(value, self.items(value.values()), strict=True))
+                else:
+                    value = Ext(*self.node(value))
+            found.append(value)
+        self._depth -= 1
+        return found
+
+    def native_keys(self, keys: Iterable[Any]) -> bool:
+        """Whether MessagePack gives back some keys as they are."""
+        return _KEYS.issuperset(map(type, keys))
+
+    def once(self, value: Any) -> None:
+        """Note that something was met that can be changed."""
+        if id(value) in self._seen:
+            raise NotPlainError
+        self._seen.add(id(value))
+
+
+class _CarefulWire(_Wire):
+    """For values with numbers or text that MessagePack does not take: each collection is a node."""
+
+    def items(self, values: Iterable[Any]) -> list[Any]:
+        self._depth += 1
+        if self._depth > _DEPTH:
+            raise NotPlainError
+        found = [value if _is_taken(value) else Ext(*self.node(value)) for value in values]
+        self._depth -= 1
+        return found
+
+    def native_keys(self, keys: Iterable[Any]) -> bool:
+        return all(type(key) is str and _encodable(key) for key in keys)
+
+
+def _is_taken(value: Any) -> bool:
+    """Whether MessagePack gives a value back as it is."""
+    kind = type(value)
+    if kind is int:
+        return bool(-(1 << 63) <= value < 1 << 64)
+    return _encodable(value) if kind is str else kind in _NATIVE
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# ---- how each kind is written
+
+
+def _of_list(wire: _Wire, value: list[Any]) -> tuple[int, bytes]:
+    wire.once(value)
+    return LIST, _pack(wire.items(value))
+
+
+def _of_tuple(wire: _Wire, value: tuple[Any, ...]) -> tuple[int, bytes]:
+    return TUPLE, _pack(wire.items(value))
+
+
+def _of_dict(wire: _Wire, value: dict[Any, Any]) -> tuple[int, bytes]:
+    if not wire.native_keys(value):
+        return _of_pairs(wire, value)
+    wire.once(value)
+    return DICT, _pack(dict(zip(value, wire.items(value.values()), strict=True)))
+
+
+def _of_pairs(wire: _Wire, value: dict[Any, Any]) -> tuple[int, bytes]:
+    wire.once(value)
+    return PAIRS, _pack(wire.items(list(chain.from_iterable(value.items()))))
+
+
+def _of_row(wire: _Wire, value: Row) -> tuple[int, bytes]:
+    wire.once(value)
+    fields = value._fields
+    if fields is not None and not all(type(name) is str for name in fields):
+        raise NotPlainError
+    values = wire.items(value._values)
+    if value._row_kind is RowKind.INSERT:
+        return ROW, _pack((values, fields))
+    return ROW_OF_KIND, _pack((values, fields, value._row_kind.value))
+
+
+def _of_set(wire: _Wire, value: set[Any]) -> tuple[int, bytes]:
+    wire.once(value)
+    return SET, _pack(wire.items(value))
+
+
+def _of_frozenset(wire: _Wire, value: frozenset[Any]) -> tuple[int, bytes]:
+    return FROZENSET, _pack(wire.items(value))
+
+
+def _of_integer(wire: _Wire, value: int) -> tuple[int, bytes]:
+    return INTEGER, value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
+
+
+def _of_text(wire: _Wire, value: str) -> tuple[int, bytes]:
+    return TEXT, value.encode("utf-8", "surrogatepass")
+
+
+def _of_moment(code: int) -> Callable[[_Wire, Any], tuple[int, bytes]]:
+    """Times and datetimes: the fields as Python packs them, and the offset of a zone that is no more."""
+
+    def encode(wire: _Wire, value: Any) -> tuple[int, bytes]:
+        packed, *zone = value.__reduce_ex__(4)[1]
+        return code, packed + (_zone_bytes(zone[0]) if zone else _NO_ZONE)
+
+    return encode
+
+
+def _zone_bytes(zone: dt.tzinfo) -> bytes:
+    if type(zone) is not dt.timezone or len(zone.__getinitargs__()) > 1:  # type: ignore[attr-defined]
+        raise NotPlainError  # rules of daylight saving, a name
+    offset = zone.utcoffset(None)
+    return _UTC_OFFSET.pack(offset.days * 86_400 + offset.seconds, offset.microseconds)
+
+
+_ENCODERS: Final[dict[type, Callable[[_Wire, Any], tuple[int, bytes]]]] = {
+    list: _of_list,
+    tuple: _of_tuple,
+    dict: _of_dict,
+    Row: _of_row,
+    set: _of_set,
+    frozenset: _of_frozenset,
+    int: _of_integer,
+    str: _of_text,
+    type(None): lambda wire, value: (NONE, b""),
+    bytearray: lambda wire, value: (BYTEARRAY, bytes(value)),
+    dt.date: lambda wire, value: (DATE, value.__reduce__()[1][0]),
+    dt.time: _of_moment(TIME),
+    dt.datetime: _of_moment(DATETIME),
+    dt.timedelta: lambda wire, value: (
+        TIMEDELTA,
+        _TIMEDELTA.pack(value.days, value.seconds, value.microseconds),
+    ),
+    Decimal: lambda wire, value: (DECIMAL, str(value).encode()),
+    uuid.UUID: lambda wire, value: (UUID, value.bytes),
+    Instant: lambda wire, value: (INSTANT, _INSTANT.pack(value.seconds, value.nanos)),
+}
+
+
+# ---- how each kind is read
+
+
+def _decoded(code: int, content: memoryview) -> Any:
+    try:
+        return _DECODERS[code](content)
+    except (LookupError, ValueError, TypeError, ArithmeticError, struct.error, msgspec.MsgspecError) as error:
+        raise StateCorruptionError(
+            "A stored value cannot be read.", detail=f"of kind {code}: {type(error).__name__}: {error}"
+        ) from error
+
+
+_unpack: Final = msgspec.msgpack.Decoder(ext_hook=_decoded).decode
+
+
+def _pairs(content: memoryview) -> dict[Any, Any]:
+    flat = _unpack(content)
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def _moment(kind: type, size: int) -> Callable[[memoryview], Any]:
+    def decode(content: memoryview) -> Any:
+        packed, zone = bytes(content[:size]), content[size:]
+        if not zone:
+            return kind(packed)
+        seconds, micros = _UTC_OFFSET.unpack(zone)
+        return kind(packed, dt.timezone(dt.timedelta(seconds=seconds, microseconds=micros)))
+
+    return decode
+
+
+_DECODERS: Final[dict[int, Callable[[memoryview], Any]]] = {
+    LIST: _unpack,
+    TUPLE: lambda content: tuple(_unpack(content)),
+    TUPLES: _unpack_tuples,
+    TUPLE_OF_TUPLES: _unpack_tuple_of_tuples,
+    DICT: _unpack,
+    PAIRS: _pairs,
+    ROW: lambda content: _make_row(*_unpack(content)),
+    ROW_OF_KIND: lambda content: _make_row_of(*_unpack(content)),
+    SET: lambda content: set(_unpack(content)),
+    FROZENSET: lambda content: frozenset(_unpack(content)),
+    BYTEARRAY: bytearray,
+    NONE: lambda content: None,
+    INTEGER: lambda content: int.from_bytes(content, "big", signed=True),
+    TEXT: lambda content: str(content, "utf-8", "surrogatepass"),
+    DATE: lambda content: dt.date(bytes(content)),  # type: ignore[call-arg,arg-type]
+    TIME: _moment(dt.time, 6),
+    DATETIME: _moment(dt.datetime, 10),
+    TIMEDELTA: lambda content: dt.timedelta(*_TIMEDELTA.unpack(content)),
+    DECIMAL: lambda content: Decimal(str(content, "ascii")),
+    UUID: lambda content: uuid.UUID(bytes=bytes(content)),
+    INSTANT: lambda content: Instant(*_INSTANT.unpack(content)),
+}
