@@ -12,7 +12,7 @@ from firesteel.state.canonical import catalog
 from firesteel.state.files import StateFiles
 from tests.jobmanager.programs.kept import DATA, half_way, to_the_end
 
-KEPT = sorted(path.name for path in DATA.iterdir() if path.is_dir())
+KEPT = sorted(path.name for path in DATA.glob("savepoint-*") if path.is_dir())
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -7,7 +7,6 @@ committed, so an epoch that is run again is not counted twice.
 from __future__ import annotations
 
 import copy
-from collections import Counter
 from typing import Any, Generic, Protocol, Self, TypeVar
 
 __all__ = [
@@ -182,16 +181,17 @@ class Histogram:
     """How often each int was added."""
 
     def __init__(self) -> None:
-        self._counts: Counter[int] = Counter()
+        self._counts: dict[int, int] = {}
 
     def add(self, value: int) -> None:
-        self._counts[value] += 1
+        self._counts[value] = self._counts.get(value, 0) + 1
 
     def get_local_value(self) -> dict[int, int]:
         return dict(sorted(self._counts.items()))
 
     def reset_local(self) -> None:
-        self._counts = Counter()
+        self._counts = {}
 
     def merge(self, other: Self) -> None:
-        self._counts += other._counts
+        for value, count in other._counts.items():
+            self._counts[value] = self._counts.get(value, 0) + count

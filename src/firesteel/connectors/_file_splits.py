@@ -13,8 +13,10 @@ from firesteel.common.errors import ConfigurationError, PathNotFoundError
 from firesteel.connectors._bytes import extension_of_compression
 from firesteel.connectors._storage import FileInfo, Storage, expand, has_glob, resolve, walk
 from firesteel.connectors.base import ReadRange, Split, SplitEnumerator
+from firesteel.storage.records import record
 
 
+@record("file range")
 @dataclass(frozen=True, slots=True)
 class FileRange:
     """The lines of a file that begin in ``[start, end)``; ``size`` is the size of the file when it was

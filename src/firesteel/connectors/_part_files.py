@@ -18,8 +18,10 @@ from firesteel.connectors._partition_commit import PartitionCommit, PartitionWat
 from firesteel.connectors._rolling import DateTimeBuckets, RollingPolicy
 from firesteel.connectors._storage import resolve
 from firesteel.connectors.base import CommitRequest, Committable, Committer
+from firesteel.storage.records import record
 
 
+@record("file chunks")
 @dataclass(frozen=True, slots=True)
 class FileChunks:
     """What a writer hands to the committer; without chunks it still tells where they would be. ``now_ms`` is

@@ -17,12 +17,14 @@ from typing import BinaryIO, Final, cast
 
 from firesteel.common.errors import FiresteelError
 from firesteel.connectors._storage import Storage, join
+from firesteel.storage.records import record
 
 _JOURNAL: Final = re.compile(r"journal-\d{10}\.json")
 _COPY_BYTES: Final = 1 << 20
 _SPOOL_BYTES: Final = 32 << 20
 
 
+@record("file chunk")
 @dataclass(frozen=True, slots=True)
 class ChunkInfo:
     """A file of staged rows. ``bucket`` None: the committer chooses."""

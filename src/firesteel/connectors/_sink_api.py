@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 from firesteel.common.errors import ProgramError
+from firesteel.storage.records import record
 
 _NO_WATERMARK: Final = -(2**63)
 
@@ -150,6 +151,7 @@ class CommitOutcome(enum.Enum):
     FAILED = "failed"
 
 
+@record("committable")
 @dataclass(frozen=True, slots=True)
 class Committable:
     """One thing that a writer has staged. ``payload``: what ``prepare_commit`` said of it."""

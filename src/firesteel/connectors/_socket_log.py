@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from firesteel.connectors._storage import join, resolve
+from firesteel.storage.records import record
 
 _RECEIVE_BYTES: Final = 64 << 10
 _BUFFER_BYTES: Final = 64 << 20  # then the peer has to wait
 
 
+@record("socket log part")
 @dataclass(frozen=True, slots=True)
 class LogPart:
     """A directory and how many segments of it are meant."""

@@ -19,12 +19,14 @@ from firesteel.common.durable import replace_durably
 from firesteel.common.errors import FiresteelError
 from firesteel.connectors._storage import Storage, join, resolve
 from firesteel.connectors.base import CommitRequest, Committable, Committer, WriterContext
+from firesteel.storage.records import record
 
 INLINE_BYTES: Final = 64 << 10
 _COPY_BYTES: Final = 1 << 20
 _REMEMBERED: Final = 10_000
 
 
+@record("staged")
 @dataclass(frozen=True, slots=True)
 class Staged:
     """``data``, or the ``path`` of a file with it; ``size`` in bytes."""

@@ -30,6 +30,7 @@ from firesteel.connectors._sink_api import (
     WriterContext,
 )
 from firesteel.connectors.bad_records import BadRecord
+from firesteel.storage.records import record
 
 __all__ = [
     "BadRecord",
@@ -58,6 +59,7 @@ class Boundedness(enum.Enum):
     CONTINUOUS_UNBOUNDED = "CONTINUOUS_UNBOUNDED"
 
 
+@record("split")
 @quick_pickle
 @dataclass(frozen=True, slots=True)
 class Split:

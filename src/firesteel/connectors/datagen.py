@@ -19,6 +19,7 @@ from firesteel.connectors.base import (
     Split,
     SplitEnumerator,
 )
+from firesteel.storage.records import record
 
 _CHUNK: Final = 1024
 _RECORD_BYTES: Final = 64  # what a generated record counts towards a byte limit
@@ -75,6 +76,7 @@ class DataGeneratorSource(Source):
         return _GeneratorReader(self.function)
 
 
+@record("generated indexes")
 @dataclass(frozen=True, slots=True)
 class _Indexes:
     """``first``, ``first + step`` ...: ``count`` indexes. It is split ``part`` of ``parts``."""

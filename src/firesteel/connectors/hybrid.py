@@ -18,6 +18,7 @@ from firesteel.connectors.base import (
     Split,
     SplitEnumerator,
 )
+from firesteel.storage.records import record
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,7 @@ class HybridSource(Source):
         return _HybridReader([source.create_reader() for source in self.sources])
 
 
+@record("hybrid part")
 @dataclass(frozen=True, slots=True)
 class _Part:
     """A split of source number ``source``."""

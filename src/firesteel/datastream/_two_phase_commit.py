@@ -24,6 +24,7 @@ from firesteel.connectors.base import (
     WriterContext,
 )
 from firesteel.datastream._legacy_connectors import SinkFunction
+from firesteel.storage.records import record
 
 log = logging.getLogger(__name__)
 
@@ -143,6 +144,7 @@ class TwoPhaseCommitSink(Sink):
         return _TransactionCommitter(pickle.loads(cloudpickle.dumps(self.function)), context)
 
 
+@record("begun transaction")
 @dataclass(frozen=True, slots=True)
 class _Begun:
     """A transaction, and when it was begun."""

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from firesteel.connectors._sink_api import CommitOutcome
 from firesteel.connectors.base import CommitRequest, Committable, Committer
 from firesteel.runtime.error_report import summary_of
 from firesteel.runtime.user_code import raised
+from firesteel.storage import records
 
 log = logging.getLogger(__name__)
 
@@ -86,14 +86,14 @@ class SinkCommits:
         """What is pending, and what the committer must know to go on; None: nothing."""
         self._pre_commit()
         state = self._call(self.committer.snapshot)
-        held = pickle.dumps((self._ready, state), 5) if self._ready or state is not None else None
+        held = records.pack((self._ready, state)) if self._ready or state is not None else None
         self._snapshot, self._covered = held, len(self._ready)
         return held
 
     def resume(self, snapshot: bytes) -> None:
         """Go on where another driver was; before the committer is opened."""
         self._keep(snapshot)
-        state = pickle.loads(snapshot)[1]
+        state = records.unpack(snapshot)[1]
         if state is not None:
             self._call(self.committer.restore, state)
 
@@ -108,7 +108,7 @@ class SinkCommits:
         self._call(self.committer.recover, tuple(self._ready), tuple(dropped))
 
     def _keep(self, snapshot: bytes | None) -> None:
-        self._ready = [] if snapshot is None else pickle.loads(snapshot)[0]
+        self._ready = [] if snapshot is None else records.unpack(snapshot)[0]
         self._fresh = []
         self._snapshot, self._covered = snapshot, len(self._ready)
         self._recovered = len(self._ready)

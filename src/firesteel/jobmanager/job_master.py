@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 import secrets
 import threading
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.levels import LevelPlan
+from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
 from firesteel.jobmanager.checkpoints.restore import Beginning, Restorer
 from firesteel.jobmanager.checkpoints.results import result_of
 from firesteel.jobmanager.checkpoints.savepoints import write_savepoint
@@ -103,7 +103,7 @@ class JobMaster:
 
     def _new_run(self, beginning: Beginning) -> JobRun:
         if beginning.accumulators:
-            self.progress.accumulators = pickle.loads(beginning.accumulators)
+            self.progress.accumulators = stored_accumulators.unpack(beginning.accumulators)
         else:
             self.progress.accumulators = {}
         return JobRun(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import pickle
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from firesteel.graph.job_graph import JobGraph, JobVertex
+from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
 from firesteel.jobmanager.checkpoints.registry import SharedFiles
 from firesteel.jobmanager.checkpoints.restore import Beginning, topology_of
 from firesteel.jobmanager.checkpoints.storage import copy_into
@@ -61,7 +63,7 @@ class JobRun:
         if copies:
             self.state.rename(lambda path: copies.get(path, path))
 
-    def cut(self, info: CutInfo, sinks: dict[str, bytes], accumulators: object) -> Manifest:
+    def cut(self, info: CutInfo, sinks: dict[str, bytes], accumulators: Mapping[str, Any]) -> Manifest:
         """Everything that the committed epochs have come to; between two epochs."""
         return Manifest(
             id=info.id,
@@ -76,7 +78,7 @@ class JobRun:
             vertices=tuple(map(self._vertex, self._graph.vertices)),
             sources=self.sources.snapshot(),
             sinks=sinks,
-            accumulators=pickle.dumps(accumulators, 5),
+            accumulators=stored_accumulators.pack(accumulators),
             claimed=self._shared.claimed,
         )
 

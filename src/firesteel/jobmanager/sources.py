@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import pickle
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,14 +22,17 @@ from firesteel.jobmanager.enumerators import NamedEnumerator
 from firesteel.jobmanager.lines import Subtask
 from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.runtime.program import Ack, SourceAssignment, SplitTime
+from firesteel.storage import records
+from firesteel.storage.records import record
 
 log = logging.getLogger(__name__)
 
 _UNKNOWN: Final = SplitTime(MIN_WATERMARK, idle=False)  # as long as no ack of an aligned source says it
 
 
+@record("split progress")
 @dataclass(slots=True)
-class _SplitProgress:
+class SplitProgress:
     """How far the committed epochs came with one split."""
 
     split: Split
@@ -80,7 +82,7 @@ class SourceCoordinator:
         self.alignment = None if strategy is None else strategy.alignment
         self.bounded = source.boundedness is Boundedness.BOUNDED
         self._parallelism = context.parallelism
-        self._splits: dict[str, _SplitProgress] = {}
+        self._splits: dict[str, SplitProgress] = {}
         self._enumerator: SplitEnumerator = NamedEnumerator(source, context, name, uid)
         self._ended_subtasks: set[int] = set()
         self._limit: int | None = None  # of the epoch that was planned last
@@ -105,7 +107,7 @@ class SourceCoordinator:
         for split in self._enumerator.discover(now_ms):
             known = self._splits.get(split.id)
             if known is None:
-                self._splits[split.id] = _SplitProgress(split, len(self._splits) % self._parallelism)
+                self._splits[split.id] = SplitProgress(split, len(self._splits) % self._parallelism)
             else:
                 known.split = split  # after a restore: what it is read from may lie elsewhere now
         ranges: dict[int, list[ReadRange]] = {}
@@ -158,9 +160,7 @@ class SourceCoordinator:
 
     def snapshot(self) -> bytes:
         """How far the committed epochs came, for ``restore``."""
-        return pickle.dumps(
-            (self._enumerator.snapshot(), list(self._splits.values()), self._ended_subtasks), 5
-        )
+        return records.pack((self._enumerator.snapshot(), list(self._splits.values()), self._ended_subtasks))
 
     def restore(self, snapshot: bytes, exact: bool) -> None:
         """Go on from a snapshot; before the first ``plan``.
@@ -168,12 +168,12 @@ class SourceCoordinator:
         :param exact: subtasks remember their splits. Else the splits are dealt out anew, and a source that
             had come to its end says so again.
         """
-        state, splits, ended = pickle.loads(snapshot)
+        state, splits, ended = records.unpack(snapshot)
         if state is not None:
             self._enumerator.restore(state)
         for number, progress in enumerate(splits):
             if not exact:
-                progress = _SplitProgress(
+                progress = SplitProgress(
                     progress.split, number % self._parallelism, progress.position, ended=progress.ended
                 )
             self._splits[progress.split.id] = progress

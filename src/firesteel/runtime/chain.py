@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -55,6 +54,7 @@ from firesteel.runtime.windowing.codec import windows_of
 from firesteel.runtime.windowing.operators import window_operator
 from firesteel.runtime.wire import channel_id, edge_of
 from firesteel.state.backend import KeyScope, SubtaskState
+from firesteel.storage import records
 
 _OPERATORS: dict[type, Callable[[OperatorProgram, Any], Any]] = {
     specs.Map: MapOperator,
@@ -221,7 +221,7 @@ class Chain:
             self.open()
         elif not current:
             self._initialize_state()
-        carry = pickle.loads(descriptor.carry) if descriptor.carry else {}
+        carry = records.unpack(descriptor.carry) if descriptor.carry else {}
         for accumulator in self.context.accumulators.values():
             accumulator.reset_local()  # what an abandoned attempt counted
         for uid, operator in self.operators.items():
@@ -295,7 +295,7 @@ class Chain:
             carry["gate", i] = gate.snapshot()
             ended = ended and gate.is_ended
         ack.ended = ended
-        ack.carry = pickle.dumps(carry, 5)
+        ack.carry = records.pack(carry)
         ack.next_timer_ms = min(due, default=None)
         ack.waited_ms = sum(operator.waited_ms for operator in self.operators.values())
         watermarks = [getattr(operator, "watermark", None) for operator in self.operators.values()]

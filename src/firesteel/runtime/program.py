@@ -17,6 +17,7 @@ from firesteel.datastream._operators import OperatorSpec
 from firesteel.datastream._transformations import Partitioning
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.state.line import StateLine
+from firesteel.storage.records import record
 
 
 @quick_pickle
@@ -166,6 +167,7 @@ class Pace:
     first_records: int = 1
 
 
+@record("split time")
 class SplitTime(NamedTuple):
     """How far the event time of one split is."""
 

@@ -13,8 +13,10 @@ from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.connectors._storage import join, resolve
 from firesteel.connectors.base import CommitRequest, Committable, Committer, CommitterContext
 from firesteel.connectors.spark_sink import SparkBatch, SparkTarget
+from firesteel.storage.records import record
 
 
+@record("table batch")
 @dataclass(frozen=True, slots=True)
 class _Staged:
     """The files of a batch; what a checkpoint holds of it."""

@@ -3,7 +3,7 @@
 *Atoms* cannot be changed by anybody, so the cache holds the object itself; of everything else it holds the
 bytes. In the cache ``type(v) is bytes`` therefore always means "encoded", also for the user's own bytes.
 
-Simple values are msgpack, plain ones as ``_plain_values`` has them, all others pickle (protocol 5). The first
+Simple values are msgpack, plain ones as ``plain_values`` has them, all others pickle (protocol 5). The first
 byte tells: a pickle begins with 0x80, with which msgpack begins an empty map alone, never written here; and
 plain values begin with a byte that msgpack never uses. What earlier releases have pickled is read as it is.
 """
@@ -22,7 +22,7 @@ import msgspec
 
 from firesteel.common._map_all import map_all
 from firesteel.common.errors import StateError
-from firesteel.state._plain_values import MARK, NotPlainError, decode_plain, encode_plain
+from firesteel.storage.plain_values import MARK, NotPlainError, decode_plain, encode_plain
 
 #: What a deleted entry holds, in the cache and in runs. It is msgpack's nil, so encoding "no value" in bulk
 #: needs no branch; a None that is a value is a plain value.

@@ -12,7 +12,6 @@ refused. State is read whole for it, once.
 
 from __future__ import annotations
 
-import importlib
 import io
 import pickle
 import re
@@ -24,6 +23,7 @@ from firesteel.state.canonical import states_of
 from firesteel.state.catalog import CATALOG_PREFIX, CatalogEntry, decode
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest, VertexEntry
+from firesteel.storage import old_names
 
 #: The classes that a pickle of a snapshot may name, by module: plain data of Python's and of the engine's.
 ALLOWED: Final[dict[str, frozenset[str]]] = {
@@ -53,7 +53,7 @@ class PlainUnpickler(pickle.Unpickler):
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
         if global_name in ALLOWED.get(module_name, ()):
-            return getattr(importlib.import_module(module_name), global_name)
+            return old_names.find(module_name, global_name)
         raise ForeignClassError(f"{module_name}.{global_name}")
 
     def persistent_load(self, pid: Any) -> Any:

@@ -9,14 +9,17 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from firesteel.connectors.aws.client import PATIENCE_S, ask, client
+from firesteel.storage.records import record
 
 
+@record("kinesis start kind")
 class StartKind(enum.Enum):
     LATEST = "LATEST"
     TRIM_HORIZON = "TRIM_HORIZON"
     AT_TIMESTAMP = "AT_TIMESTAMP"
 
 
+@record("kinesis start")
 class Start(NamedTuple):
     """Where a shard begins to be read of which nothing was read yet. ``timestamp_ms``: of AT_TIMESTAMP."""
 
@@ -24,6 +27,7 @@ class Start(NamedTuple):
     timestamp_ms: int = 0
 
 
+@record("kinesis place")
 class Place(NamedTuple):
     """A place in a shard: behind the record of this sequence number, or before it; ``parts``: and behind so
     many of the records that are aggregated in it."""
@@ -43,6 +47,7 @@ class Stop(NamedTuple):
     records: int | None = None
 
 
+@record("kinesis split")
 class ShardSplit(NamedTuple):
     """The payload of a split. ``hashes``: its first and last hash key."""
 

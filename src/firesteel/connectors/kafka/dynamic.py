@@ -33,6 +33,7 @@ from firesteel.connectors.kafka.reader import KafkaReader
 from firesteel.connectors.kafka.records import KafkaRecordDeserializationSchema
 from firesteel.connectors.kafka.settings import CLIENT_ID_PREFIX, DISCOVERY_INTERVAL, GROUP_ID, number
 from firesteel.connectors.kafka.source import KafkaTopicSource, PartitionSplit, Subscription
+from firesteel.storage.records import record
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ STREAM_DISCOVERY_INTERVAL: Final = "stream-metadata-discovery-interval-ms"
 STREAM_DISCOVERY_FAILURES: Final = "stream-metadata-discovery-failure-threshold"
 
 
+@record("kafka cluster")
 @dataclass(frozen=True)
 class ClusterMetadata:
     """The topics of a stream in one cluster, and how the cluster is reached."""
@@ -229,6 +231,7 @@ class DynamicTopicSource(Source):
         return DynamicReader(self.deserializer, self.starting)
 
 
+@record("dynamic kafka split")
 class DynamicSplit(NamedTuple):
     """The payload of a split. ``split``: that of the cluster; ``age``: how often its topic was left."""
 

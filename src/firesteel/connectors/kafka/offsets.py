@@ -11,10 +11,12 @@ from typing import Any, Final, NamedTuple
 from firesteel.common.errors import ConfigurationError, ConnectorError, ProgramError
 from firesteel.connectors.kafka.client import PATIENCE_S, Answer, Cluster, ask_again, describe
 from firesteel.connectors.kafka.settings import GROUP_ID, ISOLATION
+from firesteel.storage.records import record
 
 _READ_UNCOMMITTED: Final = "read_uncommitted"
 
 
+@record("kafka partition")
 class Partition(NamedTuple):
     topic: str
     number: int

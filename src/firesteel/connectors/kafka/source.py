@@ -28,10 +28,12 @@ from firesteel.connectors.kafka.settings import (
     flag,
     number,
 )
+from firesteel.storage.records import record
 
 _FIVE_MINUTES: Final = 300_000
 
 
+@record("kafka split")
 class PartitionSplit(NamedTuple):
     """The payload of a split. ``stop`` None: it has no end."""
 

@@ -13,6 +13,7 @@ from firesteel.common.errors import ConnectorError
 from firesteel.connectors._storage import join, resolve
 from firesteel.connectors.base import WriterContext
 from firesteel.connectors.kafka.serialization import Block
+from firesteel.storage.records import record
 
 _INLINE_BYTES: Final = 64 << 10
 _PIECE_BYTES: Final = 8 << 20
@@ -21,6 +22,7 @@ _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[Block]).decode
 
 
+@record("kafka piece")
 @dataclass(frozen=True, slots=True)
 class Piece:
     """A committable: some messages of one writer and epoch, in order. ``name`` is theirs alone, and the same

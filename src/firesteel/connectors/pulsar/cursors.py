@@ -6,7 +6,10 @@ import enum
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from firesteel.storage.records import record
 
+
+@record("pulsar place")
 class Place(NamedTuple):
     """Of a message, in the order of its partition. ``batch`` counts the messages of an entry, from 0; a place
     with -1 is before all of them."""
@@ -29,6 +32,7 @@ def place_of(message_id: Any) -> Place:
     return Place(message_id.ledger_id(), entry, -1 if entry < 0 else max(0, message_id.batch_index()))
 
 
+@record("pulsar cursor kind")
 class At(enum.Enum):
     """What a cursor goes by."""
 
@@ -40,6 +44,7 @@ class At(enum.Enum):
     PUBLISH_TIME = "publish time"
 
 
+@record("pulsar cursor")
 @dataclass(frozen=True, slots=True)
 class Cursor:
     """:param place: of ``MESSAGE``: the last one before the start, the last one that is read before the stop.

@@ -16,12 +16,14 @@ from firesteel.connectors.bad_records import bad_record, message_decoder
 from firesteel.connectors.base import Chunk, ReadRange, SourceReader, Split
 from firesteel.connectors.pulsar.client import PulsarSettings, client, load_client
 from firesteel.connectors.pulsar.cursors import Cursor, Place, place_of
+from firesteel.storage.records import record
 
 _CHUNK: Final = 1000
 _POLL_MS: Final = 100
 _PATIENCE_S: Final = 30.0
 
 
+@record("pulsar split")
 @dataclass(frozen=True, slots=True)
 class PartitionSplit:
     """A partition. It is read behind ``start``, or from ``seek_ms`` on, a publish time; until ``stop`` where

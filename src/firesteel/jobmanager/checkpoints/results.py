@@ -6,7 +6,6 @@ however far the removal gets: its checkpoints are none that a driver could go on
 
 from __future__ import annotations
 
-import pickle
 from typing import Any, Final
 
 import msgspec
@@ -16,13 +15,14 @@ from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.connectors._storage import join, resolve
+from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
 
 RESULT: Final = "_result"
 
 
 class JobResult(msgspec.Struct, frozen=True):
     """:param status: the name of the terminal status.
-    :param accumulators: pickled, as in a manifest.
+    :param accumulators: as in a manifest.
     """
 
     job_id: str
@@ -36,18 +36,15 @@ class JobResult(msgspec.Struct, frozen=True):
         return self.status == JobStatus.FINISHED.name
 
     def execution_result(self) -> JobExecutionResult:
-        values = {name: a.get_local_value() for name, a in self._accumulators().items()}
+        found = stored_accumulators.unpack(self.accumulators)
+        values = {name: accumulator.get_local_value() for name, accumulator in found.items()}
         return JobExecutionResult(JobID(self.job_id), self.runtime_ms, values)
-
-    def _accumulators(self) -> dict[str, Any]:
-        found: dict[str, Any] = pickle.loads(self.accumulators)
-        return found
 
 
 def result_of(
     job_id: JobID, job_name: str, status: JobStatus, runtime_ms: int, accumulators: dict[str, Any]
 ) -> JobResult:
-    return JobResult(str(job_id), job_name, status.name, runtime_ms, pickle.dumps(accumulators, 5))
+    return JobResult(str(job_id), job_name, status.name, runtime_ms, stored_accumulators.pack(accumulators))
 
 
 class JobFinishedBeforeError(FiresteelError):

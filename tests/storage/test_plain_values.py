@@ -35,7 +35,6 @@ from firesteel.datastream.state import (
     ValueStateDescriptor,
 )
 from firesteel.jobmanager.checkpoints.storage import read_manifest
-from firesteel.state._plain_values import MARK, NotPlainError, decode_plain, encode_plain
 from firesteel.state._value_codec import (
     NONE_VALUE,
     decode_elements,
@@ -46,6 +45,7 @@ from firesteel.state._value_codec import (
     is_none,
 )
 from firesteel.state.files import StateFiles
+from firesteel.storage.plain_values import MARK, NotPlainError, decode_plain, encode_plain
 from tests.runtime.support import LiveSource, environment, feeds, local_platform, note, notes
 
 HALF = "half \ud800 of a pair"

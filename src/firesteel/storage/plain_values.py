@@ -19,6 +19,7 @@ from itertools import chain
 from typing import Any, Final
 
 import msgspec
+from msgspec import MsgspecError
 from msgspec.msgpack import Ext
 
 from firesteel.common.errors import StateCorruptionError
@@ -26,7 +27,7 @@ from firesteel.common.time import Instant
 from firesteel.common.types import Row, RowKind, _make_row, _make_row_of
 
 MARK: Final = 0xC1
-_MARK: Final = b"\xc1"
+HEAD: Final = b"\xc1"
 _DEPTH: Final = 64
 
 LIST, TUPLE, TUPLES, TUPLE_OF_TUPLES, DICT, PAIRS, ROW, ROW_OF_KIND = range(1, 9)
@@ -57,17 +58,17 @@ def encode_plain(value: Any) -> bytes:
     :raises NotPlainError: it is something else.
     """
     try:
-        code, content = _simple(value) or _Wire().node(value)
+        code, content = _simple(value) or Wire().node(value)
     except (OverflowError, UnicodeEncodeError):  # an int of more than 64 bits, half of a surrogate pair
         try:
-            code, content = _CarefulWire().node(value)
+            code, content = CarefulWire().node(value)
         except UnicodeEncodeError:
             raise NotPlainError from None  # in the name of a field
-    return _MARK + code.to_bytes(1) + content
+    return HEAD + code.to_bytes(1) + content
 
 
 def _simple(value: Any) -> tuple[int, bytes] | None:  # hot
-    """What ``_Wire`` gives for collections that MessagePack takes as they are, in less time."""
+    """What ``Wire`` gives for collections that MessagePack takes as they are, in less time."""
     kind = type(value)
     if kind is list:
         kinds = set(map(type, value))
@@ -113,7 +114,7 @@ def decode_plain(data: bytes) -> Any:
     return _decoded(data[1], memoryview(data)[2:])
 
 
-class _Wire:
+class Wire:
     """Makes the content of one value."""
 
     def __init__(self) -> None:
@@ -123,9 +124,11 @@ class _Wire:
     def node(self, value: Any) -> tuple[int, bytes]:
         """The code of the kind of a value, and its content."""
         encode = _ENCODERS.get(type(value))
-        if encode is None:
-            raise NotPlainError
-        return encode(self, value)
+        return self.other(value) if encode is None else encode(self, value)
+
+    def other(self, value: Any) -> tuple[int, bytes]:
+        """As ``node``, for what is not plain."""
+        raise NotPlainError
 
     def items(self, values: Iterable[Any]) -> list[Any]:  # hot
         """Values as MessagePack takes them."""
@@ -161,7 +164,7 @@ class _Wire:
         self._seen.add(id(value))
 
 
-class _CarefulWire(_Wire):
+class CarefulWire(Wire):
     """For values with numbers or text that MessagePack does not take: each collection is a node."""
 
     def items(self, values: Iterable[Any]) -> list[Any]:
@@ -195,28 +198,28 @@ def _encodable(text: str) -> bool:
 # ---- how each kind is written
 
 
-def _of_list(wire: _Wire, value: list[Any]) -> tuple[int, bytes]:
+def _of_list(wire: Wire, value: list[Any]) -> tuple[int, bytes]:
     wire.once(value)
     return LIST, _pack(wire.items(value))
 
 
-def _of_tuple(wire: _Wire, value: tuple[Any, ...]) -> tuple[int, bytes]:
+def _of_tuple(wire: Wire, value: tuple[Any, ...]) -> tuple[int, bytes]:
     return TUPLE, _pack(wire.items(value))
 
 
-def _of_dict(wire: _Wire, value: dict[Any, Any]) -> tuple[int, bytes]:
+def _of_dict(wire: Wire, value: dict[Any, Any]) -> tuple[int, bytes]:
     if not wire.native_keys(value):
         return _of_pairs(wire, value)
     wire.once(value)
     return DICT, _pack(dict(zip(value, wire.items(value.values()), strict=True)))
 
 
-def _of_pairs(wire: _Wire, value: dict[Any, Any]) -> tuple[int, bytes]:
+def _of_pairs(wire: Wire, value: dict[Any, Any]) -> tuple[int, bytes]:
     wire.once(value)
     return PAIRS, _pack(wire.items(list(chain.from_iterable(value.items()))))
 
 
-def _of_row(wire: _Wire, value: Row) -> tuple[int, bytes]:
+def _of_row(wire: Wire, value: Row) -> tuple[int, bytes]:
     wire.once(value)
     fields = value._fields
     if fields is not None and not all(type(name) is str for name in fields):
@@ -227,27 +230,27 @@ def _of_row(wire: _Wire, value: Row) -> tuple[int, bytes]:
     return ROW_OF_KIND, _pack((values, fields, value._row_kind.value))
 
 
-def _of_set(wire: _Wire, value: set[Any]) -> tuple[int, bytes]:
+def _of_set(wire: Wire, value: set[Any]) -> tuple[int, bytes]:
     wire.once(value)
     return SET, _pack(wire.items(value))
 
 
-def _of_frozenset(wire: _Wire, value: frozenset[Any]) -> tuple[int, bytes]:
+def _of_frozenset(wire: Wire, value: frozenset[Any]) -> tuple[int, bytes]:
     return FROZENSET, _pack(wire.items(value))
 
 
-def _of_integer(wire: _Wire, value: int) -> tuple[int, bytes]:
+def _of_integer(wire: Wire, value: int) -> tuple[int, bytes]:
     return INTEGER, value.to_bytes(value.bit_length() // 8 + 1, "big", signed=True)
 
 
-def _of_text(wire: _Wire, value: str) -> tuple[int, bytes]:
+def _of_text(wire: Wire, value: str) -> tuple[int, bytes]:
     return TEXT, value.encode("utf-8", "surrogatepass")
 
 
-def _of_moment(code: int) -> Callable[[_Wire, Any], tuple[int, bytes]]:
+def _of_moment(code: int) -> Callable[[Wire, Any], tuple[int, bytes]]:
     """Times and datetimes: the fields as Python packs them, and the offset of a zone that is no more."""
 
-    def encode(wire: _Wire, value: Any) -> tuple[int, bytes]:
+    def encode(wire: Wire, value: Any) -> tuple[int, bytes]:
         packed, *zone = value.__reduce_ex__(4)[1]
         return code, packed + (_zone_bytes(zone[0]) if zone else _NO_ZONE)
 
@@ -261,7 +264,7 @@ def _zone_bytes(zone: dt.tzinfo) -> bytes:
     return _UTC_OFFSET.pack(offset.days * 86_400 + offset.seconds, offset.microseconds)
 
 
-_ENCODERS: Final[dict[type, Callable[[_Wire, Any], tuple[int, bytes]]]] = {
+_ENCODERS: Final[dict[type, Callable[[Wire, Any], tuple[int, bytes]]]] = {
     list: _of_list,
     tuple: _of_tuple,
     dict: _of_dict,
@@ -287,25 +290,33 @@ _ENCODERS: Final[dict[type, Callable[[_Wire, Any], tuple[int, bytes]]]] = {
 
 # ---- how each kind is read
 
-
-def _decoded(code: int, content: memoryview) -> Any:
-    try:
-        return _DECODERS[code](content)
-    except (LookupError, ValueError, TypeError, ArithmeticError, struct.error, msgspec.MsgspecError) as error:
-        raise StateCorruptionError(
-            "A stored value cannot be read.", detail=f"of kind {code}: {type(error).__name__}: {error}"
-        ) from error
+Decode = Callable[[memoryview], Any]
 
 
-_unpack: Final = msgspec.msgpack.Decoder(ext_hook=_decoded).decode
+def decoder(more: Callable[[Decode], dict[int, Decode]] | None = None) -> Callable[[int, memoryview], Any]:
+    """What gives the value of a kind and a content.
+
+    :param more: further kinds, by what reads the MessagePack in their contents.
+    """
+
+    def decoded(code: int, content: memoryview) -> Any:
+        try:
+            return kinds[code](content)
+        except (LookupError, ValueError, TypeError, ArithmeticError, struct.error, MsgspecError) as error:
+            raise StateCorruptionError(
+                "A stored value cannot be read.", detail=f"of kind {code}: {type(error).__name__}: {error}"
+            ) from error
+
+    unpack = msgspec.msgpack.Decoder(ext_hook=decoded).decode
+    kinds = _decoders(unpack) | ({} if more is None else more(unpack))
+    return decoded
 
 
-def _pairs(content: memoryview) -> dict[Any, Any]:
-    flat = _unpack(content)
+def _pairs(flat: list[Any]) -> dict[Any, Any]:
     return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
-def _moment(kind: type, size: int) -> Callable[[memoryview], Any]:
+def _moment(kind: type, size: int) -> Decode:
     def decode(content: memoryview) -> Any:
         packed, zone = bytes(content[:size]), content[size:]
         if not zone:
@@ -316,26 +327,30 @@ def _moment(kind: type, size: int) -> Callable[[memoryview], Any]:
     return decode
 
 
-_DECODERS: Final[dict[int, Callable[[memoryview], Any]]] = {
-    LIST: _unpack,
-    TUPLE: lambda content: tuple(_unpack(content)),
-    TUPLES: _unpack_tuples,
-    TUPLE_OF_TUPLES: _unpack_tuple_of_tuples,
-    DICT: _unpack,
-    PAIRS: _pairs,
-    ROW: lambda content: _make_row(*_unpack(content)),
-    ROW_OF_KIND: lambda content: _make_row_of(*_unpack(content)),
-    SET: lambda content: set(_unpack(content)),
-    FROZENSET: lambda content: frozenset(_unpack(content)),
-    BYTEARRAY: bytearray,
-    NONE: lambda content: None,
-    INTEGER: lambda content: int.from_bytes(content, "big", signed=True),
-    TEXT: lambda content: str(content, "utf-8", "surrogatepass"),
-    DATE: lambda content: dt.date(bytes(content)),  # type: ignore[call-arg,arg-type]
-    TIME: _moment(dt.time, 6),
-    DATETIME: _moment(dt.datetime, 10),
-    TIMEDELTA: lambda content: dt.timedelta(*_TIMEDELTA.unpack(content)),
-    DECIMAL: lambda content: Decimal(str(content, "ascii")),
-    UUID: lambda content: uuid.UUID(bytes=bytes(content)),
-    INSTANT: lambda content: Instant(*_INSTANT.unpack(content)),
-}
+def _decoders(unpack: Decode) -> dict[int, Decode]:
+    return {
+        LIST: unpack,
+        TUPLE: lambda content: tuple(unpack(content)),
+        TUPLES: _unpack_tuples,
+        TUPLE_OF_TUPLES: _unpack_tuple_of_tuples,
+        DICT: unpack,
+        PAIRS: lambda content: _pairs(unpack(content)),
+        ROW: lambda content: _make_row(*unpack(content)),
+        ROW_OF_KIND: lambda content: _make_row_of(*unpack(content)),
+        SET: lambda content: set(unpack(content)),
+        FROZENSET: lambda content: frozenset(unpack(content)),
+        BYTEARRAY: bytearray,
+        NONE: lambda content: None,
+        INTEGER: lambda content: int.from_bytes(content, "big", signed=True),
+        TEXT: lambda content: str(content, "utf-8", "surrogatepass"),
+        DATE: lambda content: dt.date(bytes(content)),  # type: ignore[call-arg,arg-type]
+        TIME: _moment(dt.time, 6),
+        DATETIME: _moment(dt.datetime, 10),
+        TIMEDELTA: lambda content: dt.timedelta(*_TIMEDELTA.unpack(content)),
+        DECIMAL: lambda content: Decimal(str(content, "ascii")),
+        UUID: lambda content: uuid.UUID(bytes=bytes(content)),
+        INSTANT: lambda content: Instant(*_INSTANT.unpack(content)),
+    }
+
+
+_decoded: Final = decoder()
