@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+import importlib
 import os
 import pickle
 import time
@@ -15,7 +16,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from firesteel.common import accumulators
 from firesteel.common.errors import StateError
+from firesteel.common.job_id import JobID
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
 from firesteel.common.watermark_strategy import WatermarkStrategy
@@ -23,16 +26,26 @@ from firesteel.datastream import KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.connectors.file_system import FileSource, StreamFormat
 from firesteel.datastream.connectors.number_seq import NumberSequenceSource
 from firesteel.datastream.state import ListStateDescriptor, ValueStateDescriptor
+from firesteel.jobmanager.checkpoints.results import JobResult, encode_result
+from firesteel.jobmanager.checkpoints.storage import read_manifest
+from firesteel.runtime import metrics
 from firesteel.state import catalog
 from firesteel.state.files import StateFiles
 from firesteel.state.keys import encode_key
 from firesteel.state.line import DeltaRef, RunRef, StateLine
 from firesteel.state.manifest import Manifest, OperatorEntry, SubtaskEntry, VertexEntry
 from firesteel.state.runs import encode_run
-from firesteel.state.untrusted import class_in_key, foreign_in, require_plain
+from firesteel.state.untrusted import ALLOWED, class_in_key, foreign_in, require_plain
+from firesteel.state_processor import SavepointReader, SavepointWriter
 from tests.runtime.support import LiveSource, environment, local_platform
 
 ran: list[str] = []
+
+
+def is_concrete(kind: Any) -> bool:
+    """Whether this is an accumulator that users make."""
+    public = isinstance(kind, type) and kind.__name__ in accumulators.__all__
+    return public and not getattr(kind, "_is_protocol", False)
 
 
 def run_it(*args: Any) -> Any:
@@ -83,6 +96,14 @@ def test_plain_data_passes(value: Any) -> None:
     assert foreign_in(pickle.dumps(value, 5)) is None
     assert foreign_in(b"prefix" + pickle.dumps(value, 5)) is None
     assert class_in_key(b"\0\1\0\0" + encode_key("t")) is None
+
+
+def test_the_list_names_classes_where_they_are_now() -> None:
+    """What a pickle names is where a class is defined: one that has moved would be refused."""
+    for module, names in ALLOWED.items():
+        for name in names:
+            found = getattr(importlib.import_module(module), name)
+            assert (found.__module__, found.__qualname__) == (module, name)
 
 
 class Key:
@@ -199,9 +220,9 @@ def saved(tmp_path: Path, as_objects: bool) -> str:
         return path
 
 
-def restored(tmp_path: Path, path: str) -> BaseException | None:
-    """What a job says that begins with a savepoint that it does not trust."""
-    recovery = {"execution.state-recovery.path": path, "execution.state-recovery.untrusted": "true"}
+def restored(tmp_path: Path, path: str, **options: str) -> BaseException | None:
+    """What a job says that begins with a snapshot that it does not trust."""
+    recovery = options | {"execution.state-recovery.path": path, "execution.state-recovery.untrusted": "true"}
     with local_platform():
         try:
             client = program(tmp_path, False, **recovery).execute_async("job")
@@ -209,3 +230,74 @@ def restored(tmp_path: Path, path: str) -> BaseException | None:
             return error
         client.cancel().result(20)
         return None
+
+
+CHECKPOINTS = {
+    "execution.checkpointing.interval": "50 ms",
+    "execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION",
+}
+
+
+@pytest.mark.parametrize("as_objects", [False, True])
+def test_the_latest_checkpoint_is_looked_at_too(tmp_path: Path, as_objects: bool) -> None:
+    """With its accumulators, which a savepoint does not have."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "lines").write_text("a\nb\n")
+    options = CHECKPOINTS | {"execution.checkpointing.dir": str(tmp_path / "checkpoints")}
+    with local_platform():
+        client = program(tmp_path, as_objects, **options).execute_async("job")
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline and not has_state(tmp_path):
+            time.sleep(0.05)
+        assert has_state(tmp_path)
+        client.cancel().result(20)
+    error = restored(tmp_path, "latest", **options)
+    assert (error is not None) == as_objects
+    if error is not None:
+        assert "value state kept" in str(error)
+
+
+def has_state(tmp_path: Path) -> bool:
+    """Whether the newest checkpoint of the job holds state."""
+    found = list((tmp_path / "checkpoints").glob("*/chk-*/_metadata"))
+    if not found:
+        return False
+    newest = max(found, key=lambda path: path.stat().st_mtime_ns)
+    vertices = read_manifest(str(newest.parent)).vertices
+    return any(line.runs for vertex in vertices for line in vertex.lines)
+
+
+def test_the_result_of_a_job_is_looked_at(tmp_path: Path) -> None:
+    """A job of this id has finished: what it counted is unpickled and given to the program."""
+    ran.clear()
+    job_id = JobID()
+    root = tmp_path / str(job_id)
+    root.mkdir()
+    result = JobResult(str(job_id), "job", "FINISHED", 1, pickle.dumps({"n": Evil()}, 5))
+    (root / "_result").write_bytes(encode_result(result))
+    options = {"$internal.pipeline.job-id": str(job_id), "execution.checkpointing.dir": str(tmp_path)}
+    options |= {"execution.checkpointing.interval": "1 min", "execution.state-recovery.untrusted": "true"}
+    with local_platform(), pytest.raises(StateError, match=f"result of the job {job_id}"):
+        environment(1, **options).from_collection([1]).map(str).execute_and_collect()
+    assert not ran
+
+
+def test_a_reader_and_a_writer_of_savepoints_look_first(tmp_path: Path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "lines").write_text("a\n")
+    plain, objects = saved(tmp_path, as_objects=False), saved(tmp_path, as_objects=True)
+    for opened in (SavepointReader.read, SavepointWriter.from_existing_savepoint):
+        assert opened(plain, untrusted=True)
+        assert opened(objects)
+        with pytest.raises(StateError, match=r"value state kept .*of operator 'hold'"):
+            opened(objects, untrusted=True)
+
+
+@pytest.mark.parametrize(
+    "accumulator",
+    [kind() for kind in vars(accumulators).values() if is_concrete(kind)]
+    + [metrics.Counter(), metrics.Meter(), metrics.Distribution(), metrics.Gauge(None, 3)],
+    ids=lambda accumulator: type(accumulator).__name__,
+)
+def test_accumulators_and_metrics_are_plain_data(accumulator: Any) -> None:
+    assert foreign_in(pickle.dumps({"n": accumulator}, 5)) is None

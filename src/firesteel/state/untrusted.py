@@ -28,14 +28,24 @@ from firesteel.storage import old_names
 #: The classes that a pickle of a snapshot may name, by module: plain data of Python's and of the engine's.
 ALLOWED: Final[dict[str, frozenset[str]]] = {
     "builtins": frozenset({"bytearray", "complex", "frozenset", "set"}),
+    "collections": frozenset({"Counter"}),
     "datetime": frozenset({"date", "datetime", "time", "timedelta", "timezone"}),
     "decimal": frozenset({"Decimal"}),
     "uuid": frozenset({"UUID"}),
+    "firesteel.common.accumulators": frozenset(
+        {
+            *("IntCounter", "LongCounter", "DoubleCounter", "IntMinimum", "IntMaximum", "DoubleMinimum"),
+            *("DoubleMaximum", "AverageAccumulator", "ListAccumulator", "Histogram"),
+        }
+    ),
+    "firesteel.common.time": frozenset({"Instant"}),
     "firesteel.common.types": frozenset({"_make_row", "_make_row_of"}),
     "firesteel.connectors.base": frozenset({"Split"}),
     "firesteel.connectors._file_splits": frozenset({"FileRange"}),
-    "firesteel.connectors.kafka.source": frozenset({"Partition", "PartitionSplit"}),
+    "firesteel.connectors.kafka.offsets": frozenset({"Partition"}),
+    "firesteel.connectors.kafka.source": frozenset({"PartitionSplit"}),
     "firesteel.jobmanager.sources": frozenset({"_SplitProgress"}),
+    "firesteel.runtime.metrics": frozenset({"Counter", "Meter", "Distribution", "Gauge"}),
     "firesteel.runtime.program": frozenset({"SplitTime"}),
 }
 
@@ -108,20 +118,24 @@ def require_plain(manifest: Manifest, files: StateFiles) -> None:
     """
     names = {id_: operator.uid or operator.name for id_, operator in manifest.operators.items()}
     for id_, data in manifest.sources.items():
-        _require(data, f"the progress of the source {names.get(id_, id_)!r}")
+        require_plain_pickle(data, f"the progress of the source {names.get(id_, id_)!r}")
     for id_, data in manifest.sinks.items():
-        _require(data, f"the pending output of the sink {names.get(id_, id_)!r}")
+        require_plain_pickle(data, f"the pending output of the sink {names.get(id_, id_)!r}")
     if manifest.accumulators:
-        _require(manifest.accumulators, "the accumulators of the job")
+        require_plain_pickle(manifest.accumulators, "the accumulators of the job")
     for vertex in manifest.vertices:
         for subtask in vertex.subtasks:
             if subtask.carry:
-                _require(subtask.carry, f"what {vertex.name!r} remembers of its channels")
+                require_plain_pickle(subtask.carry, f"what {vertex.name!r} remembers of its channels")
         _require_state(vertex, names, files)
 
 
-def _require(data: bytes, where: str) -> None:
-    """The driver unpickles these parts from their first byte, whatever that is."""
+def require_plain_pickle(data: bytes, where: str) -> None:
+    """Look through a part of a snapshot, or of what lies beside it, that the driver unpickles.
+
+    :param where: names the part in the error.
+    :raises StateError: it is not plain data; a pickle may begin with any byte.
+    """
     found = _foreign_at(data) or foreign_in(data)
     if found:
         raise _refused(where, found)
@@ -154,7 +168,7 @@ def _state(entry: CatalogEntry, names: dict[str, str]) -> str:
 def _refused(where: str, found: str) -> StateError:
     return StateError(
         f"The snapshot is not trusted, and {where} holds more than plain data: {found}.",
-        detail="execution.state-recovery.untrusted is true: nothing that a snapshot names is called",
+        detail="of a snapshot that is not trusted nothing is called (execution.state-recovery.untrusted)",
         hint="declare a type of plain data for such state (Types.STRING(), LONG(), ROW(), LIST(), MAP() ...) "
         "where the snapshot is made, or restore only what you trust without the option",
     )

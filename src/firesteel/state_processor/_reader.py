@@ -72,23 +72,34 @@ class SavepointReader:
     there when Spark reads them.
     """
 
-    def __init__(self, path: str, spark: SparkSession | None = None, parts: int | None = None) -> None:
-        self._snapshot = Snapshot(path)
+    def __init__(
+        self,
+        path: str,
+        spark: SparkSession | None = None,
+        parts: int | None = None,
+        *,
+        untrusted: bool = False,
+    ) -> None:
+        self._snapshot = Snapshot(path, untrusted=untrusted)
         self._spark = spark
         if parts is not None and (isinstance(parts, bool) or not isinstance(parts, int) or parts < 1):
             raise ProgramError("The number of parts is at least 1.", detail=f"got {parts!r}")
         self._parts = parts
 
     @staticmethod
-    def read(path: str, spark: SparkSession | None = None, *, parts: int | None = None) -> SavepointReader:
+    def read(
+        path: str, spark: SparkSession | None = None, *, parts: int | None = None, untrusted: bool = False
+    ) -> SavepointReader:
         """
         :param path: the directory of a savepoint or a checkpoint, or the ``_metadata`` file in it.
         :param spark: the session; None: that of this process, or a new one.
         :param parts: into how many Spark partitions keyed state is read; None: as many as Spark has cores.
         :raises PathNotFoundError: there is none.
+        :param untrusted: it may come from anybody: all of it is looked through first (``docs/security.md``).
         :raises StateCorruptionError: it is damaged, or a file that it needs is missing.
+        :raises StateError: it is not trusted, and holds more than plain data.
         """
-        return SavepointReader(path, spark, parts)
+        return SavepointReader(path, spark, parts, untrusted=untrusted)
 
     # ---- what there is
 

@@ -13,6 +13,7 @@ from firesteel.state.catalog import CatalogEntry
 from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine
 from firesteel.state.manifest import Manifest, OperatorEntry, VertexEntry
+from firesteel.state.untrusted import require_plain
 from firesteel.state_processor._identifier import OperatorIdentifier
 
 #: The names of its files are complete.
@@ -59,14 +60,18 @@ class Snapshot:
     """A manifest and its operators. Reads what is stored about the states, nothing of their content.
 
     :raises PathNotFoundError: there is none.
+    :param untrusted: look through its whole content first.
     :raises StateCorruptionError: it is damaged, or files are missing.
+    :raises StateError: it is not trusted, and holds more than plain data.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, *, untrusted: bool = False) -> None:
         if not isinstance(path, str):
             raise ProgramError("The path of a savepoint is a text.", detail=f"got {path!r}")
         self.path = path
         self.manifest: Manifest = read_manifest(path)
+        if untrusted:
+            require_plain(self.manifest, FILES)
         self.operators: dict[str, StoredOperator] = {}
         for vertex in self.manifest.vertices:
             self._take(vertex)

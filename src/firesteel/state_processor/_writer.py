@@ -137,14 +137,18 @@ class SavepointWriter:
         return SavepointWriter(None, spark, max_parallelism, parallelism)
 
     @staticmethod
-    def from_existing_savepoint(path: str, spark: SparkSession | None = None) -> SavepointWriter:
+    def from_existing_savepoint(
+        path: str, spark: SparkSession | None = None, *, untrusted: bool = False
+    ) -> SavepointWriter:
         """A savepoint like another one, or like a checkpoint: what is not changed is copied, the progress of
         sources too.
 
+        :param untrusted: it may come from anybody: all of it is looked through first (``docs/security.md``).
         :raises PathNotFoundError: there is none.
         :raises StateCorruptionError: it is damaged.
+        :raises StateError: it is not trusted, and holds more than plain data.
         """
-        base = Snapshot(path)
+        base = Snapshot(path, untrusted=untrusted)
         keyed = [o.max_parallelism for o in base.operators.values() if any(s.key for s in o.states.values())]
         return SavepointWriter(base, spark, max(keyed, default=_MAX_PARALLELISM), None)
 

@@ -19,6 +19,7 @@ from firesteel.common.errors import (
 from firesteel.connectors.base import EnumeratorContext, ReadRange
 from firesteel.datastream import ProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.bad_records import BAD_RECORDS
+from firesteel.datastream.connectors import DeliveryGuarantee
 from firesteel.datastream.connectors.kafka import (
     ConsumerRecord,
     KafkaOffsetResetStrategy,
@@ -31,7 +32,15 @@ from firesteel.datastream.formats.json import JsonRowDeserializationSchema
 from tests.jobmanager.checkpoint_support import DIRECTORY, INTERVAL, RECOVERY, RETENTION
 from tests.runtime.support import Probe, collect, environment, note, notes
 from tests.servers.kafka.broker import KafkaBroker
-from tests.servers.kafka.support import NO_WATERMARKS, bounded, eventually, read_all, reading, running
+from tests.servers.kafka.support import (
+    NO_WATERMARKS,
+    bounded,
+    eventually,
+    read_all,
+    reading,
+    running,
+    writing,
+)
 
 At = KafkaOffsetsInitializer
 
@@ -359,6 +368,31 @@ def test_the_group_learns_of_checkpoints_and_is_never_asked(
     with running(program(tmp_path / "next", str(newest))):
         eventually(lambda: kafka_broker.committed_offset(group, topic) == 40, "it does not go on")
     assert notes["seen"] == [*words("first", 30), *words("second", 10)]
+
+
+@pytest.mark.parametrize("latest", [False, True], ids=["savepoint", "latest checkpoint"])
+def test_a_snapshot_that_is_not_trusted_knows_how_far_kafka_was_read(
+    kafka_broker: KafkaBroker, tmp_path: Path, latest: bool
+) -> None:
+    """Partitions, offsets and the committables of the sink are plain data."""
+    topic, copied = kafka_broker.topic(2), kafka_broker.topic(1)
+    kafka_broker.produce(topic, words("first", 30))
+
+    def program(**recovery: str) -> StreamExecutionEnvironment:
+        options = {INTERVAL: "100 ms", DIRECTORY: str(tmp_path), RETENTION: "RETAIN_ON_CANCELLATION"}
+        env = environment(1, **options, **recovery)
+        source = reading(kafka_broker, topic).build()
+        stream = env.from_source(source, NO_WATERMARKS, "kafka").uid("kafka").map(str, Types.STRING())
+        stream.sink_to(writing(kafka_broker, copied, DeliveryGuarantee.EXACTLY_ONCE, "untrusted")).uid("copy")
+        return env
+
+    with running(program()) as client:
+        eventually(lambda: len(kafka_broker.values(copied)) == 30, "nothing is copied")
+        path = "latest" if latest else client.trigger_savepoint(str(tmp_path / "savepoints")).result(20)
+    kafka_broker.produce(topic, words("second", 10), 1)
+    with running(program(**{RECOVERY: path, "execution.state-recovery.untrusted": "true"})):
+        eventually(lambda: len(kafka_broker.values(copied)) == 40, "it does not go on")
+    assert sorted(kafka_broker.values(copied)) == sorted([*words("first", 30), *words("second", 10)])
 
 
 @pytest.mark.row("S-CONN-01")

@@ -22,6 +22,7 @@ from firesteel.jobmanager.checkpoints.storage import (
 )
 from firesteel.jobmanager.checkpoints.store import CompletedCheckpoint
 from firesteel.state.manifest import Manifest
+from firesteel.state.untrusted import require_plain_pickle
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +49,10 @@ def find(
 
     :raises JobFinishedBeforeError: the job of this id has finished.
     :raises StateCorruptionError: there are checkpoints, and all of them are damaged.
+    :raises StateError: the result of the job is not trusted and holds more than plain data.
     """
     if recovery.job_id is not None:
-        _check_not_finished(recovery.job_id, options)
+        _check_not_finished(recovery.job_id, options, recovery.untrusted)
         return Found(recovery.job_id, _manifest_of(recovery))
     if not recovery.latest:
         return Found(manifest=_manifest_of(recovery))
@@ -81,12 +83,14 @@ def _manifest_of(recovery: RecoveryOptions) -> Manifest | None:
     return None if recovery.path is None or recovery.latest else read_manifest(recovery.path)
 
 
-def _check_not_finished(job_id: JobID, options: CheckpointOptions) -> None:
+def _check_not_finished(job_id: JobID, options: CheckpointOptions, untrusted: bool) -> None:
     if options.directory is None:
         return
     root = join(options.directory, str(job_id))
     result = read_result(root)
     if result is not None and result.finished:
+        if untrusted:
+            require_plain_pickle(result.accumulators, f"the result of the job {job_id}")
         raise JobFinishedBeforeError(result, join(root, RESULT))
 
 
