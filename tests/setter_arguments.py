@@ -371,3 +371,25 @@ INSTEAD: Final[dict[str, Callable[[], Any]]] = {
         lambda: cases.SUBJECTS["Elasticsearch7SinkBuilder"].make().set_connection_username("u")
     ),
 }
+#: Of setters with several parameters: another value for each of them.
+ANOTHER: Final[dict[str, tuple[Any, ...]]] = {
+    "CassandraSink.CassandraSinkBuilder.set_host": ("third", 7),
+    "CassandraSink.CassandraSinkBuilder.set_max_concurrent_requests": (8, Duration.of_seconds(8)),
+    "CsvSchemaBuilder.add_array_column": ("d", "|", Types.INT()),
+    "CsvSchemaBuilder.add_number_column": ("d", Types.DOUBLE()),
+    "Elasticsearch6SinkBuilder.set_bulk_flush_backoff_strategy": (
+        elasticsearch.FlushBackoffType.EXPONENTIAL, 8, 8,
+    ),
+    "Elasticsearch7SinkBuilder.set_bulk_flush_backoff_strategy": (
+        elasticsearch.FlushBackoffType.EXPONENTIAL, 8, 8,
+    ),
+    "SlotSharingGroup.Builder.set_external_resource": ("fpga", 8.0),
+    "StateDescriptor.migrate_from": (Types.DOUBLE(), cases.merged),
+    "StateTtlConfig.Builder.cleanup_in_rocksdb_compact_filter": (8, Duration.of_days(8)),
+    "StateTtlConfig.Builder.cleanup_incrementally": (8, True),
+    "StreamExecutionEnvironment.add_python_archive": (__file__, "u"),
+    "StreamExecutionEnvironment.enable_checkpointing": (778, CheckpointingMode.AT_LEAST_ONCE),
+    "StreamExecutionEnvironment.register_cached_file": (__file__, "m", True),
+    "StreamExecutionEnvironment.set_python_requirements": (__file__, str(Path(__file__).parent)),
+    "WatermarkStrategy.with_watermark_alignment": ("h", Duration.of_seconds(8), Duration.of_seconds(9)),
+}  # fmt: skip

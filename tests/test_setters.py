@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,11 +31,12 @@ from firesteel.datastream import (
 )
 from firesteel.graph import JobGraph
 from firesteel.jobmanager.validation import notices
-from tests.setter_arguments import BEFORE, INSTEAD, OWN, SHARED
+from tests.setter_arguments import ANOTHER, BEFORE, INSTEAD, OWN, SHARED
 from tests.setter_cases import SUBJECTS
 from tests.setters import differences, fields_nobody_reads, public_classes, setters_of
 
 PUBLIC = set(public_classes())
+CLASSES = {cls.__qualname__: cls for cls in PUBLIC}
 #: Classes whose methods look like setters.
 NOT_SETTINGS = {
     "ConnectedStreams": "its methods add operators",
@@ -152,20 +153,28 @@ def told(said: list[str]) -> Iterator[None]:
 
 
 def outcome(cls: str, name: str) -> str:
-    subject = SUBJECTS[cls]
-    make = BEFORE.get(f"{cls}.{name}", subject.make)
-    lacking = INSTEAD.get(f"{cls}.{name}", make)
-    arguments = OWN.get(f"{cls}.{name}") or SHARED.get(name, ())
+    """What a call changes of an object that is without it."""
+    setter = f"{cls}.{name}"
+    make = BEFORE.get(setter, SUBJECTS[cls].make)
+    return changed_by(cls, name, make, arguments_of(cls, name))
+
+
+def arguments_of(cls: str, name: str) -> tuple[Any, ...]:
+    return OWN.get(f"{cls}.{name}") or SHARED.get(name, ())
+
+
+def changed_by(cls: str, name: str, make: Callable[[], Any], arguments: tuple[Any, ...]) -> str:
+    """What a call changes, compared with what *make* makes."""
+    given = SUBJECTS[cls].given
+    lacking = INSTEAD.get(f"{cls}.{name}") or BEFORE.get(f"{cls}.{name}") or SUBJECTS[cls].make
     said: list[str] = []
     with told([]):
-        before = subject.given(make())
-        again = subject.given(make())
+        before = given(make())
+        again = given(make())
     noise = differences(before, again)  # ids, and functions that are made for it
     with told(said):
-        made = lacking()
         try:
-            returned = getattr(made, name)(*arguments)
-            after = subject.given(returned if isinstance(returned, type(made)) else made)
+            after = given(call(lacking(), name, arguments))
         except FiresteelError:
             return "error"
     said += sorted(set(_notices(after)) ^ set(_notices(before)))
@@ -176,6 +185,12 @@ def outcome(cls: str, name: str) -> str:
         keys = _settings(before).items() ^ _settings(after).items()
         return "effect" if all(examine(key).verdict is Verdict.EFFECT for key, _ in keys) else "nothing"
     return "effect" if changed and not fields_nobody_reads(changed - {""}) else f"nothing {sorted(changed)}"
+
+
+def call(made: Any, name: str, arguments: tuple[Any, ...]) -> Any:
+    """What has the setting after the call: the object, or the one that it returns."""
+    returned = getattr(made, name)(*arguments)
+    return returned if isinstance(returned, type(made)) else made
 
 
 def _settings(given: Any) -> dict[str, str]:
@@ -199,6 +214,27 @@ def test_a_setter_has_an_effect_or_says_that_it_has_none(cls: str, name: str) ->
         assert found == "error", "it is not refused: take it from the list"
     else:
         assert found in ("effect", "warning")
+
+
+def several_parameters() -> list[tuple[str, str, int]]:
+    """Setters with several parameters that are not a name and its value, with the number of one of them."""
+    found = []
+    for cls, name in every_setter():
+        parameters = list(inspect.signature(getattr(CLASSES[cls], name)).parameters)[1:]
+        pair = len(parameters) == 2 and parameters[0] in ("key", "option", "column_name")
+        if len(parameters) > 1 and not pair and f"{cls}.{name}" not in REFUSED and cls != "Configuration":
+            found += [(cls, name, number) for number in range(len(parameters))]
+    return found
+
+
+@pytest.mark.parametrize(("cls", "name", "number"), several_parameters())
+def test_each_parameter_of_a_setter_has_an_effect_or_is_told_of(cls: str, name: str, number: int) -> None:
+    parameters = list(inspect.signature(getattr(CLASSES[cls], name)).parameters.values())[1:]
+    usual = arguments_of(cls, name)
+    usual += tuple(parameter.default for parameter in parameters[len(usual) :])
+    changed = (*usual[:number], ANOTHER[f"{cls}.{name}"][number], *usual[number + 1 :])
+    lacking = INSTEAD.get(f"{cls}.{name}") or BEFORE.get(f"{cls}.{name}") or SUBJECTS[cls].make
+    assert changed_by(cls, name, lambda: call(lacking(), name, usual), changed) in ("effect", "warning")
 
 
 def test_the_lists_name_setters() -> None:

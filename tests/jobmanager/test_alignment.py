@@ -320,8 +320,8 @@ def test_watermarks_that_a_source_gives_itself_count_too() -> None:
 
 
 def test_sources_of_other_groups_and_other_drifts_go_their_own_way() -> None:
-    a, b = WatermarkAlignment("g", 20, 1000), WatermarkAlignment("g", 100, 1000)
-    other = WatermarkAlignment("other", 20, 1000)
+    a, b = WatermarkAlignment("g", 20), WatermarkAlignment("g", 100)
+    other = WatermarkAlignment("other", 20)
     watermarks = group_watermarks(
         [
             (a, [SplitTime(50, False), SplitTime(7, True), SplitTime(MIN_WATERMARK, False)]),
@@ -346,7 +346,7 @@ def test_sources_of_other_groups_and_other_drifts_go_their_own_way() -> None:
     ],
 )
 def test_the_watermark_of_a_group(splits: list[SplitTime], expected: int) -> None:
-    alignment = WatermarkAlignment("g", 10, 1000)
+    alignment = WatermarkAlignment("g", 10)
     watermarks = group_watermarks([(alignment, splits)])
     assert watermarks == {"g": expected}
     assert limit_of(alignment, watermarks) == min(expected + 10, MAX_WATERMARK)

@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
+from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.clock import SystemClock
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.time import Duration, as_millis
@@ -91,15 +92,13 @@ class WatermarkAlignment(NamedTuple):
     the others have caught up. Nothing is dropped or reordered, and waiting does not make a split idle. Splits
     that are idle, that have ended, or that have no watermark yet hold nobody back.
 
-    How far the group may go is settled before each epoch; nothing is read in between, so a shorter
-    ``update_interval_ms`` makes no difference, and a longer one is not waited for. Within the epoch a split
-    stops at the first watermark that is too far ahead: it overshoots by what lies between two of its
+    How far the group may go is settled before each epoch; nothing is read in between. Within the epoch a
+    split stops at the first watermark that is too far ahead: it overshoots by what lies between two of its
     watermarks, 1,000 elements or one chunk of the source (at most 4,096). (Flink: FLIP-182, FLIP-217.)
     """
 
     group: str
     max_drift_ms: int
-    update_interval_ms: int
 
 
 class _CallableTimestampAssigner(TimestampAssigner):
@@ -211,17 +210,18 @@ class WatermarkStrategy:
         Only sources can be paused: it has no effect on a stream behind its source, and none in BATCH mode.
 
         :param watermark_group: all sources of the job with this name wait for each other.
-        :param update_interval: how often the group's progress is to be looked at, one second by default.
-            Here that is before every epoch.
+        :param update_interval: Flink: how often the group's progress is looked at. Here that is before every
+            epoch, so this has no effect, and a warning says so.
         """
         drift_ms = as_millis(max_allowed_watermark_drift, "max_allowed_watermark_drift")
         if drift_ms < 0:
             raise ProgramError(f"max_allowed_watermark_drift must not be negative: {drift_ms} ms")
-        interval_ms = 1000 if update_interval is None else as_millis(update_interval, "update_interval")
-        if interval_ms <= 0:
-            raise ProgramError(f"update_interval must be at least 1 ms, not {update_interval}")
+        if update_interval is not None:
+            if as_millis(update_interval, "update_interval") <= 0:
+                raise ProgramError(f"update_interval must be at least 1 ms, not {update_interval}")
+            tell_no_effect("the update interval of an alignment", "progress is looked at before every epoch")
         strategy = copy.copy(self)
-        strategy.alignment = WatermarkAlignment(watermark_group, drift_ms, interval_ms)
+        strategy.alignment = WatermarkAlignment(watermark_group, drift_ms)
         return strategy
 
 

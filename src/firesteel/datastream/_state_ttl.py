@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
+from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.time import Duration, Time
 from firesteel.datastream._checks import WrongArgumentError
 
@@ -14,7 +15,7 @@ class _CleanupStrategies:
     The strategies are named after Flink's backends. Here what has expired is removed from memory and from
     disk, a bounded piece in each epoch, when any of them is on; without ``disable_cleanup_in_background`` one
     always is. The size of the incremental one says how many cached entries are looked at for each that an
-    epoch changes; Flink's other settings have nothing to tune here and are only read back.
+    epoch changes; Flink's other settings have nothing to tune here, and a warning says so.
     """
 
     class Strategies(Enum):
@@ -219,6 +220,8 @@ class StateTtlConfig:
             strategy = _CleanupStrategies.IncrementalCleanupStrategy(
                 cleanup_size, run_cleanup_for_every_record
             )
+            if run_cleanup_for_every_record:
+                tell_no_effect("run_cleanup_for_every_record", "entries are looked at in each epoch")
             self._strategies[_CleanupStrategies.Strategies.INCREMENTAL_CLEANUP] = strategy
             return self
 
@@ -227,6 +230,10 @@ class StateTtlConfig:
         ) -> StateTtlConfig.Builder:
             strategy = _CleanupStrategies.RocksdbCompactFilterCleanupStrategy(
                 query_time_after_num_entries, periodic_compaction_time
+            )
+            tell_no_effect(
+                "what tunes the compaction filter",
+                "state is not kept in RocksDB; what has expired is removed piece by piece in each epoch",
             )
             self._strategies[_CleanupStrategies.Strategies.ROCKSDB_COMPACTION_FILTER] = strategy
             return self

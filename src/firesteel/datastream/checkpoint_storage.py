@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NoReturn
 
+from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.datastream._checks import require_int, require_text
-from firesteel.datastream._no_effect import tell_no_effect
 
 __all__ = [
     "CheckpointStorage",

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
+from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.typeinfo import DecimalTypeInfo, TypeInformation, Types
-from firesteel.datastream._no_effect import tell_no_effect
 
 __all__ = ["DataType", "DataTypes", "RowField", "RowType"]
 

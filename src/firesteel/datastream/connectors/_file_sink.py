@@ -7,6 +7,7 @@ import uuid
 import warnings
 from typing import Any, NoReturn, Self
 
+from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.serialization import BulkWriterFactory, Encoder
 from firesteel.common.typeinfo import TypeInformation
@@ -14,7 +15,6 @@ from firesteel.connectors import base, file_sink
 from firesteel.connectors.file_sink import PartitionCommit
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream._legacy_connectors import SinkFunction
-from firesteel.datastream._no_effect import tell_no_effect
 from firesteel.datastream._sink_wrappers import StreamTransformer, SupportsPreprocessing
 from firesteel.datastream.connectors._file_sink_options import (
     BucketAssigner,

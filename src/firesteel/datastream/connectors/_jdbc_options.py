@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ConfigurationError
 from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
-from firesteel.datastream._no_effect import tell_no_effect
 
 
 class JdbcConnectionOptions:

@@ -7,6 +7,7 @@ import warnings
 from enum import Enum
 from typing import Any, Final
 
+from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
 from firesteel.common.typeinfo import TypeInformation
@@ -16,7 +17,6 @@ from firesteel.connectors.kafka.settings import COMMIT_ON_CHECKPOINT, TRANSACTIO
 from firesteel.connectors.kafka.sink import Guarantee, KafkaTopicSink
 from firesteel.datastream._checks import require_text
 from firesteel.datastream._legacy_connectors import SinkFunction, SourceFunction
-from firesteel.datastream._no_effect import tell_no_effect
 from firesteel.datastream.connectors._kafka_source import (
     KafkaOffsetResetStrategy,
     KafkaOffsetsInitializer,
@@ -111,10 +111,13 @@ _GUARANTEES: Final = {
 }
 
 
+_POOL_SIZE: Final = 5  # Flink's default
+
+
 class FlinkKafkaProducer(SinkFunction):
     """Writes to one topic, for ``add_sink``; new programs use KafkaSink.
 
-    :param kafka_producer_pool_size: has no effect: no producers wait for checkpoints here.
+    :param kafka_producer_pool_size: has no effect, and a warning says so.
     :param semantic: EXACTLY_ONCE needs ``transactional.id`` in ``producer_config``, as a prefix.
     """
 
@@ -123,9 +126,11 @@ class FlinkKafkaProducer(SinkFunction):
         topic: str,
         serialization_schema: SerializationSchema,
         producer_config: dict[str, Any],
-        kafka_producer_pool_size: int = 5,
+        kafka_producer_pool_size: int = _POOL_SIZE,
         semantic: Semantic = Semantic.AT_LEAST_ONCE,
     ) -> None:
+        if kafka_producer_pool_size != _POOL_SIZE:
+            tell_no_effect("kafka_producer_pool_size", "no producers wait for checkpoints")
         self._topic = require_text(topic, "topic", "FlinkKafkaProducer")
         self._schema = serialization_schema
         self._properties = {key: property_value(key, value) for key, value in producer_config.items()}

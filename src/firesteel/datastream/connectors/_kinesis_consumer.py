@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.serialization import DeserializationSchema
 from firesteel.common.time import Duration
@@ -56,8 +57,10 @@ class WatermarkTracker:
         aggregate_name: str, log_accumulator_interval_millis: int = -1
     ) -> WatermarkTracker:
         """:param aggregate_name: sources of the job with this name wait for each other.
-        :param log_accumulator_interval_millis: has no influence: the watermarks are in the metrics.
+        :param log_accumulator_interval_millis: has no effect, and a warning says so.
         """
+        if log_accumulator_interval_millis != -1:
+            tell_no_effect("log_accumulator_interval_millis", "the watermarks are in the metrics")
         return WatermarkTracker(aggregate_name)
 
 
@@ -120,7 +123,6 @@ class FlinkKinesisConsumer(SourceFunction):
             strategy = strategy.with_watermark_alignment(
                 self._tracker.aggregate_name,
                 Duration.of_millis(drift_ms),
-                Duration.of_millis(self._options.sync_ms),
             )
         return strategy
 

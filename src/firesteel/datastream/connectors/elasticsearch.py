@@ -6,6 +6,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import Any, Final, Self
 
+from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors import base
@@ -21,7 +22,6 @@ from firesteel.connectors.elasticsearch.settings import (
 )
 from firesteel.connectors.elasticsearch.sink import ElasticSink
 from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
-from firesteel.datastream._no_effect import tell_no_effect
 from firesteel.datastream.connectors.base import DeliveryGuarantee, Sink
 
 __all__ = [
