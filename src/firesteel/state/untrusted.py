@@ -25,7 +25,7 @@ from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest, VertexEntry
 from firesteel.storage import old_names
 
-#: The classes that a pickle of a snapshot may name, by module: plain data of Python's and of the engine's.
+#: The classes that a pickle of a snapshot may name, where they are now: they only hold data.
 ALLOWED: Final[dict[str, frozenset[str]]] = {
     "builtins": frozenset({"bytearray", "complex", "frozenset", "set"}),
     "collections": frozenset({"Counter"}),
@@ -44,7 +44,7 @@ ALLOWED: Final[dict[str, frozenset[str]]] = {
     "firesteel.connectors._file_splits": frozenset({"FileRange"}),
     "firesteel.connectors.kafka.offsets": frozenset({"Partition"}),
     "firesteel.connectors.kafka.source": frozenset({"PartitionSplit"}),
-    "firesteel.jobmanager.sources": frozenset({"_SplitProgress"}),
+    "firesteel.jobmanager.sources": frozenset({"SplitProgress"}),
     "firesteel.runtime.metrics": frozenset({"Counter", "Meter", "Distribution", "Gauge"}),
     "firesteel.runtime.program": frozenset({"SplitTime"}),
 }
@@ -62,8 +62,9 @@ class PlainUnpickler(pickle.Unpickler):
     """Makes objects of the classes of ``ALLOWED`` alone."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        if global_name in ALLOWED.get(module_name, ()):
-            return old_names.find(module_name, global_name)
+        module, name = old_names.present(module_name, global_name)
+        if name in ALLOWED.get(module, ()):
+            return old_names.find(module, name)
         raise ForeignClassError(f"{module_name}.{global_name}")
 
     def persistent_load(self, pid: Any) -> Any:

@@ -17,6 +17,11 @@ MOVED: Final[dict[tuple[str, str], tuple[str, str]]] = {
 }
 
 
+def present(module_name: str, global_name: str) -> tuple[str, str]:
+    """Module and name now of what a pickle names."""
+    return MOVED.get((module_name, global_name), (module_name, global_name))
+
+
 def loads(data: bytes) -> Any:
     """Unpickle, whatever release has written it."""
     try:
@@ -35,7 +40,7 @@ def find(module_name: str, global_name: str) -> Any:
 
     :raises ImportError, AttributeError: there is none.
     """
-    module_name, global_name = MOVED.get((module_name, global_name), (module_name, global_name))
+    module_name, global_name = present(module_name, global_name)
     found: Any = importlib.import_module(module_name)
     for part in global_name.split("."):
         found = getattr(found, part)

@@ -1,4 +1,4 @@
-"""Accumulators as checkpoints, and the results of jobs that have ended, hold them."""
+"""Accumulators and metrics as checkpoints, and the results of jobs that have ended, hold them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.common import accumulators as kinds
+from firesteel.runtime import metrics
 from firesteel.storage import records
 from firesteel.storage.records import record
 
@@ -22,6 +23,10 @@ _STORED: Final[dict[str, tuple[type[Any], tuple[str, ...]]]] = {
     "average": (kinds.AverageAccumulator, ("_count", "_sum")),
     "list": (kinds.ListAccumulator, ("_values",)),
     "histogram": (kinds.Histogram, ("_counts",)),
+    "counter": (metrics.Counter, ("_value",)),
+    "meter": (metrics.Meter, ("_value",)),
+    "distribution": (metrics.Distribution, ("_count", "_sum", "_min", "_max")),
+    "gauge": (metrics.Gauge, ("_supplier", "_value")),
 }
 _NAMES: Final = {cls: name for name, (cls, _) in _STORED.items()}
 
@@ -58,7 +63,7 @@ def _restored(stored: Any) -> Any:
     if not isinstance(stored, _Accumulator):
         return stored
     cls, attributes = _STORED[stored.kind]
-    accumulator = cls()
+    accumulator: Any = object.__new__(cls)
     for name, value in zip(attributes, stored.values, strict=True):
         setattr(accumulator, name, value)
     return accumulator
