@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from firesteel.common import masking
+
 # How fast a machine makes examples is no property of the code.
 settings.register_profile("tests", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("tests")
@@ -52,3 +54,10 @@ def temporary_files_are_pytests(tmp_path_factory: pytest.TempPathFactory) -> Ite
         patch.setenv("TMPDIR", directory)
         patch.setattr(tempfile, "tempdir", directory)
         yield
+
+
+@pytest.fixture(autouse=True)
+def secrets_are_forgotten() -> Iterator[None]:
+    """What one test has for a password is a word like others in the next."""
+    yield
+    masking.forget()

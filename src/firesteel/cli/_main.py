@@ -14,6 +14,8 @@ from pathlib import Path
 import click
 
 from firesteel.common.errors import ConfigurationError, FiresteelError, JobExecutionError
+from firesteel.common.masking import masked
+from firesteel.common.uncaught import mask_uncaught
 from firesteel.version import __version__
 
 _SCRIPT = click.argument("script", type=click.Path(exists=True, dir_okay=False))
@@ -30,6 +32,7 @@ _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 @click.version_option(__version__, prog_name="firesteel")
 def main() -> None:
     """Flink's model for Python programs, run by Apache Spark."""
+    mask_uncaught()
 
 
 @main.command(context_settings=_CONTEXT)
@@ -171,7 +174,7 @@ def doctor(extras: tuple[str, ...], endpoints: tuple[str, ...]) -> None:
     logging.getLogger("firesteel").addHandler(logging.NullHandler())  # what clients log is in the findings
     failures = 0
     for finding in examine(endpoints, extras):
-        click.echo(str(finding))
+        click.echo(masked(str(finding)))
         failures += finding.level is Level.FAIL
     sys.exit(1 if failures else 0)
 
@@ -225,7 +228,7 @@ def dispose(path: str) -> None:
     try:
         left = dispose_savepoint(path)
     except (FiresteelError, OSError) as e:
-        raise click.ClickException(str(e)) from e
+        raise click.ClickException(masked(str(e))) from e
     click.echo(f"Savepoint {path!r} is removed.")
     if left:
         click.echo("Left, because they are not files of the savepoint:")

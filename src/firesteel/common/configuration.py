@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from enum import Enum
 from pathlib import Path
@@ -19,7 +18,8 @@ from firesteel.common._config_values import (
 )
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.masking import is_secret, masked_value
+from firesteel.common.logs import logger
+from firesteel.common.masking import is_secret, masked_value, remember
 from firesteel.common.options import OLDER_NAMES
 
 __all__ = ["Configuration"]
@@ -27,7 +27,7 @@ __all__ = ["Configuration"]
 T = TypeVar("T")
 E = TypeVar("E", bound=Enum)
 
-_logger = logging.getLogger(__name__)
+_logger = logger(__name__)
 _MISSING: Any = object()
 
 
@@ -77,6 +77,7 @@ class Configuration:
         if value is None:
             raise ConfigurationError(f"the option {key!r} cannot be None", hint="remove_config takes it out")
         self._values[key] = value
+        remember(key, value)
         self._origins.pop(key, None)
         return self
 

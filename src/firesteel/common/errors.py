@@ -44,6 +44,9 @@ class FiresteelError(Exception):
         self.uid = uid
         self.subtask = subtask
 
+    def add_note(self, note: str) -> None:
+        super().add_note(masked(note))
+
     def __str__(self) -> str:
         lines = [self.message]
         for label, value in (

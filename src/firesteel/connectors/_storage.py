@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlparse
 
 from firesteel.common.durable import replace_durably
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.masking import remember_address
 from firesteel.common.private_files import make_directories, private_opener, writing
 
 _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
@@ -267,6 +268,8 @@ def resolve(path: str) -> tuple[Storage, str]:
             )
         return _LOCAL, os.path.abspath(unquote(parsed.path))
     if _URI.match(path):
+        if "@" in path or "=" in path:
+            remember_address(path)
         return _ARROW, path
     return _LOCAL, os.path.abspath(os.path.expanduser(path))
 

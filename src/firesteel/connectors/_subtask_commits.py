@@ -3,7 +3,6 @@ that it was done. Tasks do it, in parallel; where it is little, threads of the d
 
 from __future__ import annotations
 
-import logging
 import pickle
 import traceback
 from collections.abc import Callable, Sequence
@@ -12,9 +11,10 @@ from functools import partial
 from typing import Any, Final, TypeAlias
 
 from firesteel.common.errors import ConnectorError, EngineError
+from firesteel.common.logs import logger
 from firesteel.connectors.base import CommitRequest, CommitterContext
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 #: Commits the committables of a subtask, in the order of their epochs: all of them or none, and nothing where
 #: that was done before. ``CommitterContext.run_tasks`` says what a task must stand.

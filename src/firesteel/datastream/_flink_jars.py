@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from typing import Final
 
 from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.common.logs import logger
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 # flink-connector-kafka-4.0.1-2.0.jar, flink-sql-connector-kafka.jar, flink-sql-avro-2.3.0.jar
 _IN_PYTHON: Final = re.compile(

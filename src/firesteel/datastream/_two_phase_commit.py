@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
@@ -12,6 +11,7 @@ from typing import Any, Self
 import cloudpickle
 
 from firesteel.common.errors import ProgramError
+from firesteel.common.logs import logger
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.base import (
     CommitRequest,
@@ -26,7 +26,7 @@ from firesteel.connectors.base import (
 from firesteel.datastream._legacy_connectors import SinkFunction
 from firesteel.storage.records import record
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 class TwoPhaseCommitSinkFunction(SinkFunction):

@@ -13,6 +13,7 @@ from firesteel.common.errors import PathNotFoundError, ProgramError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.options import pipeline, python
+from firesteel.common.uncaught import mask_uncaught
 from firesteel.datastream._checks import WrongArgumentError, require_text
 from firesteel.datastream._environment_settings import EnvironmentSettings
 from firesteel.datastream._environment_sources import EnvironmentSources
@@ -45,6 +46,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         spark: Any = None,
         clock: Clock | None = None,
     ) -> None:
+        mask_uncaught()
         self._configuration = Configuration() if configuration is None else configuration
         self._spark = spark
         self._clock = clock

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
+from firesteel.common.masking import remember, remember_secret
 
 USER_INFO: Final = "basic.auth.user.info"
 TOKEN: Final = "bearer.auth.token"
@@ -73,8 +74,11 @@ class SchemaRegistry:
 
     def __init__(self, settings: RegistrySettings) -> None:
         configs = settings.configs
+        for name, value in configs.items():
+            remember(name, value)
         self._bases = [_without_user(url) for url in settings.urls]
         user = configs.get(USER_INFO) or _user_of(settings.urls[0])
+        remember_secret(user and user.partition(":")[2])
         self._headers = {"Accept": _CONTENT, "Content-Type": _CONTENT}
         if TOKEN in configs:
             self._headers["Authorization"] = f"Bearer {configs[TOKEN]}"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 from uuid import uuid4
 
 from firesteel.common.job_status import JobStatus
+from firesteel.common.logs import logger
 from firesteel.datastream._stream_cache import keeping, remove
 from firesteel.datastream._transformations import CacheTransformation, Transformation
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 class KeptStreams:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -11,13 +10,14 @@ from typing import Any, Final
 
 from firesteel.common.clock import Clock
 from firesteel.common.errors import CommitError
+from firesteel.common.logs import logger
 from firesteel.connectors._sink_api import CommitOutcome
 from firesteel.connectors.base import CommitRequest, Committable, Committer
 from firesteel.runtime.error_report import summary_of
 from firesteel.runtime.user_code import raised
 from firesteel.storage import records
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _FIRST_DELAY_MS: Final = 100
 _LONGEST_DELAY_MS: Final = 5_000

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field, replace
@@ -11,6 +10,7 @@ from firesteel.common.clock import Clock
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, StateCorruptionError
 from firesteel.common.job_id import JobID
+from firesteel.common.logs import logger
 from firesteel.common.options import recovery
 from firesteel.connectors._storage import join
 from firesteel.graph.job_graph import JobGraph
@@ -36,7 +36,7 @@ from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest
 from firesteel.state.untrusted import require_plain
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import pickle
 from collections import Counter
 from collections.abc import Callable
@@ -10,13 +9,14 @@ from typing import Final, Protocol
 
 from firesteel.common.errors import EngineError, EngineLostError, FiresteelError, JobExecutionError
 from firesteel.common.job_id import JobID
+from firesteel.common.logs import logger
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.lines import Subtask
 from firesteel.jobmanager.user_logs import pass_on
 from firesteel.runtime.exchange_check import edges_that_differ
 from firesteel.runtime.program import Ack, Answer, LevelDescriptor, Overrun, UserError
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _UNKNOWN_PART: Final = 1 / 64  # done by a task that gave an epoch up, where nobody knows its input
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from firesteel.common.logs import logger
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.base import (
     Boundedness,
@@ -25,7 +25,7 @@ from firesteel.runtime.program import Ack, SourceAssignment, SplitTime
 from firesteel.storage import records
 from firesteel.storage.records import record
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _UNKNOWN: Final = SplitTime(MIN_WATERMARK, idle=False)  # as long as no ack of an aligned source says it
 

@@ -6,9 +6,10 @@ import logging
 import sys
 from collections.abc import Iterable
 
+from firesteel.common.logs import logger
 from firesteel.runtime.program import Answer, LogEntry, UserLogs
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 class _StderrHandler(logging.Handler):

@@ -10,6 +10,7 @@ import pickle
 import traceback
 from typing import Any, Final
 
+from firesteel.common.masking import masked
 from firesteel.runtime.program import UserError
 from firesteel.runtime.user_code import UserCodeError
 
@@ -39,7 +40,7 @@ def _texts(error: BaseException) -> tuple[str, str]:
     except BaseException as raised:  # by what the exception has for notes, or for causes
         summary = f"{type(error).__name__} (showing it raises {type(raised).__name__})"
         text = "".join([*traceback.format_tb(error.__traceback__), summary, "\n"])
-    return _cut(summary, _SUMMARY_CHARACTERS), _cut(text, _TRACEBACK_CHARACTERS)
+    return _cut(masked(summary), _SUMMARY_CHARACTERS), _cut(masked(text), _TRACEBACK_CHARACTERS)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -15,6 +15,7 @@ from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.masking import masked
 from firesteel.common.options.python import LOG_LEVEL
 from firesteel.runtime.operators.base import BaseOperator
 from firesteel.runtime.program import LogEntry, UserLogs
@@ -50,7 +51,7 @@ class LogCollector(logging.Handler):
                 self._dropped += 1
                 return
         try:
-            text = self.format(record)
+            text = masked(self.format(record))
         except Exception as e:  # arguments that do not fit the text, or cannot be shown
             text = f"{record.msg!r:.200} (showing it raises {type(e).__name__}: {e})"
         operator, subtask = _place(sys._getframe())

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
@@ -13,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from firesteel.common.errors import ConnectorError, ProgramError
+from firesteel.common.logs import logger
 from firesteel.connectors.aws.client import FLINKS_BACKOFF, errors, failure, is_passing
 from firesteel.connectors.base import SinkWriter
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _COMPLAIN_EVERY: Final = 10  # attempts
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,10 +10,11 @@ from functools import cache
 from typing import Final
 
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
+from firesteel.common.logs import logger
 from firesteel.connectors.aws.client import FLINKS_BACKOFF, Backoff, check_properties
 from firesteel.connectors.aws.shards import Start, StartKind
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 INITIAL_POSITION: Final = "flink.stream.initpos"
 INITIAL_TIMESTAMP: Final = "flink.stream.initpos.timestamp"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
+from firesteel.common.masking import remember
 
 PROVIDER: Final = "aws.credentials.provider"
 REGION: Final = "aws.region"
@@ -23,6 +24,8 @@ def load_credentials(properties: Mapping[str, str], prefix: str = PROVIDER) -> A
 
     :raises ConfigurationError: something is missing, or there are none.
     """
+    for name, value in properties.items():
+        remember(name, value)
     has_keys = prefix + ".basic.accesskeyid" in properties and prefix + ".basic.secretkey" in properties
     kind = properties.get(prefix, "BASIC" if has_keys else "AUTO")
     if kind in ("SYS_PROP", "CUSTOM"):

@@ -11,13 +11,13 @@ far behind, the driver looks at one record near the end in place of all before i
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.common.logs import logger
 from firesteel.common.serialization import DeserializationSchema
 from firesteel.connectors.aws.client import PATIENCE_S
 from firesteel.connectors.aws.consumer_options import ConsumerOptions, parse_options
@@ -35,7 +35,7 @@ from firesteel.connectors.base import (
     SplitEnumerator,
 )
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _WAIT_FOR_ANSWERS_S: Final = 0.25  # later ones are taken the next time
 _THREADS: Final = 32

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor, Future
 from itertools import accumulate
 from typing import Any, Final
 
+from firesteel.common.logs import logger
 from firesteel.connectors.aws.client import client, code_of, errors, failure, is_passing
 from firesteel.connectors.aws.consumer_options import ConsumerOptions
 from firesteel.connectors.aws.shards import (
@@ -21,7 +21,7 @@ from firesteel.connectors.aws.shards import (
     server_time_ms,
 )
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _SLOWEST: Final = 20  # attempts, after which the pauses grow no more
 _FAR_BEHIND_MS: Final = 10_000

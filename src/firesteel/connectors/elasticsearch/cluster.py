@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from firesteel.common.errors import ConnectorError
+from firesteel.common.masking import remember_secret
 from firesteel.connectors.elasticsearch.settings import ClusterSettings, Host
 
 TOO_MANY: Final = 429  # the status of what a busy cluster refuses, and would take later
@@ -57,6 +58,8 @@ class Cluster:
         if settings.user is not None:
             credentials = base64.b64encode(f"{settings.user}:{settings.password}".encode()).decode()
             self._headers["Authorization"] = f"Basic {credentials}"
+            remember_secret(settings.password)
+            remember_secret(credentials)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Cluster, (self.settings,)

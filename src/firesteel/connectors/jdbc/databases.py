@@ -17,6 +17,7 @@ from firesteel.common.errors import (
     UnsupportedFeatureError,
 )
 from firesteel.common.extras import extra
+from firesteel.common.masking import remember_address, remember_secret
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.jdbc import types
 from firesteel.connectors.jdbc.options import ConnectionOptions
@@ -114,6 +115,8 @@ class Postgres:
         target = f"postgresql:{self.where}" if self.where.startswith("//") else f"postgresql:///{self.where}"
         login = {"user": self.options.user, "password": self.options.password}
         given = {name: value for name, value in login.items() if value is not None}
+        remember_secret(self.options.password)
+        remember_address(self.options.url)
         try:
             return psycopg.connect(target, autocommit=True, connect_timeout=CONNECT_S, **given)
         except psycopg.Error as e:

@@ -9,7 +9,6 @@ open from checkpoint to checkpoint).
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
+from firesteel.common.logs import logger
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._pickle import dumps_block, loads_block
 from firesteel.connectors._staging import Staged, stage
@@ -34,7 +34,7 @@ from firesteel.connectors.jdbc.databases import Database, DatabaseError, databas
 from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
 from firesteel.connectors.jdbc.statements import parse, quoted_table
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _RETRY_S: Final = 0.2
 _PRUNE_MS: Final = 3_600_000  # between two looks for markers that nobody can ask for any more

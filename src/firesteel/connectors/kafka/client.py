@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
 from firesteel.common.extras import extra
+from firesteel.common.logs import logger
 from firesteel.connectors.kafka.settings import BOOTSTRAP, connection_settings
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError
     from confluent_kafka.admin import AdminClient, ClusterMetadata
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 Answer = TypeVar("Answer")
 

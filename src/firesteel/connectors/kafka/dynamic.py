@@ -8,7 +8,6 @@ from what the former ones know.
 from __future__ import annotations
 
 import copy
-import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.common.logs import logger
 from firesteel.connectors.base import (
     Boundedness,
     Chunk,
@@ -35,7 +35,7 @@ from firesteel.connectors.kafka.settings import CLIENT_ID_PREFIX, DISCOVERY_INTE
 from firesteel.connectors.kafka.source import KafkaTopicSource, PartitionSplit, Subscription
 from firesteel.storage.records import record
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 STREAM_DISCOVERY_INTERVAL: Final = "stream-metadata-discovery-interval-ms"
 STREAM_DISCOVERY_FAILURES: Final = "stream-metadata-discovery-failure-threshold"

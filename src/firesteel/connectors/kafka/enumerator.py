@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from concurrent.futures import wait
 from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.common.logs import logger
 from firesteel.connectors.base import ReadRange, Split, SplitEnumerator
 from firesteel.connectors.kafka.client import PATIENCE_S, Cluster, describe, make_client
 from firesteel.connectors.kafka.offsets import EARLIEST, OffsetLookup, Partition
@@ -23,7 +23,7 @@ from firesteel.connectors.kafka.source import KafkaTopicSource, PartitionSplit
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _WAIT_FOR_ENDS_S: Final = 0.25  # brokers that are slower than this are asked on while the job goes on
 _FIVE_SECONDS: Final = 5_000

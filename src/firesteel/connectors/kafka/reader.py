@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,6 +10,7 @@ from operator import methodcaller
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import ConnectorError
+from firesteel.common.logs import logger
 from firesteel.connectors.base import Chunk, ReadRange, SourceReader
 from firesteel.connectors.kafka.client import Complaints, describe, make_client
 from firesteel.connectors.kafka.offsets import Partition, Reset
@@ -29,7 +29,7 @@ from firesteel.connectors.kafka.source import PartitionSplit
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _AT_ONCE: Final = 1000  # offsets in a chunk
 _CHUNK_BYTES: Final = 256 << 10  # of messages: what is made of them, too, is to stay in a cache of the CPU

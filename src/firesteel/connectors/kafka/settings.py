@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.logs import logger
+from firesteel.common.masking import remember
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 BOOTSTRAP: Final = "bootstrap.servers"
 GROUP_ID: Final = "group.id"
@@ -133,6 +134,7 @@ def client_settings(properties: Mapping[str, str], *, producer: bool) -> dict[st
     foreign = _OF_CONSUMERS if producer else _OF_PRODUCERS
     settings: dict[str, Any] = {}
     for name, value in properties.items():
+        remember(name, value)
         if name in _OURS:
             continue
         if name in foreign or name in _WITHOUT_EFFECT:

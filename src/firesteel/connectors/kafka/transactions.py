@@ -8,13 +8,13 @@ task. Markers are offsets of consumer groups of the ids' own, with what they say
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
+from firesteel.common.logs import logger
 from firesteel.connectors._subtask_commits import TryLaterError
 from firesteel.connectors.kafka.client import PATIENCE_S, Complaints, ask_again, describe, make_client
 from firesteel.connectors.kafka.producer import new_transactional_producer, produce
@@ -25,7 +25,7 @@ from firesteel.connectors.kafka.staging import Piece, all_blocks, digest_of
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Producer
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 #: Is there wherever a transaction was ever begun: a marker needs the name of a topic.
 ANY_TOPIC: Final = "__transaction_state"

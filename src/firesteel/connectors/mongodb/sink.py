@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError, ConnectorError, TypeMismatchError
 from firesteel.common.extras import extra
+from firesteel.common.masking import remember_address
 from firesteel.connectors.base import Sink, SinkWriter, WriterContext
 
 _RETRY_S: Final = 0.2
@@ -41,6 +42,7 @@ class MongoOptions:
     def client(self, **options: Any) -> Any:
         """A client of the driver, which connects when it is used first."""
         pymongo = load_client()
+        remember_address(self.uri)
         try:
             return pymongo.MongoClient(self.uri, **options)
         except (pymongo.errors.PyMongoError, ValueError) as error:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
 from firesteel.common.extras import extra
+from firesteel.common.masking import remember_address
 from firesteel.connectors.pulsar.cursors import EARLIEST, Place
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def client(settings: PulsarSettings) -> Client:
 
 def _new_client(settings: PulsarSettings, patience_s: float) -> Client:
     pulsar = load_client()
+    remember_address(settings.service_url)
     return pulsar.Client(
         settings.service_url,
         operation_timeout_seconds=int(patience_s),

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import threading
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import ConnectorError
+from firesteel.common.logs import logger
 from firesteel.connectors.rabbitmq.settings import RabbitSettings, declare_queue, load_client
 
 if TYPE_CHECKING:
     from pika import BlockingConnection
     from pika.adapters.blocking_connection import BlockingChannel
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _BUFFER_BYTES: Final = 64 << 20  # then the server has to wait
 _ACK_PATIENCE_S: Final = 30.0

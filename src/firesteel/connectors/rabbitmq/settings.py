@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import ConnectorError
 from firesteel.common.extras import extra
+from firesteel.common.masking import remember_address, remember_secret
 
 if TYPE_CHECKING:
     from pika import BlockingConnection
@@ -70,7 +71,9 @@ class RabbitSettings:
         }
         common: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
         common |= {"socket_timeout": patience_s, "stack_timeout": patience_s}
+        remember_secret(self.password)
         if self.uri is not None:
+            remember_address(self.uri)
             parameters = pika.URLParameters(self.uri)
             for name, value in common.items():
                 setattr(parameters, name, value)

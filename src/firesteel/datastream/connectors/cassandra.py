@@ -5,7 +5,6 @@ See ``docs/cassandra.md``.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Self, cast
 import cloudpickle
 
 from firesteel.common.errors import ProgramError
+from firesteel.common.logs import logger
 from firesteel.common.time import Duration
 from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo
 from firesteel.connectors.cassandra.client import ClusterSettings
@@ -37,7 +37,7 @@ __all__ = [
     "MapperOptions",
 ]
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _KEYSPACE: Final = re.compile(r"[A-Za-z]\w{0,47}")
 

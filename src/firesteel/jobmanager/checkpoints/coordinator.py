@@ -6,7 +6,6 @@ own; so what is left to do is one small file, the manifest, and the job waits fo
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Final
@@ -14,6 +13,7 @@ from typing import Final
 from firesteel.common.clock import Clock
 from firesteel.common.errors import FiresteelError, StateCorruptionError, StateError, StorageError
 from firesteel.common.job_status import JobStatus
+from firesteel.common.logs import logger
 from firesteel.common.private_files import NO_ROOM
 from firesteel.datastream.externalized_checkpoint_retention import (
     ExternalizedCheckpointRetention as Retention,
@@ -34,7 +34,7 @@ from firesteel.jobmanager.restarts import causes_of
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _KEPT_AFTER: Final = {
     Retention.RETAIN_ON_CANCELLATION: frozenset((JobStatus.CANCELED, JobStatus.FAILED)),

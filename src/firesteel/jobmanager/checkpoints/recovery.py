@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from firesteel.common.errors import ConfigurationError, PathNotFoundError, StateCorruptionError
 from firesteel.common.job_id import JobID
+from firesteel.common.logs import logger
 from firesteel.connectors._storage import join, resolve
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions, RecoveryOptions
 from firesteel.jobmanager.checkpoints.registry import SharedFiles
@@ -24,7 +24,7 @@ from firesteel.jobmanager.checkpoints.store import CompletedCheckpoint
 from firesteel.state.manifest import Manifest
 from firesteel.state.untrusted import require_plain_pickle
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import logging
 import secrets
 from typing import Any, Final
 
+from firesteel.common.logs import logger
 from firesteel.connectors.base import Sink, SinkWriter, SupportsWriterState, WriterContext
 from firesteel.runtime.batch import END, MAX_WATERMARK, Batch
 from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.state.backend import OperatorState
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _STATE: Final = "writer-state"
 
