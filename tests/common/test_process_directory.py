@@ -38,7 +38,7 @@ def test_what_a_killed_process_has_left_is_removed_by_the_next(tmp_path: Path) -
     (tmp_path / "firesteel-other").touch()
     lives, killed = start(tmp_path, "stays"), start(tmp_path, "stays")
     try:
-        mine = [path for path in tmp_path.glob("firesteel-*") if (path / ".lock").exists()]
+        mine = [path for path in tmp_path.glob("firesteel-*") if (path / ".firesteel-lock").exists()]
         assert len(mine) == 2
         killed.send_signal(signal.SIGKILL)
         end(killed)
@@ -70,7 +70,7 @@ keep_no_longer(process_directory() / "other")
 
 def test_a_file_that_is_kept_stays_alone_and_for_later_processes_too(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", KEEPS], env=os.environ | {"TMPDIR": str(tmp_path)}, check=True)
-    (kept,) = (path for path in tmp_path.rglob("*") if path.is_file())
+    (kept,) = (path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".firesteel-kept")
     assert (kept.name, kept.parent.parent) == ("log", tmp_path)
     with start(tmp_path) as later:
         later.wait()

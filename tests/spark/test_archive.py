@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
+from firesteel.common._user_cache import UNUSED_DAYS
 from firesteel.spark import archive
 from firesteel.spark.archive import archive_file, archive_options
 
@@ -46,6 +48,25 @@ def test_it_is_used_when_it_is_there_and_wanted(
     assert archive_options(*homes) == []
     monkeypatch.setenv(archive.VARIABLE, str(file))
     assert f"-XX:SharedArchiveFile={file}" in archive_options(*homes)
+
+
+def test_archives_that_no_program_uses_any_more_are_removed(
+    homes: tuple[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is 160 MB, and belongs to one version, Java and set of jars."""
+    java, spark = homes
+    file = archive_file(*homes)
+    assert file is not None
+    file.parent.mkdir(parents=True)
+    old = file.with_name("spark-of-an-older-version.jsa")
+    long_ago = time.time() - (UNUSED_DAYS + 1) * 86_400
+    for path in (file, old, old.with_suffix(".lock")):
+        path.touch()
+        os.utime(path, (long_ago, long_ago))
+    assert archive_options(*homes)  # a JVM is started with it
+    monkeypatch.setattr(archive, "find_java", lambda: java)
+    archive.make_later(spark)
+    assert list(file.parent.iterdir()) == [file]
 
 
 def test_it_appears_when_it_is_complete_for_its_owner_only(

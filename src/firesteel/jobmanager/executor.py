@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import os
 import queue
 import shutil
@@ -16,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from firesteel.common._process_directory import process_directory
+from firesteel.common._process_directory import named_directory, process_directory
 from firesteel.common.clock import SystemClock
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
@@ -24,6 +23,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.common.logs import logger
 from firesteel.common.options import firesteel as own
 from firesteel.common.options import recovery
 from firesteel.common.options.checks import check
@@ -59,7 +59,7 @@ from firesteel.state.backends import backend_of, local_directory
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _RESULTS_AHEAD: Final = 64  # batches of a collecting job that wait for their reader before the job waits
 
@@ -174,18 +174,18 @@ class Executor:
     def to_spark(self, env: Any, transformation: Transformation) -> DataFrame:
         from firesteel.spark.tables import read_staged, staging_sink
 
-        session = self.platform.prepare(env.configuration, env.spark)
+        self.platform.prepare(env.configuration, env.spark)
         directory = f"{self._state_root(env.configuration)}/table-{JobID()}"
         sink = staging_sink(transformation, directory)
         env._add(sink)
         self.execute(env, env._take_program(), None)
-        return read_staged(session, sink, directory)
+        return read_staged(self.platform.session, sink, directory)
 
     def table_committer(self, target: SparkTarget, context: CommitterContext) -> Committer:
         """What commits the batches of ``write_spark``; Spark is running."""
         from firesteel.spark.table_sink import TableCommitter
 
-        return TableCommitter(target, context, self.platform.session)
+        return TableCommitter(target, context, lambda: self.platform.session)
 
     def add_bootstrap(self, pickled: bytes) -> None:
         """A pickled callable that each worker process calls before it unpacks the code of a job."""
@@ -232,7 +232,7 @@ class Executor:
         for notice in notices(configuration, job.graph):
             log.warning("%s", notice)
         placed = self.platform.distribute(configuration)
-        local = configuration.get(own.LOCAL_DIR) or local_directory(configuration) or _default_local_dir()
+        local = configuration.get(own.LOCAL_DIR) or local_directory(configuration) or self._local_root()
         master = JobMaster(
             job_id=job.job_id,
             graph=job.graph,
@@ -292,6 +292,12 @@ class Executor:
             )
         return str(process_directory())
 
+    def _local_root(self) -> str:
+        """Where local stores lie when nothing is said of it."""
+        if self.platform.shares_files:
+            return str(named_directory("local"))
+        return os.path.join(tempfile.gettempdir(), "firesteel-local")  # of each host
+
     def cancel_all(self) -> None:
         for handle in list(self._running.values()):
             handle.master.cancel()
@@ -346,10 +352,6 @@ class _Results(Iterator[Any]):
 
 def _configured_root(configuration: Configuration) -> str:
     return (configuration.get(own.STATE_DIR) or "").rstrip("/")
-
-
-def _default_local_dir() -> str:
-    return os.path.join(tempfile.gettempdir(), "firesteel-local")
 
 
 def graph_config(env: Any, job_name: str | None) -> GraphConfig:

@@ -2,7 +2,8 @@
 
 Loading and verifying them is a third of what a short job costs. An archive belongs to one Java and one set of
 jars, and both are in its name; Java looks at the jars again and goes without an archive that does not fit.
-It is made once, by ``python -m firesteel.spark.archive``, which the first job on Spark starts as it ends.
+It is made once, by ``python -m firesteel.spark.archive``, which the first job on Spark starts as it ends, and
+which gives way to programs that start meanwhile.
 
 The variable ``FIRESTEEL_SPARK_ARCHIVE`` names an archive to use instead; ``off``: none.
 """
@@ -14,12 +15,12 @@ import hashlib
 import os
 import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from firesteel.common._user_cache import cache_directory
+from firesteel.common._held_directories import held_directory
+from firesteel.common._user_cache import cache_directory, mark_used, remove_unused
 from firesteel.common.errors import FiresteelError
 from firesteel.common.java import find_java
 from firesteel.common.options.execution import SPARK_MASTER
@@ -36,6 +37,7 @@ def archive_options(java_home: str, spark_home: Path) -> list[str]:
     file = archive_file(java_home, spark_home)
     if file is None or not file.exists():
         return []
+    mark_used(file)
     return [f"-XX:SharedArchiveFile={file}", "-Xshare:auto", "-Xlog:cds=off", "-Xlog:cds+dynamic=off"]
 
 
@@ -53,9 +55,13 @@ def archive_file(java_home: str, spark_home: Path) -> Path | None:
 
 
 def make_later(spark_home: Path) -> None:
-    """Let a process of its own make the archive, unless there is one or somebody has chosen one."""
+    """Let a process of its own make the archive, unless there is one or somebody has chosen one.
+
+    Archives that no program has used for some time are removed.
+    """
     if os.environ.get(VARIABLE):
         return
+    remove_unused(cache_directory(), "spark-*")
     file = archive_file(find_java(), spark_home)
     if file is None or file.exists():
         return
@@ -73,8 +79,7 @@ def make_later(spark_home: Path) -> None:
 def make_archive(file: Path) -> bool:
     """Run a small job and keep the classes that it has loaded; False when another process does that now.
 
-    The file appears when it is complete. Older archives in its directory that nobody has used for a while
-    stay: they may be of another environment.
+    The file appears when it is complete.
     """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with open(file.with_suffix(".lock"), "w") as lock:
@@ -82,8 +87,8 @@ def make_archive(file: Path) -> bool:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             return False
-        with tempfile.TemporaryDirectory(dir=file.parent) as directory:
-            new = Path(directory) / "new.jsa"
+        with held_directory(file.parent, "making-") as directory:
+            new = directory / "new.jsa"
             os.environ[VARIABLE] = _OFF
             given = os.environ.get("SPARK_SUBMIT_OPTS", "")
             os.environ["SPARK_SUBMIT_OPTS"] = f"{given} -XX:ArchiveClassesAtExit={new} -Xlog:cds*=off".strip()
@@ -114,11 +119,13 @@ def _run_a_job() -> None:
 
 
 def main() -> int:
-    """``python -m firesteel.spark.archive [FILE]``"""
+    """``python -m firesteel.spark.archive [FILE]``; without FILE in the background, for later programs."""
+    from firesteel.spark.giving_way import give_way
     from firesteel.spark.launch import spark_package
 
-    os.nice(19)
     given = sys.argv[1:]
+    if not given:
+        give_way()
     file = Path(given[0]).absolute() if given else archive_file(find_java(), spark_package())
     try:
         if file is not None:

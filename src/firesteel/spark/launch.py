@@ -13,7 +13,6 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -22,11 +21,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from firesteel.common._process_directory import new_directory, process_directory
 from firesteel.common.errors import EngineError
 from firesteel.common.java import find_java
 from firesteel.spark.archive import archive_options
 from firesteel.spark.settings import LOOPBACK
 
+#: A file of the process directory whose time is that of the last start of a JVM.
+STARTED: Final = "started"
 _POLL_S: Final = 0.02
 _MAIN: Final = "org.apache.spark.deploy.SparkSubmit"
 _PROGRAM: Final = "pyspark-shell"
@@ -133,6 +135,7 @@ class StartedJvm:
 
 
 _early: StartedJvm | None = None
+_last: subprocess.Popen[bytes] | None = None
 _one_at_a_time = threading.Lock()
 
 
@@ -169,6 +172,11 @@ def start(settings: dict[str, str]) -> StartedJvm:
     return _start(surroundings)
 
 
+def last_started() -> subprocess.Popen[bytes] | None:
+    """The process of the JVM that was started last."""
+    return _last
+
+
 def was_started_by_spark() -> bool:
     """Whether ``spark-submit`` runs this program: then PySpark connects to the JVM of that."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
@@ -197,7 +205,9 @@ def _surroundings(settings: dict[str, str]) -> Surroundings:
 
 
 def _start(taken: Surroundings) -> StartedJvm:
-    directory = Path(tempfile.mkdtemp(prefix="firesteel-jvm-"))
+    global _last
+    directory = new_directory()
+    (process_directory() / STARTED).touch()
     report = directory / "address"
     home = spark_package()
     variables = taken.variables | {
@@ -216,6 +226,7 @@ def _start(taken: Surroundings) -> StartedJvm:
     except OSError as e:
         shutil.rmtree(directory, ignore_errors=True)
         raise EngineError("The JVM of Spark cannot be started", detail=str(e)) from e
+    _last = process
     return StartedJvm(process, report, taken)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import EngineLostError
+from firesteel.common.logs import logger
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archive import make_later
 from firesteel.spark.engine import SparkEngine
@@ -28,7 +28,7 @@ from firesteel.spark.session import losses, quiet_py4j, start_session, use_this_
 from firesteel.spark.settings import log_file, session_settings, settings_of
 from firesteel.spark.shutdown import leave_quietly
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 class SparkPlatform:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from firesteel.common._user_cache import cache_directory
+from firesteel.common._held_directories import held_directory
+from firesteel.common._user_cache import cache_directory, mark_used, remove_unused
 from firesteel.common.errors import ConfigurationError
 
 _LINES_OF_AN_ERROR: Final = 12
@@ -32,13 +31,13 @@ def installed(requirements: str, downloaded: str | None = None) -> Path:
     target = cache / _name(requirements, downloaded)
     if not target.is_dir():
         cache.mkdir(0o700, parents=True, exist_ok=True)
-        building = tempfile.mkdtemp(dir=cache, prefix=".building-")
-        try:
-            _install(requirements, downloaded, building)
+        remove_unused(cache, "*")
+        with held_directory(cache, "building-") as building:
+            packages = building / "packages"
+            _install(requirements, downloaded, str(packages))
             with suppress(OSError):  # another program has put it there meanwhile
-                os.rename(building, target)
-        finally:
-            shutil.rmtree(building, ignore_errors=True)
+                packages.rename(target)
+    mark_used(target)
     return target
 
 

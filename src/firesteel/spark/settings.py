@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from firesteel.common._process_directory import process_directory
+from firesteel.common._process_directory import named_directory, process_directory
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options.execution import SPARK_MASTER
@@ -37,6 +38,11 @@ _OWN: Final = {
 _LOCAL: Final = {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
 _ADDRESSES: Final = ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME")  # a user's own choice
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
+_JAVA_TEMPORARY: Final = "java.io.tmpdir"
+# Spark puts the sockets of its Python workers there; the path of a socket has at most 103 bytes.
+_SOCKETS: Final = "spark.python.unix.domain.socket.dir"
+_LONGEST_OF_SOCKETS: Final = 60
+_SHORT: Final = "/tmp"
 _LOG4J: Final = Path(__file__).with_name("log4j2.properties")
 
 
@@ -51,7 +57,21 @@ def session_settings(conf: Mapping[str, str]) -> dict[str, str]:
     java_options = settings.get(_JAVA_OPTIONS, "")
     if "log4j" not in java_options:
         settings[_JAVA_OPTIONS] = " ".join([java_options, *_log_options(conf)]).strip()
-    return settings
+    return _with_temporary_files(settings)
+
+
+def _with_temporary_files(settings: dict[str, str]) -> dict[str, str]:
+    """Let the JVM put its temporary files, and those of Spark unless they have another place, below the
+    directory of this process: a JVM that is killed removes nothing."""
+    java_options = settings.get(_JAVA_OPTIONS, "")
+    if _JAVA_TEMPORARY in java_options:
+        return settings
+    directory = str(named_directory("jvm"))
+    option = shlex.quote(f"-D{_JAVA_TEMPORARY}={directory}")
+    more = {_JAVA_OPTIONS: f"{java_options} {option}".strip()}
+    if len(os.fsencode(directory)) > _LONGEST_OF_SOCKETS:
+        more[_SOCKETS] = settings.get(_SOCKETS, _SHORT)
+    return settings | more
 
 
 def settings_of(configuration: Configuration) -> dict[str, str]:
@@ -79,4 +99,4 @@ def _log_options(conf: Mapping[str, str]) -> list[str]:
     if where not in ("file", "console"):
         raise ConfigurationError(f"{SPARK_LOG.key} is file or console", detail=f"got {where!r}")
     options = [f"-Dlog4j2.configurationFile=file:{_LOG4J}", f"-Dfiresteel.log={where}"]
-    return [*options, f"-Dfiresteel.log.file={log_file()}"] if where == "file" else options
+    return [*options, shlex.quote(f"-Dfiresteel.log.file={log_file()}")] if where == "file" else options

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from uuid import uuid4
 import lmdb
 import msgspec
 
+from firesteel.common._held_directories import share
 from firesteel.common.private_files import make_directories
 from firesteel.state._merge import Slice
 from firesteel.state._value_codec import TOMBSTONE
@@ -45,6 +47,7 @@ _PREFIX_BYTES: Final = 495
 _HASH_BYTES: Final = 16
 LONGEST_KEY: Final = _PREFIX_BYTES + _HASH_BYTES - 1  # LMDB takes 511 bytes; a hashed key has exactly these
 
+_OF_A_JOB: Final = re.compile("[0-9a-f]{32}")  # the name of its directory: stores of dead jobs go with it
 _environments: dict[str, Any] = {}  # LMDB must not be opened twice in a process
 
 
@@ -57,7 +60,11 @@ class LocalStoreKey(NamedTuple):
 
     @property
     def path(self) -> Path:
-        return Path(self.local_dir, self.job_id, self.attempt, self.vertex_id, str(self.subtask))
+        return self.job / self.attempt / self.vertex_id / str(self.subtask)
+
+    @property
+    def job(self) -> Path:
+        return Path(self.local_dir, self.job_id)
 
 
 class _Meta(msgspec.Struct, frozen=True, array_like=True):
@@ -95,6 +102,7 @@ class LocalStore:
             self._path = None
         try:
             if self._path is None:
+                share(self._key.job, siblings=_OF_A_JOB)
                 self._path = self._find(line, slices) or self._make(line, slices)
             self._txn = _read(self._path)
         except (lmdb.Error, OSError, MemoryError):
