@@ -68,7 +68,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
     finally:
         set_executor(before)
         set_session_defaults({})
-        worker.forget_everything()
+        worker.close_everything()
         sys.meta_path[:], sys.path[:] = finders, path
         for name in [n for n in sys.modules if n.partition(".")[0] in ("pyflink", "timed")]:
             del sys.modules[name]

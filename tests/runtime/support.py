@@ -55,7 +55,7 @@ def local_platform(make_engine: Callable[[], LocalEngine] = LocalEngine) -> Iter
     finally:
         executor.cancel_all()
         set_executor(before)
-        worker.forget_everything()
+        worker.close_everything()
 
 
 def environment(

@@ -28,12 +28,13 @@ class Run:
 
     def __init__(self, target: SparkTarget, tmp_path: Path, session: SparkSession) -> None:
         self.sink = SparkTableSink(target, Types.LONG())
-        self._target, self._dir, self._session = target, tmp_path / "staged", session
+        self.session = session
+        self._target, self._dir = target, tmp_path / "staged"
         self.restart()
 
     def restart(self) -> None:
         context = CommitterContext("job", "sink", lambda: 0)
-        self.committer = TableCommitter(self._target, context, self._session)
+        self.committer = TableCommitter(self._target, context, lambda: self.session)
         self.committer.open()
 
     def stage(self, epoch: int, *records: list[int]) -> list[Committable]:
@@ -169,3 +170,25 @@ def test_what_makes_no_sense_is_refused_when_it_is_written(write: Callable[[Any]
     env = StreamExecutionEnvironment.get_execution_environment()
     with pytest.raises(FiresteelError):
         write(env.from_sequence(1, 3))
+
+
+def test_what_is_committed_after_a_jvm_was_lost_goes_through_the_session_that_there_is_then(
+    tmp_path: Path, spark_session: SparkSession
+) -> None:
+    path = tmp_path / "table"
+    run = Run(SparkTarget("parquet", str(path)), tmp_path, spark_session)
+    staged = run.stage(1, [1, 2])
+    asked: list[str] = []
+
+    class Another:
+        """Of the JVM that has taken the place of the first one."""
+
+        @property
+        def read(self) -> Any:
+            asked.append("read")
+            return spark_session.read
+
+    run.session = Another()  # type: ignore[assignment]
+    run.commit(staged)
+    assert asked == ["read"]
+    assert sorted(row.value for row in spark_session.read.parquet(str(path)).collect()) == [1, 2]

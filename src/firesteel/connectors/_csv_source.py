@@ -110,8 +110,7 @@ class _CsvReader(SourceReader):
         self._files = text_files(format_.encoding)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
-        with self._files.use(range_.split) as opened:
-            yield from self._read(opened, range_)
+        return self._files.read(range_, self._read)
 
     def _read(self, opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:
         file: FileRange = range_.split.payload

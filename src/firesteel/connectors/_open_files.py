@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Final, Generic, Protocol, TypeVar
 
-from firesteel.connectors.base import Split
+from firesteel.connectors.base import Chunk, ReadRange, Split
 
 _KEPT: Final = 16
 
@@ -27,21 +26,27 @@ class OpenFiles(Generic[F]):
         self._free: dict[str, F] = {}  # nobody reads them now; the one longest unused first
         self._closed = False
 
-    @contextmanager
-    def use(self, split: Split) -> Iterator[F]:
-        """The file of a split, for one range."""
+    def read(self, range_: ReadRange, read: Callable[[F, ReadRange], Iterator[Chunk]]) -> Iterator[Chunk]:
+        """The chunks that *read* gives of a range; the file is closed when its split ends or *read* fails."""
+        split = range_.split
         file = self._free.pop(split.id, None) or self._open(split)
+        ended = False
         try:
-            yield file
-        except Exception:  # where it stands is not known
+            for chunk in read(file, range_):
+                ended = chunk.end
+                yield chunk
+        except GeneratorExit:  # the range is not read to its end
+            self._give_back(split, file, ended)
+            raise
+        except BaseException:  # where it stands is not known
             file.close()
             raise
-        except GeneratorExit:  # the range is not read to its end
-            self._give_back(split, file)
-            raise
-        self._give_back(split, file)
+        self._give_back(split, file, ended)
 
-    def _give_back(self, split: Split, file: F) -> None:
+    def _give_back(self, split: Split, file: F, ended: bool) -> None:
+        if ended:
+            file.close()
+            return
         self._free[split.id] = file
         self._close_all_but(0 if self._closed else _KEPT)
 

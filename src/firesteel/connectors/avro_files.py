@@ -59,23 +59,25 @@ class _AvroReader(SourceReader):
         return OpenAvro(split.payload, None if self._schema is None else parse_avro(self._schema))
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
-        with self._files.use(range_.split) as file:
-            at, done = range_.position or (file.start, 0)
-            count, room = range_.max_records, range_.max_bytes
-            while not file.is_end(at):
-                records, after = file.records(at)
-                record_bytes = max(1, (after - at) // max(1, len(records)))
-                while done < len(records):
-                    if count <= 0 or room <= 0:
-                        return
-                    take = min(_CHUNK, len(records) - done, count, max(1, room // record_bytes))
-                    values = records[done : done + take]
-                    done += take
-                    count -= take
-                    room -= take * record_bytes
-                    yield Chunk(values, None, (at, done))
-                at, done = after, 0
-            yield Chunk([], None, (at, 0), True)
+        return self._files.read(range_, self._read)
+
+    def _read(self, file: OpenAvro, range_: ReadRange) -> Iterator[Chunk]:
+        at, done = range_.position or (file.start, 0)
+        count, room = range_.max_records, range_.max_bytes
+        while not file.is_end(at):
+            records, after = file.records(at)
+            record_bytes = max(1, (after - at) // max(1, len(records)))
+            while done < len(records):
+                if count <= 0 or room <= 0:
+                    return
+                take = min(_CHUNK, len(records) - done, count, max(1, room // record_bytes))
+                values = records[done : done + take]
+                done += take
+                count -= take
+                room -= take * record_bytes
+                yield Chunk(values, None, (at, done))
+            at, done = after, 0
+        yield Chunk([], None, (at, 0), True)
 
     def close(self) -> None:
         self._files.close()

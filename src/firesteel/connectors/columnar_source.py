@@ -90,28 +90,30 @@ class _ColumnarReader(SourceReader):
     def _open(self, split: Split) -> OpenBlocks:
         return OpenBlocks(self._columns, split.payload)
 
-    def read(self, range_: ReadRange) -> Iterator[Chunk]:  # hot
-        with self._files.use(range_.split) as file:
-            first, row = range_.position or (0, 0)
-            count, room = range_.max_records, range_.max_bytes
-            for block in [number for number in file.blocks if number >= first]:
-                table = file.table(block)
-                rows = table.num_rows
-                start = row if block == first else 0
-                row_bytes = max(1, table.nbytes // max(1, rows))
-                while start < rows:
-                    if count <= 0 or room <= 0:
-                        return
-                    take = min(_CHUNK, rows - start, count, max(1, room // row_bytes))
-                    values = self._values(table.slice(start, take))
-                    start += take
-                    count -= take
-                    room -= take * row_bytes
-                    end = start == rows and block == file.blocks[-1]
-                    yield Chunk(values, None, (block, start), end)
-                    if end:
-                        return
-            yield Chunk([], None, (file.blocks[-1] + 1 if file.blocks else 0, 0), True)
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        return self._files.read(range_, self._read)
+
+    def _read(self, file: OpenBlocks, range_: ReadRange) -> Iterator[Chunk]:  # hot
+        first, row = range_.position or (0, 0)
+        count, room = range_.max_records, range_.max_bytes
+        for block in [number for number in file.blocks if number >= first]:
+            table = file.table(block)
+            rows = table.num_rows
+            start = row if block == first else 0
+            row_bytes = max(1, table.nbytes // max(1, rows))
+            while start < rows:
+                if count <= 0 or room <= 0:
+                    return
+                take = min(_CHUNK, rows - start, count, max(1, room // row_bytes))
+                values = self._values(table.slice(start, take))
+                start += take
+                count -= take
+                room -= take * row_bytes
+                end = start == rows and block == file.blocks[-1]
+                yield Chunk(values, None, (block, start), end)
+                if end:
+                    return
+        yield Chunk([], None, (file.blocks[-1] + 1 if file.blocks else 0, 0), True)
 
     def _values(self, table: Any) -> list[Any]:
         found = records(table, self._names(table), self._zone, self._make, self._typed)

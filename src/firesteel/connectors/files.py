@@ -61,8 +61,7 @@ class _TextReader(SourceReader):
         self._files = text_files(encoding)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
-        with self._files.use(range_.split) as opened:
-            yield from _read_lines(opened, range_)
+        return self._files.read(range_, _read_lines)
 
     def close(self) -> None:
         self._files.close()

@@ -80,8 +80,7 @@ class _JsonReader(SourceReader):
         self._decode = json_decoder(*options)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
-        with self._files.use(range_.split) as opened:
-            yield from self._read(opened, range_)
+        return self._files.read(range_, self._read)
 
     def _read(self, opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:  # hot
         file: FileRange = range_.split.payload

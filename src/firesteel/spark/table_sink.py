@@ -31,9 +31,13 @@ class TableCommitter(Committer):
 
     A batch has its name before the checkpoint that holds it is written, so that it is known again when it is
     to be committed once more. Two drivers never give the same name: ``app`` is new in each.
+
+    :param session: gives the session that there is: it may be another one than before.
     """
 
-    def __init__(self, target: SparkTarget, context: CommitterContext, session: SparkSession) -> None:
+    def __init__(
+        self, target: SparkTarget, context: CommitterContext, session: Callable[[], SparkSession]
+    ) -> None:
         self._target = target
         self._session = session
         self._app = f"{context.transaction_prefix}{uuid.uuid4().hex[:12]}"
@@ -43,7 +47,7 @@ class TableCommitter(Committer):
     def open(self) -> None:
         kind = self._target.format
         if isinstance(kind, str):
-            check_format(self._session, kind)
+            check_format(self._session(), kind)
 
     def pre_commit(self, committables: Sequence[Committable]) -> Sequence[Committable]:
         last = committables[-1]
@@ -60,7 +64,7 @@ class TableCommitter(Committer):
             elif missing:
                 raise FiresteelError(f"staged records of a Spark table are gone: {missing[0]}")
             else:
-                frame = self._session.read.parquet(*staged.files)
+                frame = self._session().read.parquet(*staged.files)
                 self._write(frame, SparkBatch(staged.app, staged.version, request.recovered))
 
     def post_commit(self, committables: Sequence[Committable]) -> None:

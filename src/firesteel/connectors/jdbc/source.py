@@ -146,8 +146,7 @@ class _JdbcReader(SourceReader):
         self._scans = OpenFiles(partial(_Scan, source, database))
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
-        with self._scans.use(range_.split) as scan:
-            yield from self._read(scan, range_)
+        return self._scans.read(range_, self._read)
 
     def _read(self, scan: _Scan, range_: ReadRange) -> Iterator[Chunk]:  # hot
         position = range_.position or 0

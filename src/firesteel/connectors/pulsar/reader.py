@@ -55,8 +55,7 @@ class TopicReader(SourceReader):
         self._scans.close()
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
-        with self._scans.use(range_.split) as scan:
-            yield from self._read(scan, range_)
+        return self._scans.read(range_, self._read)
 
     def _read(self, scan: _Scan, range_: ReadRange) -> Iterator[Chunk]:
         split: PartitionSplit = range_.split.payload
