@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
+from firesteel.common.logs import logger
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 def tell_no_effect(setting: str, why: str) -> None:

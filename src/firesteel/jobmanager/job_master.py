@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import secrets
 import threading
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from firesteel.common.clock import Clock
 from firesteel.common.errors import EngineError
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.common.logs import logger
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.levels import LevelPlan
 from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
@@ -38,7 +38,7 @@ from firesteel.runtime.program import Ack, Pace
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _GRACE_S: Final = 2.0  # how long an epoch may still run when its job is cancelled
 _POLL_MS: Final = 100  # how often an idle source is asked for news when it does not say itself
@@ -93,7 +93,14 @@ class JobMaster:
         patience = Patience(clock, self._cancel, options.commit_retries)
         with_checkpoints = self.checkpoints.enabled
         self._engine = engine
-        self._sinks = JobSinks(graph, str(job_id), patience, engine.do, with_checkpoints=with_checkpoints)
+        self._sinks = JobSinks(
+            graph,
+            str(job_id),
+            patience,
+            engine.do,
+            with_checkpoints=with_checkpoints,
+            max_message_bytes=options.max_message_bytes,
+        )
         self._sinks.resume(self._beginning.sinks)
         self._current = self._new_run(self._beginning)
         self.checkpoints.hold(self._current.files)

@@ -24,6 +24,7 @@ class JobOptions:
     pacing: PacingOptions
     epoch_attempts: int = 4  # how often an epoch is tried that Spark could not run
     commit_retries: int = 10  # how often a sink may ask for time
+    max_message_bytes: int = own.MAX_RECORD_BYTES  # from the driver to a task of a commit, and back
     local_dir: str | None = None
     host_id: str = ""  # separates the local stores of executors that share a machine
 
@@ -49,6 +50,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
     return JobOptions(
         pacing=pacing,
         host_id=configuration.get(own.HOST_ID),
+        max_message_bytes=configuration.get(own.MAX_RECORD_SIZE),
         commit_retries=_commit_retries(configuration),
         epoch_attempts=_positive(configuration, own.EPOCH_ATTEMPTS) or 1,
     )

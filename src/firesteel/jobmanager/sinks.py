@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from firesteel.common.errors import ProgramError
+from firesteel.common.options.firesteel import MAX_RECORD_BYTES
 from firesteel.connectors.base import Committable, CommitterContext, Sink
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.commit_tasks import CommitTasks
@@ -19,6 +20,7 @@ class JobSinks:
 
     :param do: how committers have tasks do their work.
     :param with_checkpoints: committables wait for a checkpoint, where their sink does.
+    :param max_message_bytes: from the driver to a task of a committer, and back.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class JobSinks:
         do: DoParts,
         *,
         with_checkpoints: bool = False,
+        max_message_bytes: int = MAX_RECORD_BYTES,
     ) -> None:
         self._now_ms = 0
         self._sinks: dict[str, SinkCommits] = {}
@@ -36,7 +39,7 @@ class JobSinks:
             for operator in vertex.operators:
                 sink, uid = operator.node.operator, operator.operator_id
                 if isinstance(sink, Sink):
-                    tasks = CommitTasks(do, operator.node.name)
+                    tasks = CommitTasks(do, operator.node.name, max_message_bytes)
                     context = CommitterContext(job_id, uid, lambda: self._now_ms, tasks)
                     committer = sink.create_committer(context)
                     if committer is not None:

@@ -48,6 +48,7 @@ from firesteel.runtime.operators.stateless import (
 from firesteel.runtime.operators.two_input import CoOperator, KeyedCoOperator
 from firesteel.runtime.program import Ack, OperatorProgram, SubtaskDescriptor, VertexProgram
 from firesteel.runtime.routers import Router, RowSink, channels_of
+from firesteel.runtime.sizes import too_large_answer
 from firesteel.runtime.time_limit import TimeLimit
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.windowing.codec import windows_of
@@ -115,7 +116,7 @@ class Chain:
         consumers = self._consumers_of()
         settings = Configuration.from_dict(self.context.settings)
         fusing = settings.get(python.CHAINING)
-        max_record_bytes = settings.get(MAX_RECORD_SIZE)
+        self._max_answer_bytes = max_record_bytes = settings.get(MAX_RECORD_SIZE)
         for program in self.vertex.operators:
             target = self.operators[program.uid]
             for source_uid, tag in program.inputs:
@@ -308,6 +309,13 @@ class Chain:
         ack.warnings = tuple(self.context.warnings)
         self.context.warnings.clear()
         return ack
+
+    def check_answer(self, ack: Ack, size: int) -> None:
+        """Refuse an answer of *size* bytes that is too large for the JVM."""
+        if size > self._max_answer_bytes:
+            uid, error = too_large_answer(ack, size, self._max_answer_bytes)
+            with self.operators[uid].user_code if uid else self.user_code:
+                raise error
 
     def _from_exchanges(self, records: Mapping[int, int]) -> dict[int, int]:
         local = {edge.edge for edge in self.vertex.inputs if edge.local}

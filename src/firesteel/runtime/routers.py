@@ -17,12 +17,13 @@ from firesteel.common._map_all import map_all
 from firesteel.common._shown import shown
 from firesteel.common.distribution import pointwise_consumers, pointwise_producers
 from firesteel.common.errors import ProgramError, RecordTooLargeError
-from firesteel.common.options.firesteel import MAX_RECORD_BYTES, MAX_RECORD_SIZE
+from firesteel.common.options.firesteel import MAX_RECORD_BYTES
 from firesteel.datastream._function_classes import Function, function_behind
 from firesteel.datastream._transformations import PartitionKind
 from firesteel.runtime.batch import END, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.combiner import Combiner
 from firesteel.runtime.program import OutEdge
+from firesteel.runtime.sizes import rough_size, too_large
 from firesteel.runtime.wire import (
     FIRST_BUFFER_RECORDS,
     MAX_BUFFER_RECORDS,
@@ -36,6 +37,7 @@ from firesteel.state.keys import SELF_CANONICAL, KeyTargets, canonical_keys, set
 
 RowSink = Callable[[WireRow], None]
 _LARGEST_BUFFER_BYTES: Final = 4 * TARGET_BUFFER_BYTES  # a larger one is cut, down to a single record
+_MOST_AT_ONCE_BYTES: Final = 8 << 20  # of several records: how large they are is known when they are encoded
 Targets = Sequence[int] | int | None  # one for each record, one for all, or None: all targets
 
 _RECORDS_FOR_A_SEGMENT: Final = 8  # shorter stretches between two marks are not worth a pass of their own
@@ -102,6 +104,7 @@ class Router:
         self._random: random.Random
         self._send: RowSink
         self._limit = FIRST_BUFFER_RECORDS
+        self._most = _MOST_AT_ONCE_BYTES  # records in one piece
         self._watermark = MIN_WATERMARK
         self._was_idle = False
         self._pending: dict[int, _Pending] = {}
@@ -120,6 +123,7 @@ class Router:
         self._send = send
         self._sent = 0
         self._limit = FIRST_BUFFER_RECORDS
+        self._most = _MOST_AT_ONCE_BYTES
         self._pending = {t: _Pending(t) for t in self._reached}
         for pending in self._pending.values():
             pending.watermark = self._watermark
@@ -127,7 +131,11 @@ class Router:
             self._random = random.Random((epoch << 32) ^ self._channel)
 
     def consume(self, batch: Batch) -> None:
-        marks = batch.marks
+        marks, values = batch.marks, batch.values
+        if values:  # two of a batch say how many may wait for a buffer, and be encoded, at once
+            size = max(rough_size(values[0]), rough_size(values[-1]), 1)
+            self._most = max(1, min(_MOST_AT_ONCE_BYTES // size, self._most * 2))
+            self._limit = min(self._limit, self._most)
         if not marks:
             self._records(batch, 0, len(batch.values))
         elif len(marks) * _RECORDS_FOR_A_SEGMENT > len(batch.values) > 1:
@@ -281,6 +289,9 @@ class Router:
     def _encode(self, pending: _Pending, start: int, stop: int) -> int:
         """Send the records ``start``..``stop`` in as many buffers as their size asks for; their bytes."""
         last = stop == len(pending.values)
+        if stop - start > self._most:
+            middle = (start + stop) // 2
+            return self._encode(pending, start, middle) + self._encode(pending, middle, stop)
         body = encode_batch(
             pending.values[start:stop],
             pending.stamps[start:stop] if pending.has_stamps else None,
@@ -301,13 +312,8 @@ class Router:
     def _too_large(self, pending: _Pending, at: int, size: int) -> RecordTooLargeError:
         record = pending.values[at]
         key = f"its key is {shown(pending.keys[at])}" if self._keyed else f"it begins {shown(record)}"
-        return RecordTooLargeError(
-            f"A record of {size:,} bytes is too large for an exchange, which takes "
-            f"{self._max_record_bytes:,} at most.",
-            detail=f"a {type(record).__name__}; {key}",
-            hint="send where the data lies in place of the data, such as a path, or raise "
-            f"{MAX_RECORD_SIZE.key}; Spark's JVM must have room for several copies of the record",
-        )
+        kind = f"a {type(record).__name__}; {key}"
+        return too_large("A record", size, self._max_record_bytes, "an exchange", kind)
 
     @property
     def sent(self) -> dict[int, int]:

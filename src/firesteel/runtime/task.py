@@ -55,6 +55,7 @@ def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]
             with chain.user_code:
                 ack = chain.finish()
                 answer = _ack_row(subtask, ack)
+            chain.check_answer(ack, len(answer.body))
             yield from _drain(outbox)
             yield answer
             if ack.ended:

@@ -24,6 +24,7 @@ _EPOCH: Final = {
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
     "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "true",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "16",  # rows are buffers of about 64 kB
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(4 << 20),  # some may be as large as a record can be
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.codegen.wholeStage": "false",  # a plan of four operators: compiling costs more than it saves
 }

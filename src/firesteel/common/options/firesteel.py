@@ -55,7 +55,8 @@ MAX_RECORD_BYTES: Final = 64 << 20  # a JVM with Spark's default of 1 GB takes t
 MAX_RECORD_SIZE: Final = memory(
     "firesteel.exchange.max-record-size",
     MAX_RECORD_BYTES,
-    "The largest size, serialised, of a record that goes through an exchange.",
+    "The largest size, serialised, of what goes through Spark's JVM in one piece: a record in an exchange, "
+    "the answer of a subtask for an epoch, what a committer gives a task.",
 )
 SPARK_LOG: Final = word(
     "firesteel.spark-log",
