@@ -1,0 +1,53 @@
+"""Where a session of ours puts its temporary files."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from firesteel.spark import settings
+from firesteel.spark.settings import session_settings
+
+OPTIONS = "spark.driver.extraJavaOptions"
+SOCKETS = "spark.python.unix.domain.socket.dir"
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """That of the process."""
+    monkeypatch.setattr(settings, "process_directory", lambda: tmp_path)
+    monkeypatch.setattr(settings, "named_directory", lambda name: tmp_path / name)
+    return tmp_path
+
+
+def test_those_of_the_jvm_are_in_the_directory_of_the_process(directory: Path) -> None:
+    found = session_settings({OPTIONS: "-Dmine=1"})
+    assert shlex.split(found[OPTIONS])[0] == "-Dmine=1"
+    assert f"-Djava.io.tmpdir={directory}/jvm" in shlex.split(found[OPTIONS])
+    assert "spark.local.dir" not in found, "it is the same; a user's SPARK_LOCAL_DIRS would not count"
+
+
+def test_a_user_may_put_them_elsewhere(directory: Path) -> None:
+    found = session_settings({OPTIONS: "-Djava.io.tmpdir=/data"})
+    assert str(directory / "jvm") not in found[OPTIONS]
+    assert SOCKETS not in found
+
+
+def test_sockets_have_short_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system takes about a hundred bytes."""
+    for place, sockets in ((Path("/tmp/short"), None), (Path("/tmp") / ("l" * 60), "/tmp")):
+        monkeypatch.setattr(settings, "process_directory", lambda place=place: place)
+        monkeypatch.setattr(settings, "named_directory", lambda name, place=place: place / name)
+        assert session_settings({}).get(SOCKETS) == sockets
+        assert session_settings({SOCKETS: "/mine"})[SOCKETS] == "/mine"
+
+
+def test_a_directory_with_a_space_is_one_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Path("/tmp/my files")
+    monkeypatch.setattr(settings, "process_directory", lambda: place)
+    monkeypatch.setattr(settings, "named_directory", lambda name: place / name)
+    words = shlex.split(session_settings({})[OPTIONS])
+    assert "-Djava.io.tmpdir=/tmp/my files/jvm" in words
+    assert "-Dfiresteel.log.file=/tmp/my files/spark.log" in words
