@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 import psutil
+from confluent_kafka import KafkaException
 
 from tests.kills.outcomes import ROOT, Outcome
 from tests.servers.kafka.broker import JARS, KafkaBroker
@@ -127,7 +128,10 @@ class SparkJob:
 
         def is_there() -> bool:
             assert self._process.poll() is None, f"the job has ended: {self.log}"
-            return self.broker.committed_offset(group, self.topic) > portion * PORTION
+            try:
+                return self.broker.committed_offset(group, self.topic) > portion * PORTION
+            except KafkaException:  # a broker that has just come back may not answer yet
+                return False
 
         eventually(is_there, f"nothing moves on: {self.log}", 300)
         time.sleep(chance.random())
