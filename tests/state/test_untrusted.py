@@ -22,6 +22,10 @@ from firesteel.common.job_id import JobID
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.connectors._part_files import FileChunks
+from firesteel.connectors.base import Split
+from firesteel.connectors.kafka.dynamic import DynamicSplit
+from firesteel.connectors.kafka.source import PartitionSplit
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.connectors.file_system import FileSource, StreamFormat
 from firesteel.datastream.connectors.number_seq import NumberSequenceSource
@@ -37,6 +41,7 @@ from firesteel.state.manifest import Manifest, OperatorEntry, SubtaskEntry, Vert
 from firesteel.state.runs import encode_run
 from firesteel.state.untrusted import ALLOWED, class_in_key, foreign_in, require_plain
 from firesteel.state_processor import SavepointReader, SavepointWriter
+from firesteel.storage import records
 from tests.runtime.support import LiveSource, environment, local_platform
 
 ran: list[str] = []
@@ -137,6 +142,8 @@ def manifest_with(tmp_path: Path, entries: dict[bytes, bytes] | None = None, **p
 COLUMN = catalog.CATALOG_PREFIX + b"col1"
 ENTRY = catalog.CatalogEntry("o", "seen", "value", False)
 NAMED = {COLUMN: catalog.encode(ENTRY), b"\0\1col1key": pickle.dumps(Evil(), 5)}
+LOADING = {"bootstrap.servers": "h:1", "plugin.library.paths": "/tmp/mine"}
+DYNAMIC = Split("one", DynamicSplit("c", LOADING, Split("t-0", PartitionSplit("t", 0, 0, None)), 0))
 STEP = catalog.Step("", False, pickle.dumps(Evil(), 5), 1)
 
 
@@ -148,6 +155,9 @@ STEP = catalog.Step("", False, pickle.dumps(Evil(), 5), 1)
         (None, {"sinks": {"o": pickle.dumps(Evil(), 5)}}, "sink 'my-uid'"),
         (None, {"accumulators": pickle.dumps(Evil(), 1)}, "accumulators"),
         (None, {"carry": pickle.dumps({"o": pickle.dumps(Evil(), 5)}, 5)}, "vertex"),
+        (None, {"sources": {"o": records.pack([Split("s", Evil())])}}, "source 'my-uid'"),
+        (None, {"sinks": {"o": records.pack([FileChunks("d", (), 0)])}}, "sink 'my-uid'"),
+        (None, {"sources": {"o": records.pack([DYNAMIC])}}, "dynamic kafka split"),
         ({b"\0\1key": pickle.dumps(Evil(), 5)}, {}, "vertex"),
         ({b"\0\1" + pickle.dumps(Evil(), 5): b"\1"}, {}, "vertex"),
         ({b"\0\1" + encode_key(Key("a")): b"\1"}, {}, "vertex"),

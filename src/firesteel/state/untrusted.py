@@ -24,6 +24,7 @@ from firesteel.state.catalog import CATALOG_PREFIX, CatalogEntry, decode
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest, VertexEntry
 from firesteel.storage import old_names
+from firesteel.storage.records import names_in
 
 #: The classes that a pickle of a snapshot may name, where they are now: they only hold data.
 ALLOWED: Final[dict[str, frozenset[str]]] = {
@@ -48,6 +49,18 @@ ALLOWED: Final[dict[str, frozenset[str]]] = {
     "firesteel.runtime.metrics": frozenset({"Counter", "Meter", "Distribution", "Gauge"}),
     "firesteel.runtime.program": frozenset({"SplitTime"}),
 }
+
+#: The records of the engine that a snapshot may hold (``storage.records``): how far sources are, and what was
+#: counted. Not what is pending of sinks, which says which files are moved where and read, nor the properties
+#: of the clusters of a dynamic Kafka source, which may name libraries to be loaded.
+ALLOWED_RECORDS: Final = frozenset(
+    {
+        *("split", "split progress", "split time", "file range", "generated indexes", "hybrid part"),
+        *("kafka partition", "kafka split", "accumulator"),
+        *("kinesis split", "kinesis start", "kinesis start kind", "kinesis place"),
+        *("pulsar split", "pulsar place", "pulsar cursor", "pulsar cursor kind"),
+    }
+)
 
 _PICKLE: Final = re.compile(rb"\x80[\x00-\x05]")  # whoever unpickles state looks for the first byte
 _NAMED_IN_KEY: Final = re.compile(rb"[eNCc]")
@@ -137,7 +150,7 @@ def require_plain_pickle(data: bytes, where: str) -> None:
     :param where: names the part in the error.
     :raises StateError: it is not plain data; a pickle may begin with any byte.
     """
-    found = _foreign_at(data) or foreign_in(data)
+    found = _foreign_at(data) or foreign_in(data) or next(iter(names_in(data) - ALLOWED_RECORDS), None)
     if found:
         raise _refused(where, found)
 

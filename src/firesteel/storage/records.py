@@ -111,6 +111,23 @@ def unpack(data: bytes) -> Any:
     return _decoded(data[1], memoryview(data)[2:])
 
 
+def names_in(data: bytes) -> frozenset[str]:
+    """The names of the records in what ``pack`` gave; makes none of them, nor any object of users.
+
+    :raises StateCorruptionError: it cannot be read.
+    """
+    found: set[str] = set()
+    look = decoder(
+        lambda unpack: {
+            _RECORD: lambda content: found.add(unpack(content)[0]),
+            _OBJECT: lambda content: None,
+        }
+    )
+    if data.startswith(HEAD):
+        look(data[1], memoryview(data)[2:])
+    return frozenset(found)
+
+
 class _Wire(CarefulWire):
     """Takes records and objects, too; what stands in two places comes back as two."""
 

@@ -370,11 +370,16 @@ def test_the_group_learns_of_checkpoints_and_is_never_asked(
     assert notes["seen"] == [*words("first", 30), *words("second", 10)]
 
 
+def newest_checkpoint(directory: Path) -> int:
+    """The number of the last checkpoint."""
+    return max(int(path.parent.name.removeprefix("chk-")) for path in directory.glob("*/chk-*/_metadata"))
+
+
 @pytest.mark.parametrize("latest", [False, True], ids=["savepoint", "latest checkpoint"])
 def test_a_snapshot_that_is_not_trusted_knows_how_far_kafka_was_read(
     kafka_broker: KafkaBroker, tmp_path: Path, latest: bool
 ) -> None:
-    """Partitions, offsets and the committables of the sink are plain data."""
+    """Partitions and offsets are plain data. What is pending of the sink is not, so there must be nothing."""
     topic, copied = kafka_broker.topic(2), kafka_broker.topic(1)
     kafka_broker.produce(topic, words("first", 30))
 
@@ -388,6 +393,8 @@ def test_a_snapshot_that_is_not_trusted_knows_how_far_kafka_was_read(
 
     with running(program()) as client:
         eventually(lambda: len(kafka_broker.values(copied)) == 30, "nothing is copied")
+        last = newest_checkpoint(tmp_path)
+        eventually(lambda: newest_checkpoint(tmp_path) > last + 1, "there are no more checkpoints")
         path = "latest" if latest else client.trigger_savepoint(str(tmp_path / "savepoints")).result(20)
     kafka_broker.produce(topic, words("second", 10), 1)
     with running(program(**{RECOVERY: path, "execution.state-recovery.untrusted": "true"})):
