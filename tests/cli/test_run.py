@@ -150,8 +150,8 @@ def program(endless: Path, tmp_path: Path) -> Iterator[Program]:
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("number", "group"),
-    [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGTERM, True)],
-    ids=["Ctrl-C", "kill", "a supervisor"],
+    [(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGTERM, True), (signal.SIGHUP, True)],
+    ids=["Ctrl-C", "kill", "a supervisor", "a terminal that goes"],
 )
 def test_a_signal_ends_the_job_and_all_its_processes(
     program: Program, tmp_path: Path, number: signal.Signals, group: bool

@@ -12,6 +12,7 @@ import numpy as np
 from firesteel.common import Row
 from firesteel.datastream import DataStream
 from firesteel.datastream.functions import (
+    FilterFunction,
     FlatMapFunction,
     MapFunction,
     ProcessFunction,
@@ -256,3 +257,39 @@ def _(here: Here) -> Any:
 @case("a max of values that cannot be compared")
 def _(here: Here) -> Any:
     return here.of(("k", 1), ("k", "a")).key_by(lambda r: r[0]).max(1)
+
+
+@case("an async process_element")
+def _(here: Here) -> Any:
+    class Waiting(ProcessFunction):
+        async def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:  # type: ignore[override]
+            return [value]
+
+    return here.of(1).process(Waiting())
+
+
+@case("an async generator as process_element")
+def _(here: Here) -> Any:
+    class Waiting(ProcessFunction):
+        async def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Any:  # type: ignore[override]
+            yield value
+
+    return here.of(1).process(Waiting())
+
+
+@case("an async method map of a MapFunction")
+def _(here: Here) -> Any:
+    class Waiting(MapFunction):
+        async def map(self, value: Any) -> Any:
+            return value
+
+    return here.of(1).map(Waiting())
+
+
+@case("a method filter that yields")
+def _(here: Here) -> Any:
+    class Yielding(FilterFunction):
+        def filter(self, value: Any) -> Any:
+            yield value
+
+    return here.of(1).filter(Yielding())

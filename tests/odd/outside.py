@@ -54,16 +54,10 @@ async def cancelling(value: Any) -> Any:
     await asyncio.sleep(0)
 
 
-async def stopping(value: Any) -> Any:
-    asyncio.get_running_loop().stop()
-    return [value]
-
-
 for _words, _invoke in [
     ("an async function that never answers", never),
     ("an async function that raises CancelledError", cancelled),
     ("an async function that cancels itself", cancelling),
-    ("an async function that stops its event loop", stopping),
     ("an async function that answers with a number", number),
     ("an async function that answers with None", nothing),
     ("an async function that answers with a text", text),

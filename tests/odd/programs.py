@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from firesteel.common import Types, WatermarkStrategy
@@ -309,19 +308,6 @@ def _(here: Here) -> Any:
 @case("a function as a sink")
 def _(here: Here) -> Any:
     return here.of(1).sink_to(print)
-
-
-@case("a working directory that is gone")
-def _(here: Here) -> Any:
-    gone = here.path / "gone"
-    gone.mkdir()
-    before = os.getcwd()
-    os.chdir(gone)
-    gone.rmdir()
-    try:
-        return list(here.of(1).map(same).execute_and_collect())
-    finally:
-        os.chdir(before)
 
 
 @case("a slot sharing group without a name")

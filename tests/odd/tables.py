@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import files, functions, keys, options, outside, programs, states, times, types, windows
+from . import files, functions, keys, options, outside, processes, programs, states, times, types, windows
 
-_AREAS = (types, keys, times, windows, functions, states, outside, files, programs, options)
+_AREAS = (types, keys, times, windows, functions, states, outside, files, programs, options, processes)
 CASES = [case for module in _AREAS for case in module.CASES]

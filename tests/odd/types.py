@@ -155,6 +155,8 @@ VALUES: list[tuple[str, Any, Any]] = [
         Types.SQL_TIMESTAMP(),
     ),
     ("NaT in a SQL_TIMESTAMP", pd.NaT, Types.SQL_TIMESTAMP()),
+    ("NaT in a SQL_DATE", pd.NaT, Types.SQL_DATE()),
+    ("NaT in a SQL_TIME", pd.NaT, Types.SQL_TIME()),
     ("an int in a SQL_TIMESTAMP", 0, Types.SQL_TIMESTAMP()),
     ("an int in an INSTANT", 0, Types.INSTANT()),
 ]

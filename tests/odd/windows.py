@@ -144,6 +144,15 @@ def _(here: Here) -> Any:
     )
 
 
+@case("a reduce of a window that gives nothing back")
+def _(here: Here) -> Any:
+    def appended(one: Any, other: Any) -> None:
+        one.append(other)
+
+    windows = timed(here, 1, 2).map(lambda v: [v]).key_by(lambda v: 0).count_window(2)
+    return windows.reduce(appended)
+
+
 @case("a window function that returns a number")
 def _(here: Here) -> Any:
     class Number(ProcessWindowFunction):

@@ -108,6 +108,8 @@ def run(
         announce_jobs()
 
     signal.signal(signal.SIGTERM, _interrupt)  # as Ctrl-C: the job is cancelled, no worker is left behind
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # the terminal goes; nohup says that it may
+        signal.signal(signal.SIGHUP, _interrupt)
     try:
         with progress_line(enabled=not quiet):
             _run_script(script, args)

@@ -198,7 +198,7 @@ def _date(type_info: TypeInformation, source: bool, nullable: bool = False) -> C
     def convert(value: Any) -> datetime.date | None:
         if type(value) is datetime.date or (value is None and nullable):
             return value
-        if not isinstance(value, datetime.date):
+        if not isinstance(value, datetime.date) or value != value:
             raise Mismatch(value, type_info, _expected("datetime.date", value))
         return datetime.date(value.year, value.month, value.day)
 
@@ -209,11 +209,18 @@ def _time(type_info: TypeInformation, source: bool, micros: int = 1000, nullable
     def convert(value: Any) -> datetime.time | None:
         if value is None and nullable:
             return None
-        if not isinstance(value, (datetime.time, datetime.datetime)):
+        if not isinstance(value, (datetime.time, datetime.datetime)) or value != value:
             raise Mismatch(value, type_info, _expected("datetime.time", value))
         return datetime.time(value.hour, value.minute, value.second, value.microsecond // micros * micros)
 
     return convert
+
+
+def _plain(value: datetime.datetime) -> datetime.datetime:
+    """The instant of an object of a subclass, such as a Timestamp of pandas."""
+    day = (value.year, value.month, value.day)
+    time = (value.hour, value.minute, value.second, value.microsecond)
+    return datetime.datetime(*day, *time, tzinfo=value.tzinfo, fold=value.fold)
 
 
 def _timestamp(
@@ -222,8 +229,10 @@ def _timestamp(
     def convert(value: Any) -> Any:
         if value is None and nullable:
             return None
-        if not isinstance(value, datetime.datetime):
+        if not isinstance(value, datetime.datetime) or value != value:  # NaT of pandas is one
             raise Mismatch(value, type_info, _expected("datetime.datetime", value))
+        if type(value) is not datetime.datetime:
+            value = _plain(value)
         if source and value.tzinfo is not None:
             value = value.astimezone()  # a source takes the instant, in local time
         return value.replace(tzinfo=None, microsecond=value.microsecond // micros * micros)

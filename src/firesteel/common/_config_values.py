@@ -44,8 +44,15 @@ _ISO_DURATION = re.compile(
 def parse_duration_nanos(text: str) -> int:
     """``"60 s"``, ``"1 min"``, ``"PT60S"``; a plain number is in milliseconds.
 
-    :raises ValueError: none of these.
+    :raises ValueError: none of these, or longer than 64 bits of milliseconds can say.
     """
+    nanos = _read_duration(text)
+    if nanos >= 2**63 * 1_000_000:
+        raise ValueError("the duration does not fit into 64 bits of milliseconds")
+    return nanos
+
+
+def _read_duration(text: str) -> int:
     stripped = text.strip()
     if match := _NUMBER_AND_UNIT.fullmatch(stripped):
         unit = match[2].strip().lower()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from firesteel.common import _config_kinds as kinds
 from firesteel.common._config_kinds import Kind
@@ -11,6 +11,28 @@ from firesteel.common._config_kinds import Kind
 T = TypeVar("T")
 
 __all__ = ["ConfigOption", "ConfigOptions"]
+
+
+class Bounds(NamedTuple):
+    """The values that an option may have: from `least` to `most`, and one that means something else.
+
+    For a text the numbers of its letters.
+    """
+
+    least: int
+    most: int | None = None
+    beside: int | None = None
+
+    def check(self, value: Any) -> None:
+        """Raise ValueError when *value* is out of bounds."""
+        number = len(value) if isinstance(value, str) else value
+        if number == self.beside or self.least <= number <= (number if self.most is None else self.most):
+            return
+        if isinstance(value, str):
+            raise ValueError("it must not be empty")
+        bounds = f"at least {self.least}" if self.most is None else f"between {self.least} and {self.most}"
+        beside = "" if self.beside is None else f", or {self.beside}"
+        raise ValueError(f"it must be {bounds}{beside}")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -26,6 +48,7 @@ class ConfigOption(Generic[T]):
     :param scope: what the option holds for: ``job``, ``process`` or ``cluster``.
     :param since: the first release of Firesteel that knows the key.
     :param no_effect: why the engine does nothing with a value other than the default; None: it does.
+    :param bounds: of a number, a duration or a size; None: all of the kind are allowed.
     """
 
     key: str
@@ -37,6 +60,7 @@ class ConfigOption(Generic[T]):
     scope: str = field(default="job", compare=False)
     since: str = field(default="0.1.0", compare=False)
     no_effect: str | None = field(default=None, compare=False)
+    bounds: Bounds | None = field(default=None, compare=False)
 
     def with_deprecated_keys(self, *deprecated_keys: str) -> ConfigOption[T]:
         """Return the option with older names, under which its value is found too."""
@@ -53,9 +77,11 @@ class ConfigOption(Generic[T]):
     def read(self, value: Any) -> Any:
         """Return the value of the option that was set as ``value``.
 
-        :raises ValueError: it is not of the kind, or not one of the words.
+        :raises ValueError: it is not of the kind, not one of the words, or out of bounds.
         """
         found = self.kind.read(value)
+        if self.bounds is not None:
+            self.bounds.check(found)
         if not self.words:
             return found
         for word in self.words:

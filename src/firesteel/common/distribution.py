@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from operator import index
+from typing import Any
+
+from firesteel.common._shown import shown
+from firesteel.common.errors import ProgramError
+
 
 def pointwise_consumers(producer: int, producers: int, consumers: int) -> range:
     """The consumer subtasks that producer subtask ``producer`` feeds over a pointwise (rescale) edge.
@@ -30,3 +36,14 @@ def pointwise_producers(consumer: int, producers: int, consumers: int) -> range:
         return range(consumer * producers // consumers, (consumer + 1) * producers // consumers)
     producer = consumer * producers // consumers
     return range(producer, producer + 1)
+
+
+def subtask_named(target: Any, key: Any, subtasks: int) -> int:
+    """The subtask that a custom partitioner means with something else than an int of their range: an integer
+    of NumPy, else it is an error."""
+    if hasattr(target, "__index__") and not isinstance(target, bool) and 0 <= index(target) < subtasks:
+        return index(target)
+    raise ProgramError(
+        f"The custom partitioner returned {shown(target)} for key {shown(key)}",
+        detail=f"there are {subtasks} subtasks: an int from 0 to {subtasks - 1} is needed",
+    )

@@ -101,6 +101,10 @@ class PathNotFoundError(FiresteelError, FileNotFoundError):
     """A path that a source, a sink or a savepoint needs is not there."""
 
 
+class UnpicklableRecordError(FiresteelError, TypeError):
+    """A record cannot leave its process: it cannot be pickled. The error of pickle is the ``__cause__``."""
+
+
 class RecordTooLargeError(FiresteelError, ValueError):
     """A record is larger than what may pass between two operators, or out of the job, in one piece."""
 

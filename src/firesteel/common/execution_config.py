@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from firesteel.common.config_options import ConfigOption
@@ -147,6 +148,10 @@ class ExecutionConfig:
 
     def set_global_job_parameters(self, global_job_parameters_dict: dict[str, Any]) -> ExecutionConfig:
         """Values the dashboard shows with the job. What is not text becomes text."""
+        if not isinstance(global_job_parameters_dict, Mapping):
+            raise ProgramError(
+                "The global job parameters must be a dict.", detail=f"got {global_job_parameters_dict!r}"
+            )
         return self._set(
             pipeline.GLOBAL_JOB_PARAMETERS,
             {str(k): str(v) for k, v in global_job_parameters_dict.items()},

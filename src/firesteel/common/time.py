@@ -189,6 +189,8 @@ def as_millis(length: Length | int, what: str) -> int:
             f"{what} must be a length of time, not {length!r}",
             hint="use Duration.of_seconds(...), Duration.of_millis(...) or datetime.timedelta",
         )
+    if millis != int(millis):
+        raise ProgramError(f"{what} must be a whole number of milliseconds", detail=f"got {millis} ms")
     if not -(2**63) <= millis < 2**63:
         raise ProgramError(f"{what} must be a number of milliseconds of 64 bits", detail=f"got {millis} ms")
     return millis

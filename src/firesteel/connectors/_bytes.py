@@ -118,7 +118,9 @@ def extension_of_compression(path: str) -> str | None:
 def check_encoding(encoding: str) -> str:
     """The encoding under Python's name for it."""
     try:
-        return codecs.lookup(encoding).name
+        name = codecs.lookup(encoding).name
+        "".encode(name)  # rot13 and base64 are codecs, and not of text
+        return name
     except LookupError as error:
         raise ConfigurationError(
             f"unknown character set: {encoding}", hint="give a name that Python's codecs know"

@@ -32,7 +32,10 @@ def check_paths(paths: tuple[str, ...], watched: bool) -> None:
     """Raise when a path is not there; a pattern that matches nothing yet is right for a watched source."""
     for path in paths:
         storage, inner = resolve(path)
-        if expand(storage, inner) or (watched and has_glob(inner)):
+        found = expand(storage, inner)
+        for info in found:
+            _require_file(info)
+        if found or (watched and has_glob(inner)):
             continue
         if has_glob(inner):
             raise PathNotFoundError(f"no file matches {path}", hint="check the pattern and where it starts")
@@ -62,10 +65,18 @@ def _files(path: str) -> Iterator[FileInfo]:
 
 
 def _below(storage: Storage, info: FileInfo) -> Iterator[FileInfo]:
-    if info.is_dir:
-        yield from walk(storage, info.path)
-    else:
-        yield info
+    for found in walk(storage, info.path) if info.is_dir else (info,):
+        _require_file(found)
+        yield found
+
+
+def _require_file(info: FileInfo) -> None:
+    """Raise for what never ends or ends anywhere, such as a named pipe: the job would hang, or lose it."""
+    if info.special:
+        raise ConfigurationError(
+            f"{info.path} is {info.special} and not a file",
+            hint="a file source reads files, whose size is known: give their paths",
+        )
 
 
 class FileEnumerator(SplitEnumerator):

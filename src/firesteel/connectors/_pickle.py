@@ -13,15 +13,24 @@ from typing import Any
 
 import cloudpickle
 
+from firesteel.common._unpicklable import REFUSALS, unpicklable
+
 
 def dumps_block(records: list[Any]) -> bytes:
-    """One block of records as bytes for another process."""
+    """One block of records as bytes for another process. Raises UnpicklableRecordError."""
     try:
-        data = pickle.dumps(records, protocol=5)
+        return _dumps(records)
+    except REFUSALS as error:
+        raise unpicklable(records, _dumps, error) from error
+
+
+def _dumps(value: Any) -> bytes:
+    try:
+        data = pickle.dumps(value, protocol=5)
     except (pickle.PicklingError, AttributeError, TypeError):
-        return bytes(cloudpickle.dumps(records, protocol=5))
+        return bytes(cloudpickle.dumps(value, protocol=5))
     if b"__main__" in data:  # a reference by name, or (harmless) text that says so
-        return bytes(cloudpickle.dumps(records, protocol=5))
+        return bytes(cloudpickle.dumps(value, protocol=5))
     return data
 
 

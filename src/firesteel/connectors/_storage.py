@@ -17,6 +17,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from stat import S_IFBLK, S_IFCHR, S_IFIFO, S_IFLNK, S_IFMT, S_IFSOCK, S_ISDIR
 from typing import Any, BinaryIO, Final, Protocol, cast
 from urllib.parse import unquote, urlparse
 
@@ -29,16 +30,28 @@ _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _GLOB = re.compile(r"[*?\[]")
 _RENAMING: Final = frozenset({"hdfs", "viewfs"})
 _COPY_BYTES: Final = 1 << 20
+#: What can be opened like a file, and ends never, or not at its size.
+_SPECIAL: Final = {
+    S_IFIFO: "a named pipe",
+    S_IFSOCK: "a socket",
+    S_IFCHR: "a device",
+    S_IFBLK: "a device",
+    S_IFLNK: "a link that leads to itself",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """``path`` is complete: it can be opened as it stands. ``size`` is 0 for a directory."""
+    """``path`` is complete: it can be opened as it stands. ``size`` is 0 for a directory.
+
+    ``special``: what it is when it can be read like neither a file nor a directory, such as "a named pipe".
+    """
 
     path: str
     size: int
     modified_ms: int
     is_dir: bool
+    special: str = ""
 
     @property
     def name(self) -> str:
@@ -79,6 +92,12 @@ class Storage(Protocol):
         """Remove a directory with all that is in it. Only for what nobody but Firesteel writes to."""
 
 
+def _leads_up(link: str) -> bool:
+    """Whether a link leads to a directory that it is in: who follows it comes there again and again."""
+    directory, target = os.path.realpath(os.path.dirname(link)), os.path.realpath(link)
+    return os.path.commonpath([directory, target]) == target
+
+
 def _temporary(path: str) -> str:
     directory, _, name = path.rpartition("/")
     return f"{directory}/.{name}.{uuid.uuid4().hex}"
@@ -94,15 +113,22 @@ class LocalStorage:
 
     def info(self, path: str) -> FileInfo | None:
         try:
-            stat = os.stat(path)
+            found = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except OSError as error:
-            if error.errno != errno.ELOOP:
+        except (OSError, ValueError) as error:  # ValueError: a NUL, a letter that is not in the encoding
+            number = error.errno if isinstance(error, OSError) else errno.ENAMETOOLONG
+            if number == errno.ENAMETOOLONG:
+                raise ConfigurationError(f"not a path: {path!r}", detail=str(error)) from error
+            if number != errno.ELOOP:
                 raise
-            stat = os.lstat(path)  # links that lead in a circle are there, and cannot be opened
-        is_dir = os.path.isdir(path)
-        return FileInfo(path, 0 if is_dir else stat.st_size, stat.st_mtime_ns // 1_000_000, is_dir)
+            found = os.lstat(path)  # links that lead in a circle are there, and cannot be opened
+        is_dir = S_ISDIR(found.st_mode)
+        size = 0 if is_dir else found.st_size
+        special = _SPECIAL.get(S_IFMT(found.st_mode), "")
+        if is_dir and os.path.islink(path) and _leads_up(path):
+            special = "a link to a directory that it is in"
+        return FileInfo(path, size, found.st_mtime_ns // 1_000_000, is_dir, special)
 
     def list_dir(self, path: str) -> list[FileInfo]:
         try:
@@ -294,7 +320,7 @@ def walk(storage: Storage, path: str) -> Iterator[FileInfo]:
     for info in storage.list_dir(path):
         if is_hidden(info.name):
             continue
-        if info.is_dir:
+        if info.is_dir and not info.special:
             yield from walk(storage, info.path)
         else:
             yield info
@@ -324,7 +350,7 @@ def _match(storage: Storage, directory: str, parts: list[str]) -> Iterator[FileI
         if is_hidden(info.name) and part[0] not in "._":
             continue
         if part == "**":
-            if info.is_dir:
+            if info.is_dir and not info.special:
                 yield from _match(storage, info.path, parts)
         elif fnmatchcase(info.name, part):
             if not rest:

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 from firesteel.common._java_format import formatter
 from firesteel.common._map_all import map_all
 from firesteel.common._text import utf8
+from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._staging import Seen, stage
 from firesteel.connectors.base import (
@@ -90,9 +91,21 @@ class _PrintCommitter(Committer):
 
     def commit(self, requests: Sequence[CommitRequest]) -> None:
         stream = sys.stderr if self._to_stderr else sys.stdout
-        for request in requests:
-            committable = request.origin
-            if self._seen.is_new(committable):
-                _write(stream, committable.payload.load().decode())
-                self._seen.add(committable)
-        stream.flush()
+        if stream is None or stream.closed:
+            raise self._gone("is closed")
+        try:
+            for request in requests:
+                committable = request.origin
+                if self._seen.is_new(committable):
+                    _write(stream, committable.payload.load().decode())
+                    self._seen.add(committable)
+            stream.flush()
+        except BrokenPipeError as error:
+            raise self._gone("has no reader any more") from error
+
+    def _gone(self, why: str) -> ProgramError:
+        """One that ends the job: it would be restarted for ever, for nobody."""
+        return ProgramError(
+            f"The standard {'error' if self._to_stderr else 'output'} {why}.",
+            hint="let it lead to a file, or to /dev/null, when nobody is to read it",
+        )

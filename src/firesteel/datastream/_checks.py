@@ -97,6 +97,7 @@ def require_callable(function: Any, function_class: type, operator: str) -> None
             hint=f"pass an instance: {function.__name__}()",
         )
     if isinstance(function, function_class):
+        _require_plain_methods(function, function_class, operator)
         return
     if not callable(function) or _is_other_function(function, function_class):
         raise WrongArgumentError(
@@ -105,13 +106,43 @@ def require_callable(function: Any, function_class: type, operator: str) -> None
             detail=f"got {_describe(function)}",
             hint=f"pass a lambda, a function or an instance of a subclass of {name}",
         )
-    if inspect.iscoroutinefunction(function):
+    _require_plain(function, _describe(function), operator)
+    if name == "FilterFunction" and inspect.isgeneratorfunction(function):
+        raise _generating_filter(_describe(function), operator)
+
+
+def _require_plain(function: Any, what: str, operator: str) -> None:
+    """Nobody would wait for a coroutine, and a filter would take each record: a coroutine is true."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         raise WrongArgumentError(
             "An async function cannot be used here.",
             operator=operator,
-            detail=f"{_describe(function)} returns a coroutine and not a value",
-            hint="write it with plain def",
+            detail=f"{what} returns a coroutine and not a value",
+            hint="write it with plain def, or call it in an AsyncFunction",
         )
+
+
+def _require_plain_methods(function: Any, function_class: type | tuple[type, ...], operator: str) -> None:
+    """The methods that a function class asks for are none that return coroutines."""
+    classes = function_class if isinstance(function_class, tuple) else (function_class,)
+    methods = {name: getattr(kind, name) for kind in classes for name in dir(kind) if name[0] != "_"}
+    if any(map(inspect.iscoroutinefunction, methods.values())):
+        return  # it asks for some, and checks them itself
+    for name in methods:
+        method = getattr(function, name, None)
+        what = f"{type(function).__name__}.{name}()"
+        _require_plain(method, what, operator)
+        if name == "filter" and inspect.isgeneratorfunction(method):
+            raise _generating_filter(what, operator)
+
+
+def _generating_filter(what: str, operator: str) -> WrongArgumentError:
+    return WrongArgumentError(
+        "A filter that yields would take each record.",
+        operator=operator,
+        detail=f"{what} returns a generator, which is true",
+        hint="return True or False",
+    )
 
 
 def require_function(
@@ -119,6 +150,7 @@ def require_function(
 ) -> None:
     """``function`` is an instance of ``function_class``; there is no short form with a callable."""
     if isinstance(function, function_class):
+        _require_plain_methods(function, function_class, operator)
         return
     classes = function_class if isinstance(function_class, tuple) else (function_class,)
     names = " or ".join(c.__name__ for c in classes)
@@ -148,6 +180,17 @@ def require_text(value: Any, what: str, operator: str | None = None) -> str:
     if not value:
         raise ProgramError(f"The {what} must not be empty.", operator=operator)
     return value
+
+
+def require_id(value: Any, what: str, operator: str | None = None) -> str:
+    """``value`` is a text that can be encoded: it is hashed, written into files or shown by Spark."""
+    try:
+        require_text(value, what, operator).encode()
+    except UnicodeEncodeError:
+        raise ProgramError(
+            f"The {what} holds half of a surrogate pair.", operator=operator, detail=f"got {value!r}"
+        ) from None
+    return str(value)
 
 
 def _function_base(function_class: type) -> type:

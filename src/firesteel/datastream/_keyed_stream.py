@@ -29,6 +29,7 @@ from firesteel.datastream._function_classes import (
     ReduceFunction,
 )
 from firesteel.datastream._process_functions import KeyedProcessFunction
+from firesteel.datastream._returns import require_reduce
 from firesteel.datastream._transformations import (
     OneInputTransformation,
     Partitioning,
@@ -103,7 +104,7 @@ class KeyedStream(DataStream):
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Fold the records of a key; the result so far comes out for each record, in BATCH only the last."""
-        require_callable(func, ReduceFunction, "Reduce")
+        require_reduce(func, "Reduce")
         return self._keyed("Reduce", ops.KeyedReduce(func), self._transformation.output_type)
 
     def sum(self, position_to_sum: int | str = 0) -> DataStream:

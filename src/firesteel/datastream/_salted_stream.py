@@ -21,10 +21,11 @@ from typing import Any, Final, NoReturn, Self
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.time import Length
 from firesteel.datastream import _operators as ops
-from firesteel.datastream._checks import require_callable, require_int, require_merge
+from firesteel.datastream._checks import require_int, require_merge
 from firesteel.datastream._data_stream import DataStream, OutputType
 from firesteel.datastream._function_classes import AggregateFunction, Function, ReduceFunction
 from firesteel.datastream._keyed_stream import KeyedStream
+from firesteel.datastream._returns import require_reduce
 from firesteel.datastream._salted_stages import (
     AsPart,
     MergedParts,
@@ -80,7 +81,7 @@ class SaltedStream:
         While ``KeyedStream.reduce`` emits a result for each record, this emits one for those that came
         together: else the second stage would have all the work again. The last one of a key is the same.
         """
-        require_callable(func, ReduceFunction, "Reduce")
+        require_reduce(func, "Reduce")
         step = _step_of(func)
         by_salt = ops.KeyedReduce(ReduceSalted(step), newest_only=True, finish=as_total)
         totals = self._salted.key_by(itemgetter(0, 1))._keyed("Reduce by Salt", by_salt, None)
@@ -146,7 +147,7 @@ class SaltedWindowedStream:
 
         Without a window function the result has the type of the elements.
         """
-        require_callable(reduce_function, ReduceFunction, self._name)
+        require_reduce(reduce_function, self._name)
         output_type = type_of_reduced(self._keyed_stream, window_function, output_type)
         salted = ReduceSalted(_step_of(reduce_function))
         parts = self._by_salt.reduce(salted, AsPart())

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from firesteel.common.errors import ProgramError
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
+from firesteel.datastream._checks import WrongArgumentError, require_id, require_int, require_text
 from firesteel.datastream._transformations import (
     VIRTUAL,
     ChainingStrategy,
@@ -44,13 +44,13 @@ class OperatorSettings:
     def name(self, name: str) -> Self:
         """Set the name that plans, logs and the dashboard show."""
         operator = self._operator("name")
-        operator.name = require_text(name, "name", operator.name)
+        operator.name = require_id(name, "name", operator.name)
         return self
 
     def uid(self, uid: str) -> Self:
         """Set the id that a savepoint finds the operator again by. Unique in the job."""
         operator = self._operator("uid")
-        self._env._register_uid(require_text(uid, "uid", operator.name), operator)
+        self._env._register_uid(require_id(uid, "uid", operator.name), operator)
         operator.uid = uid
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.time import Length, as_millis
@@ -237,8 +237,12 @@ class PurgingTrigger(Trigger[T, Window]):
         self.nested_trigger.clear(window, ctx)
 
 
+_FIRING: Final = (TriggerResult.FIRE, TriggerResult.FIRE_AND_PURGE)
+
+
 def _purging(result: TriggerResult) -> TriggerResult:
-    return TriggerResult.FIRE_AND_PURGE if result.is_fire() else result
+    """What is no answer passes: the operator refuses it."""
+    return TriggerResult.FIRE_AND_PURGE if result in _FIRING else result
 
 
 class ProcessingTimeoutTrigger(Trigger[T, Window]):
@@ -280,7 +284,7 @@ class ProcessingTimeoutTrigger(Trigger[T, Window]):
         self, element: T, timestamp: int, window: Window, ctx: Trigger.TriggerContext
     ) -> TriggerResult:
         result = self.nested_trigger.on_element(element, timestamp, window, ctx)
-        if result.is_fire():
+        if result in _FIRING:
             self.clear(window, ctx)
             return result
         state = ctx.get_partitioned_state(self._timeout_descriptor)

@@ -13,7 +13,6 @@ from firesteel.datastream import _operators as ops
 from firesteel.datastream._checks import (
     WrongArgumentError,
     check_picklable,
-    require_callable,
     require_function,
     require_no_life,
     to_type_information,
@@ -25,6 +24,7 @@ from firesteel.datastream._function_classes import (
     NullByteKeySelector,
     ReduceFunction,
 )
+from firesteel.datastream._returns import require_own_accumulators, require_reduce, require_result
 from firesteel.datastream._triggers import Trigger
 from firesteel.datastream._window_assigner_base import MergingWindowAssigner, WindowAssigner
 from firesteel.datastream._window_functions import (
@@ -140,7 +140,7 @@ class _Windows:
 
         Without a window function the result has the type of the elements.
         """
-        require_callable(reduce_function, ReduceFunction, self._name)
+        require_reduce(reduce_function, self._name)
         self._require_no_life("reduce", reduce_function, ReduceFunction)
         output_type = type_of_reduced(self._keyed_stream, window_function, output_type)
         return self._fold("reduce", reduce_function, window_function, output_type)
@@ -275,6 +275,8 @@ class AllWindowedStream(_Windows):
 def require_aggregate(function: Any, operator: str) -> None:
     hint = "derive the class from AggregateFunction; a callable of two elements fits reduce()"
     require_function(function, AggregateFunction, operator, hint)
+    require_result(function.add, f"{type(function).__name__}.add()", operator)
+    require_own_accumulators(function, operator)
 
 
 def type_of_reduced(stream: KeyedStream, window_function: Any, output_type: OutputType) -> OutputType:

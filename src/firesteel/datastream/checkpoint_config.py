@@ -14,7 +14,6 @@ from firesteel.datastream.externalized_checkpoint_retention import ExternalizedC
 
 __all__ = ["CheckpointConfig"]
 
-_MINIMAL_TIME_MS = 10
 _ANY_NUMBER_OF_FAILURES = 2**31 - 1
 
 
@@ -48,7 +47,7 @@ class CheckpointConfig:
         return -1 if interval_ms is None else interval_ms
 
     def set_checkpoint_interval(self, checkpoint_interval: int) -> CheckpointConfig:
-        require_int(checkpoint_interval, "checkpoint interval (in milliseconds)", _MINIMAL_TIME_MS)
+        require_int(checkpoint_interval, "checkpoint interval (in milliseconds)", options.MINIMAL_TIME_MS)
         return self._set(options.INTERVAL, f"{checkpoint_interval} ms")
 
     def get_checkpoint_timeout(self) -> int:
@@ -56,7 +55,7 @@ class CheckpointConfig:
 
     def set_checkpoint_timeout(self, checkpoint_timeout: int) -> CheckpointConfig:
         """Give up a checkpoint that is not complete after this time."""
-        require_int(checkpoint_timeout, "checkpoint timeout (in milliseconds)", _MINIMAL_TIME_MS)
+        require_int(checkpoint_timeout, "checkpoint timeout (in milliseconds)", options.MINIMAL_TIME_MS)
         return self._set(options.TIMEOUT, f"{checkpoint_timeout} ms")
 
     def get_min_pause_between_checkpoints(self) -> int:

@@ -14,7 +14,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.options import pipeline, python
 from firesteel.common.uncaught import mask_uncaught
-from firesteel.datastream._checks import WrongArgumentError, require_text
+from firesteel.datastream._checks import WrongArgumentError, require_id, require_text
 from firesteel.datastream._environment_settings import EnvironmentSettings
 from firesteel.datastream._environment_sources import EnvironmentSources
 from firesteel.datastream._flink_jars import pass_over_jars
@@ -232,8 +232,9 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
 
     def _job_name(self, job_name: str | None) -> str | None:
         if job_name is not None:
-            return require_text(job_name, "job name")
-        return self._configuration.get(pipeline.NAME) or None
+            return require_id(job_name, "job name")
+        name = self._configuration.get(pipeline.NAME)
+        return require_id(name, "job name") if name else None
 
     def _take_program(self) -> list[Transformation]:
         """The program to run; the environment starts anew, as in Flink."""

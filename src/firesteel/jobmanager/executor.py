@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from firesteel.common._process_directory import named_directory, process_directory
 from firesteel.common.clock import SystemClock
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import ConfigurationError
+from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
@@ -54,6 +54,7 @@ from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices, validate
 from firesteel.runtime.program import WorkerFiles
+from firesteel.runtime.worker import is_dedicated
 from firesteel.state.backends import backend_of, local_directory
 
 if TYPE_CHECKING:
@@ -95,6 +96,12 @@ def _start_jvm(configuration: Configuration) -> None:
 
 
 def _spark() -> Platform:
+    if is_dedicated():
+        raise UnsupportedFeatureError(
+            "A job cannot be started inside of a function of another job.",
+            detail="this is a worker process, and the driver has the engine",
+            hint="join or connect the streams in one program, or run one job after the other",
+        )
     from firesteel.spark.platform import SparkPlatform
 
     return SparkPlatform()

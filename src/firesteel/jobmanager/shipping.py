@@ -97,12 +97,16 @@ def _dotted_imports(script: str | None) -> set[str]:
 
 
 def script_dir() -> str:
+    """Where the script is, or the process works; "" where that directory is gone."""
     script = getattr(sys.modules["__main__"], "__file__", None)
-    return os.path.dirname(os.path.abspath(script)) if script else os.getcwd()
+    try:
+        return os.path.dirname(os.path.abspath(script)) if script else os.getcwd()
+    except FileNotFoundError:
+        return ""
 
 
 def _local_paths() -> tuple[str, ...]:
     """Where modules of the user's are that the workers cannot find by themselves."""
     installed = (sys.prefix, sys.base_prefix)
     own = [p for p in (os.path.abspath(p) for p in sys.path if p) if not p.startswith(installed)]
-    return tuple(dict.fromkeys([script_dir(), *own]))
+    return tuple(dict.fromkeys(filter(None, [script_dir(), *own])))

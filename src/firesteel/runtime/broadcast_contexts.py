@@ -20,6 +20,7 @@ from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.timerservice import TimerService
 from firesteel.runtime.batch import NO_TIMESTAMP
 from firesteel.runtime.contexts import NoTimers
+from firesteel.runtime.descriptors import require_descriptor
 from firesteel.state.backend import NO_KEY, OperatorState
 from firesteel.state.keys import raw_key
 
@@ -106,16 +107,26 @@ class _Reading(_Context):
         self._views: dict[str, ReadOnlyView] = {}
 
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> ReadOnlyView:
-        view = self._views.get(state_descriptor.name)
+        name = require_descriptor(state_descriptor, MapStateDescriptor).name
+        view = self._views.get(name)
         if view is None:
-            name = state_descriptor.name
-            view = self._views[name] = ReadOnlyView(name, self._state.broadcast_state(state_descriptor))
+            view = self._views[name] = ReadOnlyView(name, _declared(self._state, state_descriptor))
         return view
 
 
 class _Writing(_Context):
     def get_broadcast_state(self, state_descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
-        return self._state.broadcast_state(state_descriptor)
+        return _declared(self._state, require_descriptor(state_descriptor, MapStateDescriptor))
+
+
+def _declared(state: OperatorState, descriptor: MapStateDescriptor) -> BroadcastState[Any, Any]:
+    """One that was not passed to ``broadcast`` is a slip (as in Flink)."""
+    if not state.has(descriptor.name):
+        raise StateError(
+            f"There is no broadcast state {descriptor.name!r}.",
+            hint="pass its descriptor to broadcast(...), or correct the name",
+        )
+    return state.broadcast_state(descriptor)
 
 
 class ReadingContext(_Reading, BroadcastProcessFunction.ReadOnlyContext):

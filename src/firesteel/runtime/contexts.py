@@ -14,10 +14,18 @@ from firesteel.datastream.functions import (
     ProcessFunction,
     RuntimeContext,
 )
+from firesteel.datastream.state import (
+    AggregatingStateDescriptor,
+    ListStateDescriptor,
+    MapStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
 from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.timerservice import TimerService
 from firesteel.metrics import MetricGroup
 from firesteel.runtime.batch import NO_TIMESTAMP
+from firesteel.runtime.descriptors import require_descriptor
 from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.state.backend import OperatorState
 
@@ -82,19 +90,21 @@ class TaskRuntimeContext(RuntimeContext):
         return self._state
 
     def get_state(self, state_descriptor: Any) -> Any:
-        return self._keyed().get_state(state_descriptor)
+        return self._keyed().get_state(require_descriptor(state_descriptor, ValueStateDescriptor))
 
     def get_list_state(self, state_descriptor: Any) -> Any:
-        return self._keyed().get_list_state(state_descriptor)
+        return self._keyed().get_list_state(require_descriptor(state_descriptor, ListStateDescriptor))
 
     def get_map_state(self, state_descriptor: Any) -> Any:
-        return self._keyed().get_map_state(state_descriptor)
+        return self._keyed().get_map_state(require_descriptor(state_descriptor, MapStateDescriptor))
 
     def get_reducing_state(self, state_descriptor: Any) -> Any:
-        return self._keyed().get_reducing_state(state_descriptor)
+        return self._keyed().get_reducing_state(require_descriptor(state_descriptor, ReducingStateDescriptor))
 
     def get_aggregating_state(self, state_descriptor: Any) -> Any:
-        return self._keyed().get_aggregating_state(state_descriptor)
+        return self._keyed().get_aggregating_state(
+            require_descriptor(state_descriptor, AggregatingStateDescriptor)
+        )
 
 
 class NoTimers(TimerService):

@@ -4,9 +4,28 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from firesteel.common._shown import shown
+from firesteel.common.errors import TypeMismatchError
 from firesteel.datastream.functions import CheckpointedFunction
-from firesteel.datastream.state import OperatorStateStore
+from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, OperatorStateStore
+from firesteel.runtime.descriptors import require_descriptor
 from firesteel.state.backend import OperatorState
+
+
+def require_results(results: Any) -> None:
+    """Raise when what a function has returned is not what operators go through: results, or None for none.
+
+    For the handler of a TypeError that going through *results* has raised: no call for each record.
+    """
+    try:
+        iter(() if results is None else results)
+    except TypeError:
+        raise TypeMismatchError(
+            f"The function must return an iterable of results, or None; it returned {shown(results)}",
+            detail=f"got a {type(results).__name__}",
+            hint="yield each result, or return [result]",
+        ) from None
+
 
 _SIMPLE: Final = (int, float, str, bytes, bool, type(None), tuple, frozenset)
 _SIZED: Final = (list, dict, set)
@@ -19,13 +38,15 @@ class TaskOperatorStateStore(OperatorStateStore):
         self._state = state
 
     def get_list_state(self, state_descriptor: Any) -> Any:
-        return self._state.list_state(state_descriptor.name, state_descriptor)
+        descriptor = require_descriptor(state_descriptor, ListStateDescriptor)
+        return self._state.list_state(descriptor.name, descriptor)
 
     def get_union_list_state(self, state_descriptor: Any) -> Any:
-        return self._state.union_list_state(state_descriptor.name, state_descriptor)
+        descriptor = require_descriptor(state_descriptor, ListStateDescriptor)
+        return self._state.union_list_state(descriptor.name, descriptor)
 
     def get_broadcast_state(self, state_descriptor: Any) -> Any:
-        return self._state.broadcast_state(state_descriptor)
+        return self._state.broadcast_state(require_descriptor(state_descriptor, MapStateDescriptor))
 
 
 class StateContext:

@@ -15,8 +15,8 @@ from firesteel.common._coercion import untouched
 from firesteel.common._key_coercion import compile_key_coercion
 from firesteel.common._map_all import map_all
 from firesteel.common._shown import shown
-from firesteel.common.distribution import pointwise_consumers, pointwise_producers
-from firesteel.common.errors import ProgramError, RecordTooLargeError
+from firesteel.common.distribution import pointwise_consumers, pointwise_producers, subtask_named
+from firesteel.common.errors import RecordTooLargeError
 from firesteel.common.options.firesteel import MAX_RECORD_BYTES
 from firesteel.datastream._function_classes import Function, function_behind
 from firesteel.datastream._transformations import PartitionKind
@@ -363,12 +363,9 @@ class Router:
         partition, n = self.edge.partitioning.partition, self._n
         assert partition is not None
         targets = [partition(k, n) for k in keys]
-        for target, key in zip(targets, keys, strict=True):
+        for i, (target, key) in enumerate(zip(targets, keys, strict=True)):
             if type(target) is not int or not 0 <= target < n:
-                raise ProgramError(
-                    f"The custom partitioner returned {target!r} for key {key!r}",
-                    detail=f"there are {n} subtasks: an int from 0 to {n - 1} is needed",
-                )
+                targets[i] = subtask_named(target, key, n)
         return targets
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 import cloudpickle
 
 from firesteel.common._flat_pickle import flat_dumps
+from firesteel.common._unpicklable import REFUSALS, unpicklable
 from firesteel.runtime.batch import Batch, Marks
 from firesteel.runtime.packing import pack, unpack
 
@@ -80,7 +81,14 @@ def encode_batch(
 ) -> bytes:
     stamps = None if timestamps is None else array("q", timestamps).tobytes()
     rest = (stamps, tuple(marks), keys)
-    return _fast((pack(values), *rest)) or _thorough((values, *rest))
+    return _fast((pack(values), *rest)) or _thorough_batch(values, rest)
+
+
+def _thorough_batch(values: list[Any], rest: tuple[Any, ...]) -> bytes:
+    try:
+        return _thorough((values, *rest))
+    except REFUSALS as error:
+        raise unpicklable(values, dumps, error) from error
 
 
 def decode_batch(body: bytes) -> Batch:

@@ -41,6 +41,10 @@ from firesteel.state.files import StateFiles
 
 _GC_YOUNG: Final = 50_000  # container objects between two looks at the youngest generation
 _OPENS_BETWEEN_COLLECTIONS: Final = 16
+_FUNCTIONS_DEPTH: Final = 1_000  # calls, as Python has it by default
+_FRAMES: Final = (
+    4  # between one operator and the next: process, emit, and what a function of the user's is in
+)
 
 _dedicated = False
 _opened = 0
@@ -97,6 +101,11 @@ def dedicate_process() -> None:
         # A KeyboardInterrupt in this process is then the user's code's own, and not a signal.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         _empty_standard_input()
+
+
+def is_dedicated() -> bool:
+    """Whether this is a worker process of the engine."""
+    return _dedicated
 
 
 def _empty_standard_input() -> None:
@@ -190,6 +199,7 @@ def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) 
         for vertex in program.vertices
         if subtask < vertex.parallelism
     ]
+    _make_room(sum(len(chain.operators) for chain in chains))
     level = OpenLevel(chains, {e: gate for chain in chains for e, gate in chain.gates.items()})
     for chain in chains:  # forward edges between vertices of this level: handed over in memory
         for edge in chain.vertex.outputs:
@@ -198,6 +208,12 @@ def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) 
                 channel = edge.edge << 16 | subtask
                 chain.local_edges[edge.edge] = lambda batch, g=gate, c=channel: g.receive(c, batch)  # type: ignore[misc]
     return level
+
+
+def _make_room(operators: int) -> None:
+    """Let a record be handed on by so many operators: each calls the next one, and users' functions are to
+    have the depth at the end that they would have in a short program."""
+    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FUNCTIONS_DEPTH + _FRAMES * operators))
 
 
 def _build_chain(

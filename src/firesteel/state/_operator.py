@@ -14,7 +14,7 @@ from firesteel.datastream.state import (
     ReducingState,
     ValueState,
 )
-from firesteel.state._column import CanonicalKey, Column, KeyScope, check_kind
+from firesteel.state._column import CanonicalKey, Column, KeyScope, check_kind, differs
 from firesteel.state._declared import Declared
 from firesteel.state._list_state import ListColumn
 from firesteel.state._map_state import MapColumn
@@ -52,6 +52,7 @@ class OperatorState:
         self._subtask = subtask
         self._core = core
         self._columns: dict[str, Column] = {}
+        self._descriptors: dict[str, Any] = {}  # that the columns were made for
         self._declared = Declared(uid, core.limits.typed_values)
         self.event_timers = TimerQueue(core, self, "_timer_state/event_user-timers")
         self.processing_timers = TimerQueue(core, self, "_timer_state/processing_user-timers")
@@ -130,6 +131,10 @@ class OperatorState:
     def column_ids(self) -> list[bytes]:
         """Those of the states that were asked for."""
         return [column.id for column in self._columns.values()]
+
+    def has(self, name: str) -> bool:
+        """Whether the state *name* was asked for before."""
+        return name in self._columns
 
     def get_keys(self, name: str) -> Iterable[Any]:
         """The keys that have state under ``name``, in an order that depends on the keys alone."""
@@ -228,6 +233,15 @@ class OperatorState:
             scope = KeyScope() if kind in OF_OPERATORS else self._scope
             self._add(new, scope if windows is None else scope._replace(window=windows))
             self._columns[name] = new
+            self._descriptors[name] = descriptor
             return new
         check_kind(column, kind, ttl is not None, self.uid)
+        if descriptor is not None and descriptor is not self._descriptors.get(name):
+            self._check_type(column, descriptor)
         return column  # type: ignore[return-value]
+
+    def _check_type(self, column: Column, descriptor: Any) -> None:
+        """The same state may be asked for with several descriptors, of one type."""
+        declared = "" if descriptor.type_info is None else type_text(descriptor.type_info)
+        if declared and column.type and declared != column.type:
+            raise differs(column.name, "two types", column.type, declared, self.uid)

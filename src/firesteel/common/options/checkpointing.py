@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import Final
 
+from firesteel.common.config_options import Bounds
 from firesteel.common.options._declare import boolean, duration, integer, text, word
 
+MINIMAL_TIME_MS: Final = 10
 BETWEEN_EPOCHS: Final = "a checkpoint is taken between two epochs, when no record is in flight"
 
 INTERVAL: Final = duration(
     "execution.checkpointing.interval",
     None,
-    "The time from one checkpoint to the next. Without it there are none.",
+    "The time from one checkpoint to the next. Without it, or with 0, there are none.",
+    bounds=Bounds(MINIMAL_TIME_MS, beside=0),
 )
 MODE: Final = word(
     "execution.checkpointing.mode",
@@ -20,7 +23,10 @@ MODE: Final = word(
     "What checkpoints promise. AT_LEAST_ONCE has no effect: every checkpoint is exactly-once.",
 )
 TIMEOUT: Final = duration(
-    "execution.checkpointing.timeout", 600_000, "Give up a checkpoint that is not complete after this time."
+    "execution.checkpointing.timeout",
+    600_000,
+    "Give up a checkpoint that is not complete after this time.",
+    bounds=Bounds(MINIMAL_TIME_MS),
 )
 MIN_PAUSE: Final = duration(
     "execution.checkpointing.min-pause",
@@ -32,11 +38,13 @@ MAX_CONCURRENT: Final = integer(
     1,
     "Flink: how many checkpoints may be under way at once.",
     no_effect="there is never more than one checkpoint under way",
+    bounds=Bounds(1),
 )
 TOLERABLE_FAILURES: Final = integer(
     "execution.checkpointing.tolerable-failed-checkpoints",
     0,
     "How many checkpoints may fail in a row before the job does.",
+    bounds=Bounds(0),
 )
 RETENTION: Final = word(
     "execution.checkpointing.externalized-checkpoint-retention",
@@ -48,18 +56,21 @@ NUM_RETAINED: Final = integer(
     "execution.checkpointing.num-retained",
     1,
     "How many checkpoints are kept.",
+    bounds=Bounds(1),
     older_names=("state.checkpoints.num-retained",),
 )
 DIRECTORY: Final = text(
     "execution.checkpointing.dir",
     None,
     "Where checkpoints are kept, reachable from all hosts. Without it they end with the process.",
+    bounds=Bounds(1),
     older_names=("state.checkpoints.dir", "state.backend.fs.checkpointdir"),
 )
 SAVEPOINT_DIRECTORY: Final = text(
     "execution.checkpointing.savepoint-dir",
     None,
     "Where a savepoint goes when its trigger names no directory.",
+    bounds=Bounds(1),
     older_names=("state.savepoints.dir", "savepoints.state.backend.fs.dir"),
 )
 STORAGE: Final = text(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from firesteel.common.config_options import Bounds
+from firesteel.common.key_groups import UPPER_BOUND_MAX_PARALLELISM
 from firesteel.common.options._declare import boolean, duration, integer, mapping, text, word
 
 NAME: Final = text("pipeline.name", None, "The name of the job, where `execute()` gives none.")
@@ -11,12 +13,14 @@ PARALLELISM: Final = integer(
     "parallelism.default",
     None,
     "The parallelism of all operators that set none. Without it: the number of cores of a local Spark.",
+    bounds=Bounds(1, UPPER_BOUND_MAX_PARALLELISM),
 )
 MAX_PARALLELISM: Final = integer(
     "pipeline.max-parallelism",
     -1,
     "The number of key groups: the upper limit of the parallelism, also of later runs. -1: it follows from "
     "the parallelism of each operator.",
+    bounds=Bounds(1, UPPER_BOUND_MAX_PARALLELISM, beside=-1),
 )
 CHAINING: Final = boolean(
     "pipeline.operator-chaining.enabled",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from firesteel.common.config_options import Bounds
 from firesteel.common.options._declare import boolean, text, word
 
 PATH: Final = text(
@@ -11,6 +12,7 @@ PATH: Final = text(
     None,
     "The savepoint or checkpoint that the job begins with; `latest`: the newest checkpoint of a job of its "
     "name.",
+    bounds=Bounds(1),
     older_names=("execution.savepoint.path",),
 )
 IGNORE_UNCLAIMED: Final = boolean(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from firesteel.common.config_options import Bounds
 from firesteel.common.options._declare import duration, integer, number, text
 
 STRATEGY: Final = text(
@@ -11,6 +12,7 @@ STRATEGY: Final = text(
     None,
     "`none`, `fixed-delay`, `failure-rate` or `exponential-delay`. Without it: exponential-delay for jobs "
     "with checkpoints, none for all others.",
+    bounds=Bounds(1),
     older_names=("restart-strategy",),
 )
 FIXED_ATTEMPTS: Final = integer(

@@ -13,10 +13,11 @@ from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.time_domain import TimeDomain
 from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.contexts import KeyedContext, KeyedTimerService
+from firesteel.runtime.functions import require_results
 from firesteel.runtime.operators.base import SubtaskContext, method_of
 from firesteel.runtime.operators.stateless import FunctionOperator
 from firesteel.runtime.program import OperatorProgram
-from firesteel.state.backend import OperatorState
+from firesteel.state.backend import NO_KEY, OperatorState
 from firesteel.state.keys import canonical_keys
 
 
@@ -112,11 +113,20 @@ class KeyedOperator(FunctionOperator):
         if results is None:
             return
         add = self.outputs.main.collector.add
-        for r in results:
-            if type(r) is tuple and r and isinstance(r[0], OutputTag):
-                self.outputs.collect_side(r[0], r[1], stamp)
-            else:
-                add(r, stamp)
+        try:
+            for r in results:
+                if type(r) is tuple and r and isinstance(r[0], OutputTag):
+                    self.outputs.collect_side(r[0], r[1], stamp)
+                else:
+                    add(r, stamp)
+        except TypeError:
+            require_results(results)
+            raise
+
+    def close(self) -> None:
+        """What ``close`` of the function would do to the state of some key nobody would keep."""
+        self.state.key, self.state.raw_key = NO_KEY, None
+        super().close()
 
     def end_key(self) -> None:
         """BATCH mode: the input of the current key has ended. Its timers fire, event time first (T13)."""
@@ -164,16 +174,21 @@ class KeyedProcessOperator(KeyedOperator):
         append, stamp_append = collector.values.append, collector.timestamps.append
         collector.has_timestamps = collector.has_timestamps or stamps is not None
         each = zip(canon, raw_keys, values, stamps or repeat(NO_TIMESTAMP), strict=stamps is not None)
-        for state.key, state.raw_key, value, stamp in each:
-            context.stamp = stamp
-            results = process(value, context)
-            if results is not None:
-                for r in results:
-                    if type(r) is tuple and r and isinstance(r[0], OutputTag):
-                        collect_side(r[0], r[1], stamp)
-                    else:
-                        append(r)
-                        stamp_append(stamp)
+        results = None
+        try:
+            for state.key, state.raw_key, value, stamp in each:
+                context.stamp = stamp
+                results = process(value, context)
+                if results is not None:
+                    for r in results:
+                        if type(r) is tuple and r and isinstance(r[0], OutputTag):
+                            collect_side(r[0], r[1], stamp)
+                        else:
+                            append(r)
+                            stamp_append(stamp)
+        except TypeError:
+            require_results(results)
+            raise
 
     def _run_plain(self, values: list[Any], keys: list[Any]) -> None:  # hot
         """Records without a timestamp under keys that are their own identity, while there is no side output
@@ -183,11 +198,16 @@ class KeyedProcessOperator(KeyedOperator):
         out: list[Any] = []
         append = out.append
         context.stamp = NO_TIMESTAMP
-        for state.key, value in zip(keys, values, strict=True):
-            results = process(value, context)
-            if results is not None:
-                for r in results:
-                    append(r)
+        results = None
+        try:
+            for state.key, value in zip(keys, values, strict=True):
+                results = process(value, context)
+                if results is not None:
+                    for r in results:
+                        append(r)
+        except TypeError:
+            require_results(results)
+            raise
         if OutputTag.any_made:  # the function has just made one
             self.collect(out, NO_TIMESTAMP)
             return
@@ -286,8 +306,7 @@ class KeyedMapOperator(KeyedOperator):
             stamp = stamp_at(batch.timestamps, i)
             result = call(value)
             if self._flat:
-                for r in result or ():
-                    add(r, stamp)
+                self.collect(result, stamp)
             elif not self._filter:
                 add(result, stamp)
             elif result:

@@ -6,6 +6,8 @@ import hashlib
 import secrets
 from typing import Any, Final
 
+from firesteel.common._shown import shown
+from firesteel.common.errors import TypeMismatchError
 from firesteel.common.logs import logger
 from firesteel.connectors.base import Sink, SinkWriter, SupportsWriterState, WriterContext
 from firesteel.runtime.batch import END, MAX_WATERMARK, Batch
@@ -92,6 +94,11 @@ class SinkOperator(BaseOperator):
             writer = sink.restore_writer(context, remembered)
         else:
             writer = sink.create_writer(context)
+        if not isinstance(writer, SinkWriter):
+            raise TypeMismatchError(
+                f"{type(sink).__name__} must create a SinkWriter; it gave {shown(writer)}",
+                hint="return an object of a class derived from firesteel.connectors.SinkWriter",
+            )
         kind = type(writer)
         self._sees_marks = (
             kind.write is not SinkWriter.write or kind.write_watermark is not SinkWriter.write_watermark

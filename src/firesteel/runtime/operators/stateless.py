@@ -16,7 +16,13 @@ from firesteel.datastream._operators import Filter, FlatMap, Map, Process, Proje
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark, Marks
 from firesteel.runtime.contexts import ProcessContext, TaskRuntimeContext
-from firesteel.runtime.functions import SelfWatch, StateContext, keeps_operator_state, self_change_warning
+from firesteel.runtime.functions import (
+    SelfWatch,
+    StateContext,
+    keeps_operator_state,
+    require_results,
+    self_change_warning,
+)
 from firesteel.runtime.operators.base import BaseOperator, SubtaskContext, method_of
 from firesteel.runtime.program import OperatorProgram
 from firesteel.state.backend import OperatorState
@@ -115,13 +121,18 @@ class FlatMapOperator(FunctionOperator):
         values: list[Any] = []
         counts: list[int] = []
         before = 0
-        for value in batch.values:
-            result = flat_map(value)
-            if result is not None:
-                values.extend(result)
-            after = len(values)
-            counts.append(after - before)
-            before = after
+        result = None
+        try:
+            for value in batch.values:
+                result = flat_map(value)
+                if result is not None:
+                    values.extend(result)
+                after = len(values)
+                counts.append(after - before)
+                before = after
+        except TypeError:
+            require_results(result)
+            raise
         stamps = batch.timestamps
         if stamps is not None:
             stamps = [t for t, n in zip(stamps, counts, strict=True) for _ in range(n)]
@@ -170,16 +181,21 @@ class ProcessOperator(FunctionOperator):
         process = self._process
         collect = self.outputs.main.collector.add
         stamps = batch.timestamps
-        for i in range(start, stop):
-            stamp = NO_TIMESTAMP if stamps is None else stamps[i]
-            context.set_timestamp(stamp)
-            result = process(batch.values[i], context)
-            if result is not None:
-                for r in result:
-                    if type(r) is tuple and r and isinstance(r[0], OutputTag):
-                        self.outputs.collect_side(r[0], r[1], stamp)
-                    else:
-                        collect(r, stamp)
+        result = None
+        try:
+            for i in range(start, stop):
+                stamp = NO_TIMESTAMP if stamps is None else stamps[i]
+                context.set_timestamp(stamp)
+                result = process(batch.values[i], context)
+                if result is not None:
+                    for r in result:
+                        if type(r) is tuple and r and isinstance(r[0], OutputTag):
+                            self.outputs.collect_side(r[0], r[1], stamp)
+                        else:
+                            collect(r, stamp)
+        except TypeError:
+            require_results(result)
+            raise
 
     def _mark(self, mark: Mark) -> None:
         if type(mark) is int:

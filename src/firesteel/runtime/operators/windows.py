@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from firesteel.common.errors import StateError
+from firesteel.common._shown import shown
+from firesteel.common.errors import StateError, TypeMismatchError
 from firesteel.datastream._operators import Window
 from firesteel.datastream.functions import ProcessAllWindowFunction, ProcessWindowFunction
 from firesteel.datastream.time_domain import TimeDomain
@@ -231,6 +232,11 @@ class WindowOperator(WindowedOperator):
 
     def _act(self, result: TriggerResult, window: Any, contents_key: bytes, stamp: int) -> None:
         key = self.state.key
+        if not isinstance(result, TriggerResult):
+            raise TypeMismatchError(
+                f"{type(self._trigger).__name__} must give a TriggerResult; it gave {shown(result)}",
+                hint="return TriggerResult.CONTINUE, FIRE, PURGE or FIRE_AND_PURGE",
+            )
         if result.is_fire():
             self._emit(window, contents_key, stamp)
         if result.is_purge():
