@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.runtime.support import local_platform
 
-from .core import EXPECTED, outcome_of, read_expected
+from .core import EXPECTED, Here, outcome_of, read_expected
 from .tables import CASES
 
 
@@ -20,7 +20,7 @@ def main(words: list[str]) -> None:
         outcome = known.get((case.area, case.name))
         if outcome is None or any(word in case.id for word in words or [""]):
             with tempfile.TemporaryDirectory(prefix="odd-") as path, local_platform():
-                outcome = outcome_of(case, Path(path).resolve())
+                outcome = outcome_of(case, Here(Path(path).resolve()))
         lines.append(f"{case.area}\t{case.name}\t{outcome}")
     EXPECTED.write_text("\n".join(lines) + "\n", encoding="utf-8")
 

@@ -73,23 +73,23 @@ def area(name: str, cases: list[Case]) -> Callable[[str], Callable[[Program], No
     return case
 
 
-def outcome_of(case: Case, path: Path) -> str:
+def outcome_of(case: Case, here: Here) -> str:
     """What comes of a case, in one line: the result, or the error's class and first line; and the warnings.
 
     The records of a stream are sorted by their texts. Neither addresses, ids nor directories are in it.
     """
     with _warnings() as warnings:
         try:
-            outcome = repr(_result_of(case, path))
+            outcome = repr(_result_of(case, here))
         except BaseException as error:
             outcome = _said(error)
     for warning in warnings:
         outcome += f" and warns: {warning}"
-    return _plain(outcome, path)
+    return _plain(outcome, here.path)
 
 
-def _result_of(case: Case, path: Path) -> Any:
-    found = case.program(Here(path))
+def _result_of(case: Case, here: Here) -> Any:
+    found = case.program(here)
     if isinstance(found, DataStream):
         return sorted(found.execute_and_collect(), key=repr)
     return found.execute() and None if isinstance(found, StreamExecutionEnvironment) else found

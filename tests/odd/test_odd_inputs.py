@@ -10,7 +10,7 @@ import pytest
 from docs.make_odd_inputs import PAGE, page
 from tests.runtime.support import local_platform
 
-from .core import Case, outcome_of, read_expected
+from .core import Case, Here, outcome_of, read_expected
 from .tables import CASES
 
 EXPECTED = read_expected()
@@ -20,7 +20,7 @@ EXPECTED = read_expected()
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_what_comes_of_it(case: Case, tmp_path: Path) -> None:
     with local_platform():
-        assert outcome_of(case, tmp_path) == EXPECTED[case.area, case.name], "python -m tests.odd"
+        assert outcome_of(case, Here(tmp_path)) == EXPECTED[case.area, case.name], "python -m tests.odd"
 
 
 def test_each_case_is_there_once() -> None:
