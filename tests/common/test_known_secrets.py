@@ -103,6 +103,10 @@ def failure() -> ConnectorError:
         return raised
 
 
+def test_the_notes_of_an_error_of_ours() -> None:
+    assert failure().__notes__ == [f"note of ours: {MASK}"]
+
+
 WORDS = ("context: ", "cause: ", "note: ", "ours: ", "note of ours: ")
 
 
