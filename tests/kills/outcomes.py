@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -94,6 +94,7 @@ class Journal:
                 )
 
     def add(self, outcome: Outcome) -> None:
+        outcome = replace(outcome, failure=outcome.failure.replace(f"{ROOT}/", ""))
         entry = Entry(outcome, self._provenance)
         with self._file.open("a") as file:
             file.write(json.dumps(asdict(entry)) + "\n")

@@ -22,7 +22,8 @@ _TABLE: Final = """\
 """
 _LEGEND: Final = """
 *sound*: nothing was lost, doubled, or left behind. *struck*: runs in which the strike came before the job
-had ended, and at its point where there is one. A failure of any run stands below with its seed.
+had ended, and at its point where there is one. A run that failed without being struck did not come so
+far, and says nothing about the strike. Each failure stands below with its seed.
 """
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kills import soak as under_test
-from tests.kills.outcomes import Journal, OtherCommitError, Outcome, Provenance
+from tests.kills.outcomes import ROOT, Journal, OtherCommitError, Outcome, Provenance
 from tests.kills.report import report
 
 HERE = Provenance("abc", clean=True, cores=2)
@@ -28,6 +28,11 @@ def test_a_journal_that_is_opened_again_knows_what_is_missing(tmp_path: Path) ->
     assert again.missing("worker", 5, 99) == (3, 9)
     assert again.missing("executor", 1, 99) == (0, 8)
     assert again.missing("driver killed", 5, 99) == (5, 99)
+
+
+def test_a_failure_is_told_without_the_place_of_the_tree(tmp_path: Path) -> None:
+    (outcome,) = journal_of(tmp_path, Outcome("worker", 7, 1, 2.0, f'File "{ROOT}/tests/x.py"'))
+    assert outcome.failure == 'File "tests/x.py"'
 
 
 def test_runs_of_different_commits_are_not_mixed(tmp_path: Path) -> None:
