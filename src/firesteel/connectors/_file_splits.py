@@ -79,6 +79,18 @@ def _require_file(info: FileInfo) -> None:
         )
 
 
+def _require_nothing(info: FileInfo) -> None:
+    """Raise when a file without a size holds something, which would be lost: one of the kernel's, as those
+    of /proc, or one that is being written where it is read."""
+    storage, inner = resolve(info.path)
+    with storage.open_input(inner) as file:
+        if file.read(1):
+            raise ConfigurationError(
+                f"{info.path} holds data, though its size was 0 when it was found",
+                hint="a file must be complete when it appears: write or copy it elsewhere, and move it here",
+            )
+
+
 class FileEnumerator(SplitEnumerator):
     """A file is read once, under the path and with the size it had when it was first seen.
 
@@ -118,6 +130,8 @@ class FileEnumerator(SplitEnumerator):
 
     def _splits(self, info: FileInfo) -> Iterator[Split]:
         size, step = info.size, self._split_bytes
+        if not size:
+            _require_nothing(info)
         if step is None or step >= size or extension_of_compression(info.path) is not None:
             yield Split(info.path, FileRange(info.path, 0, size, size))
             return
