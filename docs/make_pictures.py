@@ -21,8 +21,8 @@ from docs.drawing.steps_picture import StepsPicture
 from docs.drawing.watermark_picture import WatermarkPicture, shows_watermarks
 from docs.drawing.window_picture import WindowPicture
 from docs.drawing.window_run import run_windows
-from firesteel.datastream._operators import IntervalJoin, Window
-from firesteel.datastream._transformations import OneInputTransformation, TwoInputTransformation
+from firesteel.program.operators import IntervalJoin, Window
+from firesteel.program.transformations import OneInputTransformation, TwoInputTransformation
 
 
 def make(example: Example, title: str) -> str:

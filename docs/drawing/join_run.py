@@ -12,8 +12,8 @@ from typing import Any
 from docs.drawing.runs import Element, Run, feed
 from docs.drawing.scenes import Scene
 from firesteel.datastream import DataStream, OutputTag, ProcessJoinFunction
-from firesteel.datastream._operators import IntervalJoin
-from firesteel.datastream._transformations import TwoInputTransformation
+from firesteel.program.operators import IntervalJoin
+from firesteel.program.transformations import TwoInputTransformation
 from firesteel.testing import OperatorHarness, StreamRecord
 
 _LATE = (OutputTag("late left"), OutputTag("late right"))

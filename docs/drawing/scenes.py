@@ -10,8 +10,8 @@ from unittest.mock import patch
 
 from docs.drawing.pages import Example
 from firesteel.common._executor_registry import set_executor
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._transformations import (
+from firesteel.program import operators as ops
+from firesteel.program.transformations import (
     OneInputTransformation,
     SourceTransformation,
     Transformation,

@@ -13,11 +13,11 @@ from typing import Any
 from docs.drawing.runs import Element, Firing, Run, feed
 from docs.drawing.scenes import Clock, Fed, Scene
 from firesteel.datastream import DataStream, OutputTag, ProcessWindowFunction, Trigger, TriggerResult
-from firesteel.datastream._function_classes import function_behind
 from firesteel.datastream._joined_streams import _KeyOfEither
-from firesteel.datastream._operators import Window
-from firesteel.datastream._transformations import OneInputTransformation
 from firesteel.datastream.window import MergingWindowAssigner, TimeWindow
+from firesteel.program.functions.base import function_behind
+from firesteel.program.operators import Window
+from firesteel.program.transformations import OneInputTransformation
 from firesteel.testing import OperatorHarness, StreamRecord
 
 _LATE = OutputTag("late")

@@ -9,9 +9,9 @@ from typing import Any
 
 from firesteel.common.errors import ConnectorError, EngineError
 from firesteel.connectors import CommitRequest, Committable, CommitterContext
-from firesteel.connectors._sink_api import CommitOutcome, RunTasks, run_here
 from firesteel.connectors._subtask_commits import TryLaterError, commit_by_subtask
 from firesteel.jobmanager.commit_tasks import CommitTasks
+from firesteel.program.sinks import CommitOutcome, RunTasks, run_here
 from firesteel.testing.local_platform import LocalEngine
 
 COMMITTED, RETRY, FAILED = CommitOutcome.COMMITTED, CommitOutcome.RETRY, CommitOutcome.FAILED

@@ -13,7 +13,7 @@ from firesteel.common import Row, RowKind
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.datastream._aggregates import AccumulateType, RollingAggregate
+from firesteel.program.functions.aggregates import AccumulateType, RollingAggregate
 
 KINDS = {kind.name: kind for kind in AccumulateType}
 PAIRS = [("k", 5, "a"), ("k", 2, "b"), ("k", 2, "c"), ("k", 7, "d"), ("k", 7, "e")]

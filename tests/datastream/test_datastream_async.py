@@ -19,9 +19,9 @@ from firesteel.datastream import (
     StreamExecutionEnvironment,
     async_retry_predicates,
 )
-from firesteel.datastream import _operators as specs
-from firesteel.datastream._transformations import OneInputTransformation
-from firesteel.datastream.async_retry_strategies import NO_RETRY_STRATEGY, NoRetryStrategy, RetryPredicate
+from firesteel.program import operators as specs
+from firesteel.program.functions.retry_strategies import NO_RETRY_STRATEGY, NoRetryStrategy, RetryPredicate
+from firesteel.program.transformations import OneInputTransformation
 
 
 class Echo(AsyncFunction):

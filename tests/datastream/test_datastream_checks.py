@@ -10,8 +10,8 @@ import pytest
 
 from firesteel.common.errors import UnpicklableFunctionError
 from firesteel.datastream import MapFunction
-from firesteel.datastream._checks import check_picklable
-from firesteel.datastream._operators import Map
+from firesteel.program.checks import check_picklable
+from firesteel.program.operators import Map
 
 LOCK = threading.Lock()
 

@@ -10,7 +10,7 @@ import pytest
 from firesteel.common import Configuration
 from firesteel.common.errors import PathNotFoundError, UnsupportedFeatureError
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.datastream._python_settings import check_python_settings
+from firesteel.program.python_settings import check_python_settings
 
 
 @pytest.mark.parametrize("key", ["python.files", "python.archives", "python.requirements"])

@@ -29,8 +29,9 @@ from firesteel.datastream import (
     SlotSharingGroup,
     StreamExecutionEnvironment,
 )
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._transformations import (
+from firesteel.datastream.data_stream import CachedDataStream
+from firesteel.program import operators as ops
+from firesteel.program.transformations import (
     ChainingStrategy,
     OneInputTransformation,
     PartitionKind,
@@ -41,7 +42,6 @@ from firesteel.datastream._transformations import (
     TwoInputTransformation,
     UnionTransformation,
 )
-from firesteel.datastream.data_stream import CachedDataStream
 
 HERE = os.path.basename(__file__)
 PAIR = Types.TUPLE([Types.STRING(), Types.INT()])

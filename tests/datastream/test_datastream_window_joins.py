@@ -19,14 +19,14 @@ from firesteel.datastream import (
     KeyedStream,
     StreamExecutionEnvironment,
 )
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._transformations import OneInputTransformation, UnionTransformation
 from firesteel.datastream.window import (
     CountEvictor,
     CountTrigger,
     GlobalWindows,
     TumblingEventTimeWindows,
 )
+from firesteel.program import operators as ops
+from firesteel.program.transformations import OneInputTransformation, UnionTransformation
 
 from .window_support import W10
 

@@ -25,8 +25,6 @@ from firesteel.datastream import (
     WindowAssigner,
     WindowFunction,
 )
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._transformations import OneInputTransformation
 from firesteel.datastream._windowed_stream import _Windows
 from firesteel.datastream.functions import AllWindowFunction, ProcessAllWindowFunction
 from firesteel.datastream.window import (
@@ -50,6 +48,8 @@ from firesteel.datastream.window import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from firesteel.program import operators as ops
+from firesteel.program.transformations import OneInputTransformation
 
 from .window_support import ElementIsGap, FakeContext, ms
 

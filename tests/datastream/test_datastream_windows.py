@@ -19,7 +19,6 @@ from firesteel.datastream import (
     WindowAssigner,
     window,
 )
-from firesteel.datastream._windows import NO_TIMESTAMP
 from firesteel.datastream.window import (
     ContinuousEventTimeTrigger,
     ContinuousProcessingTimeTrigger,
@@ -53,6 +52,7 @@ from firesteel.datastream.window import (
     TumblingProcessingTimeWindows,
     Window,
 )
+from firesteel.program.windows.windows import NO_TIMESTAMP
 
 from .window_support import ElementIsGap, FakeContext, ms
 

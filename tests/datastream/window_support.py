@@ -6,11 +6,11 @@ from typing import Any
 
 from firesteel.common.time import Time
 from firesteel.datastream import Trigger, WindowAssigner
-from firesteel.datastream._windows import NO_TIMESTAMP
 from firesteel.datastream.functions import RuntimeContext
 from firesteel.datastream.state import StateDescriptor
 from firesteel.datastream.window import Evictor, SessionWindowTimeGapExtractor, TimeWindow
 from firesteel.metrics import MetricGroup
+from firesteel.program.windows.windows import NO_TIMESTAMP
 
 W10 = TimeWindow(0, 10)
 

@@ -15,8 +15,10 @@ from firesteel.connectors.base import (
     SplitEnumerator,
     WriterContext,
 )
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._transformations import (
+from firesteel.datastream.output_tag import OutputTag
+from firesteel.graph import GraphConfig, JobGraph, StreamGraph, create_job_graph, generate
+from firesteel.program import operators as ops
+from firesteel.program.transformations import (
     OneInputTransformation,
     Partitioning,
     PartitionKind,
@@ -28,8 +30,6 @@ from firesteel.datastream._transformations import (
     TwoInputTransformation,
     UnionTransformation,
 )
-from firesteel.datastream.output_tag import OutputTag
-from firesteel.graph import GraphConfig, JobGraph, StreamGraph, create_job_graph, generate
 
 
 class AnySource(Source):

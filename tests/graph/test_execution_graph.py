@@ -5,8 +5,8 @@ import itertools
 import pytest
 
 from firesteel.common.errors import EngineError
-from firesteel.datastream._transformations import ChainingStrategy, PartitionKind
 from firesteel.graph import Execution, ExecutionGraph, ExecutionState, ExecutionVertex, create_execution_graph
+from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
 from .graph_programs import Program, cs23
 

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from firesteel.datastream._transformations import PartitionKind
 from firesteel.graph import (
     create_execution_graph,
     execution_plan_json,
@@ -14,6 +13,7 @@ from firesteel.graph import (
     plan_levels,
     to_json,
 )
+from firesteel.program.transformations import PartitionKind
 
 from .graph_programs import Program, cs23
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import cloudpickle
 import pytest
 
-from firesteel.datastream._transformations import ChainingStrategy, PartitionKind
 from firesteel.datastream.execution_mode import RuntimeExecutionMode
 from firesteel.graph import DistributionPattern, ResultType, operator_ids
+from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
 from .graph_programs import Program, cs23, identity, names
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firesteel.datastream._transformations import ChainingStrategy, PartitionKind
 from firesteel.graph import JobGraph, LevelPlan, RouteKind, plan_levels
+from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
 from .graph_programs import Program, cs23
 

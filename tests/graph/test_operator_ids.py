@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from firesteel.common.errors import ProgramError
-from firesteel.datastream._transformations import ChainingStrategy, PartitionKind
 from firesteel.graph import operator_id_of_uid, operator_ids
+from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
 from .graph_programs import Program, cs23
 

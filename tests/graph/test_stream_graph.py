@@ -4,10 +4,10 @@ import pytest
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import Types
-from firesteel.datastream._transformations import PartitionKind, Transformation
 from firesteel.datastream.execution_mode import RuntimeExecutionMode as Mode
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.graph import GraphConfig, NodeKind, StreamGraph, generate
+from firesteel.program.transformations import PartitionKind, Transformation
 
 from .graph_programs import Program, cs23, edge_set, identity
 

@@ -13,8 +13,8 @@ import pytest
 
 from firesteel.common import Time
 from firesteel.datastream import AsyncDataStream, AsyncFunction, AsyncRetryStrategy, DataStream
-from firesteel.datastream import _operators as specs
-from firesteel.datastream.async_retry_strategies import NO_RETRY_STRATEGY
+from firesteel.program import operators as specs
+from firesteel.program.functions.retry_strategies import NO_RETRY_STRATEGY
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.operators.async_wait import AsyncWaitOperator
 from firesteel.runtime.operators.base import Consumer, SubtaskContext

@@ -23,7 +23,7 @@ from firesteel.datastream.async_retry_predicates import (
     exception_type_predicate,
     has_exception_predicate,
 )
-from firesteel.datastream.async_retry_strategies import NO_RETRY_STRATEGY
+from firesteel.program.functions.retry_strategies import NO_RETRY_STRATEGY
 
 from .async_support import (
     BOTH,

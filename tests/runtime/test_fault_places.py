@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from firesteel.common.errors import JobExecutionError
-from firesteel.datastream import _operators as specs
+from firesteel.program import operators as specs
 from firesteel.runtime import chain
 from firesteel.runtime.operators.base import BaseOperator
 from firesteel.runtime.program import OperatorProgram

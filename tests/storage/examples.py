@@ -8,7 +8,6 @@ from typing import Any
 from firesteel.connectors._file_splits import FileRange
 from firesteel.connectors._part_files import FileChunks
 from firesteel.connectors._part_store import ChunkInfo
-from firesteel.connectors._sink_api import Committable
 from firesteel.connectors._socket_log import LogPart
 from firesteel.connectors._staging import Staged
 from firesteel.connectors.aws import shards as kinesis
@@ -21,8 +20,9 @@ from firesteel.connectors.kafka.source import PartitionSplit
 from firesteel.connectors.kafka.staging import Piece
 from firesteel.connectors.pulsar import cursors as pulsar
 from firesteel.connectors.pulsar.reader import PartitionSplit as PulsarSplit
-from firesteel.datastream._two_phase_commit import _Begun
 from firesteel.jobmanager.sources import SplitProgress
+from firesteel.program.functions.two_phase_commit import _Begun
+from firesteel.program.sinks import Committable
 from firesteel.runtime.program import SplitTime
 from firesteel.spark.table_sink import _Staged
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
 import pickletools
 from dataclasses import dataclass
@@ -14,6 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firesteel.common.errors import StateError
+from firesteel.datastream.time_domain import TimeDomain
+from firesteel.datastream.window import TimeWindow
+from firesteel.state._key_codec import decode_key, encode_key
+from firesteel.state._value_codec import decode_value
 from firesteel.storage import old_names, records
 from tests.storage.examples import EXAMPLES
 
@@ -89,8 +94,25 @@ def test_what_the_first_release_pickled_is_what_it_was() -> None:
 
 
 def test_names_that_have_moved_lead_to_what_is_there() -> None:
-    for old, new in old_names.MOVED.items():
-        assert old_names.find(*old) is old_names.find(*new)
+    for new in old_names.MODULES.values():
+        assert importlib.import_module(new)
+    for (module, old), new in old_names.NAMES.items():
+        assert old_names.find(module, old) is old_names.find(module, new)
+
+
+def test_an_object_of_a_user_may_hold_classes_of_ours_that_have_moved() -> None:
+    """A window, as the first release pickled it."""
+    data = (
+        b"\x80\x05\x95M\x00\x00\x00\x00\x00\x00\x00\x8c\x1dfiresteel.datastream._windows\x94\x8c\nTimeWindow"
+        b"\x94\x93\x94)\x81\x94N}\x94(\x8c\x03end\x94K\x02\x8c\x05start\x94K\x01u\x86\x94b."
+    )
+    assert decode_value(data) == TimeWindow(1, 2)
+
+
+def test_a_key_has_the_same_bytes_wherever_its_class_is_now() -> None:
+    data = encode_key((TimeDomain.EVENT_TIME, 1))
+    assert b"firesteel.datastream.time_domain" in data
+    assert decode_key(data) == (TimeDomain.EVENT_TIME, 1)
 
 
 # ---- objects of users, and what cannot be

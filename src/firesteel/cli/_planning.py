@@ -13,7 +13,6 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.masking import masked
-from firesteel.datastream._transformations import Transformation
 from firesteel.graph import (
     create_execution_graph,
     create_job_graph,
@@ -25,6 +24,7 @@ from firesteel.graph import (
 )
 from firesteel.graph.stream_graph import StreamGraph
 from firesteel.jobmanager.executor import graph_config
+from firesteel.program.transformations import Transformation
 
 
 class PlanningExecutor:

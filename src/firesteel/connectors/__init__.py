@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.connectors import base
-from firesteel.connectors.base import *  # noqa: F403 - one list of the names, there
+from firesteel.program import sources as base
+from firesteel.program.sources import *  # noqa: F403 - one list of the names, there
 
 __all__ = base.__all__

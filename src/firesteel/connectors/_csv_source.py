@@ -20,15 +20,15 @@ from firesteel.connectors._line_blocks import (
     text_files,
 )
 from firesteel.connectors._lines import Lines, split_lines
-from firesteel.connectors.base import (
+from firesteel.formats._csv_columns import Column, column_converter
+from firesteel.formats._csv_records import CsvDialect, Records, parse_records
+from firesteel.formats._csv_rows import BadField, RowDecoder
+from firesteel.program.sources import (
     BadRecord,
     Chunk,
     ReadRange,
     SourceReader,
 )
-from firesteel.formats._csv_columns import Column, column_converter
-from firesteel.formats._csv_records import CsvDialect, Records, parse_records
-from firesteel.formats._csv_rows import BadField, RowDecoder
 
 _HEADERS: Final = ("none", "skip", "check")
 _COUNT_BYTES: Final = 1 << 20

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firesteel.connectors._file_splits import FileEnumerator, check_options, check_paths
-from firesteel.connectors.base import Boundedness, EnumeratorContext, Source, SplitEnumerator
+from firesteel.program.sources import Boundedness, EnumeratorContext, Source, SplitEnumerator
 
 
 class FilesSource(Source):

@@ -12,7 +12,7 @@ from typing import Any
 from firesteel.common.errors import ConfigurationError, PathNotFoundError
 from firesteel.connectors._bytes import extension_of_compression
 from firesteel.connectors._storage import FileInfo, Storage, expand, has_glob, resolve, walk
-from firesteel.connectors.base import ReadRange, Split, SplitEnumerator
+from firesteel.program.sources import ReadRange, Split, SplitEnumerator
 from firesteel.storage.records import record
 
 

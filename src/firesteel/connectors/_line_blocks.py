@@ -11,7 +11,7 @@ from firesteel.connectors._bytes import ByteSource, open_bytes
 from firesteel.connectors._file_splits import FileRange
 from firesteel.connectors._lines import end_of_line_at, end_of_lines
 from firesteel.connectors._open_files import OpenFiles
-from firesteel.connectors.base import Split
+from firesteel.program.sources import Split
 
 BLOCK: Final = 128 << 10
 _SMALL: Final = 4 << 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, Protocol, TypeVar
 
-from firesteel.connectors.base import Chunk, ReadRange, Split
+from firesteel.program.sources import Chunk, ReadRange, Split
 
 _KEPT: Final = 16
 

@@ -17,7 +17,7 @@ from firesteel.connectors._part_store import ChunkInfo, LocalParts, ObjectParts,
 from firesteel.connectors._partition_commit import PartitionCommit, PartitionWatch
 from firesteel.connectors._rolling import DateTimeBuckets, RollingPolicy
 from firesteel.connectors._storage import resolve
-from firesteel.connectors.base import CommitRequest, Committable, Committer
+from firesteel.program.sources import CommitRequest, Committable, Committer
 from firesteel.storage.records import record
 
 

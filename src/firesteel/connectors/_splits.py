@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.connectors.base import ReadRange, Split, SplitEnumerator
+from firesteel.program.sources import ReadRange, Split, SplitEnumerator
 
 
 def contiguous_ranges(start: int, stop: int, parts: int) -> list[tuple[int, int]]:

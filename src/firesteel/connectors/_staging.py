@@ -18,7 +18,7 @@ from typing import BinaryIO, Final, cast
 from firesteel.common.durable import replace_durably
 from firesteel.common.errors import FiresteelError
 from firesteel.connectors._storage import Storage, join, resolve
-from firesteel.connectors.base import CommitRequest, Committable, Committer, WriterContext
+from firesteel.program.sources import CommitRequest, Committable, Committer, WriterContext
 from firesteel.storage.records import record
 
 INLINE_BYTES: Final = 64 << 10

@@ -13,14 +13,14 @@ from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.connectors._avro_blocks import AvroFileError, OpenAvro
 from firesteel.connectors._file_source import FilesSource
 from firesteel.connectors._open_files import OpenFiles
-from firesteel.connectors.base import (
+from firesteel.formats._avro_codec import AvroError
+from firesteel.formats._avro_schema import parse_avro
+from firesteel.program.sources import (
     Chunk,
     ReadRange,
     SourceReader,
     Split,
 )
-from firesteel.formats._avro_codec import AvroError
-from firesteel.formats._avro_schema import parse_avro
 
 __all__ = ["AVRO_CODECS", "AvroFileError", "AvroFileSource", "AvroWriterFactory"]
 

@@ -12,7 +12,7 @@ from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._pickle import dumps_block, loads_block
 from firesteel.connectors._staging import Seen, stage
-from firesteel.connectors.base import (
+from firesteel.program.sources import (
     CommitRequest,
     Committer,
     CommitterContext,

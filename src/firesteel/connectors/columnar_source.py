@@ -21,14 +21,14 @@ from firesteel.connectors._arrow_values import (
 from firesteel.connectors._columnar_files import ColumnarReadError, Columns, OpenBlocks
 from firesteel.connectors._file_source import FilesSource
 from firesteel.connectors._open_files import OpenFiles
-from firesteel.connectors.base import (
+from firesteel.formats._avro_columns import avro_columns
+from firesteel.formats._avro_schema import Convert
+from firesteel.program.sources import (
     Chunk,
     ReadRange,
     SourceReader,
     Split,
 )
-from firesteel.formats._avro_columns import avro_columns
-from firesteel.formats._avro_schema import Convert
 
 __all__ = ["ColumnarFileSource", "ColumnarReadError", "Columns"]
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from firesteel.common.errors import ConfigurationError
 from firesteel.connectors._pickle import Shipped
 from firesteel.connectors._splits import FixedSplits, contiguous_ranges
-from firesteel.connectors.base import (
+from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,

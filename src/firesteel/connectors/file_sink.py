@@ -25,8 +25,8 @@ from firesteel.connectors._rolling import (
 )
 from firesteel.connectors._staging import settle
 from firesteel.connectors._storage import join, resolve
-from firesteel.connectors.base import Committer, CommitterContext, Sink, SinkWriter, WriterContext
 from firesteel.formats._encoders import batch_encoder
+from firesteel.program.sources import Committer, CommitterContext, Sink, SinkWriter, WriterContext
 
 __all__ = [
     "BasePathBuckets",

@@ -18,7 +18,7 @@ from firesteel.connectors._line_blocks import (
     text_files,
 )
 from firesteel.connectors._lines import split_lines
-from firesteel.connectors.base import (
+from firesteel.program.sources import (
     Chunk,
     EnumeratorContext,
     ReadRange,

@@ -8,7 +8,7 @@ from typing import Any
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.connectors._storage import join
-from firesteel.connectors.base import (
+from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,

@@ -21,14 +21,14 @@ from firesteel.connectors._line_blocks import (
     text_files,
 )
 from firesteel.connectors._lines import split_lines
-from firesteel.connectors.bad_records import BadRecord, bad_record
-from firesteel.connectors.base import (
+from firesteel.formats._json_rows import json_decoder
+from firesteel.formats._json_structs import struct_lines_decoder
+from firesteel.program.bad_records import BadRecord, bad_record
+from firesteel.program.sources import (
     Chunk,
     ReadRange,
     SourceReader,
 )
-from firesteel.formats._json_rows import json_decoder
-from firesteel.formats._json_structs import struct_lines_decoder
 
 
 @dataclass(frozen=True, slots=True)

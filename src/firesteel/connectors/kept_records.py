@@ -17,7 +17,7 @@ from firesteel.connectors._pickle import dumps_block, loads_block
 from firesteel.connectors._splits import FixedSplits
 from firesteel.connectors._staging import StagedFiles, settle
 from firesteel.connectors._storage import join, resolve
-from firesteel.connectors.base import (
+from firesteel.program.sources import (
     Boundedness,
     Chunk,
     Committer,

@@ -13,7 +13,7 @@ from firesteel.common._text import utf8
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._staging import Seen, stage
-from firesteel.connectors.base import (
+from firesteel.program.sources import (
     CommitRequest,
     Committer,
     CommitterContext,

@@ -9,7 +9,7 @@ from typing import Any, Final
 from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.connectors._socket_log import LogPart, Receiver, SegmentLog
 from firesteel.connectors._storage import resolve
-from firesteel.connectors.base import (
+from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,

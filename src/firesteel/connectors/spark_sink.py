@@ -15,7 +15,7 @@ from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._arrow_batches import BatchBuilder
 from firesteel.connectors._staging import StagedFiles, settle
 from firesteel.connectors._storage import join, resolve
-from firesteel.connectors.base import (
+from firesteel.program.sources import (
     Committer,
     CommitterContext,
     Sink,

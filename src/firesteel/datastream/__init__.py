@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from firesteel.datastream.async_data_stream import AsyncDataStream
-from firesteel.datastream.checkpoint_config import CheckpointConfig
 from firesteel.datastream.checkpoint_storage import (
     CheckpointStorage,
     CustomCheckpointStorage,
     FileSystemCheckpointStorage,
     JobManagerCheckpointStorage,
 )
-from firesteel.datastream.checkpointing_mode import CheckpointingMode
 from firesteel.datastream.data_stream import (
     BroadcastConnectedStream,
     BroadcastStream,
@@ -21,8 +19,6 @@ from firesteel.datastream.data_stream import (
     KeyedStream,
     WindowedStream,
 )
-from firesteel.datastream.execution_mode import RuntimeExecutionMode
-from firesteel.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
 from firesteel.datastream.functions import (
     AggregateFunction,
     AsyncFunction,
@@ -54,7 +50,6 @@ from firesteel.datastream.functions import (
     TwoPhaseCommitSinkFunction,
     WindowFunction,
 )
-from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.slot_sharing_group import MemorySize, SlotSharingGroup
 from firesteel.datastream.state_backend import (
     CustomStateBackend,
@@ -64,8 +59,6 @@ from firesteel.datastream.state_backend import (
     StateBackend,
 )
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
-from firesteel.datastream.time_domain import TimeDomain
-from firesteel.datastream.timerservice import TimerService
 from firesteel.datastream.window import (
     CountWindow,
     GlobalWindow,
@@ -76,6 +69,13 @@ from firesteel.datastream.window import (
     Window,
     WindowAssigner,
 )
+from firesteel.program.checkpoint_config import CheckpointConfig
+from firesteel.program.checkpointing_mode import CheckpointingMode
+from firesteel.program.execution_mode import RuntimeExecutionMode
+from firesteel.program.output_tag import OutputTag
+from firesteel.program.retention import ExternalizedCheckpointRetention
+from firesteel.program.time_domain import TimeDomain
+from firesteel.program.timerservice import TimerService
 
 __all__ = [
     "AggregateFunction",

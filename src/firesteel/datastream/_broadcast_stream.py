@@ -5,19 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from firesteel.common.errors import UnsupportedFeatureError
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._call_site import call_site
-from firesteel.datastream._checks import (
+from firesteel.datastream._data_stream import DataStream, OutputType
+from firesteel.datastream._keyed_stream import KeyedStream
+from firesteel.program import operators as ops
+from firesteel.program.call_site import call_site
+from firesteel.program.checks import (
     WrongArgumentError,
     check_picklable,
     require_function,
     to_type_information,
 )
-from firesteel.datastream._data_stream import DataStream, OutputType
-from firesteel.datastream._keyed_stream import KeyedStream
-from firesteel.datastream._process_functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
-from firesteel.datastream._state_descriptors import MapStateDescriptor
-from firesteel.datastream._transformations import TwoInputTransformation
+from firesteel.program.functions.process import BroadcastProcessFunction, KeyedBroadcastProcessFunction
+from firesteel.program.state.descriptors import MapStateDescriptor
+from firesteel.program.transformations import TwoInputTransformation
 
 
 class BroadcastStream:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from firesteel.common.errors import ProgramError
 from firesteel.datastream._data_stream import DataStream
-from firesteel.datastream._transformations import CacheTransformation, Transformation
+from firesteel.program.transformations import CacheTransformation, Transformation
 
 
 class CachedDataStream(DataStream):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from firesteel.common._executor_registry import get_executor
 from firesteel.connectors.collect import CollectSink
-from firesteel.datastream._call_site import call_site
-from firesteel.datastream._checks import require_int
-from firesteel.datastream._transformations import SinkTransformation, Transformation
+from firesteel.program.call_site import call_site
+from firesteel.program.checks import require_int
+from firesteel.program.transformations import SinkTransformation, Transformation
 
 if TYPE_CHECKING:
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment

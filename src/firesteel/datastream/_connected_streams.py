@@ -7,14 +7,14 @@ from typing import Any
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._call_site import call_site
-from firesteel.datastream._checks import check_picklable, require_function, to_type_information
 from firesteel.datastream._data_stream import DataStream, OutputType
-from firesteel.datastream._function_classes import CoFlatMapFunction, CoMapFunction, KeySelector
 from firesteel.datastream._keyed_stream import KeyedStream
-from firesteel.datastream._process_functions import CoProcessFunction, KeyedCoProcessFunction
-from firesteel.datastream._transformations import TwoInputTransformation
+from firesteel.program import operators as ops
+from firesteel.program.call_site import call_site
+from firesteel.program.checks import check_picklable, require_function, to_type_information
+from firesteel.program.functions.base import CoFlatMapFunction, CoMapFunction, KeySelector
+from firesteel.program.functions.process import CoProcessFunction, KeyedCoProcessFunction
+from firesteel.program.transformations import TwoInputTransformation
 
 
 class ConnectedStreams:

@@ -10,10 +10,16 @@ from firesteel.common._executor_registry import get_executor
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.bad_records import SIDE_OUTPUT as BAD_RECORDS
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._call_site import call_site
-from firesteel.datastream._checks import (
+from firesteel.datastream._collect import CloseableIterator, execute_and_collect
+from firesteel.datastream._refused_methods import RefusedMethods
+from firesteel.datastream._settings import StreamSettings
+from firesteel.datastream._sink_stream import DataStreamSink, add_sink, print_sink, sink_to, write_spark
+from firesteel.datastream._stream_cache import Cacheable
+from firesteel.datastream._windowed_stream import AllWindowedStream
+from firesteel.program import operators as ops
+from firesteel.program.bad_records import SIDE_OUTPUT as BAD_RECORDS
+from firesteel.program.call_site import call_site
+from firesteel.program.checks import (
     WrongArgumentError,
     as_callable,
     check_picklable,
@@ -23,23 +29,19 @@ from firesteel.datastream._checks import (
     require_key_type,
     to_type_information,
 )
-from firesteel.datastream._collect import CloseableIterator, execute_and_collect
-from firesteel.datastream._function_classes import (
+from firesteel.program.functions.base import (
     FilterFunction,
     FlatMapFunction,
     KeySelector,
     MapFunction,
     Partitioner,
 )
-from firesteel.datastream._legacy_connectors import SinkFunction
-from firesteel.datastream._process_functions import ProcessFunction
-from firesteel.datastream._refused_methods import RefusedMethods
-from firesteel.datastream._settings import StreamSettings
-from firesteel.datastream._sink_stream import DataStreamSink, add_sink, print_sink, sink_to, write_spark
-from firesteel.datastream._sink_wrappers import SupportsPreprocessing
-from firesteel.datastream._state_descriptors import MapStateDescriptor
-from firesteel.datastream._stream_cache import Cacheable
-from firesteel.datastream._transformations import (
+from firesteel.program.functions.legacy_connectors import SinkFunction
+from firesteel.program.functions.process import ProcessFunction
+from firesteel.program.output_tag import OutputTag
+from firesteel.program.sink_wrappers import SupportsPreprocessing
+from firesteel.program.state.descriptors import MapStateDescriptor
+from firesteel.program.transformations import (
     ROUTES,
     OneInputTransformation,
     Partitioning,
@@ -50,9 +52,7 @@ from firesteel.datastream._transformations import (
     Transformation,
     UnionTransformation,
 )
-from firesteel.datastream._window_assigners import count_window_assigner
-from firesteel.datastream._windowed_stream import AllWindowedStream
-from firesteel.datastream.output_tag import OutputTag
+from firesteel.program.windows.assigners import count_window_assigner
 
 if TYPE_CHECKING:
     from firesteel.common.execution_config import ExecutionConfig
@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from firesteel.datastream._connected_streams import ConnectedStreams
     from firesteel.datastream._joined_streams import CoGroupedStreams, JoinedStreams
     from firesteel.datastream._keyed_stream import KeyedStream
-    from firesteel.datastream._window_assigner_base import WindowAssigner
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from firesteel.program.windows.assigner import WindowAssigner
 
 OutputType = TypeInformation | list[TypeInformation] | None
 

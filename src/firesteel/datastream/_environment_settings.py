@@ -12,14 +12,14 @@ from firesteel.common.errors import ProgramError
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.options import checkpointing, execution, pipeline, restart, state
 from firesteel.common.restart_strategy import RestartStrategies, RestartStrategyConfiguration
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream._settings import MAX_PARALLELISM
-from firesteel.datastream.checkpoint_config import CheckpointConfig
 from firesteel.datastream.checkpoint_storage import CheckpointStorage, FileSystemCheckpointStorage
-from firesteel.datastream.checkpointing_mode import CheckpointingMode
-from firesteel.datastream.execution_mode import RuntimeExecutionMode
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
 from firesteel.datastream.state_backend import EmbeddedRocksDBStateBackend, HashMapStateBackend, StateBackend
+from firesteel.program.checkpoint_config import CheckpointConfig
+from firesteel.program.checkpointing_mode import CheckpointingMode
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
+from firesteel.program.execution_mode import RuntimeExecutionMode
 
 _LOCAL_MASTER = re.compile(r"local(?:\[(\d+|\*)(?:,\d+)?\])?")
 _LOCAL_CLUSTER = re.compile(r"local-cluster\[(\d+),(\d+),\d+\]")

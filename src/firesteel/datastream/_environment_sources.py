@@ -13,22 +13,22 @@ from firesteel.common.io import InputFormat
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors._table_rows import is_table, rows_of_table
-from firesteel.connectors.base import Source
 from firesteel.connectors.collection import CollectionSource
 from firesteel.connectors.files import TextFileSource
 from firesteel.connectors.sequence import NumberSequenceSource
 from firesteel.connectors.socket import SocketTextSource
-from firesteel.datastream._call_site import call_site
-from firesteel.datastream._checks import (
+from firesteel.datastream._data_stream import DataStream
+from firesteel.program.call_site import call_site
+from firesteel.program.checks import (
     WrongArgumentError,
     check_picklable,
     require_int,
     require_text,
     to_type_information,
 )
-from firesteel.datastream._data_stream import DataStream
-from firesteel.datastream._legacy_connectors import SourceFunction, produced_type, unwrap_source
-from firesteel.datastream._transformations import SourceTransformation
+from firesteel.program.functions.legacy_connectors import SourceFunction, produced_type, unwrap_source
+from firesteel.program.sources import Source
+from firesteel.program.transformations import SourceTransformation
 
 if TYPE_CHECKING:
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment

@@ -10,13 +10,13 @@ from typing import NoReturn
 
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.time import Duration, Time, as_millis
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._checks import WrongArgumentError, require_function
 from firesteel.datastream._connected_streams import ConnectedStreams
 from firesteel.datastream._data_stream import DataStream, OutputType
 from firesteel.datastream._keyed_stream import KeyedStream
-from firesteel.datastream._process_functions import ProcessJoinFunction
-from firesteel.datastream.output_tag import OutputTag
+from firesteel.program import operators as ops
+from firesteel.program.checks import WrongArgumentError, require_function
+from firesteel.program.functions.process import ProcessJoinFunction
+from firesteel.program.output_tag import OutputTag
 
 _NAME = "Interval Join"
 

@@ -12,8 +12,11 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 from firesteel.common.errors import ProgramError
 from firesteel.common.time import Length
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._checks import (
+from firesteel.datastream._data_stream import DataStream, OutputType
+from firesteel.datastream._keyed_stream import KeyedStream
+from firesteel.datastream._windowed_stream import WindowedStream
+from firesteel.program import operators as ops
+from firesteel.program.checks import (
     WrongArgumentError,
     as_callable,
     check_picklable,
@@ -21,15 +24,12 @@ from firesteel.datastream._checks import (
     require_function,
     to_type_information,
 )
-from firesteel.datastream._data_stream import DataStream, OutputType
-from firesteel.datastream._evictors import Evictor
-from firesteel.datastream._function_classes import Function, KeySelector, RuntimeContext, function_behind
-from firesteel.datastream._join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
-from firesteel.datastream._keyed_stream import KeyedStream
-from firesteel.datastream._triggers import Trigger
-from firesteel.datastream._window_assigner_base import WindowAssigner
-from firesteel.datastream._window_functions import WindowFunction
-from firesteel.datastream._windowed_stream import WindowedStream
+from firesteel.program.functions.base import Function, KeySelector, RuntimeContext, function_behind
+from firesteel.program.functions.join import CoGroupFunction, FlatJoinFunction, JoinFunction
+from firesteel.program.functions.window import WindowFunction
+from firesteel.program.windows.assigner import WindowAssigner
+from firesteel.program.windows.evictors import Evictor
+from firesteel.program.windows.triggers import Trigger
 
 Selector = Callable[[Any], Any] | KeySelector
 Groups = tuple[list[Any], list[Any]]

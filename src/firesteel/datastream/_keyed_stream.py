@@ -9,18 +9,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.types import Row
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._aggregates import AccumulateType as Aggregate
-from firesteel.datastream._aggregates import RollingAggregate, check_position
-from firesteel.datastream._call_site import call_site
-from firesteel.datastream._checks import (
+from firesteel.datastream._data_stream import DataStream, OutputType
+from firesteel.datastream._returns import require_reduce
+from firesteel.datastream._windowed_stream import WindowedStream
+from firesteel.program import operators as ops
+from firesteel.program.call_site import call_site
+from firesteel.program.checks import (
     check_picklable,
     require_callable,
     require_function,
     to_type_information,
 )
-from firesteel.datastream._data_stream import DataStream, OutputType
-from firesteel.datastream._function_classes import (
+from firesteel.program.functions.aggregates import AccumulateType as Aggregate
+from firesteel.program.functions.aggregates import RollingAggregate, check_position
+from firesteel.program.functions.base import (
     FilterFunction,
     FlatMapFunction,
     KeySelector,
@@ -28,23 +30,21 @@ from firesteel.datastream._function_classes import (
     Partitioner,
     ReduceFunction,
 )
-from firesteel.datastream._process_functions import KeyedProcessFunction
-from firesteel.datastream._returns import require_reduce
-from firesteel.datastream._transformations import (
+from firesteel.program.functions.process import KeyedProcessFunction
+from firesteel.program.output_tag import OutputTag
+from firesteel.program.transformations import (
     OneInputTransformation,
     Partitioning,
     PartitionKind,
     PartitionTransformation,
     Transformation,
 )
-from firesteel.datastream._window_assigners import count_window_assigner
-from firesteel.datastream._windowed_stream import WindowedStream
-from firesteel.datastream.output_tag import OutputTag
+from firesteel.program.windows.assigners import count_window_assigner
 
 if TYPE_CHECKING:
     from firesteel.datastream._interval_join import IntervalJoin
     from firesteel.datastream._salted_stream import SaltedStream
-    from firesteel.datastream._window_assigner_base import WindowAssigner
+    from firesteel.program.windows.assigner import WindowAssigner
 
 
 class KeyedStream(DataStream):

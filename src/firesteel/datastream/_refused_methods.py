@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from firesteel.common.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
-    from firesteel.datastream._transformations import Transformation
+    from firesteel.program.transformations import Transformation
 
 
 class RefusedMethods:

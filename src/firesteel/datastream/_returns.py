@@ -8,8 +8,8 @@ from collections.abc import MutableMapping, MutableSequence, MutableSet
 from typing import Any
 
 from firesteel.common.errors import ProgramError
-from firesteel.datastream._checks import require_callable
-from firesteel.datastream._function_classes import ReduceFunction
+from firesteel.program.checks import require_callable
+from firesteel.program.functions.base import ReduceFunction
 
 
 def require_result(function: Any, what: str, operator: str) -> None:

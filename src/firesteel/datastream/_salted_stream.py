@@ -20,13 +20,14 @@ from typing import Any, Final, NoReturn, Self
 
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.time import Length
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._checks import require_int, require_merge
 from firesteel.datastream._data_stream import DataStream, OutputType
-from firesteel.datastream._function_classes import AggregateFunction, Function, ReduceFunction
 from firesteel.datastream._keyed_stream import KeyedStream
 from firesteel.datastream._returns import require_reduce
-from firesteel.datastream._salted_stages import (
+from firesteel.datastream._windowed_stream import WindowedStream, require_aggregate, type_of_reduced
+from firesteel.program import operators as ops
+from firesteel.program.checks import require_int, require_merge
+from firesteel.program.functions.base import AggregateFunction, Function, ReduceFunction
+from firesteel.program.functions.salted import (
     AsPart,
     MergedParts,
     NewestTotals,
@@ -36,15 +37,14 @@ from firesteel.datastream._salted_stages import (
     WindowsOfParts,
     as_total,
 )
-from firesteel.datastream._window_assigner_base import MergingWindowAssigner, WindowAssigner
-from firesteel.datastream._window_assigners import (
+from firesteel.program.output_tag import OutputTag
+from firesteel.program.windows.assigner import MergingWindowAssigner, WindowAssigner
+from firesteel.program.windows.assigners import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from firesteel.datastream._windowed_stream import WindowedStream, require_aggregate, type_of_reduced
-from firesteel.datastream.output_tag import OutputTag
 
 _ONE_BY_ONE = "it gets the records of a key one by one, and they must meet in one subtask for that"
 _OTHER_FIELDS = (

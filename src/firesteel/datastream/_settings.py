@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from firesteel.common.errors import ProgramError
-from firesteel.datastream._checks import WrongArgumentError, require_id, require_int, require_text
-from firesteel.datastream._transformations import (
+from firesteel.datastream.slot_sharing_group import SlotSharingGroup
+from firesteel.program.checks import WrongArgumentError, require_id, require_int, require_text
+from firesteel.program.transformations import (
     VIRTUAL,
     ChainingStrategy,
     SourceTransformation,
     Transformation,
 )
-from firesteel.datastream.slot_sharing_group import SlotSharingGroup
 
 if TYPE_CHECKING:
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment

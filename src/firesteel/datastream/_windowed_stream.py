@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from firesteel.common.errors import ProgramError
 from firesteel.common.time import Length, as_millis
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._checks import (
+from firesteel.datastream._returns import require_own_accumulators, require_reduce, require_result
+from firesteel.program import operators as ops
+from firesteel.program.checks import (
     WrongArgumentError,
     check_picklable,
     require_function,
     require_no_life,
     to_type_information,
 )
-from firesteel.datastream._evictors import Evictor
-from firesteel.datastream._function_classes import (
+from firesteel.program.functions.base import (
     AggregateFunction,
     Function,
     NullByteKeySelector,
     ReduceFunction,
 )
-from firesteel.datastream._returns import require_own_accumulators, require_reduce, require_result
-from firesteel.datastream._triggers import Trigger
-from firesteel.datastream._window_assigner_base import MergingWindowAssigner, WindowAssigner
-from firesteel.datastream._window_functions import (
+from firesteel.program.functions.window import (
     AllWindowFunction,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
     WindowFunction,
 )
-from firesteel.datastream.output_tag import OutputTag
+from firesteel.program.output_tag import OutputTag
+from firesteel.program.windows.assigner import MergingWindowAssigner, WindowAssigner
+from firesteel.program.windows.evictors import Evictor
+from firesteel.program.windows.triggers import Trigger
 
 if TYPE_CHECKING:
     from firesteel.datastream._data_stream import DataStream, OutputType

@@ -8,12 +8,12 @@ from typing import Any
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.time import Duration, Time, as_millis
-from firesteel.datastream import _operators as ops
-from firesteel.datastream._async_functions import AsyncFunction, AsyncRetryStrategy
-from firesteel.datastream._checks import WrongArgumentError, check_picklable, require_function, require_int
 from firesteel.datastream._data_stream import DataStream, OutputType
 from firesteel.datastream._keyed_stream import KeyedStream
-from firesteel.datastream.async_retry_strategies import NO_RETRY_STRATEGY
+from firesteel.program import operators as ops
+from firesteel.program.checks import WrongArgumentError, check_picklable, require_function, require_int
+from firesteel.program.functions.asynchronous import AsyncFunction, AsyncRetryStrategy
+from firesteel.program.functions.retry_strategies import NO_RETRY_STRATEGY
 
 __all__ = ["AsyncDataStream"]
 

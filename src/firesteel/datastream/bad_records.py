@@ -10,8 +10,8 @@ does not, the first such record fails the job.
 
 from __future__ import annotations
 
-from firesteel.connectors.bad_records import SIDE_OUTPUT, BadRecord
-from firesteel.datastream.output_tag import OutputTag
+from firesteel.program.bad_records import SIDE_OUTPUT, BadRecord
+from firesteel.program.output_tag import OutputTag
 
 __all__ = ["BAD_RECORDS", "BadRecord"]
 

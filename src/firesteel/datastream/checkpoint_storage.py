@@ -6,7 +6,7 @@ from typing import NoReturn
 
 from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
-from firesteel.datastream._checks import require_int, require_text
+from firesteel.program.checks import require_int, require_text
 
 __all__ = [
     "CheckpointStorage",

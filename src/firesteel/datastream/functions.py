@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from firesteel.datastream._async_functions import (
+from firesteel.program.functions.asynchronous import (
     AsyncFunction,
     AsyncFunctionDescriptor,
     AsyncRetryPredicate,
     AsyncRetryStrategy,
 )
-from firesteel.datastream._function_classes import (
+from firesteel.program.functions.base import (
     AggregateFunction,
     CheckpointedFunction,
     CoFlatMapFunction,
@@ -26,9 +26,9 @@ from firesteel.datastream._function_classes import (
     ReduceFunction,
     RuntimeContext,
 )
-from firesteel.datastream._join_functions import CoGroupFunction, FlatJoinFunction, JoinFunction
-from firesteel.datastream._legacy_connectors import SinkFunction, SourceFunction
-from firesteel.datastream._process_functions import (
+from firesteel.program.functions.join import CoGroupFunction, FlatJoinFunction, JoinFunction
+from firesteel.program.functions.legacy_connectors import SinkFunction, SourceFunction
+from firesteel.program.functions.process import (
     BaseBroadcastProcessFunction,
     BroadcastProcessFunction,
     CoProcessFunction,
@@ -38,15 +38,15 @@ from firesteel.datastream._process_functions import (
     ProcessFunction,
     ProcessJoinFunction,
 )
-from firesteel.datastream._two_phase_commit import TwoPhaseCommitSinkFunction
-from firesteel.datastream._window_functions import (
+from firesteel.program.functions.two_phase_commit import TwoPhaseCommitSinkFunction
+from firesteel.program.functions.window import (
     AllWindowFunction,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
     WindowFunction,
 )
-from firesteel.datastream.time_domain import TimeDomain
-from firesteel.datastream.timerservice import TimerService
+from firesteel.program.time_domain import TimeDomain
+from firesteel.program.timerservice import TimerService
 
 __all__ = [
     "AggregateFunction",

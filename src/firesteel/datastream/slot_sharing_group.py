@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import total_ordering
 
 from firesteel.common.errors import ProgramError
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
 
 __all__ = ["MemorySize", "SlotSharingGroup"]
 

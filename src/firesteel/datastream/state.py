@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.datastream._state_descriptors import (
+from firesteel.program.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -10,8 +10,8 @@ from firesteel.datastream._state_descriptors import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from firesteel.datastream._state_futures import StateFuture
-from firesteel.datastream._state_kinds import (
+from firesteel.program.state.futures import StateFuture
+from firesteel.program.state.kinds import (
     AggregatingState,
     AppendingState,
     BroadcastState,
@@ -24,7 +24,7 @@ from firesteel.datastream._state_kinds import (
     State,
     ValueState,
 )
-from firesteel.datastream._state_ttl import StateTtlConfig
+from firesteel.program.state.ttl import StateTtlConfig
 
 __all__ = [
     "AggregatingState",

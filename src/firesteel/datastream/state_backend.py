@@ -8,7 +8,7 @@ from typing import Final
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.options import checkpointing, state
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
 
 __all__ = [
     "CustomStateBackend",

@@ -14,20 +14,20 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.options import pipeline, python
 from firesteel.common.uncaught import mask_uncaught
-from firesteel.datastream._checks import WrongArgumentError, require_id, require_text
 from firesteel.datastream._environment_settings import EnvironmentSettings
 from firesteel.datastream._environment_sources import EnvironmentSources
 from firesteel.datastream._flink_jars import pass_over_jars
-from firesteel.datastream._python_settings import require_this_python
 from firesteel.datastream._session_defaults import session_defaults
-from firesteel.datastream._transformations import Transformation
-from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
+from firesteel.program.checks import WrongArgumentError, require_id, require_text
+from firesteel.program.output_tag import OutputTag
+from firesteel.program.python_settings import require_this_python
+from firesteel.program.transformations import Transformation
 from firesteel.serializers import PickleSerializer
 
 if TYPE_CHECKING:
     from firesteel.common.clock import Clock
-    from firesteel.datastream._stream_cache import StreamCache
+    from firesteel.connectors.kept_streams import StreamCache
 
 __all__ = ["StreamExecutionEnvironment"]
 

@@ -2,13 +2,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from firesteel.program.time_domain import TimeDomain
 
 __all__ = ["TimeDomain"]
-
-
-class TimeDomain(Enum):
-    """What made a timer fire (Flink: ``TimeDomain``)."""
-
-    EVENT_TIME = 0  # the watermark passed its timestamp
-    PROCESSING_TIME = 1  # the clock of the job passed it

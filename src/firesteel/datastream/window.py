@@ -2,34 +2,12 @@
 
 from __future__ import annotations
 
-from firesteel.datastream._evictors import (
-    CountEvictor,
-    DeltaEvictor,
-    Evictor,
-    TimeEvictor,
-    TimestampedValue,
-)
-from firesteel.datastream._stateful_triggers import (
-    ContinuousEventTimeTrigger,
-    ContinuousProcessingTimeTrigger,
-    CountTrigger,
-    DeltaTrigger,
-    ProcessingTimeoutTrigger,
-    PurgingTrigger,
-)
-from firesteel.datastream._triggers import (
-    EventTimeTrigger,
-    NeverTrigger,
-    ProcessingTimeTrigger,
-    Trigger,
-    TriggerResult,
-)
-from firesteel.datastream._window_assigner_base import (
+from firesteel.program.windows.assigner import (
     MergingWindowAssigner,
     SessionWindowTimeGapExtractor,
     WindowAssigner,
 )
-from firesteel.datastream._window_assigners import (
+from firesteel.program.windows.assigners import (
     CountSlidingWindowAssigner,
     CountTumblingWindowAssigner,
     DynamicEventTimeSessionWindows,
@@ -42,7 +20,29 @@ from firesteel.datastream._window_assigners import (
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
-from firesteel.datastream._windows import (
+from firesteel.program.windows.evictors import (
+    CountEvictor,
+    DeltaEvictor,
+    Evictor,
+    TimeEvictor,
+    TimestampedValue,
+)
+from firesteel.program.windows.stateful_triggers import (
+    ContinuousEventTimeTrigger,
+    ContinuousProcessingTimeTrigger,
+    CountTrigger,
+    DeltaTrigger,
+    ProcessingTimeoutTrigger,
+    PurgingTrigger,
+)
+from firesteel.program.windows.triggers import (
+    EventTimeTrigger,
+    NeverTrigger,
+    ProcessingTimeTrigger,
+    Trigger,
+    TriggerResult,
+)
+from firesteel.program.windows.windows import (
     CountWindow,
     CountWindowSerializer,
     GlobalWindow,

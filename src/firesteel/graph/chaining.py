@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from firesteel.datastream._transformations import ChainingStrategy
 from firesteel.graph.stream_graph import StreamEdge, StreamGraph
+from firesteel.program.transformations import ChainingStrategy
 
 
 def is_chainable(edge: StreamEdge, graph: StreamGraph) -> bool:

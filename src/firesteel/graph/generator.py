@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.key_groups import default_max_parallelism
-from firesteel.connectors.base import Sink, Source
-from firesteel.datastream._operators import OperatorSpec
-from firesteel.datastream._transformations import (
+from firesteel.graph._topology import topological_order
+from firesteel.graph.stream_graph import (
+    DEFAULT_SLOT_SHARING_GROUP,
+    GraphConfig,
+    NodeKind,
+    StreamEdge,
+    StreamGraph,
+    StreamNode,
+)
+from firesteel.graph.validate import check_acyclic, check_parallelism, check_source_parallelism, validate
+from firesteel.program.execution_mode import RuntimeExecutionMode
+from firesteel.program.operators import OperatorSpec
+from firesteel.program.sources import Sink, Source
+from firesteel.program.transformations import (
     VIRTUAL,
     CacheTransformation,
     OneInputTransformation,
@@ -24,21 +35,10 @@ from firesteel.datastream._transformations import (
     TwoInputTransformation,
     UnionTransformation,
 )
-from firesteel.datastream.execution_mode import RuntimeExecutionMode
-from firesteel.graph._topology import topological_order
-from firesteel.graph.stream_graph import (
-    DEFAULT_SLOT_SHARING_GROUP,
-    GraphConfig,
-    NodeKind,
-    StreamEdge,
-    StreamGraph,
-    StreamNode,
-)
-from firesteel.graph.validate import check_acyclic, check_parallelism, check_source_parallelism, validate
 
 if TYPE_CHECKING:
     from firesteel.common.typeinfo import TypeInformation
-    from firesteel.datastream.output_tag import OutputTag
+    from firesteel.program.output_tag import OutputTag
 
 T = TypeVar("T")
 

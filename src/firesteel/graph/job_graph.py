@@ -10,15 +10,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from firesteel.datastream._operators import BroadcastProcess, KeyedBroadcastProcess
-from firesteel.datastream._transformations import Partitioning, PartitionKind
 from firesteel.graph._topology import topological_order
 from firesteel.graph.chaining import is_chainable
 from firesteel.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from firesteel.graph.uids import operator_ids
+from firesteel.program.operators import BroadcastProcess, KeyedBroadcastProcess
+from firesteel.program.transformations import Partitioning, PartitionKind
 
 if TYPE_CHECKING:
-    from firesteel.datastream.output_tag import OutputTag
+    from firesteel.program.output_tag import OutputTag
 
 
 class DistributionPattern(enum.Enum):

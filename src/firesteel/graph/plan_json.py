@@ -8,11 +8,11 @@ from typing import Any
 
 from firesteel.common.masking import masked
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors.base import Sink, Source
 from firesteel.graph.execution_graph import ExecutionGraph, ExecutionJobVertex, ExecutionVertex
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.levels import Level, LevelPlan, Route
 from firesteel.graph.stream_graph import NodeKind, StreamEdge, StreamGraph, StreamNode
+from firesteel.program.sources import Sink, Source
 
 
 def type_name(type_info: TypeInformation | None) -> str:

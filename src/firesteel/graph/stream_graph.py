@@ -11,15 +11,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from firesteel.connectors.base import Boundedness, Sink, Source
-from firesteel.datastream._operators import OperatorSpec
-from firesteel.datastream._transformations import ChainingStrategy, Partitioning, PartitionKind
-from firesteel.datastream.execution_mode import RuntimeExecutionMode
+from firesteel.program.execution_mode import RuntimeExecutionMode
+from firesteel.program.operators import OperatorSpec
+from firesteel.program.sources import Boundedness, Sink, Source
+from firesteel.program.transformations import ChainingStrategy, Partitioning, PartitionKind
 
 if TYPE_CHECKING:
     from firesteel.common.typeinfo import TypeInformation
     from firesteel.common.watermark_strategy import WatermarkStrategy
-    from firesteel.datastream.output_tag import OutputTag
+    from firesteel.program.output_tag import OutputTag
 
 DEFAULT_SLOT_SHARING_GROUP = "default"
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.key_groups import UPPER_BOUND_MAX_PARALLELISM
-from firesteel.datastream._operators import BroadcastProcess, KeyedBroadcastProcess
-from firesteel.datastream._transformations import PartitionKind, Transformation
+from firesteel.program.operators import BroadcastProcess, KeyedBroadcastProcess
+from firesteel.program.transformations import PartitionKind, Transformation
 
 if TYPE_CHECKING:
     from firesteel.graph.stream_graph import StreamGraph, StreamNode

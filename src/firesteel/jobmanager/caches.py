@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
-from firesteel.datastream._stream_cache import keeping, remove
-from firesteel.datastream._transformations import CacheTransformation, Transformation
+from firesteel.connectors.kept_streams import keeping, remove
+from firesteel.program.transformations import CacheTransformation, Transformation
 
 log = logger(__name__)
 

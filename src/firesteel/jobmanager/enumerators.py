@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from firesteel.common.errors import FiresteelError, JobExecutionError
-from firesteel.connectors.base import EnumeratorContext, ReadRange, Source, Split, SplitEnumerator
+from firesteel.program.sources import EnumeratorContext, ReadRange, Source, Split, SplitEnumerator
 from firesteel.runtime.error_report import summary_of
 from firesteel.runtime.user_code import raised
 

@@ -27,19 +27,8 @@ from firesteel.common.logs import logger
 from firesteel.common.options import firesteel as own
 from firesteel.common.options import recovery
 from firesteel.common.options.checks import check
-from firesteel.connectors.base import Committer, CommitterContext
 from firesteel.connectors.collect import CollectSink
 from firesteel.connectors.spark_sink import SparkTarget
-from firesteel.datastream._checks import check_picklable
-from firesteel.datastream._python_settings import check_python_settings
-from firesteel.datastream._transformations import (
-    CacheTransformation,
-    PartitionTransformation,
-    SideOutputTransformation,
-    SinkTransformation,
-    Transformation,
-    UnionTransformation,
-)
 from firesteel.graph import create_job_graph, execution_plan_json, generate, plan_levels
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
@@ -53,6 +42,17 @@ from firesteel.jobmanager.options import job_options
 from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices, validate
+from firesteel.program.checks import check_picklable
+from firesteel.program.python_settings import check_python_settings
+from firesteel.program.sources import Committer, CommitterContext
+from firesteel.program.transformations import (
+    CacheTransformation,
+    PartitionTransformation,
+    SideOutputTransformation,
+    SinkTransformation,
+    Transformation,
+    UnionTransformation,
+)
 from firesteel.runtime.program import WorkerFiles
 from firesteel.runtime.worker import is_dedicated
 from firesteel.state.backends import backend_of, local_directory

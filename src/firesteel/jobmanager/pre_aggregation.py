@@ -12,13 +12,13 @@ from dataclasses import replace
 from typing import Any, Final
 
 from firesteel.common.options.firesteel import PRE_AGGREGATION
-from firesteel.datastream._aggregates import AccumulateType, RollingAggregate
-from firesteel.datastream._checks import require_merge
-from firesteel.datastream._operators import KeyedReduce, Window
-from firesteel.datastream._salted_stages import WindowsOfParts
-from firesteel.datastream._transformations import PartitionKind
-from firesteel.datastream.functions import Function
 from firesteel.graph.job_graph import JobGraph
+from firesteel.program.checks import require_merge
+from firesteel.program.functions.aggregates import AccumulateType, RollingAggregate
+from firesteel.program.functions.base import Function
+from firesteel.program.functions.salted import WindowsOfParts
+from firesteel.program.operators import KeyedReduce, Window
+from firesteel.program.transformations import PartitionKind
 from firesteel.runtime.operators.panes import OWN_TRIGGERS, fires_by_itself
 from firesteel.runtime.program import OperatorProgram, PreAggregation, VertexProgram
 

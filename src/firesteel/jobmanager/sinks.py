@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.options.firesteel import MAX_RECORD_BYTES
-from firesteel.connectors.base import Committable, CommitterContext, Sink
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.commit_tasks import CommitTasks
 from firesteel.jobmanager.commits import Patience, SinkCommits
 from firesteel.jobmanager.epochs import DoParts
+from firesteel.program.sources import Committable, CommitterContext, Sink
 from firesteel.runtime.program import Ack
 
 

@@ -8,7 +8,11 @@ from typing import Any, Final
 
 from firesteel.common.logs import logger
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.base import (
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmanager.alignment import group_watermarks, limit_of
+from firesteel.jobmanager.enumerators import NamedEnumerator
+from firesteel.jobmanager.lines import Subtask
+from firesteel.program.sources import (
     Boundedness,
     EnumeratorContext,
     ReadRange,
@@ -16,10 +20,6 @@ from firesteel.connectors.base import (
     Split,
     SplitEnumerator,
 )
-from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmanager.alignment import group_watermarks, limit_of
-from firesteel.jobmanager.enumerators import NamedEnumerator
-from firesteel.jobmanager.lines import Subtask
 from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.runtime.program import Ack, SourceAssignment, SplitTime
 from firesteel.storage import records

@@ -7,10 +7,10 @@ from typing import Any
 from firesteel.common.configuration import Configuration
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.options.firesteel import PRE_AGGREGATION
-from firesteel.connectors.base import Source
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.levels import LevelPlan, RouteKind
 from firesteel.jobmanager.pre_aggregation import pre_aggregated
+from firesteel.program.sources import Source
 from firesteel.runtime.program import InEdge, JobProgram, OperatorProgram, OutEdge, VertexProgram
 
 

@@ -10,12 +10,12 @@ from firesteel.common.options.checks import notices as key_notices
 from firesteel.common.options.execution import BUFFER_TIMEOUT
 from firesteel.common.options.firesteel import PRE_AGGREGATION
 from firesteel.common.options.pipeline import AUTO_GENERATE_UIDS
-from firesteel.connectors.base import Sink, Source
-from firesteel.datastream._operators import TimestampsAndWatermarks
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
 from firesteel.jobmanager.checkpoints.options import interplay
 from firesteel.jobmanager.pre_aggregation import without_effect
+from firesteel.program.operators import TimestampsAndWatermarks
+from firesteel.program.sources import Sink, Source
 from firesteel.state.backends import notices as backend_notices
 
 

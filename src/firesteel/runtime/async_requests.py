@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from firesteel.common._shown import shown
 from firesteel.common.errors import TypeMismatchError
-from firesteel.datastream._operators import AsyncWait
+from firesteel.program.operators import AsyncWait
 from firesteel.runtime.batch import NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.event_loop import EventLoop, cancel
 from firesteel.runtime.user_code import raised

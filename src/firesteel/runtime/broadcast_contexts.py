@@ -6,18 +6,17 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from firesteel.common.errors import ProgramError, StateError
-from firesteel.datastream.functions import BroadcastProcessFunction, KeyedBroadcastProcessFunction
-from firesteel.datastream.state import (
+from firesteel.program.functions.process import BroadcastProcessFunction, KeyedBroadcastProcessFunction
+from firesteel.program.state.descriptors import (
     AggregatingStateDescriptor,
-    BroadcastState,
     ListStateDescriptor,
     MapStateDescriptor,
-    ReadOnlyBroadcastState,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from firesteel.datastream.time_domain import TimeDomain
-from firesteel.datastream.timerservice import TimerService
+from firesteel.program.state.kinds import BroadcastState, ReadOnlyBroadcastState
+from firesteel.program.time_domain import TimeDomain
+from firesteel.program.timerservice import TimerService
 from firesteel.runtime.batch import NO_TIMESTAMP
 from firesteel.runtime.contexts import NoTimers
 from firesteel.runtime.descriptors import require_descriptor

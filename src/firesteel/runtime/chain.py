@@ -14,11 +14,11 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.options import python
 from firesteel.common.options.firesteel import MAX_RECORD_SIZE
 from firesteel.common.typeinfo import Types
-from firesteel.connectors.base import Sink, SourceReader
-from firesteel.datastream import _operators as specs
-from firesteel.datastream._function_classes import Function
-from firesteel.datastream._transformations import PartitionKind
-from firesteel.datastream.output_tag import OutputTag
+from firesteel.program import operators as specs
+from firesteel.program.functions.base import Function
+from firesteel.program.output_tag import OutputTag
+from firesteel.program.sources import Sink, SourceReader
+from firesteel.program.transformations import PartitionKind
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.contexts import TaskRuntimeContext
 from firesteel.runtime.exchange_check import weighted

@@ -16,7 +16,7 @@ from functools import reduce
 from itertools import islice
 from typing import Any
 
-from firesteel.datastream._operators import KeyedReduce, Window, WindowContents
+from firesteel.program.operators import KeyedReduce, Window, WindowContents
 from firesteel.runtime.batch import NO_TIMESTAMP
 from firesteel.runtime.operators.base import are_immutable, method_of
 from firesteel.runtime.packing import pack, unpack

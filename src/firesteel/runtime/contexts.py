@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.options.pipeline import GLOBAL_JOB_PARAMETERS
-from firesteel.datastream.functions import (
+from firesteel.metrics import MetricGroup
+from firesteel.program.functions.base import RuntimeContext
+from firesteel.program.functions.process import (
     CoProcessFunction,
     KeyedCoProcessFunction,
     KeyedProcessFunction,
     ProcessFunction,
-    RuntimeContext,
 )
-from firesteel.datastream.state import (
+from firesteel.program.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
     ValueStateDescriptor,
 )
-from firesteel.datastream.time_domain import TimeDomain
-from firesteel.datastream.timerservice import TimerService
-from firesteel.metrics import MetricGroup
+from firesteel.program.time_domain import TimeDomain
+from firesteel.program.timerservice import TimerService
 from firesteel.runtime.batch import NO_TIMESTAMP
 from firesteel.runtime.descriptors import require_descriptor
 from firesteel.runtime.metrics import TaskMetricGroup

@@ -6,8 +6,9 @@ from typing import Any, Final
 
 from firesteel.common._shown import shown
 from firesteel.common.errors import TypeMismatchError
-from firesteel.datastream.functions import CheckpointedFunction
-from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, OperatorStateStore
+from firesteel.program.functions.base import CheckpointedFunction
+from firesteel.program.state.descriptors import ListStateDescriptor, MapStateDescriptor
+from firesteel.program.state.kinds import OperatorStateStore
 from firesteel.runtime.descriptors import require_descriptor
 from firesteel.state.backend import OperatorState
 

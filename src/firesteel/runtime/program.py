@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from firesteel.common._quick_pickle import quick_pickle
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors.base import ReadRange, Sink, SourceReader
-from firesteel.datastream._operators import OperatorSpec
-from firesteel.datastream._transformations import Partitioning
-from firesteel.datastream.output_tag import OutputTag
+from firesteel.program.operators import OperatorSpec
+from firesteel.program.output_tag import OutputTag
+from firesteel.program.sources import ReadRange, Sink, SourceReader
+from firesteel.program.transformations import Partitioning
 from firesteel.state.line import StateLine
 from firesteel.storage.records import record
 

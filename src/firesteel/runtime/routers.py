@@ -18,8 +18,8 @@ from firesteel.common._shown import shown
 from firesteel.common.distribution import pointwise_consumers, pointwise_producers, subtask_named
 from firesteel.common.errors import RecordTooLargeError
 from firesteel.common.options.firesteel import MAX_RECORD_BYTES
-from firesteel.datastream._function_classes import Function, function_behind
-from firesteel.datastream._transformations import PartitionKind
+from firesteel.program.functions.base import Function, function_behind
+from firesteel.program.transformations import PartitionKind
 from firesteel.runtime.batch import END, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.combiner import Combiner
 from firesteel.runtime.program import OutEdge

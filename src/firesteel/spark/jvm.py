@@ -113,7 +113,7 @@ class DriverJvm:
         return True
 
 
-def end_jvm() -> None:
+def end_jvm(patience_s: float = _JVM_PATIENCE_S) -> None:
     """End the JVM that the sessions of this process ran in; all of them must be stopped.
 
     Spark keeps it until Python ends, with the options it was started with. The next session starts another.
@@ -129,7 +129,7 @@ def end_jvm() -> None:
     if process.stdin is not None:
         process.stdin.close()  # that is what the JVM waits for
     try:
-        process.wait(_JVM_PATIENCE_S)
+        process.wait(patience_s)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.connectors._storage import join, resolve
-from firesteel.connectors.base import CommitRequest, Committable, Committer, CommitterContext
 from firesteel.connectors.spark_sink import SparkBatch, SparkTarget
+from firesteel.program.sources import CommitRequest, Committable, Committer, CommitterContext
 from firesteel.storage.records import record
 
 

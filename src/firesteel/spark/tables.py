@@ -9,10 +9,10 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
-from firesteel.connectors.base import Boundedness, Source
 from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
 from firesteel.connectors.spark_sink import ParquetStagingSink
-from firesteel.datastream._transformations import SinkTransformation, SourceTransformation, Transformation
+from firesteel.program.sources import Boundedness, Source
+from firesteel.program.transformations import SinkTransformation, SourceTransformation, Transformation
 
 
 def stage_table(frame: DataFrame, root: str) -> ColumnarFileSource:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from firesteel.common.errors import StateError
+from firesteel.storage import old_names
 
 _REDUCE_OF_SETS: Final[tuple[Any, ...]] = (set.__reduce__, frozenset.__reduce__)
 _PROTOCOL: Final = 4  # from 5 on, buffers may travel outside of the pickle
@@ -83,7 +84,7 @@ def reference(named: Any, name: str | None = None) -> tuple[str, str]:
 def _module_of(named: Any, qualname: str) -> str:
     module = getattr(named, "__module__", None)
     if module is not None:
-        return str(module)
+        return old_names.lasting(str(module))
     for name, loaded in sys.modules.copy().items():  # as pickle looks for it: functions of C modules
         if name not in ("__main__", "__mp_main__") and _attribute(loaded, qualname) is named:
             return name
@@ -101,6 +102,7 @@ def resolve(module: str, qualname: str) -> Any:
 
 def _import(module: str, qualname: str) -> Any:
     try:
+        module, qualname = old_names.present(module, qualname)
         return _attribute(importlib.import_module(module), qualname)
     except ImportError:
         return None

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
-from firesteel.datastream.state import ListState
+from firesteel.program.state.kinds import ListState
 from firesteel.state._cell_reader import Reader
 from firesteel.state._cells import Cell, CellColumn, Parts
 from firesteel.state._column import CanonicalKey, in_order

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from firesteel.datastream.state import MapState
+from firesteel.program.state.kinds import MapState
 from firesteel.state._cell_reader import Reader
 from firesteel.state._cells import Cell, CellColumn
 from firesteel.state._column import CanonicalKey, canonical_of, typed_bytes

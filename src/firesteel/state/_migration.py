@@ -8,7 +8,6 @@ copied has it for good.
 from __future__ import annotations
 
 import hashlib
-import pickle
 from collections.abc import Callable, Mapping
 from functools import reduce
 from typing import Any, Final
@@ -33,6 +32,7 @@ from firesteel.state._value_codec import (
 )
 from firesteel.state.catalog import CatalogEntry, Step
 from firesteel.state.line import RunRef
+from firesteel.storage import old_names
 
 __all__ = ["ENTRIES_MAY_CHANGE", "Migrations", "part_type"]
 
@@ -192,7 +192,7 @@ def _misfit(entry: CatalogEntry, type_: str) -> Callable[..., TypeMismatchError]
 
 def _load(entry: CatalogEntry, step: Step) -> Callable[[Any], Any]:
     try:
-        return pickle.loads(step.function)  # type: ignore[no-any-return]
+        return old_names.loads(step.function)  # type: ignore[no-any-return]
     except Exception as error:
         raise StateError(
             f"The migration function of state {entry.name!r} cannot be loaded: {error}",

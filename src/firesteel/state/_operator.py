@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from firesteel.common._type_text import type_text
-from firesteel.datastream.state import (
+from firesteel.program.state.kinds import (
     AggregatingState,
     BroadcastState,
     ListState,

@@ -22,6 +22,7 @@ import msgspec
 
 from firesteel.common._map_all import map_all
 from firesteel.common.errors import StateError
+from firesteel.storage import old_names
 from firesteel.storage.plain_values import MARK, NotPlainError, decode_plain, encode_plain
 
 #: What a deleted entry holds, in the cache and in runs. It is msgpack's nil, so encoding "no value" in bulk
@@ -41,7 +42,7 @@ pack: Final = msgspec.msgpack.Encoder().encode
 unpack: Final = msgspec.msgpack.Decoder().decode
 _unpack_tuple: Final = msgspec.msgpack.Decoder(tuple).decode
 _dumps: Final = pickle.dumps
-_loads: Final = pickle.loads
+_loads: Final = old_names.loads
 _ELEMENTS: Final = PLAIN | {bytes}
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from firesteel.datastream.state import AggregatingState, ReducingState, ValueState
+from firesteel.program.state.kinds import AggregatingState, ReducingState, ValueState
 from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
 from firesteel.state._declared import ANY_VALUE, DeclaredValue
 from firesteel.state._ttl import Round, Ttl, shrink

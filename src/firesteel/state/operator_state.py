@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from firesteel.common._map_all import map_all
-from firesteel.datastream.state import BroadcastState, ListState
+from firesteel.program.state.kinds import BroadcastState, ListState
 from firesteel.state._column import CanonicalKey, Column, canonical_of, in_order, typed_bytes
 from firesteel.state._declared import ANY_KEY, ANY_VALUE, DeclaredKey, DeclaredValue
 from firesteel.state._list_state import Elements

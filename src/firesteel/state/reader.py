@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.common.errors import StateError
-from firesteel.datastream.state import (
+from firesteel.program.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,
@@ -19,7 +19,7 @@ from firesteel.datastream.state import (
     StateDescriptor,
     ValueStateDescriptor,
 )
-from firesteel.datastream.time_domain import TimeDomain
+from firesteel.program.time_domain import TimeDomain
 from firesteel.state._column import COLUMN_ID_BYTES, column_id, key_end
 from firesteel.state._operator import OperatorState
 from firesteel.state._overlay import Overlay

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.datastream import CheckpointedFunction, KeyedProcessFunction, ProcessFunction, RuntimeContext
-from firesteel.datastream._operators import KeyedProcess, OperatorSpec, Process, Window
+from firesteel.program.operators import KeyedProcess, OperatorSpec, Process, Window
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.chain import scope_of
 from firesteel.runtime.operators.base import SubtaskContext

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.datastream._operators import KeyedProcess, WindowContents
 from firesteel.datastream.window import TimeWindow
+from firesteel.program.operators import KeyedProcess, WindowContents
 from firesteel.runtime.contexts import TaskRuntimeContext
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 from firesteel.common._type_text import type_of_text
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import MapTypeInfo, TypeInformation, Types
-from firesteel.datastream._operators import WindowContents
 from firesteel.jobmanager.shipping import opened, parcel
+from firesteel.program.operators import WindowContents
 from firesteel.spark.parts import default_parts, frame_of_parts, session_for
 from firesteel.state._migration import part_type
 from firesteel.state.rows import StoredRow

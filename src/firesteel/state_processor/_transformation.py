@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.datastream import AggregateFunction, ReduceFunction, StreamExecutionEnvironment, WindowedStream
-from firesteel.datastream._checks import require_no_life
-from firesteel.datastream._function_classes import KeySelector
-from firesteel.datastream._operators import OperatorSpec
 from firesteel.datastream.window import Evictor, Trigger, WindowAssigner
+from firesteel.program.checks import require_no_life
+from firesteel.program.functions.base import KeySelector
+from firesteel.program.operators import OperatorSpec
 from firesteel.state_processor._bootstrapping import spec_of
 from firesteel.state_processor._dealing import Ship
 from firesteel.state_processor._functions import (

@@ -16,10 +16,10 @@ from firesteel.common.job_id import JobID
 from firesteel.common.key_groups import key_group_range
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.connectors._storage import join, resolve_private
-from firesteel.datastream._checks import require_int
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from firesteel.jobmanager.checkpoints.storage import METADATA
 from firesteel.jobmanager.shipping import parcel
+from firesteel.program.checks import require_int
 from firesteel.runtime.program import OperatorProgram
 from firesteel.spark.parts import default_parts, do_parts, gather, session_for, time_zone
 from firesteel.state._column import column_id

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from firesteel.common.errors import ProgramError
 from firesteel.connectors.base import ReadRange, Split
-from firesteel.datastream._checks import require_int
 from firesteel.graph import JobGraph
 from firesteel.jobmanager.lines import Subtask
+from firesteel.program.checks import require_int
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.program import SourceAssignment

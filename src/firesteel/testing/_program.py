@@ -12,8 +12,6 @@ from firesteel.common.errors import ProgramError
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.base import Sink, SinkWriter, WriterContext
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
-from firesteel.datastream._checks import WrongArgumentError
-from firesteel.datastream._transformations import OneInputTransformation, TwoInputTransformation
 from firesteel.datastream.functions import (
     CoFlatMapFunction,
     CoMapFunction,
@@ -31,6 +29,8 @@ from firesteel.datastream.output_tag import OutputTag
 from firesteel.graph import JobGraph, create_job_graph, generate
 from firesteel.jobmanager.executor import graph_config
 from firesteel.jobmanager.validation import validate
+from firesteel.program.checks import WrongArgumentError
+from firesteel.program.transformations import OneInputTransformation, TwoInputTransformation
 from firesteel.testing.scripted_source import ScriptedSource
 
 UnderTest = Function | Callable[..., DataStream | Sequence[DataStream]]

@@ -7,9 +7,9 @@ from typing import Any
 
 from firesteel.common.errors import ProgramError, StateError
 from firesteel.common.key_groups import key_group_range, subtask_of
-from firesteel.datastream._checks import require_int
 from firesteel.datastream.state import StateDescriptor
 from firesteel.graph import JobGraph
+from firesteel.program.checks import require_int
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.files import StateFiles
 from firesteel.state.keys import key_group

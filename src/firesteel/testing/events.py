@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from firesteel.datastream._checks import WrongArgumentError, require_int
+from firesteel.program.checks import WrongArgumentError, require_int
 from firesteel.runtime.batch import (
     ACTIVE,
     END,

@@ -9,10 +9,10 @@ from typing import Any, Self
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ProgramError
-from firesteel.datastream._checks import require_int
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import StateDescriptor
 from firesteel.datastream.time_domain import TimeDomain
+from firesteel.program.checks import require_int
 from firesteel.state.reader import Timer
 from firesteel.testing._io import HarnessInput, HarnessOutput
 from firesteel.testing._job import HandDrivenJob

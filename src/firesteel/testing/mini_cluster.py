@@ -15,8 +15,8 @@ from firesteel.common.clock import Clock
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ProgramError
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.datastream._checks import require_int
 from firesteel.jobmanager.executor import Executor
+from firesteel.program.checks import require_int
 from firesteel.testing.local_platform import AlternatingEngine, LocalPlatform
 
 __all__ = ["MiniCluster"]

@@ -18,7 +18,7 @@ from firesteel.connectors.base import (
     Split,
     SplitEnumerator,
 )
-from firesteel.datastream._checks import require_int
+from firesteel.program.checks import require_int
 from firesteel.testing.events import Event, StreamRecord, Watermark, WatermarkStatus, not_an_event, to_batch
 
 __all__ = ["ScriptPart", "ScriptedSource", "WaitUntil"]

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from firesteel.common import Row, Types
-from firesteel.connectors._sink_api import CommitOutcome
 from firesteel.connectors.base import CommitRequest, CommitterContext
 from firesteel.datastream.connectors.jdbc import (
     JdbcExactlyOnceOptions,
@@ -18,6 +17,7 @@ from firesteel.datastream.connectors.jdbc import (
     JdbcSink,
     insert_statement,
 )
+from firesteel.program.sinks import CommitOutcome
 from firesteel.testing.connectors import SinkRun
 
 from .conftest import Target

@@ -15,13 +15,11 @@ from confluent_kafka import KafkaException
 from firesteel.common import ByteArraySchema, SimpleStringSchema, Types
 from firesteel.common.errors import ConfigurationError, EngineError, ProgramError
 from firesteel.connectors import _subtask_commits
-from firesteel.connectors._sink_api import CommitOutcome
 from firesteel.connectors._subtask_commits import TryLaterError
 from firesteel.connectors.base import CommitRequest, CommitterContext
 from firesteel.connectors.kafka.serialization import Block
 from firesteel.connectors.kafka.staging import Piece, digest_of
 from firesteel.connectors.kafka.transactions import Claim, FencedError, Marker, Prefix, transaction
-from firesteel.datastream._legacy_connectors import unwrap_sink
 from firesteel.datastream.connectors import DeliveryGuarantee
 from firesteel.datastream.connectors.kafka import (
     FlinkFixedPartitioner,
@@ -31,6 +29,8 @@ from firesteel.datastream.connectors.kafka import (
     KafkaSinkContext,
     ProducerRecord,
 )
+from firesteel.program.functions.legacy_connectors import unwrap_sink
+from firesteel.program.sinks import CommitOutcome
 from firesteel.testing.connectors import SinkRun
 from tests.jobmanager.checkpoint_support import DIRECTORY, INTERVAL
 from tests.runtime.support import LiveSource, environment, feed

@@ -12,7 +12,7 @@ from firesteel.connectors.aws.client import ask, client
 from firesteel.connectors.aws.consumer_options import ConsumerOptions
 from firesteel.connectors.aws.records import KinesisDeserializationSchema, batch_decoder
 from firesteel.connectors.aws.shards import Place, ShardSplit, Stop, iterator_request
-from firesteel.connectors.base import Chunk, ReadRange, SourceReader
+from firesteel.program.sources import Chunk, ReadRange, SourceReader
 
 _AT_ONCE: Final = 1000  # records in a chunk
 _CHUNK_BYTES: Final = 4 << 20

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from firesteel.common.serialization import DeserializationSchema
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.aws.shards import ShardSplit
-from firesteel.connectors.bad_records import BadRecord, bad_record, message_decoder
+from firesteel.program.bad_records import BadRecord, bad_record, message_decoder
 
 
 class KinesisDeserializationSchema(ABC):

@@ -25,7 +25,7 @@ from firesteel.connectors.aws.reader import KinesisReader
 from firesteel.connectors.aws.records import KinesisDeserializationSchema
 from firesteel.connectors.aws.shards import Shard, ShardSplit, Start, StartKind, list_shards
 from firesteel.connectors.aws.tails import ShardTail
-from firesteel.connectors.base import (
+from firesteel.program.sources import (
     Boundedness,
     EnumeratorContext,
     ReadRange,

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from firesteel.common.errors import ConnectorError
-from firesteel.connectors.base import Sink, SinkWriter, WriterContext
 from firesteel.connectors.elasticsearch.cluster import TOO_MANY, Cluster, Refusal
 from firesteel.connectors.elasticsearch.emitter import MapEmitter
 from firesteel.connectors.elasticsearch.settings import BackOff, FlushOptions
+from firesteel.program.sources import Sink, SinkWriter, WriterContext
 
 
 @dataclass(frozen=True, slots=True)

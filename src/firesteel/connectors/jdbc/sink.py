@@ -21,7 +21,11 @@ from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._pickle import dumps_block, loads_block
 from firesteel.connectors._staging import Staged, stage
 from firesteel.connectors._subtask_commits import TryLaterError, commit_by_subtask
-from firesteel.connectors.base import (
+from firesteel.connectors.jdbc import types
+from firesteel.connectors.jdbc.databases import Database, DatabaseError, database_of
+from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
+from firesteel.connectors.jdbc.statements import parse, quoted_table
+from firesteel.program.sources import (
     CommitRequest,
     Committer,
     CommitterContext,
@@ -29,10 +33,6 @@ from firesteel.connectors.base import (
     SinkWriter,
     WriterContext,
 )
-from firesteel.connectors.jdbc import types
-from firesteel.connectors.jdbc.databases import Database, DatabaseError, database_of
-from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
-from firesteel.connectors.jdbc.statements import parse, quoted_table
 
 log = logger(__name__)
 

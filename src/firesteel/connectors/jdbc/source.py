@@ -12,7 +12,11 @@ from firesteel.common.typeinfo import RowTypeInfo
 from firesteel.common.types import _make_row
 from firesteel.connectors._open_files import OpenFiles
 from firesteel.connectors._splits import FixedSplits
-from firesteel.connectors.base import (
+from firesteel.connectors.jdbc import types
+from firesteel.connectors.jdbc.databases import Database, check_columns, database_of
+from firesteel.connectors.jdbc.options import ConnectionOptions
+from firesteel.connectors.jdbc.statements import Statement, parse
+from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,
@@ -22,10 +26,6 @@ from firesteel.connectors.base import (
     Split,
     SplitEnumerator,
 )
-from firesteel.connectors.jdbc import types
-from firesteel.connectors.jdbc.databases import Database, check_columns, database_of
-from firesteel.connectors.jdbc.options import ConnectionOptions
-from firesteel.connectors.jdbc.statements import Statement, parse
 
 _CHUNK: Final = 1000
 _FIELD_BYTES: Final = 16  # of what is neither text nor bytes

@@ -16,7 +16,14 @@ from typing import Any, Final, NamedTuple
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
 from firesteel.common.logs import logger
-from firesteel.connectors.base import (
+from firesteel.connectors.kafka.client import Cluster, require_client
+from firesteel.connectors.kafka.enumerator import KafkaEnumerator
+from firesteel.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
+from firesteel.connectors.kafka.reader import KafkaReader
+from firesteel.connectors.kafka.records import KafkaRecordDeserializationSchema
+from firesteel.connectors.kafka.settings import CLIENT_ID_PREFIX, DISCOVERY_INTERVAL, GROUP_ID, number
+from firesteel.connectors.kafka.source import KafkaTopicSource, PartitionSplit, Subscription
+from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,
@@ -26,13 +33,6 @@ from firesteel.connectors.base import (
     Split,
     SplitEnumerator,
 )
-from firesteel.connectors.kafka.client import Cluster, require_client
-from firesteel.connectors.kafka.enumerator import KafkaEnumerator
-from firesteel.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
-from firesteel.connectors.kafka.reader import KafkaReader
-from firesteel.connectors.kafka.records import KafkaRecordDeserializationSchema
-from firesteel.connectors.kafka.settings import CLIENT_ID_PREFIX, DISCOVERY_INTERVAL, GROUP_ID, number
-from firesteel.connectors.kafka.source import KafkaTopicSource, PartitionSplit, Subscription
 from firesteel.storage.records import record
 
 log = logger(__name__)

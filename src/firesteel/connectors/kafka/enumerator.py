@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
 from firesteel.common.logs import logger
-from firesteel.connectors.base import ReadRange, Split, SplitEnumerator
 from firesteel.connectors.kafka.client import PATIENCE_S, Cluster, describe, make_client
 from firesteel.connectors.kafka.offsets import EARLIEST, OffsetLookup, Partition
 from firesteel.connectors.kafka.settings import (
@@ -19,6 +18,7 @@ from firesteel.connectors.kafka.settings import (
     number,
 )
 from firesteel.connectors.kafka.source import KafkaTopicSource, PartitionSplit
+from firesteel.program.sources import ReadRange, Split, SplitEnumerator
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer

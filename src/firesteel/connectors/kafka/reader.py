@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import ConnectorError
 from firesteel.common.logs import logger
-from firesteel.connectors.base import Chunk, ReadRange, SourceReader
 from firesteel.connectors.kafka.client import Complaints, describe, make_client
 from firesteel.connectors.kafka.offsets import Partition, Reset
 from firesteel.connectors.kafka.records import KafkaRecordDeserializationSchema, batch_decoder
@@ -25,6 +24,7 @@ from firesteel.connectors.kafka.settings import (
     number,
 )
 from firesteel.connectors.kafka.source import PartitionSplit
+from firesteel.program.sources import Chunk, ReadRange, SourceReader
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message

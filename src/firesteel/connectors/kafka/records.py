@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from firesteel.common.errors import ProgramError
 from firesteel.common.serialization import DeserializationSchema
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors.bad_records import BadRecord, bad_record, message_decoder
+from firesteel.program.bad_records import BadRecord, bad_record, message_decoder
 
 if TYPE_CHECKING:
     from confluent_kafka import Message

@@ -9,15 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.common.errors import ConfigurationError, ProgramError
 from firesteel.connectors._subtask_commits import TryLaterError, answer, commit_by_subtask
-from firesteel.connectors.base import (
-    CommitRequest,
-    Committable,
-    Committer,
-    CommitterContext,
-    Sink,
-    SinkWriter,
-    WriterContext,
-)
 from firesteel.connectors.kafka.client import PATIENCE_S, Cluster, Complaints, require_client
 from firesteel.connectors.kafka.producer import (
     Failures,
@@ -37,6 +28,15 @@ from firesteel.connectors.kafka.settings import (
 )
 from firesteel.connectors.kafka.staging import Piece, Stage, discard_all_but
 from firesteel.connectors.kafka.transactions import ANY_TOPIC, Claim, Prefix
+from firesteel.program.sources import (
+    CommitRequest,
+    Committable,
+    Committer,
+    CommitterContext,
+    Sink,
+    SinkWriter,
+    WriterContext,
+)
 
 if TYPE_CHECKING:
     from confluent_kafka import Producer

@@ -8,13 +8,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from firesteel.common.errors import ConfigurationError, ProgramError
-from firesteel.connectors.base import (
-    Boundedness,
-    EnumeratorContext,
-    Source,
-    SourceReader,
-    SplitEnumerator,
-)
 from firesteel.connectors.kafka.client import Cluster, require_client
 from firesteel.connectors.kafka.offsets import EARLIEST, OffsetsInitializer, Partition
 from firesteel.connectors.kafka.records import KafkaRecordDeserializationSchema
@@ -27,6 +20,13 @@ from firesteel.connectors.kafka.settings import (
     client_settings,
     flag,
     number,
+)
+from firesteel.program.sources import (
+    Boundedness,
+    EnumeratorContext,
+    Source,
+    SourceReader,
+    SplitEnumerator,
 )
 from firesteel.storage.records import record
 

@@ -11,8 +11,8 @@ import msgspec
 
 from firesteel.common.errors import ConnectorError
 from firesteel.connectors._storage import join, resolve
-from firesteel.connectors.base import WriterContext
 from firesteel.connectors.kafka.serialization import Block
+from firesteel.program.sources import WriterContext
 from firesteel.storage.records import record
 
 _INLINE_BYTES: Final = 64 << 10

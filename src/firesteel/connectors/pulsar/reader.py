@@ -12,10 +12,10 @@ from typing import Any, Final
 from firesteel.common.errors import ConnectorError
 from firesteel.common.serialization import DeserializationSchema
 from firesteel.connectors._open_files import OpenFiles
-from firesteel.connectors.bad_records import bad_record, message_decoder
-from firesteel.connectors.base import Chunk, ReadRange, SourceReader, Split
 from firesteel.connectors.pulsar.client import PulsarSettings, client, load_client
 from firesteel.connectors.pulsar.cursors import Cursor, Place, place_of
+from firesteel.program.bad_records import bad_record, message_decoder
+from firesteel.program.sources import Chunk, ReadRange, SourceReader, Split
 from firesteel.storage.records import record
 
 _CHUNK: Final = 1000

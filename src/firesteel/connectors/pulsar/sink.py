@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.common.errors import ConnectorError
 from firesteel.common.serialization import SerializationSchema
-from firesteel.connectors.base import Sink, SinkWriter, WriterContext
 from firesteel.connectors.pulsar.client import (
     CHECK_S,
     Admin,
@@ -23,6 +22,7 @@ from firesteel.connectors.pulsar.client import (
     load_client,
     topic_name,
 )
+from firesteel.program.sources import Sink, SinkWriter, WriterContext
 
 if TYPE_CHECKING:
     from pulsar import Producer

@@ -9,7 +9,10 @@ from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.serialization import DeserializationSchema
-from firesteel.connectors.base import (
+from firesteel.connectors.pulsar.client import CHECK_S, Admin, PulsarSettings, check_brokers, topic_name
+from firesteel.connectors.pulsar.cursors import EARLIEST, FROM_EARLIEST, NEVER, At, Cursor, Place
+from firesteel.connectors.pulsar.reader import PartitionSplit, TopicReader
+from firesteel.program.sources import (
     Boundedness,
     EnumeratorContext,
     ReadRange,
@@ -18,9 +21,6 @@ from firesteel.connectors.base import (
     Split,
     SplitEnumerator,
 )
-from firesteel.connectors.pulsar.client import CHECK_S, Admin, PulsarSettings, check_brokers, topic_name
-from firesteel.connectors.pulsar.cursors import EARLIEST, FROM_EARLIEST, NEVER, At, Cursor, Place
-from firesteel.connectors.pulsar.reader import PartitionSplit, TopicReader
 
 _PARTITION: Final = re.compile(r"-partition-\d+$")
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from firesteel.common._map_all import map_all
 from firesteel.common.errors import ConnectorError
 from firesteel.common.serialization import SerializationSchema
-from firesteel.connectors.base import Sink, SinkWriter, WriterContext
 from firesteel.connectors.rabbitmq.settings import RabbitSettings, check, declare_queue, load_client
+from firesteel.program.sources import Sink, SinkWriter, WriterContext
 
 if TYPE_CHECKING:
     from pika.adapters.blocking_connection import BlockingChannel

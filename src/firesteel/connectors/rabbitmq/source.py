@@ -18,8 +18,10 @@ from typing import Any, Final, NamedTuple
 from firesteel.common.errors import ConfigurationError, ConnectorError
 from firesteel.common.serialization import DeserializationSchema
 from firesteel.connectors._storage import join, resolve
-from firesteel.connectors.bad_records import bad_record, message_decoder
-from firesteel.connectors.base import (
+from firesteel.connectors.rabbitmq.receiver import Delivery, Receiver
+from firesteel.connectors.rabbitmq.settings import RabbitSettings, check
+from firesteel.program.bad_records import bad_record, message_decoder
+from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,
@@ -29,8 +31,6 @@ from firesteel.connectors.base import (
     Split,
     SplitEnumerator,
 )
-from firesteel.connectors.rabbitmq.receiver import Delivery, Receiver
-from firesteel.connectors.rabbitmq.settings import RabbitSettings, check
 
 _CHUNK: Final = 1024
 _SPLIT: Final = Split("queue")

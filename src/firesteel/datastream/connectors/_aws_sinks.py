@@ -10,13 +10,13 @@ from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError
 from firesteel.common.serialization import SerializationSchema
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors import base
 from firesteel.connectors.aws.batching import Batching
 from firesteel.connectors.aws.client import check_properties
 from firesteel.connectors.aws.sinks import AwsSink, FirehoseSink, PartitionKeyGenerator, QueueSink, StreamSink
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream.connectors._kafka_source import property_value
 from firesteel.datastream.connectors.base import Sink
+from firesteel.program import sources as base
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
 
 
 class _BatchingSink(Sink):

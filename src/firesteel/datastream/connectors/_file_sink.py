@@ -11,11 +11,8 @@ from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.serialization import BulkWriterFactory, Encoder
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors import base, file_sink
+from firesteel.connectors import file_sink
 from firesteel.connectors.file_sink import PartitionCommit
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
-from firesteel.datastream._legacy_connectors import SinkFunction
-from firesteel.datastream._sink_wrappers import StreamTransformer, SupportsPreprocessing
 from firesteel.datastream.connectors._file_sink_options import (
     BucketAssigner,
     FileCompactor,
@@ -25,6 +22,10 @@ from firesteel.datastream.connectors._file_sink_options import (
     RollingPolicy,
 )
 from firesteel.datastream.connectors.base import Sink
+from firesteel.program import sources as base
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
+from firesteel.program.functions.legacy_connectors import SinkFunction
+from firesteel.program.sink_wrappers import StreamTransformer, SupportsPreprocessing
 
 
 class _Builder:

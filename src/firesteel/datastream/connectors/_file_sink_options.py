@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from firesteel.connectors import file_sink
-from firesteel.datastream._checks import WrongArgumentError, require_int
+from firesteel.program.checks import WrongArgumentError, require_int
 
 
 class BucketAssigner:

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.time import Duration, as_millis
 from firesteel.common.typeinfo import TypeInformation, Types
-from firesteel.connectors import base
 from firesteel.connectors.files import TextFileSource
-from firesteel.datastream._checks import WrongArgumentError, require_text
 from firesteel.datastream.connectors.base import Source
+from firesteel.program import sources as base
+from firesteel.program.checks import WrongArgumentError, require_text
 
 SPLIT_BYTES = 64 << 20
 

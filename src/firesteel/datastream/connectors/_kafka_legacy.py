@@ -11,18 +11,18 @@ from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors.base import Sink, Source
 from firesteel.connectors.kafka.serialization import BuiltSerializer
 from firesteel.connectors.kafka.settings import COMMIT_ON_CHECKPOINT, TRANSACTIONAL_ID
 from firesteel.connectors.kafka.sink import Guarantee, KafkaTopicSink
-from firesteel.datastream._checks import require_text
-from firesteel.datastream._legacy_connectors import SinkFunction, SourceFunction
 from firesteel.datastream.connectors._kafka_source import (
     KafkaOffsetResetStrategy,
     KafkaOffsetsInitializer,
     KafkaSource,
     property_value,
 )
+from firesteel.program.checks import require_text
+from firesteel.program.functions.legacy_connectors import SinkFunction, SourceFunction
+from firesteel.program.sources import Sink, Source
 
 _RESET: Final = {
     "earliest": KafkaOffsetResetStrategy.EARLIEST,

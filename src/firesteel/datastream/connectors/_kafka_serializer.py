@@ -17,7 +17,7 @@ from firesteel.connectors.kafka.serialization import (
     ProducerRecord,
     RecordSerializer,
 )
-from firesteel.datastream._checks import WrongArgumentError, require_text
+from firesteel.program.checks import WrongArgumentError, require_text
 
 _WHO: Final = "KafkaSink"
 

@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors import base
 from firesteel.connectors.kafka.serialization import RecordSerializer
 from firesteel.connectors.kafka.settings import BOOTSTRAP
 from firesteel.connectors.kafka.sink import Guarantee, KafkaTopicSink
-from firesteel.datastream._checks import WrongArgumentError, require_text
-from firesteel.datastream._sink_wrappers import StreamTransformer, SupportsPreprocessing
 from firesteel.datastream.connectors._kafka_source import property_value
 from firesteel.datastream.connectors.base import DeliveryGuarantee, Sink
+from firesteel.program import sources as base
+from firesteel.program.checks import WrongArgumentError, require_text
+from firesteel.program.sink_wrappers import StreamTransformer, SupportsPreprocessing
 
 _WHO: Final = "KafkaSink"
 _GUARANTEES: Final = {

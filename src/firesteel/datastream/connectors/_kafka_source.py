@@ -13,8 +13,8 @@ from firesteel.connectors.kafka.offsets import EARLIEST, Kind, OffsetsInitialize
 from firesteel.connectors.kafka.records import KafkaRecordDeserializationSchema
 from firesteel.connectors.kafka.settings import BOOTSTRAP, CLIENT_ID_PREFIX, GROUP_ID
 from firesteel.connectors.kafka.source import KafkaTopicSource, Subscription
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream.connectors.base import Source
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
 
 _WHO: Final = "KafkaSource"
 

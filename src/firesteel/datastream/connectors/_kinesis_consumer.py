@@ -13,10 +13,10 @@ from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.aws.consumer_options import ConsumerOptions, parse_options
 from firesteel.connectors.aws.records import KinesisDeserializationSchema
 from firesteel.connectors.aws.source import KinesisSource
-from firesteel.connectors.base import Source
-from firesteel.datastream._checks import WrongArgumentError, require_text
-from firesteel.datastream._legacy_connectors import SourceFunction
 from firesteel.datastream.connectors._kafka_source import property_value
+from firesteel.program.checks import WrongArgumentError, require_text
+from firesteel.program.functions.legacy_connectors import SourceFunction
+from firesteel.program.sources import Source
 
 _WHO: Final = "FlinkKinesisConsumer"
 

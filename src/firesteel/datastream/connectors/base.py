@@ -11,9 +11,9 @@ from typing import Any
 
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors import base
-from firesteel.datastream._checks import WrongArgumentError
-from firesteel.datastream._sink_wrappers import StreamTransformer, SupportsPreprocessing
+from firesteel.program import sources as base
+from firesteel.program.checks import WrongArgumentError
+from firesteel.program.sink_wrappers import StreamTransformer, SupportsPreprocessing
 
 __all__ = ["DeliveryGuarantee", "Sink", "Source", "StreamTransformer", "SupportsPreprocessing"]
 

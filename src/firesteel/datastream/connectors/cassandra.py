@@ -20,10 +20,10 @@ from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo
 from firesteel.connectors.cassandra.client import ClusterSettings
 from firesteel.connectors.cassandra.log import FLINKS_KEYSPACE, LogOptions
 from firesteel.connectors.cassandra.sink import CassandraRowSink
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream._sink_stream import DataStreamSink
-from firesteel.datastream._transformations import SinkTransformation
 from firesteel.datastream.data_stream import DataStream
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
+from firesteel.program.transformations import SinkTransformation
 
 if TYPE_CHECKING:
     from cassandra.cluster import Cluster

@@ -10,14 +10,14 @@ from typing import Any
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors import datagen
-from firesteel.datastream._checks import (
+from firesteel.datastream.connectors.base import Source
+from firesteel.program.checks import (
     WrongArgumentError,
     check_picklable,
     require_callable,
     to_type_information,
 )
-from firesteel.datastream._function_classes import Function
-from firesteel.datastream.connectors.base import Source
+from firesteel.program.functions.base import Function
 
 __all__ = ["DataGeneratorSource", "GeneratorFunction", "RateLimiterStrategy"]
 

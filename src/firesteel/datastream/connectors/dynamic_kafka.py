@@ -27,13 +27,13 @@ from firesteel.connectors.kafka.settings import (
     GROUP_ID,
     flag,
 )
-from firesteel.datastream._checks import WrongArgumentError, require_text
 from firesteel.datastream.connectors._kafka_source import (
     KafkaOffsetsInitializer,
     offsets_rule,
     property_value,
 )
 from firesteel.datastream.connectors.base import Source
+from firesteel.program.checks import WrongArgumentError, require_text
 
 __all__ = [
     "ClusterMetadata",

@@ -9,7 +9,6 @@ from typing import Any, Final, Self
 from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors import base
 from firesteel.connectors.elasticsearch.cluster import Cluster
 from firesteel.connectors.elasticsearch.emitter import MapEmitter
 from firesteel.connectors.elasticsearch.settings import (
@@ -21,8 +20,9 @@ from firesteel.connectors.elasticsearch.settings import (
     exponential_ms,
 )
 from firesteel.connectors.elasticsearch.sink import ElasticSink
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream.connectors.base import DeliveryGuarantee, Sink
+from firesteel.program import sources as base
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
 
 __all__ = [
     "Elasticsearch6SinkBuilder",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from firesteel.connectors import hybrid
-from firesteel.datastream._checks import WrongArgumentError
 from firesteel.datastream.connectors.base import Source
+from firesteel.program.checks import WrongArgumentError
 
 __all__ = ["HybridSource", "HybridSourceBuilder"]
 

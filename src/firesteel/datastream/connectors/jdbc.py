@@ -18,15 +18,15 @@ from firesteel.connectors.jdbc.lookup import LookupClient, LookupOptions
 from firesteel.connectors.jdbc.options import ConnectionOptions
 from firesteel.connectors.jdbc.statements import insert_statement, parse, upsert_statement
 from firesteel.connectors.lookup_cache import CacheOptions, LookupCache
-from firesteel.datastream._async_functions import AsyncFunction
-from firesteel.datastream._checks import WrongArgumentError
-from firesteel.datastream._legacy_connectors import SinkFunction
 from firesteel.datastream.connectors._jdbc_options import (
     JdbcConnectionOptions,
     JdbcExactlyOnceOptions,
     JdbcExecutionOptions,
 )
 from firesteel.datastream.connectors.base import Source
+from firesteel.program.checks import WrongArgumentError
+from firesteel.program.functions.asynchronous import AsyncFunction
+from firesteel.program.functions.legacy_connectors import SinkFunction
 
 __all__ = [
     "JdbcConnectionOptions",

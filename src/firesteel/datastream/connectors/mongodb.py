@@ -9,8 +9,8 @@ from typing import Any, Final, Self
 from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError
 from firesteel.connectors.mongodb.sink import Collection, MongoCollectionSink, MongoOptions
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream.connectors.base import DeliveryGuarantee, Sink
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
 
 __all__ = ["MongoSink", "MongoSinkBuilder"]
 

@@ -17,8 +17,8 @@ from firesteel.connectors.pulsar.client import PulsarSettings, load_client
 from firesteel.connectors.pulsar.cursors import FROM_EARLIEST, NEVER, At, Cursor, Place, place_of
 from firesteel.connectors.pulsar.sink import PulsarTopicSink, Routing
 from firesteel.connectors.pulsar.source import PulsarTopicSource, check_pattern
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
 from firesteel.datastream.connectors.base import DeliveryGuarantee, Sink, Source
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
 
 __all__ = [
     "MessageDelayer",

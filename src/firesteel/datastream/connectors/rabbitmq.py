@@ -11,8 +11,8 @@ from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.rabbitmq.settings import RabbitSettings
 from firesteel.connectors.rabbitmq.sink import RabbitSink
 from firesteel.connectors.rabbitmq.source import RabbitSource
-from firesteel.datastream._checks import WrongArgumentError, require_int, require_text
-from firesteel.datastream._legacy_connectors import SinkFunction, SourceFunction
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
+from firesteel.program.functions.legacy_connectors import SinkFunction, SourceFunction
 
 __all__ = ["RMQConnectionConfig", "RMQSink", "RMQSource"]
 

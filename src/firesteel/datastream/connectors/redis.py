@@ -8,8 +8,8 @@ from typing import Any, Final
 from firesteel.common._requirements import install_command
 from firesteel.common.errors import ConfigurationError, ConnectorError
 from firesteel.connectors.lookup_cache import CacheOptions, LookupCache
-from firesteel.datastream._checks import require_int, require_text
-from firesteel.datastream.functions import AsyncFunction
+from firesteel.program.checks import require_int, require_text
+from firesteel.program.functions.asynchronous import AsyncFunction
 
 __all__ = ["RedisLookupFunction"]
 

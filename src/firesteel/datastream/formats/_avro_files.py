@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from firesteel.common.io import InputFormat
 from firesteel.common.serialization import BulkWriterFactory
-from firesteel.connectors import base
 from firesteel.connectors._columnar_writers import GenericParquetFactory
 from firesteel.connectors.avro_files import AvroFileSource, AvroWriterFactory
 from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
-from firesteel.datastream._checks import WrongArgumentError, require_text
 from firesteel.datastream.connectors._file_source import SPLIT_BYTES
 from firesteel.datastream.connectors.file_system import BulkFormat, StreamFormat
 from firesteel.datastream.formats._avro_types import AvroSchema, GenericRecordAvroTypeInfo
 from firesteel.formats._avro_columns import avro_columns
+from firesteel.program import sources as base
+from firesteel.program.checks import WrongArgumentError, require_text
 
 
 class AvroInputFormat(InputFormat):

@@ -9,7 +9,6 @@ from firesteel.common._types_to_arrow import to_arrow_schema, with_instants
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.serialization import BulkWriterFactory
-from firesteel.connectors import base
 from firesteel.connectors._columnar_writers import (
     BLOCK_BYTES,
     ORC_CODECS,
@@ -18,9 +17,10 @@ from firesteel.connectors._columnar_writers import (
     codec_of,
 )
 from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
-from firesteel.datastream._checks import require_int
 from firesteel.datastream.connectors.file_system import BulkFormat
 from firesteel.datastream.formats._row_types import local_zone, required_fields, row_type_info
+from firesteel.program import sources as base
+from firesteel.program.checks import require_int
 
 
 def _columnar_format(

@@ -10,12 +10,12 @@ from firesteel.common._text import utf8
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.common.typeinfo import DecimalTypeInfo, TypeInformation, Types
-from firesteel.connectors import base
 from firesteel.connectors.files import CsvFileSource, CsvFormat
 from firesteel.datastream.connectors.file_system import StreamFormat
 from firesteel.formats._csv_columns import Column
 from firesteel.formats._csv_encode import csv_encoder, header_line
 from firesteel.formats._csv_records import CsvDialect
+from firesteel.program import sources as base
 
 
 def _type_of(data_type: Any) -> tuple[TypeInformation, int | None]:

@@ -10,7 +10,7 @@ from typing import Any
 from firesteel.common._types_to_arrow import Path
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.typeinfo import RowTypeInfo
-from firesteel.datastream._checks import WrongArgumentError
+from firesteel.program.checks import WrongArgumentError
 
 
 def row_type_info(row_type: Any, what: str) -> RowTypeInfo:

@@ -8,13 +8,13 @@ from typing import Any
 from firesteel.common.errors import ProgramError
 from firesteel.common.serialization import DeserializationSchema, Encoder, SerializationSchema
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors import base
 from firesteel.connectors.json_source import JsonFileSource, JsonFormat
 from firesteel.datastream.connectors.file_system import StreamFormat
 from firesteel.formats._json_rows import json_batch_encoder, json_decoder, json_encoder
 from firesteel.formats._json_schema import type_of_json_schema
 from firesteel.formats._json_structs import struct_batch_decoder
 from firesteel.formats._row_input import MISFITS, check_rows, misfit
+from firesteel.program import sources as base
 
 __all__ = ["JsonReaderFormat", "JsonRowDeserializationSchema", "JsonRowEncoder", "JsonRowSerializationSchema"]
 

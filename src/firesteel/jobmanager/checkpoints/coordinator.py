@@ -15,9 +15,6 @@ from firesteel.common.errors import FiresteelError, StateCorruptionError, StateE
 from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
 from firesteel.common.private_files import NO_ROOM
-from firesteel.datastream.externalized_checkpoint_retention import (
-    ExternalizedCheckpointRetention as Retention,
-)
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
 from firesteel.jobmanager.checkpoints.registry import SharedFiles
 from firesteel.jobmanager.checkpoints.results import JobResult, encode_result
@@ -31,6 +28,9 @@ from firesteel.jobmanager.checkpoints.statistics import (
 from firesteel.jobmanager.checkpoints.storage import CheckpointStorage, HandedOverError, SupersededError
 from firesteel.jobmanager.checkpoints.store import CompletedCheckpoint, CompletedCheckpoints
 from firesteel.jobmanager.restarts import causes_of
+from firesteel.program.retention import (
+    ExternalizedCheckpointRetention as Retention,
+)
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest
 

@@ -11,9 +11,9 @@ from firesteel.common.errors import ConfigurationError, ProgramError
 from firesteel.common.job_id import JobID
 from firesteel.common.options import checkpointing, recovery, restart
 from firesteel.common.options.checks import without_effect
-from firesteel.datastream.checkpoint_config import CheckpointConfig
-from firesteel.datastream.checkpointing_mode import CheckpointingMode
-from firesteel.datastream.externalized_checkpoint_retention import ExternalizedCheckpointRetention
+from firesteel.program.checkpoint_config import CheckpointConfig
+from firesteel.program.checkpointing_mode import CheckpointingMode
+from firesteel.program.retention import ExternalizedCheckpointRetention
 from firesteel.state.backends import backend_of
 
 LATEST: Final = "latest"  # as a recovery path: the newest checkpoint of a job of this name

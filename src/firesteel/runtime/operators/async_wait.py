@@ -29,7 +29,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from firesteel.datastream._operators import AsyncWait
+from firesteel.program.operators import AsyncWait
 from firesteel.runtime.async_requests import Released, Requests
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.event_loop import EventLoop

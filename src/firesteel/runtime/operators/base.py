@@ -12,7 +12,7 @@ from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from firesteel.common._coercion import compile_coercion
-from firesteel.datastream.output_tag import OutputTag
+from firesteel.program.output_tag import OutputTag
 from firesteel.runtime.batch import Batch, Collector, Mark
 from firesteel.runtime.program import OperatorProgram
 from firesteel.runtime.user_code import UserCode

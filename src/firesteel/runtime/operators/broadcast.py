@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
-from firesteel.datastream._operators import BroadcastProcess, KeyedBroadcastProcess
+from firesteel.program.operators import BroadcastProcess, KeyedBroadcastProcess
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.broadcast_contexts import (
     KeyedReadingContext,

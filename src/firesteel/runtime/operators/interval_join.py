@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import Any
 
 from firesteel.common.errors import ProgramError
-from firesteel.datastream._operators import IntervalJoin
-from firesteel.datastream.functions import ProcessJoinFunction
+from firesteel.program.functions.process import ProcessJoinFunction
+from firesteel.program.operators import IntervalJoin
 from firesteel.runtime.batch import NO_TIMESTAMP, Batch
 from firesteel.runtime.operators.two_input import KeyedTwoInputOperator
 from firesteel.runtime.program import OperatorProgram

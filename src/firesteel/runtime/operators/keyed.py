@@ -7,10 +7,10 @@ from itertools import repeat
 from typing import Any
 
 from firesteel.common.typeinfo import Types
-from firesteel.datastream._operators import KeyedMap, KeyedProcess, KeyedReduce
-from firesteel.datastream.output_tag import OutputTag
-from firesteel.datastream.state import ValueStateDescriptor
-from firesteel.datastream.time_domain import TimeDomain
+from firesteel.program.operators import KeyedMap, KeyedProcess, KeyedReduce
+from firesteel.program.output_tag import OutputTag
+from firesteel.program.state.descriptors import ValueStateDescriptor
+from firesteel.program.time_domain import TimeDomain
 from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.contexts import KeyedContext, KeyedTimerService
 from firesteel.runtime.functions import require_results

@@ -16,17 +16,16 @@ from typing import Any, Final, NamedTuple
 
 from firesteel.common._instants import check_window
 from firesteel.common._map_all import map_all
-from firesteel.datastream._operators import Window
-from firesteel.datastream.window import (
-    EventTimeTrigger,
-    ProcessingTimeTrigger,
-    PurgingTrigger,
+from firesteel.program.operators import Window
+from firesteel.program.windows.assigners import (
     SlidingEventTimeWindows,
     SlidingProcessingTimeWindows,
-    TimeWindow,
     TumblingEventTimeWindows,
     TumblingProcessingTimeWindows,
 )
+from firesteel.program.windows.stateful_triggers import PurgingTrigger
+from firesteel.program.windows.triggers import EventTimeTrigger, ProcessingTimeTrigger
+from firesteel.program.windows.windows import TimeWindow
 from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch
 from firesteel.runtime.operators.windows import WindowedOperator
 from firesteel.runtime.program import OperatorProgram

@@ -17,13 +17,10 @@ from operator import attrgetter, itemgetter
 from typing import Any, Final
 
 from firesteel.common._instants import check_window
-from firesteel.datastream._operators import Window
-from firesteel.datastream.window import (
-    DynamicEventTimeSessionWindows,
-    EventTimeSessionWindows,
-    EventTimeTrigger,
-    TimeWindow,
-)
+from firesteel.program.operators import Window
+from firesteel.program.windows.assigners import DynamicEventTimeSessionWindows, EventTimeSessionWindows
+from firesteel.program.windows.triggers import EventTimeTrigger
+from firesteel.program.windows.windows import TimeWindow
 from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch
 from firesteel.runtime.operators.windows import WindowedOperator
 from firesteel.runtime.program import OperatorProgram

@@ -10,9 +10,9 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any, Final
 
-from firesteel.connectors.bad_records import SIDE_OUTPUT
-from firesteel.connectors.base import Chunk, ReadRange, SourceReader
-from firesteel.datastream._operators import TimestampsAndWatermarks
+from firesteel.program.bad_records import SIDE_OUTPUT
+from firesteel.program.operators import TimestampsAndWatermarks
+from firesteel.program.sources import Chunk, ReadRange, SourceReader
 from firesteel.runtime.batch import END, MAX_WATERMARK, Batch, Mark
 from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext

@@ -12,8 +12,8 @@ from typing import Any
 
 from firesteel.common._map_all import map_all, stopped
 from firesteel.common.types import Row
-from firesteel.datastream._operators import Filter, FlatMap, Map, Process, Project
-from firesteel.datastream.output_tag import OutputTag
+from firesteel.program.operators import Filter, FlatMap, Map, Process, Project
+from firesteel.program.output_tag import OutputTag
 from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark, Marks
 from firesteel.runtime.contexts import ProcessContext, TaskRuntimeContext
 from firesteel.runtime.functions import (

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from firesteel.datastream._operators import CoFlatMap, CoMap, CoProcess, KeyedCoMap, KeyedCoProcess
-from firesteel.datastream.output_tag import OutputTag
+from firesteel.program.operators import CoFlatMap, CoMap, CoProcess, KeyedCoMap, KeyedCoProcess
+from firesteel.program.output_tag import OutputTag
 from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK, Batch, Mark
 from firesteel.runtime.contexts import KeyedContext, ProcessContext
 from firesteel.runtime.operators.base import SubtaskContext

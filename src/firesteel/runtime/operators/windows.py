@@ -12,16 +12,13 @@ from typing import Any, Final, NamedTuple
 
 from firesteel.common._shown import shown
 from firesteel.common.errors import StateError, TypeMismatchError
-from firesteel.datastream._operators import Window
-from firesteel.datastream.functions import ProcessAllWindowFunction, ProcessWindowFunction
-from firesteel.datastream.time_domain import TimeDomain
-from firesteel.datastream.window import (
-    Evictor,
-    MergingWindowAssigner,
-    SlidingEventTimeWindows,
-    TriggerResult,
-    TumblingEventTimeWindows,
-)
+from firesteel.program.functions.window import ProcessAllWindowFunction, ProcessWindowFunction
+from firesteel.program.operators import Window
+from firesteel.program.time_domain import TimeDomain
+from firesteel.program.windows.assigner import MergingWindowAssigner
+from firesteel.program.windows.assigners import SlidingEventTimeWindows, TumblingEventTimeWindows
+from firesteel.program.windows.evictors import Evictor
+from firesteel.program.windows.triggers import TriggerResult
 from firesteel.runtime.batch import MAX_WATERMARK, NO_TIMESTAMP, Batch
 from firesteel.runtime.contexts import TaskRuntimeContext
 from firesteel.runtime.metrics import Counter, TaskMetricGroup

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from firesteel.datastream.functions import (
+from firesteel.program.functions.base import KeyedStateStore
+from firesteel.program.functions.window import (
     AllWindowFunction,
-    KeyedStateStore,
     ProcessAllWindowFunction,
     ProcessWindowFunction,
     WindowFunction,

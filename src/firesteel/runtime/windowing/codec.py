@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from firesteel.common._instants import MAX_INSTANT, MIN_INSTANT, check_window, window_outside_time
 from firesteel.common.errors import ProgramError
-from firesteel.datastream.window import (
+from firesteel.program.windows.windows import (
     CountWindow,
     CountWindowSerializer,
     GlobalWindow,

@@ -11,9 +11,9 @@ from functools import reduce
 from typing import Any, NamedTuple, Protocol
 
 from firesteel.common.typeinfo import Types
-from firesteel.datastream._operators import Window, WindowContents
-from firesteel.datastream.state import ListStateDescriptor, ValueStateDescriptor
-from firesteel.datastream.window import TimestampedValue
+from firesteel.program.operators import Window, WindowContents
+from firesteel.program.state.descriptors import ListStateDescriptor, ValueStateDescriptor
+from firesteel.program.windows.evictors import TimestampedValue
 from firesteel.runtime.operators.base import method_of
 from firesteel.state.backend import OperatorState
 

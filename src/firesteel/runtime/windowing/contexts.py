@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import UnsupportedFeatureError
-from firesteel.datastream.functions import RuntimeContext
-from firesteel.datastream.state import (
+from firesteel.metrics import MetricGroup
+from firesteel.program.functions.base import RuntimeContext
+from firesteel.program.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     ReducingStateDescriptor,
     StateDescriptor,
 )
-from firesteel.datastream.window import Evictor, Trigger, WindowAssigner
-from firesteel.metrics import MetricGroup
+from firesteel.program.windows.assigner import WindowAssigner
+from firesteel.program.windows.evictors import Evictor
+from firesteel.program.windows.triggers import Trigger
 from firesteel.runtime.windowing.scopes import Scoped, state_of
 
 if TYPE_CHECKING:

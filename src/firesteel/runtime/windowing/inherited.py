@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from firesteel.common.errors import StateError
-from firesteel.datastream.window import TimeWindow
+from firesteel.program.windows.windows import TimeWindow
 from firesteel.runtime.batch import MAX_WATERMARK
 from firesteel.runtime.windowing.codec import decode_time_window, encode_time_window
 from firesteel.runtime.windowing.contents import WINDOW_STATE_NAME, SingleContents

@@ -10,12 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from firesteel.common.typeinfo import Types
-from firesteel.datastream.state import ValueStateDescriptor
-from firesteel.datastream.window import (
-    EventTimeSessionWindows,
-    MergingWindowAssigner,
-    TimeWindowSerializer,
-)
+from firesteel.program.state.descriptors import ValueStateDescriptor
+from firesteel.program.windows.assigner import MergingWindowAssigner
+from firesteel.program.windows.assigners import EventTimeSessionWindows
+from firesteel.program.windows.windows import TimeWindowSerializer
 from firesteel.runtime.windowing.codec import Decode, Encode
 from firesteel.runtime.windowing.in_flight import WindowsInFlight
 from firesteel.state.backend import OperatorState

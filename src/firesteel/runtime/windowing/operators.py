@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.datastream._operators import Window
+from firesteel.program.operators import Window
 from firesteel.runtime.operators import panes, sessions
 from firesteel.runtime.operators.panes import PaneOperator
 from firesteel.runtime.operators.sessions import SessionOperator

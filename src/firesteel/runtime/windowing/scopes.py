@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from firesteel.common.errors import UnsupportedFeatureError
-from firesteel.datastream.functions import KeyedStateStore
-from firesteel.datastream.state import (
+from firesteel.program.functions.base import KeyedStateStore
+from firesteel.program.state.descriptors import (
     AggregatingStateDescriptor,
     ListStateDescriptor,
     MapStateDescriptor,

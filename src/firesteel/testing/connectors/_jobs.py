@@ -30,8 +30,8 @@ from firesteel.connectors.base import (
     WriterContext,
 )
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.datastream._legacy_connectors import SinkFunction
 from firesteel.jobmanager.executor import Executor
+from firesteel.program.functions.legacy_connectors import SinkFunction
 from firesteel.runtime import worker
 from firesteel.runtime.program import LevelDescriptor
 from firesteel.testing.connectors._reading import PATIENCE_S

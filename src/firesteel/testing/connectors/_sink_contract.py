@@ -12,8 +12,8 @@ from typing import Any
 
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.base import Sink
-from firesteel.datastream._legacy_connectors import SinkFunction, unwrap_sink
 from firesteel.jobmanager.commits import SinkCommits
+from firesteel.program.functions.legacy_connectors import SinkFunction, unwrap_sink
 from firesteel.testing.connectors._drivers import KilledJob, run_drivers
 from firesteel.testing.connectors._jobs import RoughEngine, running_on, small_epochs, write
 from firesteel.testing.connectors._reading import content_of, require, same, shipped

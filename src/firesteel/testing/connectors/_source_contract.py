@@ -13,7 +13,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.connectors.base import Boundedness, Source
 from firesteel.datastream import StreamExecutionEnvironment
-from firesteel.datastream._legacy_connectors import unwrap_source
+from firesteel.program.functions.legacy_connectors import unwrap_source
 from firesteel.testing.connectors._jobs import (
     DriverLostError,
     DyingEngine,

@@ -10,11 +10,11 @@ from typing import Any, Final, TypeVar
 from firesteel.common.errors import ProgramError
 from firesteel.common.time import Length, as_millis
 from firesteel.common.typeinfo import Types
-from firesteel.datastream._checks import WrongArgumentError, require_int
-from firesteel.datastream._state_descriptors import ReducingStateDescriptor, ValueStateDescriptor
-from firesteel.datastream._state_kinds import ReducingState
-from firesteel.datastream._triggers import Trigger, TriggerResult, _Silent
-from firesteel.datastream._windows import TimeWindow, Window
+from firesteel.program.checks import WrongArgumentError, require_int
+from firesteel.program.state.descriptors import ReducingStateDescriptor, ValueStateDescriptor
+from firesteel.program.state.kinds import ReducingState
+from firesteel.program.windows.triggers import Trigger, TriggerResult, _Silent
+from firesteel.program.windows.windows import TimeWindow, Window
 
 T = TypeVar("T", contravariant=True)
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
-from firesteel.datastream._function_classes import Function
+from firesteel.program.functions.base import Function
 
 
 class JoinFunction(Function):

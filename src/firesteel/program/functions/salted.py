@@ -14,7 +14,7 @@ from typing import Any, Final
 from firesteel.common._key_coercion import compile_key_coercion
 from firesteel.common.serializer import TypeSerializer
 from firesteel.common.typeinfo import TypeInformation, Types
-from firesteel.datastream._function_classes import (
+from firesteel.program.functions.base import (
     AggregateFunction,
     CheckpointedFunction,
     FunctionInitializationContext,
@@ -24,11 +24,11 @@ from firesteel.datastream._function_classes import (
     RuntimeContext,
     function_behind,
 )
-from firesteel.datastream._state_descriptors import ListStateDescriptor
-from firesteel.datastream._triggers import EventTimeTrigger, Trigger
-from firesteel.datastream._window_assigner_base import WindowAssigner
-from firesteel.datastream._window_functions import WindowFunction
-from firesteel.datastream._windows import TimeWindow, TimeWindowSerializer
+from firesteel.program.functions.window import WindowFunction
+from firesteel.program.state.descriptors import ListStateDescriptor
+from firesteel.program.windows.assigner import WindowAssigner
+from firesteel.program.windows.triggers import EventTimeTrigger, Trigger
+from firesteel.program.windows.windows import TimeWindow, TimeWindowSerializer
 
 _STEP: Final = 0x9E3779B97F4A7C15  # 2**64 / golden ratio
 _MASK: Final = (1 << 64) - 1

@@ -11,17 +11,16 @@ import enum
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from firesteel.common._quick_pickle import quick_pickle
 
 if TYPE_CHECKING:
     from firesteel.common.typeinfo import TypeInformation
     from firesteel.common.watermark_strategy import WatermarkStrategy
-    from firesteel.connectors.base import Sink, Source
-    from firesteel.datastream._operators import OperatorSpec
-    from firesteel.datastream._stream_cache import StreamCache
-    from firesteel.datastream.output_tag import OutputTag
+    from firesteel.program.operators import OperatorSpec
+    from firesteel.program.output_tag import OutputTag
+    from firesteel.program.sources import Sink, Source
 
 _ids = itertools.count(1)
 
@@ -153,12 +152,26 @@ class SideOutputTransformation(Transformation):  # virtual
         return (self.input,)
 
 
+class Cache(Protocol):
+    """Where the records of a stream are kept."""
+
+    @property
+    def origin(self) -> Transformation | None:
+        """What reads the records; None: there are none, or some are lost."""
+
+    def keep(self, directory: str, stream: Transformation) -> None:
+        """A job has come to its end and left the records of ``stream`` in ``directory``."""
+
+    def drop(self) -> None:
+        """Keep them no longer."""
+
+
 @dataclass(eq=False, slots=True, kw_only=True)
 class CacheTransformation(Transformation):  # virtual
     """The records of ``input``: from there until a job has kept them, then from where they are kept."""
 
     input: Transformation = field(repr=False)
-    cache: StreamCache
+    cache: Cache
 
     @property
     def origin(self) -> Transformation:

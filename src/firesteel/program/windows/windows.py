@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from firesteel.common.serializer import TypeSerializer
 
 if TYPE_CHECKING:
-    from firesteel.datastream._window_assigner_base import MergingWindowAssigner
+    from firesteel.program.windows.assigner import MergingWindowAssigner
 
 MAX_TIMESTAMP: Final = 2**63 - 1  # of a window that time does not end
 NO_TIMESTAMP: Final = -(2**63)  # what a record without a timestamp shows

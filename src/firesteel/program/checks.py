@@ -24,7 +24,7 @@ from firesteel.common.typeinfo import (
     TypeInformation,
     Types,
 )
-from firesteel.datastream._operators import OperatorSpec
+from firesteel.program.operators import OperatorSpec
 
 _ARRAYS = (PrimitiveArrayTypeInfo, BasicArrayTypeInfo, ObjectArrayTypeInfo)
 _BYTES = PrimitiveArrayTypeInfo(Types.BYTE())  # its values are bytes

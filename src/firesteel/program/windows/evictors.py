@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from firesteel.common.time import Length, as_millis
-from firesteel.datastream._checks import WrongArgumentError, require_int
-from firesteel.datastream._windows import NO_TIMESTAMP
+from firesteel.program.checks import WrongArgumentError, require_int
+from firesteel.program.windows.windows import NO_TIMESTAMP
 
 if TYPE_CHECKING:
     from firesteel.metrics import MetricGroup

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from firesteel.metrics import MetricGroup
 
 if TYPE_CHECKING:
-    from firesteel.datastream._state_descriptors import (
+    from firesteel.program.state.descriptors import (
         AggregatingStateDescriptor,
         ListStateDescriptor,
         MapStateDescriptor,
         ReducingStateDescriptor,
         ValueStateDescriptor,
     )
-    from firesteel.datastream._state_kinds import (
+    from firesteel.program.state.kinds import (
         AggregatingState,
         ListState,
         MapState,

@@ -10,13 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from firesteel.datastream._function_classes import Function
-from firesteel.datastream.time_domain import TimeDomain
-from firesteel.datastream.timerservice import TimerService
+from firesteel.program.functions.base import Function
+from firesteel.program.time_domain import TimeDomain
+from firesteel.program.timerservice import TimerService
 
 if TYPE_CHECKING:
-    from firesteel.datastream._state_descriptors import MapStateDescriptor, StateDescriptor
-    from firesteel.datastream._state_kinds import BroadcastState, ReadOnlyBroadcastState
+    from firesteel.program.state.descriptors import MapStateDescriptor, StateDescriptor
+    from firesteel.program.state.kinds import BroadcastState, ReadOnlyBroadcastState
 
 IN1 = TypeVar("IN1")
 IN2 = TypeVar("IN2")

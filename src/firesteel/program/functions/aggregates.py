@@ -13,8 +13,8 @@ from firesteel.common.typeinfo import (
     TypeInformation,
 )
 from firesteel.common.types import Row
-from firesteel.datastream._checks import WrongArgumentError
-from firesteel.datastream._function_classes import ReduceFunction
+from firesteel.program.checks import WrongArgumentError
+from firesteel.program.functions.base import ReduceFunction
 
 
 class AccumulateType(Enum):

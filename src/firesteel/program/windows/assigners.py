@@ -11,21 +11,21 @@ from firesteel.common.errors import ProgramError
 from firesteel.common.serializer import TypeSerializer
 from firesteel.common.time import Length, as_millis
 from firesteel.common.typeinfo import Types
-from firesteel.datastream._checks import WrongArgumentError, require_int
-from firesteel.datastream._state_descriptors import ValueStateDescriptor
-from firesteel.datastream._stateful_triggers import CountTrigger, PurgingTrigger
-from firesteel.datastream._triggers import (
+from firesteel.program.checks import WrongArgumentError, require_int
+from firesteel.program.state.descriptors import ValueStateDescriptor
+from firesteel.program.windows.assigner import (
+    MergingWindowAssigner,
+    SessionWindowTimeGapExtractor,
+    WindowAssigner,
+)
+from firesteel.program.windows.stateful_triggers import CountTrigger, PurgingTrigger
+from firesteel.program.windows.triggers import (
     EventTimeTrigger,
     NeverTrigger,
     ProcessingTimeTrigger,
     Trigger,
 )
-from firesteel.datastream._window_assigner_base import (
-    MergingWindowAssigner,
-    SessionWindowTimeGapExtractor,
-    WindowAssigner,
-)
-from firesteel.datastream._windows import (
+from firesteel.program.windows.windows import (
     NO_TIMESTAMP,
     CountWindow,
     CountWindowSerializer,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Generic, TypeVar
 
-from firesteel.datastream._function_classes import Function
+from firesteel.program.functions.base import Function
 
 IN = TypeVar("IN")
 OUT = TypeVar("OUT")
@@ -42,7 +42,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
     @staticmethod
     def no_restart() -> AsyncRetryStrategy[Any]:
         """Never again."""
-        from firesteel.datastream.async_retry_strategies import NO_RETRY_STRATEGY
+        from firesteel.program.functions.retry_strategies import NO_RETRY_STRATEGY
 
         return NO_RETRY_STRATEGY
 
@@ -54,7 +54,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         exception_predicate: ExceptionPredicate | None,
     ) -> AsyncRetryStrategy[Any]:
         """Again after the same time, ``max_attempts`` times at most."""
-        from firesteel.datastream.async_retry_strategies import FixedDelayRetryStrategy
+        from firesteel.program.functions.retry_strategies import FixedDelayRetryStrategy
 
         return FixedDelayRetryStrategy(
             max_attempts, backoff_time_millis, result_predicate, exception_predicate
@@ -70,7 +70,7 @@ class AsyncRetryStrategy(ABC, Generic[OUT]):
         exception_predicate: ExceptionPredicate | None,
     ) -> AsyncRetryStrategy[Any]:
         """Again after a time that grows by ``multiplier``, up to ``max_retry_delay`` milliseconds."""
-        from firesteel.datastream.async_retry_strategies import ExponentialBackoffDelayRetryStrategy
+        from firesteel.program.functions.retry_strategies import ExponentialBackoffDelayRetryStrategy
 
         return ExponentialBackoffDelayRetryStrategy(
             max_attempts, initial_delay, max_retry_delay, multiplier, result_predicate, exception_predicate

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from firesteel.datastream._windows import TimeWindow, Window
+from firesteel.program.windows.windows import TimeWindow, Window
 
 if TYPE_CHECKING:
-    from firesteel.datastream._state_descriptors import StateDescriptor
     from firesteel.metrics import MetricGroup
+    from firesteel.program.state.descriptors import StateDescriptor
 
 T = TypeVar("T", contravariant=True)
 W = TypeVar("W", contravariant=True)

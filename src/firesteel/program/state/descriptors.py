@@ -7,9 +7,9 @@ from typing import Any, Self
 
 from firesteel.common._type_text import type_text
 from firesteel.common.typeinfo import TypeInformation, Types
-from firesteel.datastream._checks import WrongArgumentError, require_callable, require_no_life
-from firesteel.datastream._function_classes import AggregateFunction, ReduceFunction
-from firesteel.datastream._state_ttl import StateTtlConfig
+from firesteel.program.checks import WrongArgumentError, require_callable, require_no_life
+from firesteel.program.functions.base import AggregateFunction, ReduceFunction
+from firesteel.program.state.ttl import StateTtlConfig
 
 
 def _checked_type(type_info: TypeInformation, what: str, state: str) -> TypeInformation:

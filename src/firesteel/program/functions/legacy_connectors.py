@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.base import ElementContext, Sink, SinkWriter, Source, WriterContext
-from firesteel.datastream._checks import WrongArgumentError
+from firesteel.program.checks import WrongArgumentError
+from firesteel.program.sources import ElementContext, Sink, SinkWriter, Source, WriterContext
 
 
 class SourceFunction:

@@ -9,10 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from firesteel.datastream._state_futures import in_future
+from firesteel.program.state.futures import in_future
 
 if TYPE_CHECKING:
-    from firesteel.datastream._state_descriptors import ListStateDescriptor, MapStateDescriptor
+    from firesteel.program.state.descriptors import ListStateDescriptor, MapStateDescriptor
 
 T = TypeVar("T")
 K = TypeVar("K")

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from firesteel.common.serializer import TypeSerializer
 
 if TYPE_CHECKING:
-    from firesteel.datastream._function_classes import RuntimeContext
-    from firesteel.datastream._triggers import Trigger
+    from firesteel.program.functions.base import RuntimeContext
+    from firesteel.program.windows.triggers import Trigger
 
 T = TypeVar("T")
 W = TypeVar("W")

@@ -13,7 +13,8 @@ import cloudpickle
 from firesteel.common.errors import ProgramError
 from firesteel.common.logs import logger
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors.base import (
+from firesteel.program.functions.legacy_connectors import SinkFunction
+from firesteel.program.sources import (
     CommitRequest,
     Committable,
     Committer,
@@ -23,7 +24,6 @@ from firesteel.connectors.base import (
     SinkWriter,
     WriterContext,
 )
-from firesteel.datastream._legacy_connectors import SinkFunction
 from firesteel.storage.records import record
 
 log = logger(__name__)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from firesteel.common.watermark_strategy import WatermarkStrategy
-    from firesteel.datastream._state_descriptors import MapStateDescriptor
-    from firesteel.datastream.output_tag import OutputTag
+    from firesteel.program.output_tag import OutputTag
+    from firesteel.program.state.descriptors import MapStateDescriptor
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from enum import Enum
 
 from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.time import Duration, Time
-from firesteel.datastream._checks import WrongArgumentError
+from firesteel.program.checks import WrongArgumentError
 
 
 class _CleanupStrategies:

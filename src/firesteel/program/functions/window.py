@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
-from firesteel.datastream._function_classes import Function, KeyedStateStore
+from firesteel.program.functions.base import Function, KeyedStateStore
 
 IN = TypeVar("IN")
 OUT = TypeVar("OUT")

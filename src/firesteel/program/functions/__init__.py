@@ -1,0 +1,1 @@
+"""The functions that programs are made of."""

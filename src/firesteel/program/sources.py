@@ -1,0 +1,208 @@
+"""The connector interface: what a source and a sink must offer the engine.
+
+A *source* is an enumerator on the driver, which finds splits, and a reader in the task, which reads a
+range of one split (Flink: FLIP-27 sources). A *sink* is a writer in the task and, where its output becomes
+visible only when it is committed, a committer on the driver: see ``_sink_api.py``.
+
+Reading must be repeatable: the same split, position and limit always give the same records, because Spark
+may run a task again, on another host, or twice at once.
+"""
+
+from __future__ import annotations
+
+import enum
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from firesteel.common._quick_pickle import quick_pickle
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.program.bad_records import BadRecord
+from firesteel.program.sinks import (
+    CommitRequest,
+    Committable,
+    Committer,
+    CommitterContext,
+    ElementContext,
+    Sink,
+    SinkWriter,
+    SupportsWriterState,
+    WriterContext,
+)
+from firesteel.storage.records import record
+
+__all__ = [
+    "BadRecord",
+    "Boundedness",
+    "Chunk",
+    "CommitRequest",
+    "Committable",
+    "Committer",
+    "CommitterContext",
+    "ElementContext",
+    "EnumeratorContext",
+    "ReadRange",
+    "Sink",
+    "SinkWriter",
+    "Source",
+    "SourceReader",
+    "Split",
+    "SplitEnumerator",
+    "SupportsWriterState",
+    "WriterContext",
+]
+
+
+class Boundedness(enum.Enum):
+    BOUNDED = "BOUNDED"
+    CONTINUOUS_UNBOUNDED = "CONTINUOUS_UNBOUNDED"
+
+
+@record("split")
+@quick_pickle
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A part of a source that is read in order, by one subtask. ``payload`` is plain picklable data."""
+
+    id: str
+    payload: Any = None
+
+
+@quick_pickle
+@dataclass(frozen=True, slots=True)
+class ReadRange:
+    """What one epoch may read of one split: from ``position`` on, at most ``max_records`` records and
+    about ``max_bytes`` bytes, and never past ``stop`` (None: to the end of the split)."""
+
+    split: Split
+    position: Any
+    max_records: int
+    max_bytes: int
+    stop: Any = None
+
+
+class Chunk(NamedTuple):
+    """Some records in order. ``timestamps`` None: the source knows none. ``position`` is where reading goes
+    on after the last record of this chunk; ``end`` says that the split has nothing more, ever.
+
+    ``marks`` are what the source itself knows of event time, for this split: ``(position, mark)``, in order,
+    each before the record at ``position`` or after the last one; an int is a watermark, "idle" and "active"
+    say whether the split takes part in the watermark. (Flink: ``ReaderOutput.emitWatermark``, ``markIdle``.)
+
+    ``bad`` are records of this stretch that could not be read, ``ignored`` is how many more the source was
+    told to leave out: see ``bad_records.py``. Both count as records of the range.
+    """
+
+    values: list[Any]
+    timestamps: list[int] | None
+    position: Any
+    end: bool = False
+    marks: Sequence[tuple[int, int | str]] = ()
+    bad: Sequence[BadRecord] = ()
+    ignored: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class EnumeratorContext:
+    """``work_dir`` is a directory of the job that driver and workers can both reach (a path or URI);
+    ``parallelism`` the number of subtasks that will read; ``checkpointing`` says whether the job makes
+    checkpoints: without them ``checkpoint_completed`` is never called."""
+
+    parallelism: int
+    work_dir: str
+    checkpointing: bool = False
+
+
+class SplitEnumerator(ABC):
+    """Lives on the driver. ``now_ms`` is the job's clock; never read another one."""
+
+    def open(self) -> None:
+        """Called once before ``discover``. Start receivers, check that paths exist."""
+
+    @abstractmethod
+    def discover(self, now_ms: int) -> list[Split]:
+        """The splits not yet reported. Called before each epoch; must be cheap when nothing is new."""
+
+    @property
+    @abstractmethod
+    def finished(self) -> bool:
+        """True when ``discover`` will never again report a split."""
+
+    @abstractmethod
+    def plan(
+        self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int
+    ) -> ReadRange | None:
+        """What may be read of ``split`` from ``position`` (None: its start) now; None when nothing is there
+        yet (a rate limit, no new data). A split whose end was read is not asked again."""
+
+    def next_data_ms(self, now_ms: int) -> int | None:
+        """When to ask again at the latest, as an instant of the job's clock, when nothing could be planned;
+        None: the engine's default polling interval."""
+        return None
+
+    def split_ended(self, split: Split) -> None:
+        """An epoch is committed that has read the end of the split."""
+
+    def checkpoint_completed(self, positions: Mapping[str, Any]) -> None:
+        """A checkpoint is complete: restarted, the job goes on at ``positions`` (split id -> position). For
+        telling others: what is raised here is logged and stops nothing. (Flink:
+        ``notifyCheckpointComplete``.)"""
+
+    def pending_records(self) -> Mapping[str, int]:
+        """How many records there are that were not read yet, by split id, as far as the last ``plan`` knew
+        (Flink: the metrics ``pendingRecords`` and ``records-lag-max``)."""
+        return {}
+
+    def snapshot(self) -> Any:
+        """State that ``restore`` needs to go on after a failure (which files were seen ...)."""
+        return None
+
+    def restore(self, state: Any) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class SourceReader(ABC):
+    """Lives in a worker process and may be used for many ranges and epochs: it keeps no position. Ranges of
+    several splits are read in turns, a chunk of each, and a range need not be read to its end."""
+
+    #: The type that all records have as they are read: where the stream is declared with it, nothing has to
+    #: look at them again. None: not known.
+    record_type: TypeInformation | None = None
+
+    def open(self) -> None: ...
+
+    @abstractmethod
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        """The records of the range, in chunks of about 1,000 (at most 4,096) records. Ends early only at the
+        limits of the range or the end of the split; the last chunk then has ``end`` set (it may be empty)."""
+
+    def close(self) -> None: ...
+
+
+class Source(ABC):
+    """A description of a source: plain configuration, picklable. Checks its options when it is built."""
+
+    @property
+    @abstractmethod
+    def boundedness(self) -> Boundedness: ...
+
+    @property
+    def max_parallelism(self) -> int | None:
+        """1 for a source that cannot be read in parallel (a collection, a socket); None: no limit."""
+        return None
+
+    @property
+    def description(self) -> str:
+        return type(self).__name__
+
+    def validate(self) -> None:
+        """Raise ``firesteel.common.errors.FiresteelError`` for what can be known before Spark starts:
+        a path that does not exist, a bad option."""
+
+    @abstractmethod
+    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator: ...
+
+    @abstractmethod
+    def create_reader(self) -> SourceReader: ...

@@ -1,0 +1,1 @@
+"""What functions see of state, and the descriptors that ask for it."""

@@ -1,0 +1,1 @@
+"""Windows, and what assigns, fires and thins them."""
