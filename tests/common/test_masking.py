@@ -133,3 +133,10 @@ def test_the_command_line_shows_none(tmp_path: Any) -> None:
         ["run", "-D", f"parallelism.default=x?password={S}", str(program)],
     ):
         assert S not in CliRunner().invoke(main, arguments).output
+
+
+@pytest.mark.parametrize("word", ["x", "x.", "token", "a://", "://"])
+def test_a_long_text_without_spaces_does_not_take_the_square_of_its_length(word: str) -> None:
+    """Else this would take minutes: an error may quote much of what it could not read."""
+    text = word * 50_000
+    assert masked(f"{text} password=abc: end") == f"{text} password=****** end"

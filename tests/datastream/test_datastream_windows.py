@@ -316,4 +316,4 @@ def test_a_record_without_a_timestamp_has_no_window() -> None:
 def test_the_module_has_the_names_of_pyflink() -> None:
     assert {name for name in dir(window) if name[0].isupper()} >= set(window.__all__)
     for name in window.__all__:
-        assert getattr(window, name).__module__.startswith("firesteel.datastream._")
+        assert getattr(window, name).__module__.startswith("firesteel.program.windows.")

@@ -47,11 +47,12 @@ _PLACEHOLDER: Final = "user:password"  # of the hints that say how an address is
 _SECRET: Final = re.compile(_SECRET_NAME, re.IGNORECASE)
 #: ``scheme://user:password@``; passwords have slashes and further ``@`` in them unescaped too.
 _USER: Final = re.compile(
-    r"""([A-Za-z][A-Za-z0-9+.\-]*://)([^\s/?#'"<>]+|[^\s/?#'"<>:@]*:(?!\d+/)[^\s?#'"<>@]+)@"""
+    r"""([A-Za-z][A-Za-z0-9+.\-]{0,30}://)([^\s/?#'"<>]+|[^\s/?#'"<>:@]*:(?!\d+/)[^\s?#'"<>@]{1,2000})@"""
 )
-#: ``name=value`` and ``'name': 'value'``.
+#: ``name=value`` and ``'name': 'value'``. Of a name what makes it secret is looked for, and little beside it:
+#: else a long text without spaces would take the square of its length.
 _ASSIGNED: Final = re.compile(
-    rf"""([\w.\-]*(?:{_SECRET_NAME})[\w.\-]*|\bsig)(['"]?\s*=\s*|['"]\s*:\s*)"""
+    rf"""((?:{_SECRET_NAME})[\w.\-]{{0,100}}|\bsig)(['"]?\s*=\s*|['"]\s*:\s*)"""
     r"""("[^"]*"|'[^']*'|[^\s&;,'"()\[\]{}]+)""",
     re.IGNORECASE,
 )

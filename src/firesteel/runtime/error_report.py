@@ -40,7 +40,12 @@ def _texts(error: BaseException) -> tuple[str, str]:
     except BaseException as raised:  # by what the exception has for notes, or for causes
         summary = f"{type(error).__name__} (showing it raises {type(raised).__name__})"
         text = "".join([*traceback.format_tb(error.__traceback__), summary, "\n"])
-    return _cut(masked(summary), _SUMMARY_CHARACTERS), _cut(masked(text), _TRACEBACK_CHARACTERS)
+    return _shown(summary, _SUMMARY_CHARACTERS), _shown(text, _TRACEBACK_CHARACTERS)
+
+
+def _shown(text: str, limit: int) -> str:
+    """A text without secrets, at most so long. What is cut off first may cut a secret in two, and goes."""
+    return _cut(masked(_cut(text, 4 * limit)), limit)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -47,6 +47,7 @@ _FRAMES: Final = (
 )
 
 _dedicated = False
+_depth_before: int | None = None  # of calls, while programs with long chains need more
 _opened = 0
 _home: str | None = None  # the directory that the process began in
 
@@ -213,7 +214,11 @@ def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) 
 def _make_room(operators: int) -> None:
     """Let a record be handed on by so many operators: each calls the next one, and users' functions are to
     have the depth at the end that they would have in a short program."""
-    sys.setrecursionlimit(max(sys.getrecursionlimit(), _FUNCTIONS_DEPTH + _FRAMES * operators))
+    global _depth_before
+    needed = _FUNCTIONS_DEPTH + _FRAMES * operators
+    if needed > sys.getrecursionlimit():
+        _depth_before = _depth_before or sys.getrecursionlimit()
+        sys.setrecursionlimit(needed)
 
 
 def _build_chain(
@@ -257,8 +262,12 @@ def _has_state(operator: OperatorProgram) -> bool:
 
 def forget_everything() -> None:
     """Be as a new process: for tests that move subtasks between processes."""
+    global _depth_before
     _programs.clear()
     _levels.clear()
+    if _depth_before is not None:
+        sys.setrecursionlimit(_depth_before)
+        _depth_before = None
 
 
 def close_everything() -> None:
