@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -22,6 +23,10 @@ settings.load_profile("tests")
 QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # What scripts/spark-archive has made; a JVM that cannot use it goes without it, and need not say so.
 ARCHIVE = Path(sys.prefix) / "spark.jsa"
+
+
+def pytest_configure() -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup programs that tests start would ignore it, too
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -42,9 +42,10 @@ from firesteel.state.files import StateFiles
 _GC_YOUNG: Final = 50_000  # container objects between two looks at the youngest generation
 _OPENS_BETWEEN_COLLECTIONS: Final = 16
 _FUNCTIONS_DEPTH: Final = 1_000  # calls, as Python has it by default
-_FRAMES: Final = (
-    4  # between one operator and the next: process, emit, and what a function of the user's is in
-)
+# Between one operator and the next: process, emit, and those of a function. A short chain needs no more room.
+_FRAMES: Final = 4
+_SHORT: Final = 20
+
 
 _dedicated = False
 _depth_before: int | None = None  # of calls, while programs with long chains need more
@@ -216,7 +217,7 @@ def _make_room(operators: int) -> None:
     have the depth at the end that they would have in a short program."""
     global _depth_before
     needed = _FUNCTIONS_DEPTH + _FRAMES * operators
-    if needed > sys.getrecursionlimit():
+    if operators > _SHORT and needed > sys.getrecursionlimit():
         _depth_before = _depth_before or sys.getrecursionlimit()
         sys.setrecursionlimit(needed)
 

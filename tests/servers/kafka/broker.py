@@ -156,7 +156,7 @@ class KafkaBroker:
 
     def produce(self, topic: str, values: Iterable[bytes | str], partition: int = 0, **message: Any) -> None:
         """``message``: further arguments of ``Producer.produce`` (key, timestamp, headers)."""
-        producer = self.producer(linger_ms=5)
+        producer = self.producer(linger_ms=5, enable_idempotence=True)  # in order, also after a retry
         for value in values:
             producer.produce(topic, value, partition=partition, **message)
             producer.poll(0)
