@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -25,10 +25,11 @@ from firesteel.datastream import (
 )
 from firesteel.datastream.functions import CheckpointedFunction
 from firesteel.datastream.window import TumblingEventTimeWindows
+from firesteel.program.sources import Chunk, ReadRange, SourceReader
 from firesteel.runtime import worker
 from firesteel.testing.local_platform import LocalEngine
 
-from .support import collect, environment, local_platform, note, notes
+from .support import SplitsSource, collect, environment, local_platform, note, notes
 
 
 class Life(MapFunction):
@@ -139,6 +140,49 @@ def test_close_is_called_after_a_failure_too() -> None:
     with pytest.raises(Exception, match="no"):
         collect(env.from_collection([1]).map(Fails()))
     assert notes["close"] == [0]
+
+
+class LeftInTime(SourceReader):
+    """Says when the reading of a range ends, and when the reader is closed."""
+
+    def __init__(self, reader: SourceReader) -> None:
+        self.reader = reader
+
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        note("reading", f"begin {range_.split.id}")
+        try:
+            yield from self.reader.read(range_)
+        finally:
+            note("reading", f"end {range_.split.id}")
+
+    def close(self) -> None:
+        note("reading", "close")
+
+
+class LeftInTimeSource(SplitsSource):
+    def create_reader(self) -> SourceReader:
+        return LeftInTime(super().create_reader())
+
+
+def test_ranges_that_a_failure_interrupts_are_left_before_the_reader_is_closed() -> None:
+    """Left to the garbage collector, a file would be destroyed before the generator that would close it."""
+
+    def fails_at_7(value: int) -> int:
+        if value == 7:
+            raise RuntimeError("no 7")
+        return value
+
+    env = environment(1)
+    splits = LeftInTimeSource(*([(n, None) for n in range(start, start + 10)] for start in (0, 10)))
+    stream = env.from_source(splits, WatermarkStrategy.no_watermarks(), "splits")
+    with pytest.raises(JobExecutionError, match="no 7"):
+        collect(stream.map(fails_at_7))
+    *before, last = notes["reading"]
+    begun, ended = (
+        Counter(said.split()[1] for said in before if said.startswith(w)) for w in ("begin", "end")
+    )
+    assert begun == ended != Counter()
+    assert last == "close"
 
 
 def test_the_functions_of_a_job_that_has_ended_are_forgotten_with_the_next_job() -> None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from firesteel.program.bad_records import SIDE_OUTPUT
 from firesteel.program.operators import TimestampsAndWatermarks
@@ -25,6 +25,9 @@ from firesteel.state.backend import OperatorState
 _SPLITS_AT_ONCE: Final = 16  # each may hold a file open
 RECORDS_IN_ERRORS: Final = "numRecordsInErrors"  # as in Flink
 _NO_SPLIT: Final = ""  # what a subtask without a split waits for: as a split without records it may be idle
+
+_Started: TypeAlias = tuple[str, Generator[Chunk, None, None]]  # a split and what is being read of it
+_Reading: TypeAlias = deque[_Started]
 
 
 class SourceOperator(BaseOperator):
@@ -62,38 +65,47 @@ class SourceOperator(BaseOperator):
         finished buffers on."""
         self._limit = assignment.limit
         self._add_splits(assignment.new_splits)
-        ranges = iter(self._in_turn(assignment.ranges))
-        start = partial(self._start, limit=limit)
-        reading = deque(map(start, islice(ranges, _SPLITS_AT_ONCE)))
+        started = map(partial(self._start, limit=limit), self._in_turn(assignment.ranges))
+        reading = deque(islice(started, _SPLITS_AT_ONCE))
+        try:
+            yield from self._read_in_turns(reading, started, limit)
+        finally:  # left to the garbage collector, a file is lost before the generator that closes it
+            for _, chunks in reading:
+                chunks.close()
+        if assignment.drain:
+            self._trackers.clear()
+        self._finish_epoch(assignment.last)
+
+    def _read_in_turns(self, reading: _Reading, more: Iterator[_Started], limit: TimeLimit) -> Iterator[None]:
+        """A chunk of each split in turn, so that their watermarks move together."""
         now_s = limit.now_s()
-        while reading:  # a chunk of each split in turn, so that their watermarks move together
-            split, chunks = reading.popleft()
+        while reading:
+            split, chunks = reading[0]
             chunk = next(chunks, None)
             if chunk is not None:
                 self._chunk(split, chunk)
                 yield
             if chunk is None or self._is_ahead(split):
-                reading.extend(map(start, islice(ranges, 1)))
+                chunks.close()
+                reading.popleft()
+                reading.extend(islice(more, 1))
             else:
-                reading.append((split, chunks))
+                reading.rotate(-1)
             begun_s, now_s = now_s, limit.now_s()
             limit.worked(0 if chunk is None else max(1, len(chunk.values)), now_s - begun_s)
             if limit.is_over:
                 self.is_cut = bool(reading)
                 break
-        if assignment.drain:
-            self._trackers.clear()
-        self._finish_epoch(assignment.last)
 
     def _in_turn(self, ranges: Sequence[ReadRange]) -> Sequence[ReadRange]:
         """Each epoch begins with another split, so that a time limit leaves none of them out for ever."""
         first = (self.context.epoch - 1) % len(ranges) if ranges else 0
         return [*ranges[first:], *ranges[:first]]
 
-    def _start(self, range_: ReadRange, limit: TimeLimit) -> tuple[str, Iterator[Chunk]]:
+    def _start(self, range_: ReadRange, limit: TimeLimit) -> _Started:
         return range_.split.id, self._read(range_, limit)
 
-    def _read(self, range_: ReadRange, limit: TimeLimit) -> Iterator[Chunk]:
+    def _read(self, range_: ReadRange, limit: TimeLimit) -> Generator[Chunk, None, None]:
         """The chunks of a range, read in parts of the size that the time limit allows. The bytes of the range
         are shared among them, because nobody here knows how large records are."""
         position, left = range_.position, range_.max_records
