@@ -18,7 +18,7 @@ from firesteel.common import (
 )
 from firesteel.common.options.pipeline import MAX_PARALLELISM
 from firesteel.common.watermark_strategy import TimestampAssigner
-from firesteel.connectors._partition_commit import PartitionCommit
+from firesteel.connectors.files.partition_commit import PartitionCommit
 from firesteel.datastream import (
     CheckpointConfig,
     CheckpointingMode,

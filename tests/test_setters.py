@@ -19,8 +19,7 @@ import pytest
 
 from firesteel.common import Configuration, RestartStrategies
 from firesteel.common.errors import FiresteelError
-from firesteel.common.options.checks import NO_EFFECT, Verdict, examine
-from firesteel.common.options.checks import notices as key_notices
+from firesteel.common.options.checks import NO_EFFECT, Verdict, examine, notices as key_notices
 from firesteel.datastream import (
     CheckpointStorage,
     EmbeddedRocksDBStateBackend,
@@ -50,7 +49,7 @@ NOT_SETTINGS = {
     "Trigger.TriggerContext": "timers are state",
     "ContinuousEventTimeTrigger": "timers are state",
     "ContinuousProcessingTimeTrigger": "timers are state",
-    "Sink": "sink_for() gives what it has",
+    "SinkWrapper": "sink_for() gives what it has",
     "JdbcSink": "sink_for() gives what it has",
 }
 #: Methods of other classes that look like setters.

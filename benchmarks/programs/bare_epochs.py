@@ -13,8 +13,7 @@ import time
 from statistics import mean, median
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import SparkSession, functions as sf
 
 OUT = "target int, channel int, seq bigint, body binary"
 

@@ -16,8 +16,7 @@ import sys
 import time
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import SparkSession, functions as sf
 
 BUFFER = 5_000  # records to a buffer
 

@@ -13,8 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import Row, SparkSession, functions as sf
 from pyspark.sql.streaming import StatefulProcessor
 
 SCHEMA = "key bigint, number bigint, one bigint"

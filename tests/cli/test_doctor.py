@@ -16,7 +16,7 @@ from firesteel.cli._endpoints import check_endpoint
 from firesteel.cli._findings import Finding, Level
 from firesteel.cli._packages import check_packages
 from firesteel.common._requirements import parse, satisfies
-from firesteel.common.java import find_java
+from firesteel.spark.java import find_java
 
 REQUIREMENTS = [
     "click>=8.1",
@@ -58,7 +58,7 @@ def test_a_machine_that_is_well() -> None:
 def test_no_java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("JAVA_HOME", "PATH"):
         monkeypatch.setenv(name, str(tmp_path))
-    monkeypatch.setattr("firesteel.common.java._USUAL", ())
+    monkeypatch.setattr("firesteel.spark.java._USUAL", ())
     what, mend = only_fault()
     assert "No Java runtime" in what
     assert "apt-get install openjdk-17" in mend

@@ -1,11 +1,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from firesteel.common.distribution import pointwise_consumers, pointwise_producers
 from firesteel.common.key_groups import default_max_parallelism, key_group_range, subtask_of
+from firesteel.graph.distribution import pointwise_consumers, pointwise_producers
 
 
 @pytest.mark.parametrize(

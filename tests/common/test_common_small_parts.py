@@ -27,10 +27,10 @@ from firesteel.common import (
     errors,
 )
 from firesteel.common._executor_registry import get_executor, set_executor
-from firesteel.common._types_to_arrow import to_arrow_schema, to_arrow_type
 from firesteel.common.errors import FiresteelError, ProgramError, TypeMismatchError, UnsupportedFeatureError
 from firesteel.common.serialization import RowFieldExtractorSchema
 from firesteel.common.typeinfo import ExternalTypeInfo, LocalTimeTypeInfo, RowTypeInfo, TypeInformation
+from firesteel.formats.types_to_arrow import to_arrow_schema, to_arrow_type
 
 NAMED = Types.ROW_NAMED(["a", "b"], [Types.INT(), Types.STRING()])
 
@@ -287,7 +287,7 @@ def test_a_type_of_another_package_is_left_alone():
 
 def test_import_is_light():
     code = (
-        "import sys, firesteel.common, firesteel.common._types_to_arrow;"
+        "import sys, firesteel.common, firesteel.formats.types_to_arrow;"
         "print(sorted({'pyarrow', 'pyspark', 'numpy', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

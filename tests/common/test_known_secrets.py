@@ -18,16 +18,16 @@ from click.testing import CliRunner
 
 import firesteel
 from firesteel.cli import main
-from firesteel.common import uncaught
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConnectorError, JobExecutionError
 from firesteel.common.logs import logger
 from firesteel.common.masking import MASK, masked, remember_address, remember_secret
-from firesteel.connectors._storage import resolve
 from firesteel.connectors.kafka.settings import client_settings
+from firesteel.datastream import _uncaught as uncaught
 from firesteel.runtime.error_report import report_of
 from firesteel.runtime.user_code import UserCodeError
 from firesteel.runtime.user_logs import LogCollector
+from firesteel.storage.filesystems import resolve
 from tests.runtime.support import environment, local_platform
 
 S = "tr0ub4dor&3"

@@ -14,12 +14,12 @@ from firesteel.cli import main
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConnectorError
 from firesteel.common.masking import MASK, is_secret, masked
-from firesteel.connectors._storage import resolve
 from firesteel.connectors.jdbc.options import ConnectionOptions
 from firesteel.connectors.mongodb.sink import MongoOptions
 from firesteel.connectors.rabbitmq.settings import RabbitSettings
 from firesteel.datastream._session_defaults import set_session_defaults
-from firesteel.formats._schema_registry import RegistrySettings
+from firesteel.formats.schema_registry import RegistrySettings
+from firesteel.storage.filesystems import resolve
 
 S = "hunter2"
 PLACES = [

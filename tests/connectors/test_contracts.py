@@ -19,22 +19,24 @@ import pyarrow.parquet as pq
 import pytest
 
 from firesteel.common import Encoder, Row, Types
-from firesteel.connectors import _part_store
-from firesteel.connectors.avro_files import AvroFileSource
 from firesteel.connectors.collection import CollectionSource
-from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
-from firesteel.connectors.datagen import DataGeneratorSource
-from firesteel.connectors.files import CsvFileSource, CsvFormat, TextFileSource
-from firesteel.connectors.hybrid import HybridSource
-from firesteel.connectors.json_source import JsonFileSource, JsonFormat
-from firesteel.connectors.sequence import NumberSequenceSource
-from firesteel.connectors.socket import SocketTextSource
+from firesteel.connectors.files import part_store as _part_store
+from firesteel.connectors.files.avro_files import AvroFileSource
+from firesteel.connectors.files.columnar_files import Columns
+from firesteel.connectors.files.columnar_source import ColumnarFileSource
+from firesteel.connectors.files.csv_source import CsvFileSource, CsvFormat
+from firesteel.connectors.files.json_source import JsonFileSource, JsonFormat
+from firesteel.connectors.files.text_source import TextFileSource
+from firesteel.connectors.generated.datagen import GeneratedSource
+from firesteel.connectors.generated.sequence import SequenceSource
+from firesteel.connectors.hybrid.source import SourcesInTurn
+from firesteel.connectors.socket.source import SocketTextSource
 from firesteel.connectors.spark_sink import ParquetStagingSink
 from firesteel.datastream.connectors.file_system import FileSink, PartitionCommit, RollingPolicy
 from firesteel.datastream.formats.avro import AvroBulkWriters, AvroSchema
 from firesteel.datastream.formats.parquet import ParquetBulkWriters
 from firesteel.datastream.functions import SinkFunction
-from firesteel.formats._csv_columns import Column
+from firesteel.formats.csv_columns import Column
 from firesteel.testing.connectors import KillPoint, SinkContract, SinkPromise, SourceContract
 from tests.jobmanager.programs.sqlite_sink import SqliteSink, lines_in, staged_in
 
@@ -53,16 +55,16 @@ class TestNumberSequenceSource(SourceContract):
     def produce(self, directory: Path, portion: int) -> list[Any]:
         return list(range(-5, 30))
 
-    def make_source(self, directory: Path) -> NumberSequenceSource:
-        return NumberSequenceSource(-5, 29)
+    def make_source(self, directory: Path) -> SequenceSource:
+        return SequenceSource(-5, 29)
 
 
 class TestDataGeneratorSource(SourceContract):
     def produce(self, directory: Path, portion: int) -> list[Any]:
         return [f"r{n}" for n in range(20)]
 
-    def make_source(self, directory: Path) -> DataGeneratorSource:
-        return DataGeneratorSource(lambda n: f"r{n}", 20)
+    def make_source(self, directory: Path) -> GeneratedSource:
+        return GeneratedSource(lambda n: f"r{n}", 20)
 
 
 @pytest.mark.row("S-CONN-10")
@@ -158,9 +160,9 @@ class TestHybridSource(SourceContract):
         os.replace(hidden, directory / f"live/{portion}.txt")
         return lines
 
-    def make_source(self, directory: Path) -> HybridSource:
+    def make_source(self, directory: Path) -> SourcesInTurn:
         old = TextFileSource(str(directory / "old.txt"))
-        return HybridSource((old, TextFileSource(str(directory / "live"), discovery_interval_ms=10)))
+        return SourcesInTurn((old, TextFileSource(str(directory / "live"), discovery_interval_ms=10)))
 
 
 class LineServer:

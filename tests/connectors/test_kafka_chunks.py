@@ -8,8 +8,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.serialization import SimpleStringSchema
 from firesteel.connectors.base import Chunk, ReadRange, Split

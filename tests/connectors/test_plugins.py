@@ -14,10 +14,10 @@ from firesteel.connectors.plugins import installed_connectors, load_connector
 from firesteel.testing import MiniCluster
 
 MODULE = """
-from firesteel.connectors.sequence import NumberSequenceSource
+from firesteel.connectors.generated.sequence import SequenceSource
 
 def dozen():
-    return NumberSequenceSource(1, 12)
+    return SequenceSource(1, 12)
 """
 
 

@@ -15,7 +15,8 @@ from firesteel.common.time import Instant
 from firesteel.common.typeinfo import Types
 from firesteel.connectors.base import CommitterContext
 from firesteel.connectors.collect import CollectSink
-from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
+from firesteel.connectors.files.columnar_files import Columns
+from firesteel.connectors.files.columnar_source import ColumnarFileSource
 from firesteel.connectors.print_sink import PrintSink
 from firesteel.connectors.spark_sink import ParquetStagingSink
 from firesteel.testing.connectors import SinkRun, check_sink, check_source
@@ -230,7 +231,7 @@ def test_spark_tables_of_several_files_are_read_in_turns(tmp_path: Path) -> None
 def test_parquet_in_other_file_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
 
-    from firesteel.connectors import _storage
+    from firesteel.storage import filesystems as _storage
 
     (tmp_path / "out").mkdir()
     remote = SubTreeFileSystem(str(tmp_path / "out"), LocalFileSystem())

@@ -12,7 +12,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.typeinfo import Types
-from firesteel.connectors.sequence import NumberSequenceSource
+from firesteel.connectors.generated.sequence import SequenceSource
 from firesteel.datastream import StreamExecutionEnvironment, _session_defaults
 
 
@@ -50,7 +50,7 @@ class RememberingExecutor:
         return f'{{"nodes": {len(env.transformations)}}}'
 
     def from_spark(self, env: Any, frame: Any) -> Any:
-        return NumberSequenceSource(0, frame), Types.ROW_NAMED(["id"], [Types.LONG()])
+        return SequenceSource(0, frame), Types.ROW_NAMED(["id"], [Types.LONG()])
 
     def to_spark(self, env: Any, transformation: Any) -> Any:
         return ("a frame of", transformation)

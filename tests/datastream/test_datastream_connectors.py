@@ -10,8 +10,8 @@ import pytest
 from firesteel.common import Duration, Encoder
 from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.typeinfo import Types
-from firesteel.connectors import file_sink
 from firesteel.connectors.base import Boundedness
+from firesteel.connectors.files import rolling, sink as file_sink
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.connectors import DataGeneratorSource, RateLimiterStrategy, Sink, Source
 from firesteel.datastream.connectors.base import StreamTransformer, SupportsPreprocessing
@@ -96,9 +96,9 @@ def test_file_sink(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
     plain: Any = stream.sink_to(sink)._transformation.sink
     assert plain.base_path == str(tmp_path)
     assert plain.type_info == Types.INT()
-    assert plain.file_config == file_sink.OutputFileConfig("pre", ".ext")
-    assert plain.rolling_policy == file_sink.RollingPolicy(10, 20, 30)
-    assert plain.bucket_assigner == file_sink.BasePathBuckets()
+    assert plain.file_config == file_sink.PartNames("pre", ".ext")
+    assert plain.rolling_policy == rolling.Rolling(10, 20, 30)
+    assert plain.bucket_assigner == rolling.BasePathBuckets()
     again: Any = stream.map(str).sink_to(sink)._transformation.sink
     assert again.type_info is None
     assert again.id != plain.id  # two places in a program must not share their hidden files
@@ -106,9 +106,9 @@ def test_file_sink(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
 
 def test_defaults_of_a_file_sink_are_flinks(tmp_path: Path) -> None:
     plain: Any = rows(tmp_path).build().sink_for(None)
-    assert plain.file_config == file_sink.OutputFileConfig("part", "")
-    assert plain.rolling_policy == file_sink.RollingPolicy(128 << 20, 60_000, 60_000)
-    assert plain.bucket_assigner == file_sink.DateTimeBuckets("yyyy-MM-dd--HH", None)
+    assert plain.file_config == file_sink.PartNames("part", "")
+    assert plain.rolling_policy == rolling.Rolling(128 << 20, 60_000, 60_000)
+    assert plain.bucket_assigner == rolling.DateTimeBuckets("yyyy-MM-dd--HH", None)
     policy = RollingPolicy.on_checkpoint_rolling_policy()
     assert rows(tmp_path).with_rolling_policy(policy).build().sink_for(None).rolling_policy.on_every_commit
 

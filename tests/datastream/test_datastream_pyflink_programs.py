@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import pyflink_alias
+from firesteel.cli import pyflink_alias
 
 WORD_COUNT = """
 from pyflink.common import Encoder, Types, WatermarkStrategy

@@ -394,9 +394,7 @@ def test_what_comes_later_is_refused_with_a_way_out(env: StreamExecutionEnvironm
 @pytest.mark.row("S-OPS-23", "S-BATCH-06")
 def test_the_dataset_api_is_refused_with_the_mode_to_use(module: str) -> None:
     """S-OPS-23 and S-BATCH-06: no name of it can be imported."""
-    code = (
-        f"from firesteel.common import pyflink_alias; pyflink_alias.install(); from {module} import DataSet"
-    )
+    code = f"from firesteel.cli import pyflink_alias; pyflink_alias.install(); from {module} import DataSet"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "set_runtime_mode(RuntimeExecutionMode.BATCH)" in done.stderr.splitlines()[-1]

@@ -9,8 +9,7 @@ from io import BytesIO
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.serializer import TypeSerializer

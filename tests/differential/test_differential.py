@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.common import pyflink_alias
+from firesteel.cli import pyflink_alias
 from firesteel.common._executor_registry import set_executor
 from firesteel.datastream._session_defaults import set_session_defaults
 from firesteel.jobmanager.executor import Executor

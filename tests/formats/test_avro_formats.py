@@ -14,8 +14,7 @@ from typing import Any
 
 import fastavro
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common import Row
 from firesteel.common.errors import ConfigurationError, FiresteelError, UnsupportedFeatureError

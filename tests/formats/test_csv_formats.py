@@ -5,8 +5,7 @@ import pickle
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common import Row
 from firesteel.common.errors import ConfigurationError, FiresteelError, ProgramError, UnsupportedFeatureError
@@ -22,9 +21,9 @@ from firesteel.datastream.formats.csv import (
     CsvRowSerializationSchema,
     CsvSchema,
 )
-from firesteel.formats._csv_columns import Column
-from firesteel.formats._csv_encode import csv_encoder
-from firesteel.formats._csv_records import CsvDialect
+from firesteel.formats.csv_columns import Column
+from firesteel.formats.csv_encode import csv_encoder
+from firesteel.formats.csv_records import CsvDialect
 from firesteel.table import DataTypes
 
 ROW = Types.ROW_NAMED(["a", "b", "c", "d"], [Types.INT(), Types.STRING(), Types.DOUBLE(), Types.BOOLEAN()])

@@ -7,8 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common import Row
 from firesteel.common.errors import (
@@ -21,9 +20,9 @@ from firesteel.common.errors import (
 from firesteel.common.typeinfo import Types
 from firesteel.connectors.bad_records import message_decoder
 from firesteel.datastream.formats.json import JsonRowDeserializationSchema, JsonRowSerializationSchema
-from firesteel.formats._json_rows import JsonParseError, json_decoder, json_encoder, parse_json, value_decoder
-from firesteel.formats._json_schema import type_of_json_schema
-from firesteel.formats._json_structs import struct_decoder
+from firesteel.formats.json_rows import JsonParseError, json_decoder, json_encoder, parse_json, value_decoder
+from firesteel.formats.json_schema import type_of_json_schema
+from firesteel.formats.json_structs import struct_decoder
 
 WHEN = datetime.datetime(2024, 5, 6, 7, 8, 9)
 

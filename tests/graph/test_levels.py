@@ -1,8 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from firesteel.graph import JobGraph, LevelPlan, RouteKind, plan_levels
 from firesteel.program.transformations import ChainingStrategy, PartitionKind

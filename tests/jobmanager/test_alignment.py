@@ -8,8 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.time import Duration
 from firesteel.common.watermark_strategy import WatermarkAlignment, WatermarkStrategy

@@ -18,7 +18,7 @@ from firesteel.connectors.base import (
     ReadRange,
     WriterContext,
 )
-from firesteel.connectors.kept_records import KeepSink, KeptRecords
+from firesteel.connectors.kept.records import KeepSink, KeptRecords
 from firesteel.datastream import ProcessFunction, RuntimeExecutionMode, StreamExecutionEnvironment
 from firesteel.datastream.output_tag import OutputTag
 from tests.runtime.engines import FaultyEngine

@@ -19,13 +19,13 @@ import pytest
 
 from firesteel.common.errors import FiresteelError, StateCorruptionError
 from firesteel.common.job_status import JobStatus
-from firesteel.connectors import _storage
 from firesteel.jobmanager.checkpoints.recovery import recovered
 from firesteel.jobmanager.checkpoints.storage import CheckpointDirectory, read_manifest, stored_checkpoints
 from firesteel.jobmanager.restarts import causes_of
 from firesteel.state import files as state_files
 from firesteel.state.line import RunRef, StateLine
 from firesteel.state.manifest import FORMAT_VERSION, Manifest, decode_manifest, encode_manifest
+from firesteel.storage import filesystems as _storage
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import RECOVERY, submit
 from tests.jobmanager.test_recovery import (

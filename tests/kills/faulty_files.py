@@ -13,8 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from firesteel.connectors import _part_store, _storage
+from firesteel.connectors.files import part_store as _part_store
 from firesteel.state import files as state_files
+from firesteel.storage import filesystems as _storage
 
 _MARKER: Final = "writes-fail"
 _SHARE: Final = 0.3  # of the writes fail

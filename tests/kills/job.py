@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from firesteel.common import Encoder, Types, WatermarkStrategy
 from firesteel.common.time import Time
-from firesteel.connectors.sequence import NumberSequenceSource
+from firesteel.connectors.generated.sequence import SequenceSource
 from firesteel.datastream import (
     KeyedProcessFunction,
     ProcessWindowFunction,
@@ -81,7 +81,7 @@ def _window_line(group: int, start: int, count: int, total: int) -> str:
 def build(env: StreamExecutionEnvironment, output: Path) -> None:
     env.set_parallelism(RANGES)
     marks = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda n, _: n % RECORDS)
-    source = env.from_source(NumberSequenceSource(0, RANGES * RECORDS - 1), marks, "numbers").uid("numbers")
+    source = env.from_source(SequenceSource(0, RANGES * RECORDS - 1), marks, "numbers").uid("numbers")
     metered = source.key_by(key_of).process(Meter()).uid("meter")
     windows = (
         metered.key_by(group_of)

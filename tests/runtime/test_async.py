@@ -11,8 +11,7 @@ import threading
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from firesteel.common import Row, Time, Types
 from firesteel.common.errors import JobExecutionError, TypeMismatchError, UnsupportedFeatureError

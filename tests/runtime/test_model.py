@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext

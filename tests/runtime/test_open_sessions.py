@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.time import Time
 from firesteel.datastream import ProcessWindowFunction

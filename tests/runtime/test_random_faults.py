@@ -8,8 +8,7 @@ from __future__ import annotations
 import tempfile
 from typing import Any
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.errors import JobExecutionError
 from tests.budget import examples

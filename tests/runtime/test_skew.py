@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.errors import FiresteelError, ProgramError, UnsupportedFeatureError
 from firesteel.common.time import Time

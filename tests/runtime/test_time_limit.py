@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from firesteel.common import Types
 from firesteel.common.clock import ManualClock

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.key_groups import subtask_of
 from firesteel.state.keys import key_group

@@ -13,8 +13,7 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.time import Time
 from firesteel.common.watermark_strategy import WatermarkOutput

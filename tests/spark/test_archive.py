@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from firesteel.common._user_cache import UNUSED_DAYS
 from firesteel.spark import archive
 from firesteel.spark.archive import archive_file, archive_options
+from firesteel.spark.user_cache import UNUSED_DAYS
 
 
 @pytest.fixture

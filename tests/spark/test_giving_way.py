@@ -18,7 +18,7 @@ from firesteel.spark.giving_way import STARTS_FOR_MS, await_quiet, others_start,
 
 PROGRAM = """
 import sys, time
-from firesteel.common._process_directory import process_directory
+from firesteel.storage.process_directory import process_directory
 (process_directory() / "started").touch()  # as when its JVM is started
 print("up", flush=True)
 sys.stdin.read()

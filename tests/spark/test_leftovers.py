@@ -19,7 +19,7 @@ from tests.spark.support import PROGRAMS, Program, firesteel, started
 
 pytestmark = pytest.mark.spark
 
-NEXT = "from firesteel.common._process_directory import process_directory; process_directory()"
+NEXT = "from firesteel.storage.process_directory import process_directory; process_directory()"
 OPTIONS = ("-D", "firesteel.epoch.max-records=20", "-D", "restart-strategy.type=none", "-p", "2")
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from firesteel.common.job_status import JobStatus
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors.sequence import NumberSequenceSource
+from firesteel.connectors.generated.sequence import SequenceSource
 from firesteel.datastream import DataStream
 from tests.spark.conftest import MakeEnvironment
 
@@ -42,7 +42,7 @@ def test_a_slow_job_has_checkpoints_and_ends_when_it_is_told_to(
 
     env = environment()
     env.enable_checkpointing(INTERVAL_MS)
-    numbers = env.from_source(NumberSequenceSource(0, 99_999), WatermarkStrategy.no_watermarks(), "numbers")
+    numbers = env.from_source(SequenceSource(0, 99_999), WatermarkStrategy.no_watermarks(), "numbers")
     place(numbers, slow).print()
     client = env.execute_async("slow")
     master = client._handle.master  # type: ignore[attr-defined]

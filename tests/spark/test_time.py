@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 from firesteel.common._executor_registry import get_executor
 from firesteel.common.time import Duration
 from firesteel.common.watermark_strategy import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
-from firesteel.connectors.sequence import NumberSequenceSource
+from firesteel.connectors.generated.sequence import SequenceSource
 from firesteel.datastream import KeyedProcessFunction
 from firesteel.datastream.connectors.file_system import FileSource, StreamFormat
 from tests.spark.conftest import MakeEnvironment
@@ -98,7 +98,7 @@ def test_aligned_sources_read_everything_in_steps_of_the_drift(environment: Make
             .with_timestamp_assigner(lambda value, _, step_ms=step_ms: value % 50_000 * step_ms)
             .with_watermark_alignment("g", Duration.of_millis(drift_ms))
         )
-        source = NumberSequenceSource(0, 99_999)
+        source = SequenceSource(0, 99_999)
         streams.append(env.from_source(source, strategy, f"by {step_ms}").map(lambda v, s=step_ms: (s, 1)))
     summed = streams[0].union(streams[1]).key_by(lambda v: v[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
     records = summed.execute_and_collect()

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration
-from firesteel.common._user_cache import cache_directory
 from firesteel.common.errors import ConfigurationError
 from firesteel.spark import requirements
 from firesteel.spark.archives import unpacked
 from firesteel.spark.modules import worker_files
+from firesteel.spark.user_cache import cache_directory
 from tests.spark.conftest import MakeEnvironment
 
 

@@ -8,8 +8,7 @@ import tempfile
 from abc import abstractmethod
 from typing import Any
 
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from firesteel.state.backend import OperatorState, StateLimits, SubtaskState

@@ -9,8 +9,7 @@ import pytest
 
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.state import ValueStateDescriptor
-from firesteel.state import files as files_module
-from firesteel.state import runs
+from firesteel.state import files as files_module, runs
 from firesteel.state._overlay import FIRST_BYTES
 from firesteel.state.backend import OperatorState, StateLimits
 from firesteel.state.files import StateFiles

@@ -8,8 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from firesteel.common.errors import TypeMismatchError
 from firesteel.common.time import Time

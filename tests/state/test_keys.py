@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from firesteel.common.errors import StateError, UnstableKeyError
 from firesteel.common.types import Row, RowKind

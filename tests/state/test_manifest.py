@@ -7,8 +7,7 @@ import struct
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from firesteel.common.errors import StateCorruptionError
 from firesteel.state.line import DeltaRef, RunRef, StateLine

@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from firesteel.state._merge import Slice, merged, without_tombstones
 from firesteel.state._value_codec import TOMBSTONE

@@ -4,8 +4,7 @@ from zlib import crc32
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.errors import StateCorruptionError
 from firesteel.state import runs

@@ -22,8 +22,8 @@ from firesteel.common.job_id import JobID
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors._part_files import FileChunks
 from firesteel.connectors.base import Split
+from firesteel.connectors.files.part_files import FileChunks
 from firesteel.connectors.kafka.dynamic import DynamicSplit
 from firesteel.connectors.kafka.source import PartitionSplit
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession, functions as F
 
 from firesteel.common import Types, WatermarkStrategy
 from firesteel.common.configuration import Configuration

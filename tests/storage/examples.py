@@ -5,21 +5,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.connectors._file_splits import FileRange
-from firesteel.connectors._part_files import FileChunks
-from firesteel.connectors._part_store import ChunkInfo
-from firesteel.connectors._socket_log import LogPart
 from firesteel.connectors._staging import Staged
 from firesteel.connectors.aws import shards as kinesis
 from firesteel.connectors.base import Split
-from firesteel.connectors.datagen import _Indexes
-from firesteel.connectors.hybrid import _Part
+from firesteel.connectors.files.part_files import FileChunks
+from firesteel.connectors.files.part_store import ChunkInfo
+from firesteel.connectors.files.splits import FileRange
+from firesteel.connectors.generated.datagen import _Indexes
+from firesteel.connectors.hybrid.source import _Part
 from firesteel.connectors.kafka.dynamic import ClusterMetadata, DynamicSplit
 from firesteel.connectors.kafka.offsets import Partition
 from firesteel.connectors.kafka.source import PartitionSplit
 from firesteel.connectors.kafka.staging import Piece
 from firesteel.connectors.pulsar import cursors as pulsar
 from firesteel.connectors.pulsar.reader import PartitionSplit as PulsarSplit
+from firesteel.connectors.socket.log import LogPart
 from firesteel.jobmanager.sources import SplitProgress
 from firesteel.program.functions.two_phase_commit import _Begun
 from firesteel.program.sinks import Committable

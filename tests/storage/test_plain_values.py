@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.errors import StateCorruptionError
 from firesteel.common.time import Instant

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from firesteel.common.errors import StateError
 from firesteel.datastream.time_domain import TimeDomain

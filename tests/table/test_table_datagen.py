@@ -10,7 +10,7 @@ from firesteel.common import Row
 from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.typeinfo import Types
 from firesteel.connectors.base import Boundedness
-from firesteel.connectors.datagen import DataGeneratorSource
+from firesteel.connectors.generated.datagen import GeneratedSource
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.table import DataType, DataTypes, Schema, StreamTableEnvironment, TableDescriptor
 
@@ -28,7 +28,7 @@ def stream(columns: dict[str, DataType], **options: str) -> Any:
 
 
 def rows_of(made: Any, count: int) -> list[Row]:
-    source: DataGeneratorSource = made._transformation.source
+    source: GeneratedSource = made._transformation.source
     return [source.function.function(i) for i in range(count)]
 
 

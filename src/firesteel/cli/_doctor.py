@@ -18,7 +18,7 @@ from firesteel.cli._endpoints import check_endpoint
 from firesteel.cli._findings import Finding, fail, failed, note, ok
 from firesteel.cli._packages import check_packages
 from firesteel.common.errors import FiresteelError
-from firesteel.common.java import find_java, java_version
+from firesteel.spark.java import find_java, java_version
 
 _OLDEST_PYTHON: Final = (3, 11)
 _ROOM_BYTES: Final = 1 << 30

@@ -15,7 +15,7 @@ import click
 
 from firesteel.common.errors import ConfigurationError, FiresteelError, JobExecutionError
 from firesteel.common.masking import masked
-from firesteel.common.uncaught import mask_uncaught
+from firesteel.datastream._uncaught import mask_uncaught
 from firesteel.version import __version__
 
 _SCRIPT = click.argument("script", type=click.Path(exists=True, dir_okay=False))
@@ -274,7 +274,7 @@ def _start_jvm() -> None:
 
 
 def _become_pyflink(workers: bool = True) -> None:
-    from firesteel.common import pyflink_alias
+    from firesteel.cli import pyflink_alias
 
     pyflink_alias.install()
     if workers:

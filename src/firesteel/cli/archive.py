@@ -8,16 +8,16 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from firesteel.common._held_directories import held_directory
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError
-from firesteel.common.java import find_java
 from firesteel.common.options.execution import SPARK_MASTER
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.spark.archive import OFF, VARIABLE, archive_file
 from firesteel.spark.giving_way import give_way
+from firesteel.spark.java import find_java
 from firesteel.spark.jvm import end_jvm
 from firesteel.spark.launch import spark_package
+from firesteel.storage.held_directories import held_directory
 
 _PATIENCE_S: Final = 600.0
 

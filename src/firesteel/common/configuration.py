@@ -7,8 +7,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, TypeVar
 
-from firesteel.common import _config_file
-from firesteel.common import _config_kinds as kinds
+from firesteel.common import _config_file, _config_kinds as kinds
 from firesteel.common._config_values import (
     parse_boolean,
     parse_float,

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Final, cast
 
-from firesteel.common.durable import replace_durably
 from firesteel.common.errors import FiresteelError
-from firesteel.connectors._storage import Storage, join, resolve
-from firesteel.program.sources import CommitRequest, Committable, Committer, WriterContext
+from firesteel.program.sinks import CommitRequest, Committable, Committer, WriterContext
+from firesteel.storage.durable import replace_durably
+from firesteel.storage.filesystems import Storage, join, resolve
 from firesteel.storage.records import record
 
 INLINE_BYTES: Final = 64 << 10

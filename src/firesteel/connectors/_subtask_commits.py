@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from firesteel.common.errors import ConnectorError, EngineError
 from firesteel.common.logs import logger
-from firesteel.program.sources import CommitRequest, CommitterContext
+from firesteel.program.sinks import CommitRequest, CommitterContext
 
 log = logger(__name__)
 

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from firesteel.program.sources import (
-    BadRecord,
-    Boundedness,
-    Chunk,
+from firesteel.program.bad_records import BadRecord
+from firesteel.program.sinks import (
     CommitRequest,
     Committable,
     Committer,
     CommitterContext,
     ElementContext,
-    EnumeratorContext,
-    ReadRange,
     Sink,
     SinkWriter,
+    SupportsWriterState,
+    WriterContext,
+)
+from firesteel.program.sources import (
+    Boundedness,
+    Chunk,
+    EnumeratorContext,
+    ReadRange,
     Source,
     SourceReader,
     Split,
     SplitEnumerator,
-    SupportsWriterState,
-    WriterContext,
 )
 
 __all__ = [

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from firesteel.common._shortest_floats import shortest_floats
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors._pickle import dumps_block, loads_block
+from firesteel.connectors._shortest_floats import shortest_floats
 from firesteel.connectors._staging import Seen, stage
-from firesteel.program.sources import (
+from firesteel.program.pickling import dumps_block, loads_block
+from firesteel.program.sinks import (
     CommitRequest,
     Committer,
     CommitterContext,

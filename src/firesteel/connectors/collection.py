@@ -9,9 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from firesteel.connectors._pickle import dumps_block, loads_block
 from firesteel.connectors._splits import FixedSplits
-from firesteel.connectors._storage import join, resolve
+from firesteel.program.pickling import dumps_block, loads_block
 from firesteel.program.sources import (
     Boundedness,
     Chunk,
@@ -22,6 +21,7 @@ from firesteel.program.sources import (
     Split,
     SplitEnumerator,
 )
+from firesteel.storage.filesystems import join, resolve
 
 BLOCK_RECORDS: Final = 1000
 BLOCK_BYTES: Final = 4 << 20  # a block of large records has fewer of them

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-from firesteel.common._java_format import formatter
 from firesteel.common._map_all import map_all
-from firesteel.common._text import utf8
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._staging import Seen, stage
-from firesteel.program.sources import (
+from firesteel.formats.java_format import formatter
+from firesteel.formats.text import utf8
+from firesteel.program.sinks import (
     CommitRequest,
     Committer,
     CommitterContext,

@@ -9,19 +9,13 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
 from firesteel.common._executor_registry import get_executor
-from firesteel.common._types_to_arrow import to_arrow_schema
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors._arrow_batches import BatchBuilder
 from firesteel.connectors._staging import StagedFiles, settle
-from firesteel.connectors._storage import join, resolve
-from firesteel.program.sources import (
-    Committer,
-    CommitterContext,
-    Sink,
-    SinkWriter,
-    WriterContext,
-)
+from firesteel.formats.arrow_batches import BatchBuilder
+from firesteel.formats.types_to_arrow import to_arrow_schema
+from firesteel.program.sinks import Committer, CommitterContext, Sink, SinkWriter, WriterContext
+from firesteel.storage.filesystems import join, resolve
 
 _BATCH_ROWS: Final = 16_384
 _COPY_BYTES: Final = 1 << 20

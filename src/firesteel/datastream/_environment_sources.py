@@ -12,12 +12,12 @@ from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.io import InputFormat
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.connectors._table_rows import is_table, rows_of_table
 from firesteel.connectors.collection import CollectionSource
-from firesteel.connectors.files import TextFileSource
-from firesteel.connectors.sequence import NumberSequenceSource
-from firesteel.connectors.socket import SocketTextSource
+from firesteel.connectors.files.text_source import TextFileSource
+from firesteel.connectors.generated.sequence import SequenceSource
+from firesteel.connectors.socket.source import SocketTextSource
 from firesteel.datastream._data_stream import DataStream
+from firesteel.formats.table_rows import is_table, rows_of_table
 from firesteel.program.call_site import call_site
 from firesteel.program.checks import (
     WrongArgumentError,
@@ -115,7 +115,7 @@ class EnvironmentSources:
         """The integers from ``start`` to ``end``, both included, read in parallel."""
         require_int(start, "start of the sequence", -(2**63), 2**63 - 1, "Sequence Source")
         require_int(end, "end of the sequence", start, 2**63 - 1, "Sequence Source")
-        return self._add_source(NumberSequenceSource(start, end), None, "Sequence Source", Types.LONG())
+        return self._add_source(SequenceSource(start, end), None, "Sequence Source", Types.LONG())
 
     def read_text_file(self, file_path: str, charset_name: str = "UTF-8") -> DataStream:
         """The lines of a text file, of all files of a directory, or of all that match a glob pattern."""

@@ -20,8 +20,11 @@ from firesteel.program.checks import (
     require_function,
     to_type_information,
 )
-from firesteel.program.functions.aggregates import AccumulateType as Aggregate
-from firesteel.program.functions.aggregates import RollingAggregate, check_position
+from firesteel.program.functions.aggregates import (
+    AccumulateType as Aggregate,
+    RollingAggregate,
+    check_position,
+)
 from firesteel.program.functions.base import (
     FilterFunction,
     FlatMapFunction,

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors._pickle import Shipped
 from firesteel.connectors.print_sink import PrintSink
 from firesteel.connectors.spark_sink import SparkTableSink, SparkTarget
 from firesteel.datastream._settings import OperatorSettings
 from firesteel.program.call_site import call_site
 from firesteel.program.checks import WrongArgumentError, check_picklable, require_text
 from firesteel.program.functions.legacy_connectors import SinkFunction, unwrap_sink
-from firesteel.program.sources import Sink
+from firesteel.program.pickling import Shipped
+from firesteel.program.sinks import Sink
 from firesteel.program.transformations import SinkTransformation, Transformation
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firesteel.common.errors import ProgramError
-from firesteel.connectors.kept_streams import StreamCache
+from firesteel.connectors.kept.streams import StreamCache
 from firesteel.program.call_site import call_site
 from firesteel.program.transformations import ROUTES, CacheTransformation, Transformation
 

@@ -13,11 +13,11 @@ from firesteel.common.errors import PathNotFoundError, ProgramError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.options import pipeline, python
-from firesteel.common.uncaught import mask_uncaught
 from firesteel.datastream._environment_settings import EnvironmentSettings
 from firesteel.datastream._environment_sources import EnvironmentSources
 from firesteel.datastream._flink_jars import pass_over_jars
 from firesteel.datastream._session_defaults import session_defaults
+from firesteel.datastream._uncaught import mask_uncaught
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
 from firesteel.program.checks import WrongArgumentError, require_id, require_text
 from firesteel.program.output_tag import OutputTag
@@ -27,7 +27,7 @@ from firesteel.serializers import PickleSerializer
 
 if TYPE_CHECKING:
     from firesteel.common.clock import Clock
-    from firesteel.connectors.kept_streams import StreamCache
+    from firesteel.connectors.kept.streams import StreamCache
 
 __all__ = ["StreamExecutionEnvironment"]
 

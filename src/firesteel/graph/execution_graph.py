@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from firesteel.common.distribution import pointwise_consumers, pointwise_producers
 from firesteel.common.errors import EngineError
 from firesteel.common.key_groups import key_group_range
+from firesteel.graph.distribution import pointwise_consumers, pointwise_producers
 from firesteel.graph.job_graph import DistributionPattern, JobEdge, JobGraph, JobVertex
 
 

@@ -20,7 +20,8 @@ from firesteel.graph.stream_graph import (
 from firesteel.graph.validate import check_acyclic, check_parallelism, check_source_parallelism, validate
 from firesteel.program.execution_mode import RuntimeExecutionMode
 from firesteel.program.operators import OperatorSpec
-from firesteel.program.sources import Sink, Source
+from firesteel.program.sinks import Sink
+from firesteel.program.sources import Source
 from firesteel.program.transformations import (
     VIRTUAL,
     CacheTransformation,

@@ -12,7 +12,8 @@ from firesteel.graph.execution_graph import ExecutionGraph, ExecutionJobVertex, 
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.levels import Level, LevelPlan, Route
 from firesteel.graph.stream_graph import NodeKind, StreamEdge, StreamGraph, StreamNode
-from firesteel.program.sources import Sink, Source
+from firesteel.program.sinks import Sink
+from firesteel.program.sources import Source
 
 
 def type_name(type_info: TypeInformation | None) -> str:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.program.execution_mode import RuntimeExecutionMode
 from firesteel.program.operators import OperatorSpec
-from firesteel.program.sources import Boundedness, Sink, Source
+from firesteel.program.sinks import Sink
+from firesteel.program.sources import Boundedness, Source
 from firesteel.program.transformations import ChainingStrategy, Partitioning, PartitionKind
 
 if TYPE_CHECKING:

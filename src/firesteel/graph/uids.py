@@ -12,8 +12,8 @@ import re
 from collections import deque
 
 from firesteel.common.errors import ProgramError
-from firesteel.graph._murmur3 import murmur3_128
 from firesteel.graph.chaining import is_chainable
+from firesteel.graph.murmur3 import murmur3_128
 from firesteel.graph.stream_graph import StreamGraph, StreamNode
 from firesteel.graph.validate import located
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
-from firesteel.connectors.kept_streams import keeping, remove
+from firesteel.connectors.kept.streams import keeping, remove
 from firesteel.program.transformations import CacheTransformation, Transformation
 
 log = logger(__name__)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.common._shown import shown
 from firesteel.common.options.firesteel import MAX_RECORD_BYTES
-from firesteel.connectors._pickle import Shipped
+from firesteel.program.pickling import Shipped
 from firesteel.runtime.sizes import too_large
 
 if TYPE_CHECKING:  # workers import this module

@@ -11,8 +11,7 @@ from typing import Any, Final
 from firesteel.common.clock import Clock
 from firesteel.common.errors import CommitError
 from firesteel.common.logs import logger
-from firesteel.program.sinks import CommitOutcome
-from firesteel.program.sources import CommitRequest, Committable, Committer
+from firesteel.program.sinks import CommitOutcome, CommitRequest, Committable, Committer
 from firesteel.runtime.error_report import summary_of
 from firesteel.runtime.user_code import raised
 from firesteel.storage import records

@@ -12,7 +12,6 @@ from firesteel.common.errors import ConfigurationError, StateCorruptionError
 from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
 from firesteel.common.options import recovery
-from firesteel.connectors._storage import join
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.checkpoints.coordinator import CheckpointCoordinator
 from firesteel.jobmanager.checkpoints.options import (
@@ -35,6 +34,7 @@ from firesteel.jobmanager.restarts import NoRestart, RestartStrategy, restart_st
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest
 from firesteel.state.untrusted import require_plain
+from firesteel.storage.filesystems import join
 
 log = logger(__name__)
 

@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from firesteel.common._process_directory import named_directory, process_directory
 from firesteel.common.clock import SystemClock
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
@@ -24,8 +23,7 @@ from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
-from firesteel.common.options import firesteel as own
-from firesteel.common.options import recovery
+from firesteel.common.options import firesteel as own, recovery
 from firesteel.common.options.checks import check
 from firesteel.connectors.collect import CollectSink
 from firesteel.connectors.spark_sink import SparkTarget
@@ -44,7 +42,7 @@ from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices, validate
 from firesteel.program.checks import check_picklable
 from firesteel.program.python_settings import check_python_settings
-from firesteel.program.sources import Committer, CommitterContext
+from firesteel.program.sinks import Committer, CommitterContext
 from firesteel.program.transformations import (
     CacheTransformation,
     PartitionTransformation,
@@ -56,6 +54,7 @@ from firesteel.program.transformations import (
 from firesteel.runtime.program import WorkerFiles
 from firesteel.runtime.worker import is_dedicated
 from firesteel.state.backends import backend_of, local_directory
+from firesteel.storage.process_directory import named_directory, process_directory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

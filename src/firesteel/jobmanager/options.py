@@ -8,8 +8,7 @@ from typing import Any, Final
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.options import execution
-from firesteel.common.options import firesteel as own
+from firesteel.common.options import execution, firesteel as own
 from firesteel.jobmanager.pacing import PacingOptions
 from firesteel.runtime.user_logs import log_level
 

@@ -11,7 +11,7 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.commit_tasks import CommitTasks
 from firesteel.jobmanager.commits import Patience, SinkCommits
 from firesteel.jobmanager.epochs import DoParts
-from firesteel.program.sources import Committable, CommitterContext, Sink
+from firesteel.program.sinks import Committable, CommitterContext, Sink
 from firesteel.runtime.program import Ack
 
 

@@ -15,7 +15,8 @@ from firesteel.graph.stream_graph import StreamNode
 from firesteel.jobmanager.checkpoints.options import interplay
 from firesteel.jobmanager.pre_aggregation import without_effect
 from firesteel.program.operators import TimestampsAndWatermarks
-from firesteel.program.sources import Sink, Source
+from firesteel.program.sinks import Sink
+from firesteel.program.sources import Source
 from firesteel.state.backends import notices as backend_notices
 
 

@@ -358,3 +358,12 @@ def as_callable(function: Any, function_class: type, method: str, operator: str)
     if not isinstance(function, function_class):
         return function  # type: ignore[no-any-return]
     return getattr(function, method)  # type: ignore[no-any-return]
+
+
+def property_value(key: str, value: Any, operator: str) -> str:
+    """A property as text."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    raise WrongArgumentError("The value of a property is text.", operator=operator, detail=f"{key}={value!r}")

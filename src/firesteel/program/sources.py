@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from firesteel.common._quick_pickle import quick_pickle
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.program.bad_records import BadRecord
+from firesteel.program.quick_pickle import quick_pickle
 from firesteel.program.sinks import (
     CommitRequest,
     Committable,

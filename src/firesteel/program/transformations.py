@@ -13,14 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from firesteel.common._quick_pickle import quick_pickle
+from firesteel.program.quick_pickle import quick_pickle
 
 if TYPE_CHECKING:
     from firesteel.common.typeinfo import TypeInformation
     from firesteel.common.watermark_strategy import WatermarkStrategy
     from firesteel.program.operators import OperatorSpec
     from firesteel.program.output_tag import OutputTag
-    from firesteel.program.sources import Sink, Source
+    from firesteel.program.sinks import Sink
+    from firesteel.program.sources import Source
 
 _ids = itertools.count(1)
 

@@ -17,7 +17,8 @@ from firesteel.common.typeinfo import Types
 from firesteel.program import operators as specs
 from firesteel.program.functions.base import Function
 from firesteel.program.output_tag import OutputTag
-from firesteel.program.sources import Sink, SourceReader
+from firesteel.program.sinks import Sink
+from firesteel.program.sources import SourceReader
 from firesteel.program.transformations import PartitionKind
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.contexts import TaskRuntimeContext

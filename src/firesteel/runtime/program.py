@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
-from firesteel.common._quick_pickle import quick_pickle
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.program.operators import OperatorSpec
 from firesteel.program.output_tag import OutputTag
-from firesteel.program.sources import ReadRange, Sink, SourceReader
+from firesteel.program.quick_pickle import quick_pickle
+from firesteel.program.sinks import Sink
+from firesteel.program.sources import ReadRange, SourceReader
 from firesteel.program.transformations import Partitioning
 from firesteel.state.line import StateLine
 from firesteel.storage.records import record

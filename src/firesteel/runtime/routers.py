@@ -12,13 +12,13 @@ from itertools import compress
 from typing import Any, Final
 
 from firesteel.common._coercion import untouched
-from firesteel.common._key_coercion import compile_key_coercion
 from firesteel.common._map_all import map_all
 from firesteel.common._shown import shown
-from firesteel.common.distribution import pointwise_consumers, pointwise_producers, subtask_named
 from firesteel.common.errors import RecordTooLargeError
 from firesteel.common.options.firesteel import MAX_RECORD_BYTES
+from firesteel.graph.distribution import pointwise_consumers, pointwise_producers, subtask_named
 from firesteel.program.functions.base import Function, function_behind
+from firesteel.program.key_coercion import compile_key_coercion
 from firesteel.program.transformations import PartitionKind
 from firesteel.runtime.batch import END, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.combiner import Combiner

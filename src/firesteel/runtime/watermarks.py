@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import cloudpickle
 
-from firesteel.common._instants import instant_of
 from firesteel.common.errors import ProgramError
 from firesteel.common.watermark_strategy import IngestionTimeAssigner, WatermarkOutput, WatermarkStrategy
 from firesteel.runtime.batch import ACTIVE, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Mark
+from firesteel.state.instants import instant_of
 
 if TYPE_CHECKING:
     from firesteel.runtime.operators.base import SubtaskContext

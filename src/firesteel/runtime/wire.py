@@ -16,9 +16,9 @@ from typing import Any, Final, NamedTuple
 
 import cloudpickle
 
-from firesteel.common._flat_pickle import flat_dumps
-from firesteel.common._unpicklable import REFUSALS, unpicklable
+from firesteel.program.unpicklable import REFUSALS, unpicklable
 from firesteel.runtime.batch import Batch, Marks
+from firesteel.runtime.flat_pickle import flat_dumps
 from firesteel.runtime.packing import pack, unpack
 
 TARGET_BUFFER_BYTES: Final = 64 * 1024

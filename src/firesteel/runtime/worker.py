@@ -21,7 +21,7 @@ from typing import Any, Final
 from firesteel.common.configuration import Configuration
 from firesteel.common.key_groups import key_group_range
 from firesteel.program.operators import BroadcastProcess
-from firesteel.program.sources import SupportsWriterState
+from firesteel.program.sinks import SupportsWriterState
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.functions import keeps_operator_state
 from firesteel.runtime.gate import Gate

@@ -18,8 +18,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from firesteel.common._user_cache import cache_directory, mark_used, remove_unused
-from firesteel.common.java import find_java
+from firesteel.spark.java import find_java
+from firesteel.spark.user_cache import cache_directory, mark_used, remove_unused
 from firesteel.version import __version__
 
 VARIABLE: Final = "FIRESTEEL_SPARK_ARCHIVE"

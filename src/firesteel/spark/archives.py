@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from firesteel.common._process_directory import new_directory, process_directory
 from firesteel.common.errors import ConfigurationError
+from firesteel.storage.process_directory import new_directory, process_directory
 
 _ZIPPED: Final = (".zip", ".jar", ".whl", ".egg")
 

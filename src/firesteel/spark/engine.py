@@ -13,13 +13,13 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from firesteel.common._process_directory import keep, keep_no_longer
 from firesteel.common.errors import EngineError, EngineLostError, FiresteelError
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.spark.epoch import run_epoch
 from firesteel.spark.parts import do_parts
 from firesteel.spark.session import epoch_session
 from firesteel.spark.settings import log_file
+from firesteel.storage.process_directory import keep, keep_no_longer
 
 _FAILURES: Final = (PySparkException, Py4JError, OSError)
 # What a call of a JVM may end in that dies, within its answer or before.

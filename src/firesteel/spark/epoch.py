@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession, functions as F
 from pyspark.sql.types import BinaryType, ByteType, IntegerType, LongType, StructField, StructType
 
 from firesteel.runtime.program import Answer, LevelDescriptor

@@ -17,10 +17,10 @@ from pathlib import Path
 from tempfile import gettempdir
 from typing import Final
 
-from firesteel.common._held_directories import is_held
-from firesteel.common._process_directory import PREFIX, process_directory
 from firesteel.common.clock import Clock, SystemClock
 from firesteel.spark.launch import STARTED, last_started
+from firesteel.storage.held_directories import is_held
+from firesteel.storage.process_directory import PREFIX, process_directory
 
 #: A program counts as one that starts for so long after it has started its JVM, if it still runs.
 STARTS_FOR_MS: Final = 30_000

@@ -14,10 +14,10 @@ from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from firesteel.common._process_directory import keep
 from firesteel.common.errors import EngineLostError
 from firesteel.spark.launch import StartedJvm, manner_of_end
 from firesteel.spark.settings import log_file
+from firesteel.storage.process_directory import keep
 
 _JVM_PATIENCE_S: Final = 20.0
 _REAPED_S: Final = 2.0  # after its last word the system may take a moment to say that a process has ended

@@ -21,11 +21,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from firesteel.common._process_directory import new_directory, process_directory
 from firesteel.common.errors import EngineError
-from firesteel.common.java import find_java
 from firesteel.spark.archive import archive_options
+from firesteel.spark.java import find_java
 from firesteel.spark.settings import LOOPBACK
+from firesteel.storage.process_directory import new_directory, process_directory
 
 #: A file of the process directory whose time is that of the last start of a JVM.
 STARTED: Final = "started"

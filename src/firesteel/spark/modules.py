@@ -14,12 +14,12 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
-from firesteel.common._process_directory import new_directory, process_directory
 from firesteel.common.configuration import Configuration
 from firesteel.common.options import pipeline, python
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archives import unpacked
 from firesteel.spark.requirements import installed
+from firesteel.storage.process_directory import new_directory, process_directory
 
 # what a program names its files with
 KEYS_OF_FILES: Final = (python.FILES, python.ARCHIVES, python.REQUIREMENTS, pipeline.CACHED_FILES)

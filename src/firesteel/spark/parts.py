@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 from pyspark import SparkContext
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession, functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from firesteel.common.errors import EngineError, FiresteelError

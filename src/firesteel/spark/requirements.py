@@ -14,9 +14,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from firesteel.common._held_directories import held_directory
-from firesteel.common._user_cache import cache_directory, mark_used, remove_unused
 from firesteel.common.errors import ConfigurationError
+from firesteel.spark.user_cache import cache_directory, mark_used, remove_unused
+from firesteel.storage.held_directories import held_directory
 
 _LINES_OF_AN_ERROR: Final = 12
 

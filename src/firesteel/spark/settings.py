@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from firesteel.common._process_directory import named_directory, process_directory
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options.execution import SPARK_MASTER
 from firesteel.common.options.firesteel import SPARK_LOG
+from firesteel.storage.process_directory import named_directory, process_directory
 
 DEFAULT_MASTER: Final = "local[*,4]"  # in plain local[n] a killed Python worker fails the job
 LOOPBACK: Final = "127.0.0.1"

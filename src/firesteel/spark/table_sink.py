@@ -10,9 +10,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
-from firesteel.connectors._storage import join, resolve
 from firesteel.connectors.spark_sink import SparkBatch, SparkTarget
-from firesteel.program.sources import CommitRequest, Committable, Committer, CommitterContext
+from firesteel.program.sinks import CommitRequest, Committable, Committer, CommitterContext
+from firesteel.storage.filesystems import join, resolve
 from firesteel.storage.records import record
 
 

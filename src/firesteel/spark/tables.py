@@ -9,7 +9,8 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
-from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
+from firesteel.connectors.files.columnar_files import Columns
+from firesteel.connectors.files.columnar_source import ColumnarFileSource
 from firesteel.connectors.spark_sink import ParquetStagingSink
 from firesteel.program.sources import Boundedness, Source
 from firesteel.program.transformations import SinkTransformation, SourceTransformation, Transformation

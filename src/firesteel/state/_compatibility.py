@@ -8,10 +8,10 @@ from typing import Any, Final
 import msgspec
 
 from firesteel.common._composite_types import MapTypeInfo
-from firesteel.common._type_evolution import Incompatible, evolution
 from firesteel.common._type_text import shown_type, type_of_text
 from firesteel.common.errors import StateError
 from firesteel.state._migration import ENTRIES_MAY_CHANGE, part_type
+from firesteel.state._type_evolution import Incompatible, evolution
 from firesteel.state._value_codec import dumps
 from firesteel.state.catalog import CatalogEntry, Step
 

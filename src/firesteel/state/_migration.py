@@ -15,13 +15,13 @@ from typing import Any, Final
 from firesteel.common._coerce_values import Mismatch
 from firesteel.common._coercion import compile_value_coercion, shown
 from firesteel.common._composite_types import ListTypeInfo, MapTypeInfo
-from firesteel.common._type_evolution import evolution
 from firesteel.common._type_text import shown_type, type_of_text
 from firesteel.common.errors import StateError, TypeMismatchError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.state._column import column_of
 from firesteel.state._list_state import decode_chunk
 from firesteel.state._ttl import STAMP_BYTES, stamp
+from firesteel.state._type_evolution import evolution
 from firesteel.state._value_codec import (
     TOMBSTONE,
     decode_value,

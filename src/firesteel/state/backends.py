@@ -15,8 +15,7 @@ from typing import Any, Final
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.options import firesteel as own
-from firesteel.common.options import python, state
+from firesteel.common.options import firesteel as own, python, state
 from firesteel.state._core import StateLimits
 from firesteel.state.backend import LARGEST_STORED_BYTES
 from firesteel.state.manifest import FORMAT_VERSION

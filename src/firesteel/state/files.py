@@ -19,9 +19,9 @@ from typing import Any, BinaryIO, Final, Protocol
 from uuid import uuid4
 
 from firesteel.common.errors import StateCorruptionError
-from firesteel.common.private_files import make_directories, private_opener, writing
 from firesteel.state.line import RunRef
 from firesteel.state.runs import ConvertValues, Run
+from firesteel.storage.private_files import make_directories, private_opener, writing
 
 __all__ = ["MemoryStateFiles", "NewFile", "StateFiles"]
 

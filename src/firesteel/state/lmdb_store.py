@@ -21,12 +21,12 @@ from uuid import uuid4
 import lmdb
 import msgspec
 
-from firesteel.common._held_directories import share
-from firesteel.common.private_files import make_directories
 from firesteel.state._merge import Slice
 from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state.line import DeltaRef, StateLine
 from firesteel.state.runs import BLOCK_BYTES, BLOCK_ENTRIES
+from firesteel.storage.held_directories import share
+from firesteel.storage.private_files import make_directories
 
 if TYPE_CHECKING:
     from firesteel.state._ttl import Expiry

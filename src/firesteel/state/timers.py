@@ -9,9 +9,9 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
 
-from firesteel.common._instants import instant_of
 from firesteel.state._column import COLUMN_ID_BYTES, CanonicalKey, Column, canonical_of, key_data, key_end
 from firesteel.state._value_codec import TOMBSTONE
+from firesteel.state.instants import instant_of
 from firesteel.state.keys import raw_key
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ ALLOWED: Final[dict[str, frozenset[str]]] = {
     "firesteel.common.time": frozenset({"Instant"}),
     "firesteel.common.types": frozenset({"_make_row", "_make_row_of"}),
     "firesteel.program.sources": frozenset({"Split"}),
-    "firesteel.connectors._file_splits": frozenset({"FileRange"}),
+    "firesteel.connectors.files.splits": frozenset({"FileRange"}),
     "firesteel.connectors.kafka.offsets": frozenset({"Partition"}),
     "firesteel.connectors.kafka.source": frozenset({"PartitionSplit"}),
     "firesteel.jobmanager.sources": frozenset({"SplitProgress"}),

@@ -16,10 +16,10 @@ import pyarrow as pa
 from firesteel.common._coerce_values import Mismatch
 from firesteel.common._coercion import compile_value_coercion, shown
 from firesteel.common._composite_types import ExternalTypeInfo, RowTypeInfo, TupleTypeInfo
-from firesteel.common._types_to_arrow import to_arrow_type
 from firesteel.common.errors import FiresteelError, TypeMismatchError, UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation, Types
-from firesteel.connectors._arrow_values import to_arrow_converter
+from firesteel.formats.arrow_values import to_arrow_converter
+from firesteel.formats.types_to_arrow import to_arrow_type
 from firesteel.state._value_codec import dumps
 
 _BATCH_ROWS: Final = 2048

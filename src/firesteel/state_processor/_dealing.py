@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from firesteel.common._key_coercion import compile_key_coercion
 from firesteel.common._map_all import map_all
 from firesteel.common.typeinfo import TypeInformation
+from firesteel.program.key_coercion import compile_key_coercion
 from firesteel.runtime.batch import Batch
 from firesteel.spark.parts import Portion
 from firesteel.state.keys import KeyTargets, canonical_keys

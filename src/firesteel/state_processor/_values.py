@@ -23,7 +23,7 @@ from firesteel.common.typeinfo import (
     TypeInformation,
 )
 from firesteel.common.types import Row
-from firesteel.connectors._arrow_values import make_row, records
+from firesteel.formats.arrow_values import make_row, records
 from firesteel.state_processor._columns import TEXT
 
 Convert = Callable[[Any], Any]

@@ -15,7 +15,6 @@ from firesteel.common.errors import ProgramError, StateError
 from firesteel.common.job_id import JobID
 from firesteel.common.key_groups import key_group_range
 from firesteel.common.typeinfo import TypeInformation, Types
-from firesteel.connectors._storage import join, resolve_private
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from firesteel.jobmanager.checkpoints.storage import METADATA
 from firesteel.jobmanager.shipping import parcel
@@ -35,6 +34,7 @@ from firesteel.state_processor._identifier import OperatorIdentifier
 from firesteel.state_processor._snapshot import Snapshot, StoredOperator
 from firesteel.state_processor._tasks import Rewriting, deal, line_of, rewrite, run
 from firesteel.state_processor._transformation import StateBootstrapTransformation
+from firesteel.storage.filesystems import join, resolve_private
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

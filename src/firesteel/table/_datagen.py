@@ -10,7 +10,7 @@ from typing import Any, Final
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.typeinfo import RowTypeInfo, Types
 from firesteel.common.types import Row
-from firesteel.connectors.datagen import DataGeneratorSource
+from firesteel.connectors.generated.datagen import GeneratedSource
 from firesteel.table.schema import Schema
 from firesteel.table.table_descriptor import TableDescriptor
 from firesteel.table.types import DataType
@@ -47,7 +47,7 @@ class _Rows:
         return row
 
 
-def create(descriptor: TableDescriptor) -> tuple[DataGeneratorSource, RowTypeInfo]:
+def create(descriptor: TableDescriptor) -> tuple[GeneratedSource, RowTypeInfo]:
     """The source of a datagen table and the type of its rows."""
     options, schema = dict(descriptor.options), descriptor.schema
     _check_names(options, schema)
@@ -71,7 +71,7 @@ def create(descriptor: TableDescriptor) -> tuple[DataGeneratorSource, RowTypeInf
     names = [name for name, _ in schema.columns]
     rows = _Rows(tuple(names), tuple(fields), random.getrandbits(63))
     type_info = Types.ROW_NAMED(names, [data_type.type_info for _, data_type in schema.columns])
-    return DataGeneratorSource(rows, min(counts) if counts else None, rate), type_info
+    return GeneratedSource(rows, min(counts) if counts else None, rate), type_info
 
 
 def _check_names(options: dict[str, str], schema: Schema) -> None:

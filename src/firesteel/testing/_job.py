@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from firesteel.common._process_directory import new_directory
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_id import JobID
 from firesteel.graph import JobGraph, plan_levels
@@ -28,6 +27,7 @@ from firesteel.runtime.wire import RowKind, WireRow, edge_of
 from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine
 from firesteel.state.manifest import SubtaskEntry
+from firesteel.storage.process_directory import new_directory
 from firesteel.testing.local_platform import AlternatingEngine
 
 Assignments = Mapping[Subtask, Mapping[str, SourceAssignment]]  # by source operator

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.connectors import _part_store
+from firesteel.connectors.files import part_store as _part_store
 from firesteel.jobmanager.checkpoints.storage import CheckpointDirectory
 from firesteel.jobmanager.checkpoints.store import CompletedCheckpoints
 from firesteel.jobmanager.epochs import EpochRunner

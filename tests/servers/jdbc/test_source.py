@@ -8,7 +8,7 @@ import pytest
 from firesteel.common import Types
 from firesteel.connectors.base import ReadRange, Split
 from firesteel.connectors.jdbc.databases import Postgres, Sqlite
-from firesteel.connectors.jdbc.source import JdbcSource
+from firesteel.connectors.jdbc.source import JdbcQuerySource
 from firesteel.datastream.connectors.jdbc import JdbcNumericBetweenParametersProvider
 from firesteel.testing.connectors import SourceRun, chunks_of
 from firesteel.testing.connectors._reading import BYTES
@@ -31,7 +31,7 @@ def fill(target: Target, count: int) -> None:
 def test_the_order_is_that_of_the_content_not_of_the_table(target: Target) -> None:
     """PostgreSQL puts a row elsewhere when it is updated, be it with what it held before."""
     fill(target, 30)
-    source = JdbcSource(QUERY, ROW, target.options)
+    source = JdbcQuerySource(QUERY, ROW, target.options)
     split = Split("partition-0", ())
     first = chunks_of(source, ReadRange(split, None, 10, BYTES))
     target.run("UPDATE journal SET text = text WHERE id < 5")
@@ -43,7 +43,9 @@ def test_the_order_is_that_of_the_content_not_of_the_table(target: Target) -> No
 def test_a_reader_goes_on_where_it_stands(target: Target, tmp_path: Any, monkeypatch: Any) -> None:
     """One query for a split, however many epochs read it, and none that holds it all in memory."""
     fill(target, 5_000)
-    source = JdbcSource(QUERY + " WHERE id BETWEEN ? AND ?", ROW, target.options, ((0, 2499), (2500, 4999)))
+    source = JdbcQuerySource(
+        QUERY + " WHERE id BETWEEN ? AND ?", ROW, target.options, ((0, 2499), (2500, 4999))
+    )
     queries: list[str] = []
     for kind in (Postgres, Sqlite):
         rows = kind.rows
@@ -62,7 +64,9 @@ def test_a_reader_goes_on_where_it_stands(target: Target, tmp_path: Any, monkeyp
 def test_partitions_without_rows_and_bounds_that_leave_some_out(target: Target, tmp_path: Any) -> None:
     fill(target, 10)
     ranges = JdbcNumericBetweenParametersProvider(3, 40).of_batch_num(4).get_parameter_values()
-    source = JdbcSource(QUERY + " WHERE id BETWEEN ? AND ?", ROW, target.options, tuple(map(tuple, ranges)))
+    source = JdbcQuerySource(
+        QUERY + " WHERE id BETWEEN ? AND ?", ROW, target.options, tuple(map(tuple, ranges))
+    )
     with SourceRun(source, tmp_path, 2) as run:
         run.read()
     assert sorted(row.id for row in run.values) == list(range(3, 10))

@@ -17,8 +17,7 @@ import pulsar
 
 from firesteel.common.errors import ConnectorError
 from firesteel.connectors.pulsar.client import Admin, PulsarSettings, client
-from tests.servers.kafka.broker import JARS as _KAFKA
-from tests.servers.kafka.broker import free_port
+from tests.servers.kafka.broker import JARS as _KAFKA, free_port
 
 JARS: Final = _KAFKA.parent / "pulsar-3.0.7"
 _PATIENCE_S: Final = 120

@@ -25,13 +25,11 @@ from firesteel.connectors.bad_records import message_decoder
 from firesteel.datastream.formats.avro import AvroSchema
 from firesteel.datastream.formats.avro_confluent import (
     ConfluentRegistryAvroDeserializationSchema as Reading,
-)
-from firesteel.datastream.formats.avro_confluent import (
     ConfluentRegistryAvroSerializationSchema as Writing,
+    DebeziumAvroDeserializationSchema,
 )
-from firesteel.datastream.formats.avro_confluent import DebeziumAvroDeserializationSchema
-from firesteel.formats import _schema_registry
-from firesteel.formats._schema_registry import SchemaRegistryError
+from firesteel.formats import schema_registry as _schema_registry
+from firesteel.formats.schema_registry import SchemaRegistryError
 
 USER = "ann:p@ss"
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from firesteel.connectors import _storage
+from firesteel.storage import filesystems as _storage
 from tests.servers.s3.server import make_bucket, running
 
 _numbers = itertools.count()

@@ -13,12 +13,14 @@ import pytest
 from firesteel.common import Encoder, Types, WatermarkStrategy
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import PathNotFoundError
-from firesteel.connectors._storage import FileInfo, resolve, walk
-from firesteel.connectors.avro_files import AvroFileSource
-from firesteel.connectors.columnar_source import ColumnarFileSource, Columns
-from firesteel.connectors.file_sink import BasePathBuckets, PartitionCommit, RollingPolicy, RowFileSink
-from firesteel.connectors.files import TextFileSource
-from firesteel.connectors.json_source import JsonFileSource, JsonFormat
+from firesteel.connectors.files.avro_files import AvroFileSource
+from firesteel.connectors.files.columnar_files import Columns
+from firesteel.connectors.files.columnar_source import ColumnarFileSource
+from firesteel.connectors.files.json_source import JsonFileSource, JsonFormat
+from firesteel.connectors.files.partition_commit import PartitionCommit
+from firesteel.connectors.files.rolling import BasePathBuckets, Rolling
+from firesteel.connectors.files.sink import RowFileSink
+from firesteel.connectors.files.text_source import TextFileSource
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSink, FileSource, StreamFormat
 from firesteel.jobmanager.checkpoints.storage import (
@@ -27,16 +29,16 @@ from firesteel.jobmanager.checkpoints.storage import (
     read_manifest,
     stored_checkpoints,
 )
+from firesteel.storage.filesystems import FileInfo, resolve, walk
 from firesteel.testing import MiniCluster
 from firesteel.testing.connectors import SinkRun, check_sink, check_source
-from tests.connectors.test_avro_files import orders
-from tests.connectors.test_avro_files import write as write_avro
+from tests.connectors.files.test_avro_files import orders, write as write_avro
 from tests.state.test_manifest import MANIFEST as FULL
 
 MANIFEST = msgspec.structs.replace(FULL, vertices=())
 
-ALWAYS = RollingPolicy(on_every_commit=True)
-NEVER = RollingPolicy(1 << 40, 1 << 40, 1 << 40)
+ALWAYS = Rolling(on_every_commit=True)
+NEVER = Rolling(1 << 40, 1 << 40, 1 << 40)
 
 
 def put(uri: str, data: bytes) -> str:
@@ -98,7 +100,7 @@ def test_sources_keep_the_contract(bucket: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policy", [ALWAYS, NEVER])
-def test_sinks_keep_the_contract(bucket: str, tmp_path: Path, policy: RollingPolicy) -> None:
+def test_sinks_keep_the_contract(bucket: str, tmp_path: Path, policy: Rolling) -> None:
     base = f"{bucket}/out"
     sink = RowFileSink(
         base,

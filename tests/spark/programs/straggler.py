@@ -17,10 +17,10 @@ from typing import Any
 from pyspark import SparkContext
 
 from firesteel.common import Configuration, Encoder, Types
-from firesteel.common.java import find_java
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSink
 from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.spark.java import find_java
 from firesteel.spark.session import create_session
 
 RECORDS = 6_000

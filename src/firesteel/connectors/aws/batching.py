@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from firesteel.common.errors import ConnectorError, ProgramError
 from firesteel.common.logs import logger
 from firesteel.connectors.aws.client import FLINKS_BACKOFF, errors, failure, is_passing
-from firesteel.program.sources import SinkWriter
+from firesteel.program.sinks import SinkWriter
 
 log = logger(__name__)
 

@@ -13,7 +13,7 @@ from firesteel.common.errors import ConnectorError, ProgramError
 from firesteel.common.serialization import SerializationSchema, serialize_all
 from firesteel.connectors.aws.batching import Batching, BatchWriter, Entry, Target
 from firesteel.connectors.aws.client import PATIENCE_S, ask, client
-from firesteel.program.sources import Sink, SinkWriter, WriterContext
+from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 
 class Service(NamedTuple):

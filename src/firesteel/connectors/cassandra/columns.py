@@ -20,7 +20,7 @@ from firesteel.common.typeinfo import (
     TypeInformation,
     Types,
 )
-from firesteel.connectors.jdbc.types import family, instant_to_datetime
+from firesteel.connectors._column_families import family, instant_to_datetime
 
 Convert: TypeAlias = Callable[[Any], Any]
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from firesteel.common.errors import ConnectorError, FiresteelError
-from firesteel.connectors._pickle import loads_block
 from firesteel.connectors._staging import Staged
 from firesteel.connectors.cassandra.client import (
     ClusterSettings,
@@ -23,7 +22,8 @@ from firesteel.connectors.cassandra.client import (
     said,
 )
 from firesteel.connectors.cassandra.requests import Requests
-from firesteel.program.sources import CommitRequest, Committable, Committer, CommitterContext
+from firesteel.program.pickling import loads_block
+from firesteel.program.sinks import CommitRequest, Committable, Committer, CommitterContext
 
 FLINKS_KEYSPACE: Final = "flink_auxiliary"
 _TABLE: Final = "firesteel_commits"

@@ -9,12 +9,12 @@ from typing import Any
 
 from firesteel.common._map_all import map_all
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors._pickle import dumps_block
 from firesteel.connectors._staging import stage
 from firesteel.connectors.cassandra.client import ClusterSettings, connection, load_client
 from firesteel.connectors.cassandra.log import LogCommitter, LogOptions
 from firesteel.connectors.cassandra.requests import OnFailure, RequestOptions, Requests, fail
-from firesteel.program.sources import Committer, CommitterContext, Sink, SinkWriter, WriterContext
+from firesteel.program.pickling import dumps_block
+from firesteel.program.sinks import Committer, CommitterContext, Sink, SinkWriter, WriterContext
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
-from firesteel.common._text import encodable
 from firesteel.common.errors import ConfigurationError, ProgramError, TypeMismatchError
 from firesteel.common.typeinfo import MapTypeInfo, PickledBytesTypeInfo, TypeInformation
+from firesteel.formats.text import encodable
 
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 _FORBIDDEN: Final = set('\\/*?"<>| ,#:')

@@ -11,7 +11,7 @@ from firesteel.common.errors import ConnectorError
 from firesteel.connectors.elasticsearch.cluster import TOO_MANY, Cluster, Refusal
 from firesteel.connectors.elasticsearch.emitter import MapEmitter
 from firesteel.connectors.elasticsearch.settings import BackOff, FlushOptions
-from firesteel.program.sources import Sink, SinkWriter, WriterContext
+from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 
 @dataclass(frozen=True, slots=True)

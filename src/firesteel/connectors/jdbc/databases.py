@@ -19,6 +19,7 @@ from firesteel.common.errors import (
 from firesteel.common.extras import extra
 from firesteel.common.masking import remember_address, remember_secret
 from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors._column_families import family
 from firesteel.connectors.jdbc import types
 from firesteel.connectors.jdbc.options import ConnectionOptions
 from firesteel.connectors.jdbc.statements import Statement
@@ -215,7 +216,7 @@ class Sqlite:
         self, connection: Any, statement: Statement, types_: Sequence[TypeInformation] | None = None
     ) -> None:
         for declared in types_ or ():
-            if types.family(declared) == "array":
+            if family(declared) == "array":
                 raise UnsupportedFeatureError(
                     f"A column of SQLite cannot hold {declared}.", hint="make a text of it: json.dumps"
                 )
@@ -260,7 +261,7 @@ def _refuse(sql: str, reason: str, error: BaseException) -> NoReturn:
 
 
 def _require_fit(declared: TypeInformation, column: str, what: str) -> None:
-    if not types.fits_postgres(types.family(declared), column):
+    if not types.fits_postgres(family(declared), column):
         raise TypeMismatchError(
             f"The declared type {declared} does not fit {what}: there it is {column}.",
             hint="declare the type that goes with the column, or convert in the statement",

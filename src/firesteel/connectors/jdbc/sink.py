@@ -18,14 +18,14 @@ from typing import Any, Final
 from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.common.logs import logger
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors._pickle import dumps_block, loads_block
+from firesteel.connectors._column_families import family
 from firesteel.connectors._staging import Staged, stage
 from firesteel.connectors._subtask_commits import TryLaterError, commit_by_subtask
-from firesteel.connectors.jdbc import types
 from firesteel.connectors.jdbc.databases import Database, DatabaseError, database_of
 from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
 from firesteel.connectors.jdbc.statements import parse, quoted_table
-from firesteel.program.sources import (
+from firesteel.program.pickling import dumps_block, loads_block
+from firesteel.program.sinks import (
     CommitRequest,
     Committer,
     CommitterContext,
@@ -65,7 +65,7 @@ class _Held:
 
 
 @dataclass(frozen=True, slots=True)
-class JdbcSink(Sink):
+class JdbcStatementSink(Sink):
     """Executes a statement for each row, with the row's fields as its parameters.
 
     :param types: of the fields, in the order of the parameters.
@@ -88,7 +88,7 @@ class JdbcSink(Sink):
                 hint="write a ? for each field of the declared row, in their order",
             )
         for type_info in self.types:
-            types.family(type_info)
+            family(type_info)
         database_of(self.connection)
 
     @property
@@ -118,7 +118,7 @@ class JdbcSink(Sink):
 class _Target:
     """The statement with a connection to execute it on."""
 
-    def __init__(self, sink: JdbcSink, held: _Held | None = None) -> None:
+    def __init__(self, sink: JdbcStatementSink, held: _Held | None = None) -> None:
         self.database = database_of(sink.connection)
         self.sql = self.rendered(sink.statement)
         self.convert = _converter(sink)
@@ -140,10 +140,10 @@ class _Target:
             raise
 
 
-def _converter(sink: JdbcSink) -> Callable[[Sequence[Any]], list[tuple[Any, ...]]]:
+def _converter(sink: JdbcStatementSink) -> Callable[[Sequence[Any]], list[tuple[Any, ...]]]:
     """Rows to parameters; what the driver takes as it is stays as it is."""
     write = database_of(sink.connection).write
-    converters = {i: write[f] for i, t in enumerate(sink.types) if (f := types.family(t)) in write}
+    converters = {i: write[f] for i, t in enumerate(sink.types) if (f := family(t)) in write}
     if not converters:
         return lambda rows: [tuple(row) for row in rows]
 
@@ -163,7 +163,7 @@ def _converter(sink: JdbcSink) -> Callable[[Sequence[Any]], list[tuple[Any, ...]
 class _BatchWriter(SinkWriter):
     """Writes when a batch is full and when the epoch ends, each batch in a transaction."""
 
-    def __init__(self, sink: JdbcSink, target: _Target) -> None:
+    def __init__(self, sink: JdbcStatementSink, target: _Target) -> None:
         self._size = sink.execution.batch_size or 1 << 62
         self._retries = sink.execution.max_retries
         self._target = target
@@ -217,7 +217,9 @@ class _StagingWriter(SinkWriter):
 class _MarkingCommitter(Committer):
     """Has tasks write the rows; it sees to the table of markers itself."""
 
-    def __init__(self, sink: JdbcSink, options: ExactlyOnceOptions, context: CommitterContext) -> None:
+    def __init__(
+        self, sink: JdbcStatementSink, options: ExactlyOnceOptions, context: CommitterContext
+    ) -> None:
         self._sink = sink
         self._target = _Target(sink)
         self._options = options
@@ -272,7 +274,7 @@ class _MarkedRows:
     """Writes the rows that a subtask has staged, with their markers, in one transaction. Runs in tasks: of
     two that do so at once the second waits at the marker for the first."""
 
-    sink: JdbcSink
+    sink: JdbcStatementSink
     table: str
     job_id: str
     sink_id: str

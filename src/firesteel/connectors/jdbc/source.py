@@ -10,9 +10,9 @@ from typing import Any, Final
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.typeinfo import RowTypeInfo
 from firesteel.common.types import _make_row
+from firesteel.connectors._column_families import family
 from firesteel.connectors._open_files import OpenFiles
 from firesteel.connectors._splits import FixedSplits
-from firesteel.connectors.jdbc import types
 from firesteel.connectors.jdbc.databases import Database, check_columns, database_of
 from firesteel.connectors.jdbc.options import ConnectionOptions
 from firesteel.connectors.jdbc.statements import Statement, parse
@@ -32,7 +32,7 @@ _FIELD_BYTES: Final = 16  # of what is neither text nor bytes
 
 
 @dataclass(frozen=True, slots=True)
-class JdbcSource(Source):
+class JdbcQuerySource(Source):
     """A query that runs once for each set of ``parameters``; each is a split.
 
     The rows of a split come in the order of all their columns: so they come in the same order whenever they
@@ -55,7 +55,7 @@ class JdbcSource(Source):
                     hint="a JdbcNumericBetweenParametersProvider gives two: BETWEEN ? AND ?",
                 )
         for type_info in self.row_type.get_field_types():
-            types.family(type_info)
+            family(type_info)
         database_of(self.connection)
 
     @property
@@ -101,7 +101,7 @@ def _ordered(query: str, columns: int) -> Statement:
 class _Scan:
     """The rows of a split. Going on where it stands costs nothing, going elsewhere a query."""
 
-    def __init__(self, source: JdbcSource, database: Database, split: Split) -> None:
+    def __init__(self, source: JdbcQuerySource, database: Database, split: Split) -> None:
         self._database = database
         self._split = split
         self._fetch_size = source.fetch_size
@@ -139,7 +139,7 @@ class _Scan:
 
 
 class _JdbcReader(SourceReader):
-    def __init__(self, source: JdbcSource) -> None:
+    def __init__(self, source: JdbcQuerySource) -> None:
         database = database_of(source.connection)
         self._names = source.row_type.get_field_names()
         self._convert = _row_converter(source.row_type, database)
@@ -178,7 +178,7 @@ def _size(rows: Sequence[Sequence[Any]]) -> int:
 
 def _row_converter(row_type: RowTypeInfo, database: Database) -> Callable[[Sequence[Any]], list[Any]]:
     read = database.read
-    converters = [read.get(types.family(type_info)) for type_info in row_type.get_field_types()]
+    converters = [read.get(family(type_info)) for type_info in row_type.get_field_types()]
     if not any(converters):
         return list
     return lambda row: [

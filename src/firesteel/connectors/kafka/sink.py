@@ -28,7 +28,7 @@ from firesteel.connectors.kafka.settings import (
 )
 from firesteel.connectors.kafka.staging import Piece, Stage, discard_all_but
 from firesteel.connectors.kafka.transactions import ANY_TOPIC, Claim, Prefix
-from firesteel.program.sources import (
+from firesteel.program.sinks import (
     CommitRequest,
     Committable,
     Committer,

@@ -10,9 +10,9 @@ from typing import Final
 import msgspec
 
 from firesteel.common.errors import ConnectorError
-from firesteel.connectors._storage import join, resolve
 from firesteel.connectors.kafka.serialization import Block
-from firesteel.program.sources import WriterContext
+from firesteel.program.sinks import WriterContext
+from firesteel.storage.filesystems import join, resolve
 from firesteel.storage.records import record
 
 _INLINE_BYTES: Final = 64 << 10

@@ -10,7 +10,7 @@ from typing import Any, Final
 from firesteel.common.errors import ConfigurationError, ConnectorError, TypeMismatchError
 from firesteel.common.extras import extra
 from firesteel.common.masking import remember_address
-from firesteel.program.sources import Sink, SinkWriter, WriterContext
+from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 _RETRY_S: Final = 0.2
 _PATIENCE_MS: Final = 5000  # for a server to be found before the job begins

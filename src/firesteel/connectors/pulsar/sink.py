@@ -22,7 +22,7 @@ from firesteel.connectors.pulsar.client import (
     load_client,
     topic_name,
 )
-from firesteel.program.sources import Sink, SinkWriter, WriterContext
+from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 if TYPE_CHECKING:
     from pulsar import Producer

@@ -12,7 +12,7 @@ from firesteel.common._map_all import map_all
 from firesteel.common.errors import ConnectorError
 from firesteel.common.serialization import SerializationSchema
 from firesteel.connectors.rabbitmq.settings import RabbitSettings, check, declare_queue, load_client
-from firesteel.program.sources import Sink, SinkWriter, WriterContext
+from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 if TYPE_CHECKING:
     from pika.adapters.blocking_connection import BlockingChannel

@@ -17,7 +17,6 @@ from typing import Any, Final, NamedTuple
 
 from firesteel.common.errors import ConfigurationError, ConnectorError
 from firesteel.common.serialization import DeserializationSchema
-from firesteel.connectors._storage import join, resolve
 from firesteel.connectors.rabbitmq.receiver import Delivery, Receiver
 from firesteel.connectors.rabbitmq.settings import RabbitSettings, check
 from firesteel.program.bad_records import bad_record, message_decoder
@@ -31,6 +30,7 @@ from firesteel.program.sources import (
     Split,
     SplitEnumerator,
 )
+from firesteel.storage.filesystems import join, resolve
 
 _CHUNK: Final = 1024
 _SPLIT: Final = Split("queue")

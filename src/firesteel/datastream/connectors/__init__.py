@@ -8,22 +8,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from firesteel.connectors.plugins import installed_connectors, load_connector
-from firesteel.datastream.connectors.base import DeliveryGuarantee, Sink, Source
-from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
-from firesteel.datastream.connectors.file_system import (
-    BucketAssigner,
+from firesteel.connectors.files.builders_options import BucketAssigner, OutputFileConfig, RollingPolicy
+from firesteel.connectors.files.builders_sink import FileSink, StreamingFileSink
+from firesteel.connectors.files.builders_source import (
     FileEnumeratorProvider,
-    FileSink,
     FileSource,
     FileSourceBuilder,
     FileSplitAssignerProvider,
-    OutputFileConfig,
-    RollingPolicy,
     StreamFormat,
-    StreamingFileSink,
 )
-from firesteel.datastream.connectors.number_seq import NumberSequenceSource
+from firesteel.connectors.generated.builders_datagen import DataGeneratorSource, RateLimiterStrategy
+from firesteel.connectors.generated.builders_sequence import NumberSequenceSource
+from firesteel.connectors.plugins import installed_connectors, load_connector
+from firesteel.program.connector_wrappers import (
+    DeliveryGuarantee,
+    SinkWrapper as Sink,
+    SourceWrapper as Source,
+)
 
 __all__ = [
     "BucketAssigner",

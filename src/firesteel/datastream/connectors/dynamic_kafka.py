@@ -3,14 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-
-from firesteel.common.errors import ProgramError
-from firesteel.common.serialization import DeserializationSchema
-from firesteel.connectors.kafka.client import require_client
+from firesteel.connectors.kafka.builders_dynamic import DynamicKafkaSource, DynamicKafkaSourceBuilder
 from firesteel.connectors.kafka.dynamic import (
     ClusterMetadata,
-    DynamicTopicSource,
     KafkaMetadataService,
     KafkaStream,
     KafkaStreamSetSubscriber,
@@ -18,22 +13,7 @@ from firesteel.connectors.kafka.dynamic import (
     SingleClusterTopicMetadataService,
     StreamPatternSubscriber,
 )
-from firesteel.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
 from firesteel.connectors.kafka.records import KafkaRecordDeserializationSchema
-from firesteel.connectors.kafka.settings import (
-    AUTO_COMMIT,
-    CLIENT_ID_PREFIX,
-    COMMIT_ON_CHECKPOINT,
-    GROUP_ID,
-    flag,
-)
-from firesteel.datastream.connectors._kafka_source import (
-    KafkaOffsetsInitializer,
-    offsets_rule,
-    property_value,
-)
-from firesteel.datastream.connectors.base import Source
-from firesteel.program.checks import WrongArgumentError, require_text
 
 __all__ = [
     "ClusterMetadata",
@@ -47,167 +27,3 @@ __all__ = [
     "SingleClusterTopicMetadataService",
     "StreamPatternSubscriber",
 ]
-
-_WHO = "DynamicKafkaSource"
-
-
-class DynamicKafkaSource(Source):
-    """Reads streams, which a metadata service translates to topics of clusters; see ``builder``.
-
-    >>> from firesteel.common import SimpleStringSchema
-    >>> service = SingleClusterTopicMetadataService("cluster-a", {"bootstrap.servers": "localhost:9092"})
-    >>> source = (
-    ...     DynamicKafkaSource.builder()
-    ...     .set_stream_ids({"stream-a"})
-    ...     .set_kafka_metadata_service(service)
-    ...     .set_value_only_deserializer(SimpleStringSchema())
-    ...     .build()
-    ... )
-    """
-
-    def __init__(self, source: DynamicTopicSource) -> None:
-        super().__init__(source)
-        self.produced_type = source.deserializer.get_produced_type()
-
-    @staticmethod
-    def builder() -> DynamicKafkaSourceBuilder:
-        return DynamicKafkaSourceBuilder()
-
-
-class DynamicKafkaSourceBuilder:
-    """Needs one of stream ids, pattern and subscriber, a metadata service, and a deserializer."""
-
-    def __init__(self) -> None:
-        self._subscriber: KafkaStreamSubscriber | None = None
-        self._service: KafkaMetadataService | None = None
-        self._deserializer: KafkaRecordDeserializationSchema | None = None
-        self._properties: dict[str, str] = {}
-        self._starting = EARLIEST
-        self._stopping: OffsetsInitializer | None = None
-
-    def build(self) -> DynamicKafkaSource:
-        """The source.
-
-        :raises ProgramError: something is missing, contradicts, or cannot be.
-        """
-        require_client()
-        if self._subscriber is None:
-            raise ProgramError(
-                "Kafka stream subscriber is required but not provided",
-                hint="set_stream_ids(), set_stream_pattern() or set_kafka_stream_subscriber()",
-            )
-        if self._service is None:
-            raise ProgramError(
-                "Kafka Metadata Service is required but not provided", hint="set_kafka_metadata_service()"
-            )
-        if self._deserializer is None:
-            raise ProgramError(
-                "Deserialization schema is required but not provided.", hint="set_value_only_deserializer()"
-            )
-        commits = any(flag(self._properties, name, False) for name in (AUTO_COMMIT, COMMIT_ON_CHECKPOINT))
-        if GROUP_ID not in self._properties and commits:
-            raise ProgramError(f"Property {GROUP_ID} is required when offset commit is enabled")
-        source = DynamicTopicSource(
-            self._subscriber,
-            self._service,
-            self._deserializer,
-            dict(self._properties),
-            self._starting,
-            self._stopping,
-            self._stopping is not None,
-        )
-        source.check()
-        return DynamicKafkaSource(source)
-
-    def set_stream_ids(self, stream_ids: Set[str]) -> DynamicKafkaSourceBuilder:
-        """Read these streams, which the service must know."""
-        if isinstance(stream_ids, str) or not stream_ids:
-            raise WrongArgumentError(
-                "set_stream_ids() needs ids of streams.", operator=_WHO, detail=f"got {stream_ids!r}"
-            )
-        ids = [require_text(stream, "stream id", _WHO) for stream in stream_ids]
-        return self.set_kafka_stream_subscriber(KafkaStreamSetSubscriber(ids))
-
-    def set_stream_pattern(self, stream_pattern: str) -> DynamicKafkaSourceBuilder:
-        """Read all streams in whose id the pattern is found, also those that come later."""
-        return self.set_kafka_stream_subscriber(StreamPatternSubscriber(stream_pattern))
-
-    def set_kafka_stream_subscriber(
-        self, kafka_stream_subscriber: KafkaStreamSubscriber
-    ) -> DynamicKafkaSourceBuilder:
-        """Choose the streams by a class of your own."""
-        _require(kafka_stream_subscriber, KafkaStreamSubscriber)
-        if self._subscriber is not None:
-            raise ProgramError(
-                "What is to be read is already set.",
-                detail=f"by a {type(self._subscriber).__name__}",
-                hint="use one of set_stream_ids, set_stream_pattern and set_kafka_stream_subscriber, once",
-            )
-        self._subscriber = kafka_stream_subscriber
-        return self
-
-    def set_kafka_metadata_service(
-        self, kafka_metadata_service: KafkaMetadataService
-    ) -> DynamicKafkaSourceBuilder:
-        """Who knows where streams are: ``SingleClusterTopicMetadataService``, or a class of your own."""
-        _require(kafka_metadata_service, KafkaMetadataService)
-        self._service = kafka_metadata_service
-        return self
-
-    def set_deserializer(self, deserializer: KafkaRecordDeserializationSchema) -> DynamicKafkaSourceBuilder:
-        """Make records of whole messages: key, headers, topic, offset."""
-        _require(deserializer, KafkaRecordDeserializationSchema)
-        self._deserializer = deserializer
-        return self
-
-    def set_value_only_deserializer(
-        self, deserialization_schema: DeserializationSchema
-    ) -> DynamicKafkaSourceBuilder:
-        """Read the value of each message."""
-        return self.set_deserializer(KafkaRecordDeserializationSchema.value_only(deserialization_schema))
-
-    def set_starting_offsets(
-        self, starting_offsets_initializer: KafkaOffsetsInitializer
-    ) -> DynamicKafkaSourceBuilder:
-        """Where topics of a cluster begin that are there when the cluster is first read; by default at the
-        earliest record. Topics and partitions that come to it later are read from their first record."""
-        self._starting = offsets_rule(starting_offsets_initializer)
-        return self
-
-    def set_bounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> DynamicKafkaSourceBuilder:
-        """Stop at these offsets, which are looked up when the job begins; streams that change meanwhile are
-        read as they were then."""
-        self._stopping = offsets_rule(stopping_offsets_initializer)
-        return self
-
-    def set_properties(self, props: Mapping[str, str]) -> DynamicKafkaSourceBuilder:
-        """Several properties."""
-        for key, value in props.items():
-            self.set_property(key, value)
-        return self
-
-    def set_property(self, key: str, value: str) -> DynamicKafkaSourceBuilder:
-        """A property of Kafka's consumer, for all clusters, or one of Flink's:
-        ``stream-metadata-discovery-interval-ms`` (-1: the service is asked once),
-        ``stream-metadata-discovery-failure-threshold`` (1: how often in a row it may fail while the job
-        runs), and those of ``KafkaSource``; ``partition.discovery.interval.ms`` is -1 here."""
-        self._properties[require_text(key, "property", _WHO)] = property_value(key, value)
-        return self
-
-    def set_group_id(self, group_id: str) -> DynamicKafkaSourceBuilder:
-        """The group that offsets are committed to at checkpoints, in each cluster."""
-        return self.set_property(GROUP_ID, group_id)
-
-    def set_client_id_prefix(self, prefix: str) -> DynamicKafkaSourceBuilder:
-        """What the brokers' logs know the clients by, with the id of the cluster behind it."""
-        return self.set_property(CLIENT_ID_PREFIX, prefix)
-
-
-def _require(given: object, kind: type) -> None:
-    if not isinstance(given, kind):
-        raise WrongArgumentError(
-            f"Not a {kind.__name__}.",
-            operator=_WHO,
-            detail=f"got {given!r}",
-            hint=f"derive a class from {kind.__name__}",
-        )

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from firesteel.connectors.file_sink import PartitionCommit, PartitionContext
-from firesteel.datastream.connectors._file_sink import FileSink, StreamingFileSink
-from firesteel.datastream.connectors._file_sink_options import (
+from firesteel.connectors.files.builders_options import (
     BucketAssigner,
     DefaultRollingPolicy,
     FileCompactor,
@@ -13,7 +11,8 @@ from firesteel.datastream.connectors._file_sink_options import (
     OutputFileConfig,
     RollingPolicy,
 )
-from firesteel.datastream.connectors._file_source import (
+from firesteel.connectors.files.builders_sink import FileSink, StreamingFileSink
+from firesteel.connectors.files.builders_source import (
     BulkFormat,
     FileEnumeratorProvider,
     FileSource,
@@ -21,6 +20,7 @@ from firesteel.datastream.connectors._file_source import (
     FileSplitAssignerProvider,
     StreamFormat,
 )
+from firesteel.connectors.files.partition_commit import PartitionCommit, PartitionContext
 
 __all__ = [
     "BucketAssigner",

@@ -2,6 +2,21 @@
 
 from __future__ import annotations
 
+from firesteel.connectors.kafka.builders_legacy import FlinkKafkaConsumer, FlinkKafkaProducer, Semantic
+from firesteel.connectors.kafka.builders_serializer import (
+    HeaderProvider,
+    KafkaRecordSerializationSchema,
+    KafkaRecordSerializationSchemaBuilder,
+    KafkaTopicSelector,
+)
+from firesteel.connectors.kafka.builders_sink import KafkaSink, KafkaSinkBuilder
+from firesteel.connectors.kafka.builders_source import (
+    KafkaOffsetResetStrategy,
+    KafkaOffsetsInitializer,
+    KafkaSource,
+    KafkaSourceBuilder,
+    KafkaTopicPartition,
+)
 from firesteel.connectors.kafka.records import ConsumerRecord, KafkaRecordDeserializationSchema
 from firesteel.connectors.kafka.serialization import (
     FlinkFixedPartitioner,
@@ -9,26 +24,7 @@ from firesteel.connectors.kafka.serialization import (
     KafkaSinkContext,
     ProducerRecord,
 )
-from firesteel.datastream.connectors._kafka_legacy import (
-    FlinkKafkaConsumer,
-    FlinkKafkaProducer,
-    Semantic,
-)
-from firesteel.datastream.connectors._kafka_serializer import (
-    HeaderProvider,
-    KafkaRecordSerializationSchema,
-    KafkaRecordSerializationSchemaBuilder,
-    KafkaTopicSelector,
-)
-from firesteel.datastream.connectors._kafka_sink import KafkaSink, KafkaSinkBuilder
-from firesteel.datastream.connectors._kafka_source import (
-    KafkaOffsetResetStrategy,
-    KafkaOffsetsInitializer,
-    KafkaSource,
-    KafkaSourceBuilder,
-    KafkaTopicPartition,
-)
-from firesteel.datastream.connectors.base import DeliveryGuarantee
+from firesteel.program.connector_wrappers import DeliveryGuarantee
 
 __all__ = [
     "ConsumerRecord",

@@ -3,19 +3,19 @@
 
 from __future__ import annotations
 
-from firesteel.connectors.aws.records import KinesisDeserializationSchema
-from firesteel.connectors.aws.sinks import PartitionKeyGenerator
-from firesteel.datastream.connectors._aws_sinks import (
+from firesteel.connectors.aws.builders_kinesis import (
+    FlinkKinesisConsumer,
+    KinesisShardAssigner,
+    WatermarkTracker,
+)
+from firesteel.connectors.aws.builders_sinks import (
     KinesisFirehoseSink,
     KinesisFirehoseSinkBuilder,
     KinesisStreamsSink,
     KinesisStreamsSinkBuilder,
 )
-from firesteel.datastream.connectors._kinesis_consumer import (
-    FlinkKinesisConsumer,
-    KinesisShardAssigner,
-    WatermarkTracker,
-)
+from firesteel.connectors.aws.records import KinesisDeserializationSchema
+from firesteel.connectors.aws.sinks import PartitionKeyGenerator
 
 __all__ = [
     "FlinkKinesisConsumer",

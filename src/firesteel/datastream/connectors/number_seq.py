@@ -2,19 +2,6 @@
 
 from __future__ import annotations
 
-from firesteel.common.typeinfo import Types
-from firesteel.connectors import sequence
-from firesteel.datastream.connectors.base import Source
+from firesteel.connectors.generated.builders_sequence import NumberSequenceSource
 
 __all__ = ["NumberSequenceSource"]
-
-
-class NumberSequenceSource(Source):
-    """The integers from ``start`` to ``end``, both included, read in parallel; bounded.
-
-    (Flink: ``NumberSequenceSource``.)
-    """
-
-    def __init__(self, start: int, end: int) -> None:
-        super().__init__(sequence.NumberSequenceSource(start, end))
-        self.produced_type = Types.LONG()

@@ -3,6 +3,6 @@
 
 from __future__ import annotations
 
-from firesteel.datastream.connectors._aws_sinks import SqsSink, SqsSinkBuilder
+from firesteel.connectors.aws.builders_sinks import SqsSink, SqsSinkBuilder
 
 __all__ = ["SqsSink", "SqsSinkBuilder"]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from firesteel.datastream.formats._csv_messages import (
-    CsvRowDeserializationSchema,
-    CsvRowSerializationSchema,
-)
-from firesteel.datastream.formats._csv_schema import (
+from firesteel.connectors.files.csv_formats import (
     CsvBulkWriters,
     CsvReaderFormat,
     CsvSchema,
     CsvSchemaBuilder,
 )
+from firesteel.formats.csv_messages import CsvRowDeserializationSchema, CsvRowSerializationSchema
 
 __all__ = [
     "CsvBulkWriters",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from firesteel.datastream.formats._columnar import OrcBulkWriters, OrcColumnarRowInputFormat
+from firesteel.connectors.files.columnar_formats import OrcBulkWriters, OrcColumnarRowInputFormat
 
 __all__ = ["OrcBulkWriters", "OrcColumnarRowInputFormat"]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from firesteel.datastream.formats._avro_files import AvroParquetReaders, AvroParquetWriters
-from firesteel.datastream.formats._columnar import ParquetBulkWriters, ParquetColumnarRowInputFormat
+from firesteel.connectors.files.avro_formats import AvroParquetReaders, AvroParquetWriters
+from firesteel.connectors.files.columnar_formats import ParquetBulkWriters, ParquetColumnarRowInputFormat
 
 __all__ = [
     "AvroParquetReaders",

@@ -14,7 +14,6 @@ from firesteel.common.clock import Clock
 from firesteel.common.errors import FiresteelError, StateCorruptionError, StateError, StorageError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
-from firesteel.common.private_files import NO_ROOM
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
 from firesteel.jobmanager.checkpoints.registry import SharedFiles
 from firesteel.jobmanager.checkpoints.results import JobResult, encode_result
@@ -33,6 +32,7 @@ from firesteel.program.retention import (
 )
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest
+from firesteel.storage.private_files import NO_ROOM
 
 log = logger(__name__)
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from firesteel.common.errors import ConfigurationError, PathNotFoundError, StateCorruptionError
 from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
-from firesteel.connectors._storage import join, resolve
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions, RecoveryOptions
 from firesteel.jobmanager.checkpoints.registry import SharedFiles
 from firesteel.jobmanager.checkpoints.results import RESULT, JobFinishedBeforeError, read_result
@@ -23,6 +22,7 @@ from firesteel.jobmanager.checkpoints.storage import (
 from firesteel.jobmanager.checkpoints.store import CompletedCheckpoint
 from firesteel.state.manifest import Manifest
 from firesteel.state.untrusted import require_plain_pickle
+from firesteel.storage.filesystems import join, resolve
 
 log = logger(__name__)
 

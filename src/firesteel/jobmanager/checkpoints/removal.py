@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterable, Iterator
 
 from firesteel.common.errors import StateError
-from firesteel.connectors._storage import Storage, join, resolve
 from firesteel.jobmanager.checkpoints.storage import METADATA, is_absolute, load_manifest, snapshot_directory
+from firesteel.storage.filesystems import Storage, join, resolve
 
 
 def dispose_savepoint(path: str) -> list[str]:

@@ -14,8 +14,8 @@ from firesteel.common.errors import FiresteelError, StateCorruptionError
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
-from firesteel.connectors._storage import join, resolve
 from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
+from firesteel.storage.filesystems import join, resolve
 
 RESULT: Final = "_result"
 

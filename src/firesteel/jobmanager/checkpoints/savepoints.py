@@ -14,10 +14,8 @@ from typing import Final
 
 import msgspec
 
-from firesteel.common.durable import sync_file, sync_names
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.key_groups import key_group_range
-from firesteel.connectors._storage import join, resolve_private
 from firesteel.jobmanager.checkpoints.storage import METADATA, check_files
 from firesteel.jobmanager.epochs import DoParts
 from firesteel.state.canonical import Part, empty_line, rewritten, states_of
@@ -31,6 +29,8 @@ from firesteel.state.manifest import (
     encode_manifest,
     with_paths,
 )
+from firesteel.storage.durable import sync_file, sync_names
+from firesteel.storage.filesystems import join, resolve_private
 
 #: State of up to so many bytes is copied by the driver: that takes less time than tasks do.
 SMALL_BYTES: Final = 16 << 20

@@ -27,18 +27,18 @@ import tempfile
 from dataclasses import dataclass
 from typing import BinaryIO, Final, Protocol, cast
 
-from firesteel.common.durable import sync_file, sync_names
 from firesteel.common.errors import (
     ConfigurationError,
     FiresteelError,
     PathNotFoundError,
     StateCorruptionError,
 )
-from firesteel.common.private_files import make_directories
-from firesteel.connectors._storage import FileInfo, join, resolve, resolve_private
 from firesteel.jobmanager.checkpoints.results import RESULT
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest, decode_manifest, encode_manifest, with_paths
+from firesteel.storage.durable import sync_file, sync_names
+from firesteel.storage.filesystems import FileInfo, join, resolve, resolve_private
+from firesteel.storage.private_files import make_directories
 
 METADATA: Final = "_metadata"
 _CLAIM: Final = re.compile(r"(\d+)-([0-9a-f]+)")

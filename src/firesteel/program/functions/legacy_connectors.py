@@ -9,7 +9,8 @@ from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.program.checks import WrongArgumentError
-from firesteel.program.sources import ElementContext, Sink, SinkWriter, Source, WriterContext
+from firesteel.program.sinks import ElementContext, Sink, SinkWriter, WriterContext
+from firesteel.program.sources import Source
 
 
 class SourceFunction:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection
 from functools import reduce
 from typing import Any, Final
 
-from firesteel.common._key_coercion import compile_key_coercion
 from firesteel.common.serializer import TypeSerializer
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.program.functions.base import (
@@ -25,6 +24,7 @@ from firesteel.program.functions.base import (
     function_behind,
 )
 from firesteel.program.functions.window import WindowFunction
+from firesteel.program.key_coercion import compile_key_coercion
 from firesteel.program.state.descriptors import ListStateDescriptor
 from firesteel.program.windows.assigner import WindowAssigner
 from firesteel.program.windows.triggers import EventTimeTrigger, Trigger

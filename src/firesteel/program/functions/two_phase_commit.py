@@ -14,7 +14,7 @@ from firesteel.common.errors import ProgramError
 from firesteel.common.logs import logger
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.program.functions.legacy_connectors import SinkFunction
-from firesteel.program.sources import (
+from firesteel.program.sinks import (
     CommitRequest,
     Committable,
     Committer,

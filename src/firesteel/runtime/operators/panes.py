@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
-from firesteel.common._instants import check_window
 from firesteel.common._map_all import map_all
 from firesteel.program.operators import Window
 from firesteel.program.windows.assigners import (
@@ -33,6 +32,7 @@ from firesteel.runtime.windowing.contents import WINDOW_STATE_NAME, Partial, fol
 from firesteel.runtime.windowing.inherited import into_panes
 from firesteel.runtime.windowing.places import Place, Places
 from firesteel.state._column import CanonicalKey, in_order
+from firesteel.state.instants import check_window
 from firesteel.state.keys import raw_key
 from firesteel.state.panes import Pane, PaneColumn, decode_value, to_cached
 

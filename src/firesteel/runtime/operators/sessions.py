@@ -16,7 +16,6 @@ from collections.abc import Callable, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any, Final
 
-from firesteel.common._instants import check_window
 from firesteel.program.operators import Window
 from firesteel.program.windows.assigners import DynamicEventTimeSessionWindows, EventTimeSessionWindows
 from firesteel.program.windows.triggers import EventTimeTrigger
@@ -26,6 +25,7 @@ from firesteel.runtime.operators.windows import WindowedOperator
 from firesteel.runtime.program import OperatorProgram
 from firesteel.runtime.windowing.contents import WINDOW_STATE_NAME, folding
 from firesteel.state._column import CanonicalKey, in_order
+from firesteel.state.instants import check_window
 from firesteel.state.keys import raw_key
 from firesteel.state.sessions import Session, SessionColumn, copied
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from firesteel.common._shown import shown
 from firesteel.common.errors import TypeMismatchError
 from firesteel.common.logs import logger
-from firesteel.program.sources import Sink, SinkWriter, SupportsWriterState, WriterContext
+from firesteel.program.sinks import Sink, SinkWriter, SupportsWriterState, WriterContext
 from firesteel.runtime.batch import END, MAX_WATERMARK, Batch
 from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
 from firesteel.runtime.program import OperatorProgram

@@ -8,7 +8,6 @@ from operator import index
 from struct import Struct, error
 from typing import Any, Final
 
-from firesteel.common._instants import MAX_INSTANT, MIN_INSTANT, check_window, window_outside_time
 from firesteel.common.errors import ProgramError
 from firesteel.program.windows.windows import (
     CountWindow,
@@ -18,6 +17,7 @@ from firesteel.program.windows.windows import (
     TimeWindow,
     TimeWindowSerializer,
 )
+from firesteel.state.instants import MAX_INSTANT, MIN_INSTANT, check_window, window_outside_time
 
 Encode = Callable[[Any], bytes]
 Decode = Callable[[bytes], Any]

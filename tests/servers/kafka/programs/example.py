@@ -5,7 +5,7 @@ from __future__ import annotations
 import runpy
 import sys
 
-from firesteel.common import pyflink_alias
+from firesteel.cli import pyflink_alias
 from tests.runtime.support import local_platform
 
 pyflink_alias.install()

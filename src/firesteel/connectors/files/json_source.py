@@ -1,0 +1,143 @@
+"""Records of files with one JSON value in each line (Flink: the format ``json`` of its filesystem
+connector)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from firesteel.common.errors import ConfigurationError
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.connectors.files.csv_source import line_number
+from firesteel.connectors.files.line_blocks import (
+    CHUNK_RECORDS,
+    OpenText,
+    first_block_bytes,
+    first_line,
+    line_blocks,
+    text_files,
+)
+from firesteel.connectors.files.lines import split_lines
+from firesteel.connectors.files.source import FilesSource
+from firesteel.connectors.files.splits import FileRange
+from firesteel.formats.json_rows import json_decoder
+from firesteel.formats.json_structs import struct_lines_decoder
+from firesteel.program.bad_records import BadRecord, bad_record
+from firesteel.program.sources import (
+    Chunk,
+    ReadRange,
+    SourceReader,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFormat:
+    """How a line is read: the fields of ``type_info`` are looked up in it, others are left alone.
+
+    A field that a line does not have becomes None, or makes it a bad record. ``ignore_parse_errors``: bad
+    records are left out and counted. Files are in UTF-8; blank lines are no records.
+    """
+
+    type_info: TypeInformation
+    fail_on_missing_field: bool = False
+    ignore_parse_errors: bool = False
+
+    def __post_init__(self) -> None:
+        if self.fail_on_missing_field and self.ignore_parse_errors:
+            raise ConfigurationError(
+                "a JSON format cannot both fail on missing fields and ignore parse errors"
+            )
+        json_decoder(self.type_info)  # refuses a type that JSON cannot have
+
+
+@dataclass(frozen=True, slots=True)
+class JsonFileSource(FilesSource):
+    """One record for each line; paths, watching, compression and pieces as ``TextFileSource`` has them."""
+
+    paths: tuple[str, ...]
+    format: JsonFormat
+    discovery_interval_ms: int | None = None
+    split_bytes: int | None = None
+
+    def create_reader(self) -> SourceReader:
+        return _JsonReader(self.format)
+
+
+class _JsonReader(SourceReader):
+    """A position is the offset of a line in the (decompressed) bytes of its file."""
+
+    def __init__(self, format_: JsonFormat) -> None:
+        self._format = format_
+        self.record_type = format_.type_info
+        self._files = text_files("utf-8")
+        self._decode_lines: Callable[[bytes], list[Any]] | None = None
+        self._decode: Callable[[bytes], Any] | None = None
+
+    def open(self) -> None:
+        options = self._format.type_info, self._format.fail_on_missing_field
+        self._decode_lines = struct_lines_decoder(*options)
+        self._decode = json_decoder(*options)
+
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        return self._files.read(range_, self._read)
+
+    def _read(self, opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:  # hot
+        file: FileRange = range_.split.payload
+        position: int = first_line(opened.source, file) if range_.position is None else range_.position
+        count, room = range_.max_records, range_.max_bytes
+        size = first_block_bytes(count, room)
+        for block, last in line_blocks(opened.source, file, position, size):
+            room -= len(block)
+            start = 0
+            while start < len(block) and count > 0:
+                lines, taken = _some_lines(block, start, min(CHUNK_RECORDS, count))
+                values, bad, ignored = self._records(lines, opened, file.path, position)
+                start += len(lines)
+                position += len(lines)
+                count -= taken
+                end = last and start == len(block)
+                yield Chunk(values, None, position, end, (), bad, ignored)
+            if last and not block:
+                yield Chunk([], None, position, True)
+            if count <= 0 or room <= 0:
+                return
+
+    def _records(
+        self, lines: bytes, opened: OpenText, path: str, position: int
+    ) -> tuple[list[Any], list[BadRecord], int]:
+        if self._decode_lines is not None:
+            try:
+                return self._decode_lines(lines), [], 0
+            except (ValueError, RecursionError):
+                pass  # one by one
+        decode = self._decode
+        assert decode is not None, "a reader is opened before it reads"
+        values, bad, first = [], [], None
+        for number, text in enumerate(split_lines(lines, "utf-8").texts):
+            if not text.strip():
+                continue
+            line = text.encode()
+            try:
+                values.append(decode(line))
+            except ValueError as error:
+                if first is None:
+                    first = line_number(opened.source, position)
+                place = {"path": path, "line": first + number}
+                bad.append(bad_record(place, line, error))
+        return (values, [], len(bad)) if self._format.ignore_parse_errors else (values, bad, 0)
+
+    def close(self) -> None:
+        self._files.close()
+
+
+def _some_lines(block: bytes, start: int, most: int) -> tuple[bytes, int]:
+    """At most so many lines of a block of whole lines, and how many they are."""
+    rest = block[start:] if start else block
+    if b"\r" not in rest:
+        count = rest.count(b"\n") + (not rest.endswith(b"\n"))
+        if count <= most:
+            return rest, count
+    lines = split_lines(rest, "utf-8")
+    count = min(most, len(lines.texts))
+    return rest[: lines.offset_after(0, 0, count)], count

@@ -1,0 +1,42 @@
+"""What all sources of files have in common."""
+
+from __future__ import annotations
+
+from firesteel.connectors.files.splits import FileEnumerator, check_options, check_paths
+from firesteel.program.sources import Boundedness, EnumeratorContext, Source, SplitEnumerator
+
+
+class FilesSource(Source):
+    """A source of the files of ``paths``: a dataclass with these fields derives from it and adds its reader.
+
+    A path is a file, a directory (read with all below it, names that begin with ``.`` or ``_`` left out) or
+    a pattern with ``*``, ``?``, ``[..]`` and ``**``; local or a URI that ``pyarrow.fs`` knows.
+
+    With ``discovery_interval_ms`` the paths are watched for new files without end; a file is read once, when
+    it is first seen, so it must be complete then: write it elsewhere and move it there. ``split_bytes`` cuts
+    larger files that are not compressed as a whole into ranges, which are read in parallel, in no order
+    between them.
+    """
+
+    __slots__ = ()
+
+    paths: tuple[str, ...]
+    discovery_interval_ms: int | None
+    split_bytes: int | None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.paths, str):
+            object.__setattr__(self, "paths", (self.paths,))
+        object.__setattr__(self, "paths", tuple(self.paths))
+        check_options(self.paths, self.discovery_interval_ms, self.split_bytes)
+
+    @property
+    def boundedness(self) -> Boundedness:
+        watched = self.discovery_interval_ms is not None
+        return Boundedness.CONTINUOUS_UNBOUNDED if watched else Boundedness.BOUNDED
+
+    def validate(self) -> None:
+        check_paths(self.paths, self.discovery_interval_ms is not None)
+
+    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
+        return FileEnumerator(self.paths, self.discovery_interval_ms, self.split_bytes)

@@ -1,0 +1,152 @@
+"""Generated records (Flink: ``DataGeneratorSource``)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from firesteel.common.errors import ConfigurationError
+from firesteel.connectors._splits import FixedSplits, contiguous_ranges
+from firesteel.program.pickling import Shipped
+from firesteel.program.sources import (
+    Boundedness,
+    Chunk,
+    EnumeratorContext,
+    ReadRange,
+    Source,
+    SourceReader,
+    Split,
+    SplitEnumerator,
+)
+from firesteel.storage.records import record
+
+_CHUNK: Final = 1024
+_RECORD_BYTES: Final = 64  # what a generated record counts towards a byte limit
+_MICRO: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedSource(Source):
+    """``function(index)`` for the indexes 0, 1, 2 ... up to ``count`` (None: without end).
+
+    The function must give the same record for the same index, whenever and wherever it is called. Bounded:
+    each subtask has a contiguous range of indexes, as in Flink. Unbounded: subtask i of p has the indexes i,
+    i + p, i + 2p ... ``rate_per_second`` limits all subtasks together.
+    """
+
+    function: Callable[[int], Any]
+    count: int | None = None
+    rate_per_second: float | None = None
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise ConfigurationError(
+                f"the generator of a data generator source is not callable: {self.function!r}"
+            )
+        if self.count is not None and (type(self.count) is not int or self.count < 0):
+            raise ConfigurationError(
+                f"the count of a data generator source is not a number >= 0: {self.count!r}"
+            )
+        if self.rate_per_second is not None and round(self.rate_per_second * _MICRO) <= 0:
+            raise ConfigurationError(
+                f"the rate of a data generator source is not above 0: {self.rate_per_second!r}",
+                detail="the unit is records per second, one millionth at least",
+            )
+        if not isinstance(self.function, Shipped):
+            object.__setattr__(self, "function", Shipped(self.function))
+
+    @property
+    def boundedness(self) -> Boundedness:
+        return Boundedness.CONTINUOUS_UNBOUNDED if self.count is None else Boundedness.BOUNDED
+
+    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
+        parallelism = context.parallelism
+        if self.count is None:
+            indexes = [_Indexes(i, parallelism, None, i, parallelism) for i in range(parallelism)]
+        else:
+            ranges = contiguous_ranges(0, self.count, parallelism)
+            indexes = [_Indexes(a, 1, b - a, i, len(ranges)) for i, (a, b) in enumerate(ranges)]
+        splits = [Split(str(n), part) for n, part in enumerate(indexes, start=1)]
+        if self.rate_per_second is None:
+            return FixedSplits(splits)
+        return _RateLimited(splits, round(self.rate_per_second * _MICRO))
+
+    def create_reader(self) -> SourceReader:
+        return _GeneratorReader(self.function)
+
+
+@record("generated indexes")
+@dataclass(frozen=True, slots=True)
+class _Indexes:
+    """``first``, ``first + step`` ...: ``count`` indexes. It is split ``part`` of ``parts``."""
+
+    first: int
+    step: int
+    count: int | None
+    part: int
+    parts: int
+
+
+class _GeneratorReader(SourceReader):
+    """A position is the number of records of the split that were read."""
+
+    def __init__(self, function: Callable[[int], Any]) -> None:
+        self._function = function
+
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        indexes: _Indexes = range_.split.payload
+        function = self._function.function if isinstance(self._function, Shipped) else self._function
+        position = range_.position or 0
+        count = indexes.count
+        stop = position + min(range_.max_records, max(1, range_.max_bytes // _RECORD_BYTES))
+        if count is not None:
+            stop = min(stop, count)
+        first, step = indexes.first, indexes.step
+        while position < stop:  # hot
+            end = min(position + _CHUNK, stop)
+            values = [function(i) for i in range(first + position * step, first + end * step, step)]
+            position = end
+            yield Chunk(values, None, position, position == count)
+        if count is not None and (range_.position or 0) >= count:
+            yield Chunk([], None, count, True)
+
+
+class _RateLimited(FixedSplits):
+    """All splits together get ``rate * elapsed`` records, counted from the first question of this enumerator,
+    record n of them from split ``n mod parts``. So a restore starts anew and time that a job was down for is
+    not made up for."""
+
+    def __init__(self, splits: list[Split], micro_rate: int) -> None:
+        super().__init__(splits)
+        self._micro_rate = micro_rate
+        self._started_ms: int | None = None
+        self._base: dict[str, int] = {}  # split -> its position when it was first asked for
+
+    def discover(self, now_ms: int) -> list[Split]:
+        if self._started_ms is None:
+            self._started_ms = now_ms
+        return super().discover(now_ms)
+
+    def plan(
+        self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int
+    ) -> ReadRange | None:
+        indexes: _Indexes = split.payload
+        position = position or 0
+        base = self._base.setdefault(split.id, position)
+        if indexes.count is not None and position >= indexes.count:
+            return ReadRange(split, position, max_records, max_bytes)  # reports the end
+        due = (self._due(now_ms) - indexes.part + indexes.parts - 1) // indexes.parts
+        room = min(max_records, due - (position - base))
+        return ReadRange(split, position, room, max_bytes) if room > 0 else None
+
+    def next_data_ms(self, now_ms: int) -> int | None:
+        if self._started_ms is None:
+            return None
+        next_record = self._due(now_ms) + 1
+        return self._started_ms - (-next_record * 1000 * _MICRO // self._micro_rate)  # rounded up
+
+    def _due(self, now_ms: int) -> int:
+        if self._started_ms is None:
+            self._started_ms = now_ms
+        return (now_ms - self._started_ms) * self._micro_rate // (1000 * _MICRO)

@@ -1,0 +1,1 @@
+"""Streams and records that are kept for later jobs."""

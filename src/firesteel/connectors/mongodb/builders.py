@@ -1,0 +1,122 @@
+"""Collections of MongoDB, with the names of Flink's Java connector; PyFlink has none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final, Self
+
+from firesteel.common._no_effect import tell_no_effect
+from firesteel.common.errors import ProgramError
+from firesteel.connectors.mongodb.sink import Collection, MongoCollectionSink, MongoOptions
+from firesteel.program.checks import WrongArgumentError, require_int, require_text
+from firesteel.program.connector_wrappers import DeliveryGuarantee, SinkWrapper
+
+_WHO: Final = "MongoSink"
+
+
+class MongoSink(SinkWrapper):
+    """Writes to a collection, at least once; see ``builder``. What a write does that may come again, such as
+    a replacement by ``_id``, is there once in the end. (Flink: ``MongoSink``.)
+
+    >>> from pymongo import ReplaceOne
+    >>> sink = (
+    ...     MongoSink.builder()
+    ...     .set_uri("mongodb://localhost:27017")
+    ...     .set_database("shop")
+    ...     .set_collection("orders")
+    ...     .set_serialization_schema(lambda order: ReplaceOne({"_id": order["_id"]}, order, upsert=True))
+    ...     .build()
+    ... )
+    """
+
+    @staticmethod
+    def builder() -> MongoSinkBuilder:
+        return MongoSinkBuilder()
+
+
+class MongoSinkBuilder:
+    """Needs URI, database, collection and a serialization schema."""
+
+    def __init__(self) -> None:
+        self._options = MongoOptions("", "", "")
+        self._model: Callable[[Any], Any] | None = None
+
+    def set_uri(self, uri: str) -> Self:
+        """``mongodb://user:password@host:port``, with the options of the driver behind ``/?``."""
+        return self._with(uri=require_text(uri, "URI", _WHO))
+
+    def set_database(self, database: str) -> Self:
+        return self._with(database=require_text(database, "database", _WHO))
+
+    def set_collection(self, collection: str) -> Self:
+        return self._with(collection=require_text(collection, "collection", _WHO))
+
+    def set_batch_size(self, batch_size: int) -> Self:
+        """Writes of one request; 1000 by default, -1: all of an epoch."""
+        size = None if batch_size == -1 else require_int(batch_size, "batch size", 1, None, _WHO)
+        return self._with(batch_size=size)
+
+    def set_batch_interval_ms(self, batch_interval_ms: int) -> Self:
+        """How long a write may wait for its batch to fill. It never waits beyond the end of its epoch, so
+        this has no effect, and a warning says so."""
+        require_int(batch_interval_ms, "batch interval", -1, None, _WHO)
+        tell_no_effect("set_batch_interval_ms", "writes are sent with their epoch at the latest")
+        return self
+
+    def set_max_retries(self, max_retries: int) -> Self:
+        """How often a request is sent again that gets no answer; 3 by default. The driver has its own retries
+        before. Inserts, which may have been done, are not sent again: the job fails."""
+        return self._with(max_retries=require_int(max_retries, "number of retries", 0, None, _WHO))
+
+    def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
+        """``AT_LEAST_ONCE`` and ``NONE``, which has no effect: an epoch ends when all is written."""
+        if not isinstance(delivery_guarantee, DeliveryGuarantee):
+            raise WrongArgumentError(
+                "Not a DeliveryGuarantee.", operator=_WHO, detail=f"got {delivery_guarantee!r}"
+            )
+        if delivery_guarantee is DeliveryGuarantee.EXACTLY_ONCE:
+            raise ProgramError(
+                "A MongoDB sink cannot write exactly once.",
+                operator=_WHO,
+                hint="AT_LEAST_ONCE, with writes that may come again: ReplaceOne(..., upsert=True)",
+            )
+        if delivery_guarantee is DeliveryGuarantee.NONE:
+            tell_no_effect("DeliveryGuarantee.NONE", "an epoch ends when all is written: at least once")
+        return self
+
+    def set_serialization_schema(self, serialization_schema: Callable[[Any], Any]) -> Self:
+        """A function that makes a write of a record: one of pymongo's ``InsertOne``, ``ReplaceOne``,
+        ``UpdateOne``, ``UpdateMany``, ``DeleteOne``, ``DeleteMany``."""
+        if not callable(serialization_schema) or isinstance(serialization_schema, type):
+            raise WrongArgumentError(
+                "The serialization schema must be a function.",
+                operator=_WHO,
+                detail=f"got {serialization_schema!r}",
+                hint="lambda record: ReplaceOne({'_id': record['_id']}, record, upsert=True)",
+            )
+        self._model = serialization_schema
+        return self
+
+    def build(self) -> MongoSink:
+        """The sink.
+
+        :raises ProgramError: something is missing, or the URI is none.
+        """
+        options = self._options
+        given = {
+            "set_uri": options.uri,
+            "set_database": options.database,
+            "set_collection": options.collection,
+            "set_serialization_schema": self._model,
+        }
+        missing = [name for name, value in given.items() if not value]
+        if missing or self._model is None:
+            raise ProgramError(
+                "A MongoDB sink lacks something.", operator=_WHO, hint=f"call {', '.join(missing)}"
+            )
+        return MongoSink(MongoCollectionSink(Collection(options), self._model))
+
+    def _with(self, **options: object) -> Self:
+        self._options = replace(self._options, **options)  # type: ignore[arg-type]
+        return self

@@ -1,0 +1,68 @@
+"""Records to lines of CSV, quoted as Flink's writer (Jackson) quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+from firesteel.common.typeinfo import BasicType, BasicTypeInfo, TypeInformation
+from firesteel.formats.csv_columns import Column, element_type
+from firesteel.formats.csv_records import CsvDialect
+from firesteel.formats.java_format import formatter
+
+RecordEncoder = Callable[[Iterable[Any]], str]
+
+_LONGEST_CHECKED: Final = 24  # Jackson quotes longer texts without a look at them
+
+
+def csv_encoder(
+    columns: Sequence[Column], dialect: CsvDialect, null_literal: str = "", line_end: str = "\n"
+) -> RecordEncoder:
+    """The function from the values of a record to its line."""
+    quote = _quoter(dialect)
+    cells = [_cell(column, quote) for column in columns]
+    delimiter = dialect.delimiter
+
+    def encode(values: Iterable[Any]) -> str:
+        texts = [null_literal if v is None else cell(v) for cell, v in zip(cells, values, strict=True)]
+        return delimiter.join(texts) + line_end
+
+    return encode
+
+
+def header_line(columns: Sequence[Column], dialect: CsvDialect, line_end: str = "\n") -> str:
+    quote = _quoter(dialect)
+    return dialect.delimiter.join(quote(column.name) for column in columns) + line_end
+
+
+def _quoter(dialect: CsvDialect) -> Callable[[str], str]:
+    mark, escape = dialect.quote, dialect.escape
+    if mark is None:
+        return str
+    first_safe = chr(max(map(ord, (dialect.delimiter, mark, "\r"))) + 1)
+    unsafe = escape or "\\"  # Jackson's own escape character counts where none is set
+    doubled = mark * 2  # with an escape character too, which escapes itself alone
+
+    def quote(text: str) -> str:
+        if len(text) <= _LONGEST_CHECKED and all(first_safe <= char != unsafe for char in text):
+            return text
+        if escape is not None:
+            text = text.replace(escape, escape * 2)
+        return f"{mark}{text.replace(mark, doubled)}{mark}"
+
+    return quote
+
+
+def _cell(column: Column, quote: Callable[[str], str]) -> Callable[[Any], str]:
+    element = element_type(column.type)
+    show = formatter(element or column.type)
+    if element is not None:
+        separator = column.separator
+        return lambda values: quote(separator.join("" if v is None else show(v) for v in values))
+    return show if _is_bare(column.type) else lambda value: quote(show(value))
+
+
+def _is_bare(type_: TypeInformation) -> bool:
+    """Numbers and booleans are never quoted."""
+    texts = (BasicType.STRING, BasicType.CHAR, BasicType.INSTANT)
+    return isinstance(type_, BasicTypeInfo) and type_._basic_type not in texts

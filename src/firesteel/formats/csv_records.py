@@ -1,0 +1,192 @@
+"""Lines of text to CSV records, as lists of text (Flink reads CSV with Jackson; so the rules are Jackson's).
+
+Three ways, the fastest that the text allows: cutting lines at the delimiter, Python's ``csv`` module, and a
+parser of our own for what ``csv`` does otherwise (escapes, blanks after a closing quote) and for errors.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from firesteel.common.errors import ConfigurationError, FiresteelError
+
+_ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
+
+
+class CsvParseError(FiresteelError, ValueError):
+    """A CSV message, or the header of a CSV file, is not what the schema says."""
+
+
+@dataclass(frozen=True, slots=True)
+class CsvDialect:
+    """The characters of a CSV file. ``quote`` and ``escape`` None: there is none."""
+
+    delimiter: str = ","
+    quote: str | None = '"'
+    escape: str | None = None
+    comments: bool = False  # lines that begin with ``#`` are left out
+
+    def __post_init__(self) -> None:
+        for name, value in (("delimiter", self.delimiter), ("quote", self.quote), ("escape", self.escape)):
+            if value is not None and (not isinstance(value, str) or len(value) != 1 or value in "\r\n"):
+                raise ConfigurationError(f"the {name} of a CSV file is not one character: {value!r}")
+        if len({self.delimiter, self.quote, self.escape} - {None}) < 3 - [self.quote, self.escape].count(
+            None
+        ):
+            raise ConfigurationError("delimiter, quote and escape of a CSV file must differ")
+
+
+class CsvError(ValueError):
+    """A record that is not CSV. ``line`` counts from 0, the first line of the text given."""
+
+    def __init__(self, message: str, line: int) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+class BadLines(NamedTuple):
+    """What is no record, from line ``start`` to the line of the error; ``before`` records come before it."""
+
+    before: int
+    start: int
+    error: CsvError
+
+
+class Records(NamedTuple):
+    """``starts[i]`` is the line at which record i begins, ``ends[i]`` the one behind it (None: each line is a
+    record), ``used`` the number of lines that were read, those of ``errors`` too."""
+
+    rows: list[list[str]]
+    starts: list[int] | None
+    ends: list[int] | None
+    used: int
+    errors: Sequence[BadLines] = ()
+
+
+def parse_records(texts: Sequence[str], whole: str, dialect: CsvDialect, at_end: bool) -> Records:  # hot
+    """The records of whole lines: ``texts`` are the lines without their ends, ``whole`` is the text uncut.
+
+    A quoted field that the last line leaves open is an error when ``at_end``; else its record is not read.
+    """
+    delimiter, quote, escape = dialect.delimiter, dialect.quote, dialect.escape
+    comments = dialect.comments and "#" in whole
+    if (quote is None or quote not in whole) and (escape is None or escape not in whole):
+        if not comments:
+            return Records([line.split(delimiter) for line in texts], None, None, len(texts))
+        kept = [(i, line) for i, line in enumerate(texts) if not _is_comment(line)]
+        starts = [i for i, _ in kept]
+        return Records(
+            [line.split(delimiter) for _, line in kept], starts, [i + 1 for i in starts], len(texts)
+        )
+    lines = io.StringIO(whole, newline="").readlines()
+    rows: list[list[str]] = []
+    ends: list[int] = []
+    if quote is not None and not comments and (escape is None or escape not in whole):
+        reader = csv.reader(lines, delimiter=delimiter, quotechar=quote, strict=True)
+        try:
+            for row in reader:
+                rows.append(row or [""])
+                ends.append(reader.line_num)
+        except csv.Error:
+            pass  # the record after the last one given is for the careful parser
+        if len(rows) == len(lines):
+            return Records(rows, None, None, len(rows))
+    return _parse_carefully(lines, dialect, at_end, rows, ends)
+
+
+def _is_comment(line: str) -> bool:
+    return line.lstrip(" \t").startswith("#")
+
+
+def _parse_carefully(
+    lines: list[str], dialect: CsvDialect, at_end: bool, rows: list[list[str]], ends: list[int]
+) -> Records:
+    """Goes on after the records that were read already; after an error, behind the line that has it."""
+    line, count = ends[-1] if ends else 0, len(lines)
+    starts = [0, *ends[:-1]] if ends else []
+    errors: list[BadLines] = []
+    while line < count:
+        if dialect.comments and _is_comment(lines[line]):
+            line += 1
+            continue
+        try:
+            row, next_line = _parse_record(lines, line, dialect)
+            if row is None:  # its quotes stay open
+                if not at_end:
+                    break
+                raise CsvError("closing quote is missing", line)
+        except CsvError as error:
+            errors.append(BadLines(len(rows), line, error))
+            line = error.line + 1
+            continue
+        rows.append(row)
+        starts.append(line)
+        line = next_line
+        ends.append(line)
+    return Records(rows, starts, ends, line, errors)
+
+
+def _parse_record(lines: list[str], line: int, dialect: CsvDialect) -> tuple[list[str] | None, int]:
+    """The record that begins at a line, and the line after it; None when its quotes stay open."""
+    text, at = lines[line].rstrip("\r\n"), 0
+    fields: list[str] = []
+    while True:
+        if dialect.quote is not None and text[at : at + 1] == dialect.quote:
+            quoted = _quoted_field(lines, line, at + 1, dialect)
+            if quoted is None:
+                return None, line
+            value, line, at = quoted
+            text = lines[line].rstrip("\r\n")
+            while text[at : at + 1] in (" ", "\t"):
+                at += 1
+            if at < len(text) and text[at] != dialect.delimiter:
+                raise CsvError(f"{text[at]!r} after a closing quote", line)
+        else:
+            value, at = _bare_field(text, at, dialect)
+        fields.append(value)
+        if at >= len(text):
+            return fields, line + 1
+        at += 1  # the delimiter
+
+
+def _bare_field(text: str, at: int, dialect: CsvDialect) -> tuple[str, int]:
+    delimiter, escape = dialect.delimiter, dialect.escape
+    end = text.find(delimiter, at)
+    end = len(text) if end < 0 else end
+    if escape is None or escape not in text[at:end]:
+        return text[at:end], end
+    parts = []
+    while at < len(text) and text[at] != delimiter:
+        if text[at] == escape and at + 1 < len(text):
+            at += 1
+            parts.append(_ESCAPES.get(text[at], text[at]))
+        else:
+            parts.append(text[at])
+        at += 1
+    return "".join(parts), at
+
+
+def _quoted_field(lines: list[str], line: int, at: int, dialect: CsvDialect) -> tuple[str, int, int] | None:
+    quote, escape = dialect.quote, dialect.escape
+    parts = []
+    while line < len(lines):
+        text = lines[line]
+        while at < len(text):
+            char = text[at]
+            if char == escape and at + 1 < len(text):
+                at += 1
+                parts.append(_ESCAPES.get(text[at], text[at]))
+            elif char == quote:
+                if text[at + 1 : at + 2] != quote:
+                    return "".join(parts), line, at + 1
+                at += 1
+                parts.append(char)
+            else:
+                parts.append(char)
+            at += 1
+        line, at = line + 1, 0
+    return None

@@ -1,0 +1,359 @@
+"""File systems behind one small protocol: the local one, and any other through ``pyarrow.fs``.
+
+A path is a plain local path, a ``file:`` URI or a URI that ``pyarrow.fs`` knows (``s3://``, ``gs://``,
+``hdfs://`` ...).
+"""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import re
+import shutil
+import uuid
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from stat import S_IFBLK, S_IFCHR, S_IFIFO, S_IFLNK, S_IFMT, S_IFSOCK, S_ISDIR
+from typing import Any, BinaryIO, Final, Protocol, cast
+from urllib.parse import unquote, urlparse
+
+from firesteel.common.errors import ConfigurationError
+from firesteel.common.masking import remember_address
+from firesteel.storage.durable import replace_durably
+from firesteel.storage.private_files import make_directories, private_opener, writing
+
+_URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
+_GLOB = re.compile(r"[*?\[]")
+_RENAMING: Final = frozenset({"hdfs", "viewfs"})
+_COPY_BYTES: Final = 1 << 20
+#: What can be opened like a file, and ends never, or not at its size.
+_SPECIAL: Final = {
+    S_IFIFO: "a named pipe",
+    S_IFSOCK: "a socket",
+    S_IFCHR: "a device",
+    S_IFBLK: "a device",
+    S_IFLNK: "a link that leads to itself",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileInfo:
+    """``path`` is complete: it can be opened as it stands. ``size`` is 0 for a directory.
+
+    ``special``: what it is when it can be read like neither a file nor a directory, such as "a named pipe".
+    """
+
+    path: str
+    size: int
+    modified_ms: int
+    is_dir: bool
+    special: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.path.rstrip("/").rpartition("/")[2]
+
+
+class Storage(Protocol):
+    """What sources and sinks need of a file system. ``is_local``: ``os`` takes its paths."""
+
+    is_local: bool
+
+    def info(self, path: str) -> FileInfo | None: ...
+
+    def list_dir(self, path: str) -> list[FileInfo]:
+        """The entries of a directory by name; nothing when it is not there."""
+
+    def open_input(self, path: str) -> BinaryIO:
+        """A seekable stream of the bytes of a file."""
+
+    def open_output(self, path: str) -> BinaryIO:
+        """A new file; its directory is made when it is not there."""
+
+    def write_whole(self, path: str, source: BinaryIO) -> None:
+        """A new file with what ``source`` holds; no reader ever sees a part of it, not after a power cut
+        either. ``source`` must be local:
+        an upload that cannot read on would end as an object that is too short."""
+
+    def write(self, path: str, data: bytes) -> None:
+        """The same from memory."""
+
+    def delete(self, path: str) -> None:
+        """Remove a file; nothing happens when it is not there."""
+
+    def delete_empty(self, path: str) -> bool:
+        """Remove a directory unless something is in it; whether it is gone."""
+
+    def delete_tree(self, path: str) -> None:
+        """Remove a directory with all that is in it. Only for what nobody but Firesteel writes to."""
+
+
+def _leads_up(link: str) -> bool:
+    """Whether a link leads to a directory that it is in: who follows it comes there again and again."""
+    directory, target = os.path.realpath(os.path.dirname(link)), os.path.realpath(link)
+    return os.path.commonpath([directory, target]) == target
+
+
+def _temporary(path: str) -> str:
+    directory, _, name = path.rpartition("/")
+    return f"{directory}/.{name}.{uuid.uuid4().hex}"
+
+
+class LocalStorage:
+    """:param private: what is made is its owner's only, else as the process makes all files."""
+
+    is_local = True
+
+    def __init__(self, *, private: bool = False) -> None:
+        self._private = private
+
+    def info(self, path: str) -> FileInfo | None:
+        try:
+            found = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:  # ValueError: a NUL, a letter that is not in the encoding
+            number = error.errno if isinstance(error, OSError) else errno.ENAMETOOLONG
+            if number == errno.ENAMETOOLONG:
+                raise ConfigurationError(f"not a path: {path!r}", detail=str(error)) from error
+            if number != errno.ELOOP:
+                raise
+            found = os.lstat(path)  # links that lead in a circle are there, and cannot be opened
+        is_dir = S_ISDIR(found.st_mode)
+        size = 0 if is_dir else found.st_size
+        special = _SPECIAL.get(S_IFMT(found.st_mode), "")
+        if is_dir and os.path.islink(path) and _leads_up(path):
+            special = "a link to a directory that it is in"
+        return FileInfo(path, size, found.st_mtime_ns // 1_000_000, is_dir, special)
+
+    def list_dir(self, path: str) -> list[FileInfo]:
+        try:
+            names = sorted(os.listdir(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        infos = (self.info(os.path.join(path, name)) for name in names)
+        return [info for info in infos if info is not None]  # a file may go while we look
+
+    def open_input(self, path: str) -> BinaryIO:
+        return open(path, "rb", buffering=0)  # callers read in large blocks
+
+    def open_output(self, path: str) -> BinaryIO:
+        with writing(path):
+            if self._private:
+                make_directories(os.path.dirname(path))
+                return open(path, "wb", opener=private_opener)
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            return open(path, "wb")
+
+    def write_whole(self, path: str, source: BinaryIO) -> None:
+        temporary = _temporary(path)
+        with writing(path):
+            try:
+                with self.open_output(temporary) as out:
+                    shutil.copyfileobj(source, out, _COPY_BYTES)
+                replace_durably(temporary, path)
+            except BaseException:  # on a full disk the half of a file must not stay either
+                with suppress(NotADirectoryError):
+                    self.delete(temporary)
+                raise
+
+    def write(self, path: str, data: bytes) -> None:
+        self.write_whole(path, io.BytesIO(data))
+
+    def delete(self, path: str) -> None:
+        try:
+            os.remove(path)
+        except FileNotFoundError:
+            return
+
+    def delete_empty(self, path: str) -> bool:
+        try:
+            os.rmdir(path)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY):
+                return False  # a link and a mount point stay too
+            raise
+        return True
+
+    def delete_tree(self, path: str) -> None:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+class ArrowStorage:
+    """An object store or HDFS. In an object store a file is there when its stream is closed."""
+
+    is_local = False
+
+    def info(self, path: str) -> FileInfo | None:
+        filesystem, inner = _arrow(path)
+        return self._info(filesystem.get_file_info(inner), path)
+
+    def list_dir(self, path: str) -> list[FileInfo]:
+        from pyarrow.fs import FileSelector
+
+        filesystem, inner = _arrow(path)
+        entries = filesystem.get_file_info(FileSelector(inner, allow_not_found=True))
+        infos = (self._info(entry, join(path, entry.base_name)) for entry in entries)
+        return sorted((info for info in infos if info is not None), key=lambda info: info.path)
+
+    @staticmethod
+    def _info(entry: Any, path: str) -> FileInfo | None:
+        from pyarrow.fs import FileType
+
+        if entry.type == FileType.NotFound:
+            return None
+        is_dir = entry.type == FileType.Directory
+        return FileInfo(path, 0 if is_dir else entry.size, (entry.mtime_ns or 0) // 1_000_000, is_dir)
+
+    def open_input(self, path: str) -> BinaryIO:
+        filesystem, inner = _arrow(path)
+        return cast(BinaryIO, filesystem.open_input_file(inner))
+
+    def open_output(self, path: str) -> BinaryIO:
+        filesystem, inner = _arrow(path)
+        parent = inner.rpartition("/")[0]
+        if parent:
+            filesystem.create_dir(parent, recursive=True)
+        return cast(BinaryIO, filesystem.open_output_stream(inner))
+
+    def write_whole(self, path: str, source: BinaryIO) -> None:
+        renames = path.partition("://")[0] in _RENAMING  # there a file can be seen while it is written
+        target = _temporary(path) if renames else path
+        with self.open_output(target) as out:
+            shutil.copyfileobj(source, out, _COPY_BYTES)
+        if renames:
+            filesystem, inner = _arrow(path)
+            self.delete(path)
+            filesystem.move(_arrow(target)[1], inner)
+
+    def write(self, path: str, data: bytes) -> None:
+        self.write_whole(path, io.BytesIO(data))
+
+    def delete(self, path: str) -> None:
+        filesystem, inner = _arrow(path)
+        try:
+            filesystem.delete_file(inner)
+        except FileNotFoundError:
+            return
+
+    def delete_empty(self, path: str) -> bool:
+        if self.list_dir(path):
+            return False
+        self.delete_tree(path)
+        return True
+
+    def delete_tree(self, path: str) -> None:
+        filesystem, inner = _arrow(path)
+        try:
+            filesystem.delete_dir(inner)
+        except FileNotFoundError:
+            return
+
+
+@lru_cache(maxsize=64)
+def _arrow_root(root: str) -> tuple[Any, str]:
+    from pyarrow.fs import FileSystem
+
+    try:
+        filesystem, inner = FileSystem.from_uri(root)
+    except Exception as error:
+        raise ConfigurationError(
+            f"cannot open the file system of {root}",
+            detail=str(error),
+            hint="give a local path or a URI that pyarrow.fs knows: s3://, gs://, hdfs://, abfs://",
+        ) from None  # it has the whole address in its text
+    return filesystem, inner.rstrip("/")
+
+
+def _arrow(path: str) -> tuple[Any, str]:
+    """The file system of a URI and the path in it; one file system object for each bucket or host."""
+    scheme, _, rest = path.partition("://")
+    host, _, inner = rest.partition("/")
+    filesystem, root = _arrow_root(f"{scheme}://{host}/" if not host else f"{scheme}://{host}")
+    return filesystem, f"{root}/{inner}" if root or not host else inner
+
+
+_LOCAL = LocalStorage()
+_PRIVATE = LocalStorage(private=True)
+_ARROW = ArrowStorage()
+
+
+def resolve(path: str) -> tuple[Storage, str]:
+    """The storage of a path and the path as that storage takes it: absolute when it is local."""
+    if path.startswith("file:"):
+        parsed = urlparse(path)
+        if parsed.netloc not in ("", "localhost"):
+            raise ConfigurationError(
+                f"not a local path: {path}", hint="write file:///path, with three slashes"
+            )
+        return _LOCAL, os.path.abspath(unquote(parsed.path))
+    if _URI.match(path):
+        if "@" in path or "=" in path:
+            remember_address(path)
+        return _ARROW, path
+    return _LOCAL, os.path.abspath(os.path.expanduser(path))
+
+
+def resolve_private(path: str) -> tuple[Storage, str]:
+    """The same for what a job keeps for itself: where it is local, its owner alone may read it."""
+    storage, inner = resolve(path)
+    return (_PRIVATE if storage.is_local else storage), inner
+
+
+def join(base: str, *names: str) -> str:
+    return "/".join((base.rstrip("/"), *(name for name in names if name)))
+
+
+def is_hidden(name: str) -> bool:
+    """Names that file sources skip and sinks use for what is not to be seen yet (Flink's default filter)."""
+    return name.startswith((".", "_"))
+
+
+def walk(storage: Storage, path: str) -> Iterator[FileInfo]:
+    """The files below a directory, hidden ones left out, in order of their paths."""
+    for info in storage.list_dir(path):
+        if is_hidden(info.name):
+            continue
+        if info.is_dir and not info.special:
+            yield from walk(storage, info.path)
+        else:
+            yield info
+
+
+def has_glob(path: str) -> bool:
+    return _GLOB.search(path) is not None
+
+
+def expand(storage: Storage, pattern: str) -> list[FileInfo]:
+    """What a path stands for: itself when it is there, else what matches its ``*``, ``?``, ``[]``, ``**``."""
+    info = storage.info(pattern)
+    if info is not None:
+        return [info]
+    parts = pattern.split("/")
+    first = next((i for i, part in enumerate(parts) if has_glob(part)), None)
+    if first is None:
+        return []
+    return list(_match(storage, "/".join(parts[:first]) or "/", parts[first:]))
+
+
+def _match(storage: Storage, directory: str, parts: list[str]) -> Iterator[FileInfo]:
+    part, rest = parts[0], parts[1:]
+    if part == "**":
+        yield from _match(storage, directory, rest or ["*"])
+    for info in storage.list_dir(directory):
+        if is_hidden(info.name) and part[0] not in "._":
+            continue
+        if part == "**":
+            if info.is_dir and not info.special:
+                yield from _match(storage, info.path, parts)
+        elif fnmatchcase(info.name, part):
+            if not rest:
+                yield info
+            elif info.is_dir:
+                yield from _match(storage, info.path, rest)
