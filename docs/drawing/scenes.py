@@ -9,8 +9,8 @@ from typing import Any
 from unittest.mock import patch
 
 from docs.drawing.pages import Example
-from firesteel.common._executor_registry import set_executor
 from firesteel.program import operators as ops
+from firesteel.program.execution import set_executor
 from firesteel.program.transformations import (
     OneInputTransformation,
     SourceTransformation,

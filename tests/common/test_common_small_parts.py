@@ -26,7 +26,6 @@ from firesteel.common import (
     Types,
     errors,
 )
-from firesteel.common._executor_registry import get_executor, set_executor
 from firesteel.common.errors import FiresteelError, ProgramError, TypeMismatchError, UnsupportedFeatureError
 from firesteel.common.serialization import RowFieldExtractorSchema
 from firesteel.common.typeinfo import ExternalTypeInfo, LocalTimeTypeInfo, RowTypeInfo, TypeInformation
@@ -266,15 +265,6 @@ def test_errors_fit_pythons():
     assert issubclass(errors.UnsupportedFeatureError, NotImplementedError)
     assert issubclass(errors.PathNotFoundError, FileNotFoundError)
     assert pickle.loads(pickle.dumps(errors.JobExecutionError("x", job_id="1"))).job_id == "1"
-
-
-def test_executor_registry():
-    executor = object()
-    previous = set_executor(executor)
-    try:
-        assert get_executor() is executor
-    finally:
-        set_executor(previous)
 
 
 def test_a_type_of_another_package_is_left_alone():

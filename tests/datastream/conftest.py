@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from firesteel.common._executor_registry import set_executor
 from firesteel.common.configuration import Configuration
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.typeinfo import Types
 from firesteel.connectors.generated.sequence import SequenceSource
 from firesteel.datastream import StreamExecutionEnvironment, _session_defaults
+from firesteel.program.execution import set_executor
 
 
 class RememberingExecutor:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from firesteel.cli import pyflink_alias
-from firesteel.common._executor_registry import set_executor
 from firesteel.datastream._session_defaults import set_session_defaults
 from firesteel.jobmanager.executor import Executor
+from firesteel.program.execution import set_executor
 from firesteel.runtime import watermarks, worker
 from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 from tests.runtime.engines import FaultyEngine

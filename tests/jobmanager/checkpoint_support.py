@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from firesteel.common._executor_registry import get_executor
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.state import ListStateDescriptor, ValueStateDescriptor
 from firesteel.jobmanager.job_master import JobMaster
+from firesteel.program.execution import get_executor
 from tests.runtime.support import environment
 
 ANY = Types.PICKLED_BYTE_ARRAY()

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from firesteel.common._executor_registry import get_executor
 from firesteel.common.accumulators import Histogram, IntCounter
 from firesteel.common.errors import EngineError, JobCancelledError, JobExecutionError
 from firesteel.common.job_status import JobStatus
@@ -23,6 +22,7 @@ from firesteel.datastream import (
     StreamExecutionEnvironment,
 )
 from firesteel.jobmanager.job_master import JobMaster
+from firesteel.program.execution import get_executor
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.testing.local_platform import LocalEngine
 from tests.runtime.engines import FaultyEngine

@@ -22,10 +22,10 @@ from typing import Any, Final
 from pyspark.sql import SparkSession
 
 from firesteel.common import Configuration
-from firesteel.common._executor_registry import get_executor
 from firesteel.common.errors import JobExecutionError
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.jobmanager.checkpoints.storage import SupersededError
+from firesteel.program.execution import get_executor
 from firesteel.spark.session import create_session
 from tests.jobmanager.programs.fault_points import die_at
 from tests.kills import faulty_files, job

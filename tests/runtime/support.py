@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from firesteel.common._executor_registry import set_executor
 from firesteel.common.clock import ManualClock
 from firesteel.common.configuration import Configuration
 from firesteel.common.watermark_strategy import (
@@ -28,6 +27,7 @@ from firesteel.connectors.base import (
 )
 from firesteel.datastream import DataStream, ProcessFunction, StreamExecutionEnvironment
 from firesteel.jobmanager.executor import Executor
+from firesteel.program.execution import set_executor
 from firesteel.runtime import worker
 from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from firesteel.common._executor_registry import get_executor
 from firesteel.common.time import Duration
 from firesteel.common.watermark_strategy import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 from firesteel.connectors.generated.sequence import SequenceSource
 from firesteel.datastream import KeyedProcessFunction
 from firesteel.datastream.connectors.file_system import FileSource, StreamFormat
+from firesteel.program.execution import get_executor
 from tests.spark.conftest import MakeEnvironment
 
 pytestmark = pytest.mark.spark

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from firesteel.common import Types
-from firesteel.common._executor_registry import get_executor
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_status import JobStatus
 from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext
+from firesteel.program.execution import get_executor
 from tests.spark.conftest import MakeEnvironment
 
 pytestmark = pytest.mark.spark

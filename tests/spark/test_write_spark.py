@@ -14,9 +14,10 @@ from pyspark.sql.datasource import DataSource, DataSourceWriter, WriterCommitMes
 from firesteel.common import Types
 from firesteel.common.errors import FiresteelError
 from firesteel.connectors import CommitRequest, Committable, CommitterContext, WriterContext
-from firesteel.connectors.spark_sink import SparkTableSink, SparkTarget
+from firesteel.connectors.spark_sink import SparkTableSink
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.program.sinks import CommitOutcome
+from firesteel.program.spark_tables import SparkTarget
 from firesteel.spark.table_sink import TableCommitter
 from tests.spark.conftest import MakeEnvironment
 

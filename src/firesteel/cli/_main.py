@@ -144,7 +144,7 @@ def info(
     if pyflink:
         _become_pyflink(workers=False)
     from firesteel.cli._planning import PlanningExecutor
-    from firesteel.common._executor_registry import set_executor
+    from firesteel.program.execution import set_executor
 
     previous = set_executor(PlanningExecutor(as_json))
     try:
@@ -280,7 +280,7 @@ def _become_pyflink(workers: bool = True) -> None:
     if workers:
         import pickle
 
-        from firesteel.common._executor_registry import get_executor
+        from firesteel.program.execution import get_executor
 
         get_executor().add_bootstrap(pickle.dumps(pyflink_alias.install))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -24,7 +24,13 @@ from firesteel.graph import (
 )
 from firesteel.graph.stream_graph import StreamGraph
 from firesteel.jobmanager.executor import graph_config
-from firesteel.program.transformations import Transformation
+from firesteel.program.execution import Environment
+from firesteel.program.sinks import CommitterContext
+from firesteel.program.spark_tables import SparkTarget
+from firesteel.program.transformations import SinkTransformation, Transformation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class PlanningExecutor:
@@ -33,36 +39,46 @@ class PlanningExecutor:
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
 
-    def stream_graph(self, env: Any) -> StreamGraph:
+    def stream_graph(self, env: Environment) -> StreamGraph:
         return generate(env.transformations, graph_config(env, None))
 
-    def execution_plan(self, env: Any) -> str:
+    def execution_plan(self, env: Environment) -> str:
         return execution_plan_json(self.stream_graph(env))
 
     def execute(
-        self, env: Any, transformations: Sequence[Transformation], job_name: str | None
+        self, env: Environment, transformations: Sequence[Transformation], job_name: str | None
     ) -> JobExecutionResult:
         stream = generate(transformations, graph_config(env, job_name))
         click.echo(masked(_as_json(stream) if self._as_json else explain_all(stream)))
         return JobExecutionResult(JobID(), 0)
 
     def execute_async(
-        self, env: Any, transformations: Sequence[Transformation], job_name: str | None
+        self, env: Environment, transformations: Sequence[Transformation], job_name: str | None
     ) -> JobClient:
         self.execute(env, transformations, job_name)
         raise UnsupportedFeatureError("firesteel info shows the job of execute_async and does not run it")
 
     def collect(
-        self, env: Any, transformations: Sequence[Transformation], job_name: str | None, sink: Any
-    ) -> Iterator[Any]:
+        self,
+        env: Environment,
+        transformations: Sequence[Transformation],
+        job_name: str | None,
+        sink: SinkTransformation,
+    ) -> Iterator[object]:
         self.execute(env, transformations, job_name)
         return iter(())
 
-    def from_spark(self, env: Any, frame: Any) -> Any:
+    def from_spark(self, env: Environment, frame: DataFrame) -> NoReturn:
         raise _needs_spark("from_spark")
 
-    def to_spark(self, env: Any, transformation: Transformation) -> Any:
+    def to_spark(self, env: Environment, transformation: Transformation) -> NoReturn:
         raise _needs_spark("to_spark")
+
+    def table_committer(self, target: SparkTarget, context: CommitterContext) -> NoReturn:
+        raise _needs_spark("write_spark")  # nothing runs, so nobody asks for it
+
+    def add_bootstrap(self, pickled: bytes) -> None:
+        """No worker is started."""
 
 
 def _needs_spark(what: str) -> UnsupportedFeatureError:

@@ -18,9 +18,9 @@ _EVERY_S: Final = 1.0
 
 def announce_jobs() -> None:
     """Say of each job that starts what it is called and where the engine's log is, on standard error."""
-    from firesteel.common._executor_registry import get_executor
+    from firesteel.jobmanager.executor import executor
 
-    get_executor().on_start = _announce
+    executor.on_start = _announce
 
 
 def _announce(master: Any, engine_log: Path | None) -> None:
@@ -45,14 +45,14 @@ def progress_line(enabled: bool) -> Iterator[None]:
 
 
 def _show(stop: threading.Event) -> None:
-    from firesteel.common._executor_registry import get_executor
+    from firesteel.jobmanager.executor import executor
 
     begun = time.monotonic()
     shown = False
     while not stop.wait(_EVERY_S):
         if time.monotonic() - begun < _AFTER_S:
             continue
-        lines = [_line(master) for master in get_executor().running_masters()]
+        lines = [_line(master) for master in executor.running_masters()]
         sys.stderr.write("\r\x1b[K" + (" | ".join(lines) or "no job is running"))
         sys.stderr.flush()
         shown = True

@@ -4,17 +4,18 @@ own (``ds.write_spark()``)."""
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
-from firesteel.common._executor_registry import get_executor
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._staging import StagedFiles, settle
 from firesteel.formats.arrow_batches import BatchBuilder
 from firesteel.formats.types_to_arrow import to_arrow_schema
+from firesteel.program.execution import get_executor
 from firesteel.program.sinks import Committer, CommitterContext, Sink, SinkWriter, WriterContext
+from firesteel.program.spark_tables import SparkTarget
 from firesteel.storage.filesystems import join, resolve
 
 _BATCH_ROWS: Final = 16_384
@@ -61,33 +62,6 @@ def check_columns(type_info: TypeInformation | None) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class SparkTarget:
-    """Where ``ds.write_spark()`` writes to. ``format``: a data source of Spark, or a function that is called
-    with each batch."""
-
-    format: str | Callable[[Any, SparkBatch], Any]
-    path: str | None = None
-    table: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    at_least_once: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SparkBatch:
-    """Some records that become visible together. ``app`` and ``version`` name them for all time: ``version``
-    rises by one from batch to batch of one ``app``, which is a run of a job. ``recovered``: the job goes on
-    from a checkpoint, so the batch may have been written before."""
-
-    app: str
-    version: int
-    recovered: bool = False
-
-    @property
-    def id(self) -> str:
-        return f"{self.app}-{self.version}"
-
-
-@dataclass(frozen=True, slots=True)
 class SparkTableSink(Sink):
     """Writes records of a declared type with a batch writer of Spark, a batch for each checkpoint."""
 
@@ -106,8 +80,7 @@ class SparkTableSink(Sink):
         return _ParquetWriter(self.type_info, context.epoch_dir, "", context)
 
     def create_committer(self, context: CommitterContext) -> Committer:
-        committer: Committer = get_executor().table_committer(self.target, context)
-        return committer
+        return get_executor().table_committer(self.target, context)
 
 
 class _ParquetWriter(SinkWriter):

@@ -7,10 +7,10 @@ from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from firesteel.common._executor_registry import get_executor
 from firesteel.connectors.collect import CollectSink
 from firesteel.program.call_site import call_site
 from firesteel.program.checks import require_int
+from firesteel.program.execution import get_executor
 from firesteel.program.transformations import SinkTransformation, Transformation
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def execute_and_collect(
     env._add(sink)
     transformations = env._take_program()
     name = env._job_name(job_name)
-    records = CloseableIterator(iter(get_executor().collect(env, transformations, name, sink)))
+    records = CloseableIterator(get_executor().collect(env, transformations, name, sink))
     if limit is None:
         return records
     with records:

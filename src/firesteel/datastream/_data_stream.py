@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, overload
 
-from firesteel.common._executor_registry import get_executor
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
@@ -29,6 +28,7 @@ from firesteel.program.checks import (
     require_key_type,
     to_type_information,
 )
+from firesteel.program.execution import get_executor
 from firesteel.program.functions.base import (
     FilterFunction,
     FlatMapFunction,
@@ -56,12 +56,12 @@ from firesteel.program.windows.assigners import count_window_assigner
 
 if TYPE_CHECKING:
     from firesteel.common.execution_config import ExecutionConfig
-    from firesteel.connectors.spark_sink import SparkBatch
     from firesteel.datastream._broadcast_stream import BroadcastConnectedStream, BroadcastStream
     from firesteel.datastream._connected_streams import ConnectedStreams
     from firesteel.datastream._joined_streams import CoGroupedStreams, JoinedStreams
     from firesteel.datastream._keyed_stream import KeyedStream
     from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+    from firesteel.program.spark_tables import SparkBatch
     from firesteel.program.windows.assigner import WindowAssigner
 
 OutputType = TypeInformation | list[TypeInformation] | None

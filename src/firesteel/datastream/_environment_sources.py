@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, cast
 
 from firesteel.common._coercion import compile_coercion
-from firesteel.common._executor_registry import get_executor
 from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.io import InputFormat
 from firesteel.common.typeinfo import TypeInformation, Types
@@ -26,6 +25,7 @@ from firesteel.program.checks import (
     require_text,
     to_type_information,
 )
+from firesteel.program.execution import get_executor
 from firesteel.program.functions.legacy_connectors import SourceFunction, produced_type, unwrap_source
 from firesteel.program.sources import Source
 from firesteel.program.transformations import SourceTransformation

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, cast
 
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.print_sink import PrintSink
-from firesteel.connectors.spark_sink import SparkTableSink, SparkTarget
+from firesteel.connectors.spark_sink import SparkTableSink
 from firesteel.datastream._settings import OperatorSettings
 from firesteel.program.call_site import call_site
 from firesteel.program.checks import WrongArgumentError, check_picklable, require_text
 from firesteel.program.functions.legacy_connectors import SinkFunction, unwrap_sink
 from firesteel.program.pickling import Shipped
 from firesteel.program.sinks import Sink
+from firesteel.program.spark_tables import SparkTarget
 from firesteel.program.transformations import SinkTransformation, Transformation
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from firesteel.common._executor_registry import get_executor
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import PathNotFoundError, ProgramError
@@ -20,6 +19,7 @@ from firesteel.datastream._session_defaults import session_defaults
 from firesteel.datastream._uncaught import mask_uncaught
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
 from firesteel.program.checks import WrongArgumentError, require_id, require_text
+from firesteel.program.execution import get_executor
 from firesteel.program.output_tag import OutputTag
 from firesteel.program.python_settings import require_this_python
 from firesteel.program.transformations import Transformation
@@ -116,18 +116,16 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         :raises JobExecutionError: the job failed; a user's own exception is its ``__cause__``.
         """
         program = self._take_program()
-        result: JobExecutionResult = get_executor().execute(self, program, self._job_name(job_name))
-        return result
+        return get_executor().execute(self, program, self._job_name(job_name))
 
     def execute_async(self, job_name: str | None = None) -> JobClient:
         """Start the program and give a handle to watch and control it."""
         program = self._take_program()
-        client: JobClient = get_executor().execute_async(self, program, self._job_name(job_name))
-        return client
+        return get_executor().execute_async(self, program, self._job_name(job_name))
 
     def get_execution_plan(self) -> str:
         """The program as a JSON text, in the form of Flink's execution plan. Starts nothing."""
-        return str(get_executor().execution_plan(self))
+        return get_executor().execution_plan(self)
 
     def get_stream_graph(self) -> Any:
         """The program as a ``firesteel.graph`` stream graph. Starts nothing."""

@@ -25,8 +25,8 @@ from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
 from firesteel.common.options import firesteel as own, recovery
 from firesteel.common.options.checks import check
+from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.collect import CollectSink
-from firesteel.connectors.spark_sink import SparkTarget
 from firesteel.graph import create_job_graph, execution_plan_json, generate, plan_levels
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
@@ -41,8 +41,11 @@ from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices, validate
 from firesteel.program.checks import check_picklable
+from firesteel.program.execution import Environment, register_engine
 from firesteel.program.python_settings import check_python_settings
 from firesteel.program.sinks import Committer, CommitterContext
+from firesteel.program.sources import Source
+from firesteel.program.spark_tables import SparkTarget
 from firesteel.program.transformations import (
     CacheTransformation,
     PartitionTransformation,
@@ -118,16 +121,16 @@ class Executor:
 
     # ---- translation, without Spark
 
-    def stream_graph(self, env: Any) -> StreamGraph:
+    def stream_graph(self, env: Environment) -> StreamGraph:
         return generate(env.transformations, graph_config(env, None))
 
-    def execution_plan(self, env: Any) -> str:
+    def execution_plan(self, env: Environment) -> str:
         return execution_plan_json(self.stream_graph(env))
 
     # ---- running
 
     def execute(
-        self, env: Any, transformations: Sequence[Transformation], job_name: str | None
+        self, env: Environment, transformations: Sequence[Transformation], job_name: str | None
     ) -> JobExecutionResult:
         try:
             handle = self._submit(env, transformations, job_name)
@@ -142,7 +145,7 @@ class Executor:
             raise
 
     def execute_async(
-        self, env: Any, transformations: Sequence[Transformation], job_name: str | None
+        self, env: Environment, transformations: Sequence[Transformation], job_name: str | None
     ) -> JobClient:
         try:
             return JobClient(self._submit(env, transformations, job_name))
@@ -152,7 +155,7 @@ class Executor:
 
     def collect(
         self,
-        env: Any,
+        env: Environment,
         transformations: Sequence[Transformation],
         job_name: str | None,
         sink: SinkTransformation,
@@ -170,14 +173,14 @@ class Executor:
         results.handle = self._submit(env, transformations, job_name, end)
         return results
 
-    def from_spark(self, env: Any, frame: DataFrame) -> Any:
+    def from_spark(self, env: Environment, frame: DataFrame) -> tuple[Source, TypeInformation | None]:
         """A source that reads ``frame``; its rows are written to the state directory once, by Spark."""
         from firesteel.spark.tables import stage_table
 
         self.platform.adopt(frame)
         return stage_table(frame, self._state_root(env.configuration)), None
 
-    def to_spark(self, env: Any, transformation: Transformation) -> DataFrame:
+    def to_spark(self, env: Environment, transformation: Transformation) -> DataFrame:
         from firesteel.spark.tables import read_staged, staging_sink
 
         self.platform.prepare(env.configuration, env.spark)
@@ -207,7 +210,7 @@ class Executor:
 
     def _submit(
         self,
-        env: Any,
+        env: Environment,
         transformations: Sequence[Transformation],
         job_name: str | None,
         on_end: Callable[[], None] | None = None,
@@ -360,7 +363,7 @@ def _configured_root(configuration: Configuration) -> str:
     return (configuration.get(own.STATE_DIR) or "").rstrip("/")
 
 
-def graph_config(env: Any, job_name: str | None) -> GraphConfig:
+def graph_config(env: Environment, job_name: str | None) -> GraphConfig:
     """What translation needs to know of an environment."""
     max_parallelism = env.get_max_parallelism()
     return GraphConfig(
@@ -387,4 +390,5 @@ def _is_bounded(graph: JobGraph) -> bool:
 
 
 executor = Executor()
+register_engine(executor)
 atexit.register(executor.cancel_all)

@@ -10,8 +10,8 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
-from firesteel.connectors.spark_sink import SparkBatch, SparkTarget
 from firesteel.program.sinks import CommitRequest, Committable, Committer, CommitterContext
+from firesteel.program.spark_tables import SparkBatch, SparkTarget
 from firesteel.storage.filesystems import join, resolve
 from firesteel.storage.records import record
 

@@ -10,13 +10,13 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
-from firesteel.common._executor_registry import set_executor
 from firesteel.common.clock import Clock
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ProgramError
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.jobmanager.executor import Executor
 from firesteel.program.checks import require_int
+from firesteel.program.execution import set_executor
 from firesteel.testing.local_platform import AlternatingEngine, LocalPlatform
 
 __all__ = ["MiniCluster"]

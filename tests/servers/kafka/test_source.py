@@ -306,7 +306,7 @@ def test_a_new_partition_and_a_new_topic_while_the_job_runs(kafka_broker: KafkaB
 
 
 def _pending() -> dict[str, int]:
-    from firesteel.common._executor_registry import get_executor
+    from firesteel.program.execution import get_executor
 
     masters = get_executor().running_masters()
     return {k: v for m in masters for splits in m.pending_records.values() for k, v in splits.items()}

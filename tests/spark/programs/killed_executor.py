@@ -17,9 +17,9 @@ import psutil
 from pyspark.sql import SparkSession
 
 from firesteel.common import Configuration, Types
-from firesteel.common._executor_registry import get_executor
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.program.execution import get_executor
 from firesteel.spark.session import create_session
 
 RECORDS = 20_000

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from firesteel.common._executor_registry import set_executor
 from firesteel.common.clock import SystemClock
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
@@ -31,6 +30,7 @@ from firesteel.connectors.base import (
 )
 from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.jobmanager.executor import Executor
+from firesteel.program.execution import set_executor
 from firesteel.program.functions.legacy_connectors import SinkFunction
 from firesteel.runtime import worker
 from firesteel.runtime.program import LevelDescriptor

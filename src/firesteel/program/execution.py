@@ -1,0 +1,135 @@
+"""What runs programs, as the packages see it that write them (Flink: ``PipelineExecutor``).
+
+The doors know the protocol alone. The engine registers its executor when its module is imported, and that
+happens at the first call of ``get_executor``.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
+
+from firesteel.common.clock import Clock
+from firesteel.common.configuration import Configuration
+from firesteel.common.job_client import JobClient
+from firesteel.common.job_execution_result import JobExecutionResult
+from firesteel.common.typeinfo import TypeInformation
+from firesteel.program.execution_mode import RuntimeExecutionMode
+from firesteel.program.sinks import Committer, CommitterContext
+from firesteel.program.sources import Source
+from firesteel.program.spark_tables import SparkTarget
+from firesteel.program.transformations import SinkTransformation, Transformation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_ENGINE: Final = "firesteel.jobmanager.executor"
+
+
+class Environment(Protocol):
+    """What an executor uses of the environment that a program was built in."""
+
+    @property
+    def configuration(self) -> Configuration: ...
+
+    @property
+    def transformations(self) -> Sequence[Transformation]:
+        """The program so far."""
+
+    @property
+    def clock(self) -> Clock | None:
+        """The clock of its jobs; None: that of the machine."""
+
+    @property
+    def spark(self) -> SparkSession | None:
+        """The session to run in; None: the active one, or a new one."""
+
+    def get_parallelism(self) -> int: ...
+
+    def get_max_parallelism(self) -> int:
+        """Below 1: to be computed for each operator."""
+
+    def get_runtime_mode(self) -> RuntimeExecutionMode: ...
+
+    def is_chaining_enabled(self) -> bool: ...
+
+    def is_chaining_of_operators_with_different_max_parallelism_enabled(self) -> bool: ...
+
+    def _add(self, transformation: Transformation) -> None:
+        """Add an operation to the program."""
+
+    def _take_program(self) -> Sequence[Transformation]:
+        """The whole program; that of the environment is empty from then on."""
+
+
+class Executor(Protocol):
+    """Runs programs. A job name of None stands for a name by the runtime mode."""
+
+    def execute(
+        self, env: Environment, transformations: Sequence[Transformation], job_name: str | None
+    ) -> JobExecutionResult:
+        """Run the program and wait for its end.
+
+        :raises JobExecutionError: the job failed.
+        """
+
+    def execute_async(
+        self, env: Environment, transformations: Sequence[Transformation], job_name: str | None
+    ) -> JobClient:
+        """Start the program."""
+
+    def collect(
+        self,
+        env: Environment,
+        transformations: Sequence[Transformation],
+        job_name: str | None,
+        sink: SinkTransformation,
+    ) -> Iterator[object]:
+        """Start the program and give the records that come to ``sink``, its last transformation. Closing the
+        iterator ends the job."""
+
+    def stream_graph(self, env: Environment) -> object:
+        """The program as a ``firesteel.graph`` stream graph. Starts nothing."""
+
+    def execution_plan(self, env: Environment) -> str:
+        """The program as JSON in the form of Flink's execution plan. Starts nothing."""
+
+    def from_spark(self, env: Environment, frame: DataFrame) -> tuple[Source, TypeInformation | None]:
+        """A source that reads the rows of ``frame``, and their type where the source does not say it."""
+
+    def to_spark(self, env: Environment, transformation: Transformation) -> DataFrame:
+        """Run the program with a sink behind ``transformation`` that Spark reads."""
+
+    def table_committer(self, target: SparkTarget, context: CommitterContext) -> Committer:
+        """What commits the batches of ``write_spark``; called on the driver while a job runs."""
+
+    def add_bootstrap(self, pickled: bytes) -> None:
+        """Add a pickled callable that each worker process calls before it unpacks the code of a job."""
+
+
+_engine: Executor | None = None  # what the engine has registered
+_chosen: Executor | None = None  # what runs programs instead of it
+
+
+def register_engine(executor: Executor) -> None:
+    """Make ``executor`` the one that runs programs unless another one is chosen."""
+    global _engine
+    _engine = executor
+
+
+def get_executor() -> Executor:
+    """The executor of this process: the chosen one, else that of the engine, which is imported now."""
+    if _chosen is not None:
+        return _chosen
+    if _engine is None:
+        importlib.import_module(_ENGINE)
+    assert _engine is not None, f"{_ENGINE} has registered no executor"
+    return _engine
+
+
+def set_executor(executor: Executor | None) -> Executor | None:
+    """Choose another executor (None: that of the engine); returns the one chosen before."""
+    global _chosen
+    previous, _chosen = _chosen, executor
+    return previous
