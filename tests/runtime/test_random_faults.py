@@ -6,6 +6,7 @@ In one epoch or several, with a restart or without one; never are there fewer re
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from typing import Any
 
 from hypothesis import given, settings, strategies as st
@@ -20,7 +21,11 @@ from .test_fault_places import KINDS
 DRAWN = sorted(PLACES)
 
 
-def result_of(place: str, restarts: int, parallelism: int, epoch_records: int | None) -> list[Any]:
+Arm = Callable[[], None]
+
+
+def result_of(arm: Arm, place: str, restarts: int, parallelism: int, epoch_records: int | None) -> list[Any]:
+    """:param arm: called when the program is built: what it calls while it is built is not a job's."""
     options = {"restart-strategy.type": "none"}
     with tempfile.TemporaryDirectory() as directory:
         if restarts:
@@ -32,7 +37,9 @@ def result_of(place: str, restarts: int, parallelism: int, epoch_records: int | 
                 "execution.checkpointing.dir": directory,
             }
         env = environment(parallelism, epoch_records=epoch_records, **options)
-        return sorted(collect(PLACES[place](env)), key=repr)
+        program = PLACES[place](env)
+        arm()
+        return sorted(collect(program), key=repr)
 
 
 def attempt(*program: Any) -> tuple[list[Any] | None, JobExecutionError | None]:
@@ -62,11 +69,10 @@ def test_the_job_fails_or_its_result_is_exact(
     epoch_records: int | None,
 ) -> None:
     """:param lasting: the fault stays, so that a restart does not help."""
-    armed.arm(0, ValueError())
-    expected = result_of(place, restarts, parallelism, epoch_records)
+    program = place, restarts, parallelism, epoch_records
+    expected = result_of(lambda: armed.arm(0, ValueError()), *program)
     at = 1 + int(chance * armed.calls)
-    armed.arm(at, kind("slipped"), once=not lasting)
-    found, failure = attempt(place, restarts, parallelism, epoch_records)
+    found, failure = attempt(lambda: armed.arm(at, kind("slipped"), once=not lasting), *program)
     if failure is None:
         assert found == expected
         return

@@ -216,7 +216,7 @@ class Chain:
 
     def begin(self, descriptor: SubtaskDescriptor, epoch: int, now_ms: int, send: RowSink) -> None:
         self.context.epoch = epoch
-        self.context.now_ms = now_ms
+        self.context.clock.move_to(now_ms)
         self.context.restored = bool(descriptor.line.manifest_id)
         current = self.state is None or self.state.begin(descriptor.line, now_ms)
         if not self._open:
@@ -254,17 +254,36 @@ class Chain:
             if not operator.ended:
                 yield from operator.user_code.steps(operator.run(assignment, limit))
 
-    def finish(self) -> Ack:
-        """The end of the epoch: flush everything, and the ack."""
+    def tick(self, now_ms: int) -> None:
+        """Processing time has moved in the middle of the epoch: what is due by it happens now."""
+        self.context.clock.move_to(now_ms)
+        if self.state is not None:
+            self.state.move_time(self.context.clock.now_ms)
+        for operator in self.operators.values():
+            with operator.user_code:
+                operator.tick()
+
+    def flush(self) -> None:
+        """Hand on what is ready, to the operators of this chain and to other tasks. The epoch goes on."""
+        for operator in self.operators.values():
+            with operator.user_code:
+                operator.flush()
+        self._flush_routers()
+
+    def end_epoch(self) -> Ack:
+        """The epoch is cut here: everything that came is processed and sent, and the ack says so."""
         for program in self.vertex.operators:
             operator = self.operators[program.uid]
             with operator.user_code:
                 operator.end_epoch()
                 operator.outputs.flush()
+        self._flush_routers()
+        return self._ack()
+
+    def _flush_routers(self) -> None:
         for router in self.routers:
             with self.operators[router.edge.operator].user_code:
-                router.end_epoch()
-        return self._ack()
+                router.flush()
 
     def _ack(self) -> Ack:
         ack = Ack(self.vertex.id, self.context.subtask)

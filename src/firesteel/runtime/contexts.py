@@ -118,7 +118,7 @@ class NoTimers(TimerService):
         self._operator = operator
 
     def current_processing_time(self) -> int:
-        return self._context.now_ms
+        return self._context.clock.now_ms
 
     def current_watermark(self) -> int:
         return int(self._operator.watermark)
@@ -151,7 +151,7 @@ class KeyedTimerService(TimerService):
         self.delete_event_time_timer = state.event_timers.delete  # type: ignore[method-assign]
 
     def current_processing_time(self) -> int:
-        return self._context.now_ms
+        return self._context.clock.now_ms
 
     def current_watermark(self) -> int:
         return int(self._operator.watermark)

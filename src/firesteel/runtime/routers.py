@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator, Sequence
-from itertools import compress
 from typing import Any, Final
 
 from firesteel.common._coercion import untouched
@@ -22,6 +21,7 @@ from firesteel.program.key_coercion import compile_key_coercion
 from firesteel.program.transformations import PartitionKind
 from firesteel.runtime.batch import END, IDLE, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.combiner import Combiner
+from firesteel.runtime.dealing import FEW_TARGETS, dealer
 from firesteel.runtime.program import OutEdge
 from firesteel.runtime.sizes import rough_size, too_large
 from firesteel.runtime.wire import (
@@ -214,7 +214,7 @@ class Router:
             for pending in self._pending.values():
                 self._append(pending, values, stamps, shipped)
         else:
-            deal = _dealer(targets, self._n)
+            deal = dealer(targets, self._n)
             dealt_stamps = None if stamps is None else deal(stamps)
             dealt_keys = None if shipped is None else deal(shipped)
             for target, part in enumerate(deal(values)):
@@ -320,7 +320,8 @@ class Router:
         """How many records have left in this epoch, by channel."""
         return {self._channel: self._sent}
 
-    def end_epoch(self) -> None:
+    def flush(self) -> None:
+        """Send what waits, with the newest watermark."""
         for pending in self._pending.values():
             self._catch_up(pending)
             self._flush(pending)
@@ -357,7 +358,7 @@ class Router:
         if self._n == 1:
             return 0
         targets = map(self._key_targets.__getitem__, keys)
-        return bytes(targets) if self._n <= _FEW_TARGETS else list(targets)
+        return bytes(targets) if self._n <= FEW_TARGETS else list(targets)
 
     def _custom(self, values: list[Any], keys: list[Any]) -> list[int]:
         partition, n = self.edge.partitioning.partition, self._n
@@ -379,24 +380,3 @@ _TARGETS: Final[dict[PartitionKind, Callable[..., Targets]]] = {
     PartitionKind.HASH: Router._by_key,
     PartitionKind.CUSTOM: Router._custom,
 }
-
-
-_FEW_TARGETS: Final = 4  # up to here a pass for each target is faster than one with an append for each record
-_MASKS: Final = [bytes(byte == target for byte in range(256)) for target in range(_FEW_TARGETS)]
-
-
-def _dealer(targets: Sequence[int], n: int) -> Callable[[Sequence[Any]], list[list[Any]]]:  # hot
-    """A function from a column of the records to one list of it for each target."""
-    if n <= _FEW_TARGETS:
-        packed = bytes(targets)
-        masks = [packed.translate(mask) for mask in _MASKS[:n]]
-        return lambda column: [list(compress(column, mask)) for mask in masks]
-
-    def deal(column: Sequence[Any]) -> list[list[Any]]:
-        parts: list[list[Any]] = [[] for _ in range(n)]
-        add = [part.append for part in parts]
-        for value, target in zip(column, targets, strict=True):
-            add[target](value)
-        return parts
-
-    return deal

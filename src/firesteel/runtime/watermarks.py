@@ -180,9 +180,10 @@ class WatermarkTracker:
         self._generator = make_generator(strategy, batch)
         self._idle_timeout_ms = None if strategy is None or batch else strategy.idle_timeout_ms
         self._interval_ms = context.watermark_interval_ms
-        self._emitted_ms = context.now_ms  # when the generator was last asked for its periodic watermark
+        now_ms = context.clock.now_ms
+        self._emitted_ms = now_ms  # when the generator was last asked for its periodic watermark
         self._pending = False  # there were records since
-        self._last_activity_ms = context.now_ms
+        self._last_activity_ms = now_ms
         self._silent = False  # idle because nothing came for long enough ...
         self._marked_idle = False  # ... or because the generator says so
         self._waits = False  # for the others of its group (alignment)
@@ -235,22 +236,36 @@ class WatermarkTracker:
         marks: list[tuple[int, Mark]] = []
         if not self._silent:
             self._emit(marks, 0, now_ms)
+        self._look_for_silence(marks, now_ms, limit)
+        return [m for _, m in marks]
+
+    def tick(self, now_ms: int, limit: int | None = None) -> list[Mark]:
+        """In the middle of an epoch: the periodic emission when its interval is over, and idleness."""
+        marks: list[tuple[int, Mark]] = []
+        says_something = self._pending or self._generator.moves_alone
+        if not self._silent and says_something and 0 < self._interval_ms <= now_ms - self._emitted_ms:
+            self._ask(marks, 0, now_ms)
+        self._look_for_silence(marks, now_ms, limit)
+        return [m for _, m in marks]
+
+    def _look_for_silence(self, marks: list[tuple[int, Mark]], now_ms: int, limit: int | None) -> None:
         self._waits = self.is_ahead(limit)
         timeout = self._idle_timeout_ms
         if self._waits:
             self._last_activity_ms = now_ms
         elif timeout is not None and now_ms - self._last_activity_ms >= timeout:
             self._set_idle(marks, 0, silent=True)
-        return [m for _, m in marks]
 
     def is_ahead(self, limit: int | None) -> bool:
         return limit is not None and self.watermark > limit
 
     def _emit(self, marks: list[tuple[int, Mark]], position: int, now_ms: int) -> None:
-        """Ask the generator for its periodic watermark, if it is time."""
+        """Ask the generator for its periodic watermark where the epoch allows it."""
         interval = self._interval_ms
-        if interval == 0 or (interval > USUAL_INTERVAL_MS and now_ms - self._emitted_ms < interval):
-            return
+        if interval != 0 and (interval <= USUAL_INTERVAL_MS or now_ms - self._emitted_ms >= interval):
+            self._ask(marks, position, now_ms)
+
+    def _ask(self, marks: list[tuple[int, Mark]], position: int, now_ms: int) -> None:
         self._emitted_ms = now_ms
         self._pending = False
         for mark in self._generator.periodic():

@@ -33,6 +33,7 @@ from firesteel.runtime.program import (
     ShippedProgram,
     VertexProgram,
 )
+from firesteel.runtime.task_clock import TaskClock
 from firesteel.runtime.user_code import UserCodeError
 from firesteel.runtime.user_logs import listen, log_level
 from firesteel.state.backend import SubtaskState
@@ -236,7 +237,7 @@ def _build_chain(
         batch_mode=program.batch,
         state_dir=descriptor.state_dir,
         settings=program.settings,
-        now_ms=descriptor.now_ms,
+        clock=TaskClock(descriptor.now_ms),
         watermark_interval_ms=program.watermark_interval_ms,
     )
     state = None

@@ -91,6 +91,10 @@ class StateCore:
         """An epoch begins, number ``sequence`` on its line, at the processing time ``now_ms``."""
         self.epoch += 1
         self.sequence = sequence
+        self.move_time(now_ms)
+
+    def move_time(self, now_ms: int) -> None:
+        """The processing time by which states with a time to live are read and written from here on."""
         self.now_ms = now_ms
         self.ttl_stamp = stamp(now_ms)
 

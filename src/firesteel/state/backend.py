@@ -111,6 +111,10 @@ class SubtaskState:
 
     # ---- epochs
 
+    def move_time(self, now_ms: int) -> None:
+        """Processing time has moved in the middle of an epoch."""
+        self._core.move_time(now_ms)
+
     def begin(self, line: StateLine, now_ms: int) -> bool:
         """Make the content equal to ``line``; ``now_ms`` is the processing time of the epoch.
 

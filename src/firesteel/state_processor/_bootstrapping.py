@@ -16,6 +16,7 @@ from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.operators.keyed import KeyedProcessOperator
 from firesteel.runtime.operators.stateless import FunctionOperator, ProcessOperator
 from firesteel.runtime.program import OperatorProgram
+from firesteel.runtime.task_clock import TaskClock
 from firesteel.runtime.user_code import UserCode
 from firesteel.runtime.windowing.operators import window_operator
 from firesteel.state.backend import SubtaskState
@@ -97,7 +98,7 @@ class Bootstrap:
             batch_mode=False,
             state_dir=self.target,
             settings={},
-            now_ms=self.now_ms,
+            clock=TaskClock(self.now_ms),
         )
 
 

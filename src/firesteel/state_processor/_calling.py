@@ -12,6 +12,7 @@ from firesteel.program.operators import KeyedProcess, WindowContents
 from firesteel.runtime.contexts import TaskRuntimeContext
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
+from firesteel.runtime.task_clock import TaskClock
 from firesteel.runtime.windowing.codec import window_codec
 from firesteel.runtime.windowing.contents import WINDOW_STATE_NAME, fold_of
 from firesteel.runtime.windowing.merging import MERGING_STATE_NAME
@@ -61,7 +62,7 @@ class _OpenState:
             batch_mode=False,
             state_dir="",
             settings={},
-            now_ms=now_ms,
+            clock=TaskClock(now_ms),
         )
         self.runtime_context = TaskRuntimeContext(context, program, self.of_operator)
 

@@ -76,6 +76,13 @@ class AsyncWaitOperator(FunctionOperator):
         # As much as a batch may wait: requests go on while the next one is read.
         self._hand_on(allowed=self._spec.capacity + submitted)
 
+    def tick(self) -> None:
+        super().tick()
+        self.flush()
+
+    def flush(self) -> None:
+        self._hand_on(allowed=self._requests.outstanding)
+
     def end_epoch(self) -> None:
         self._hand_on(allowed=self._spec.capacity)
         begun_s = time.monotonic()

@@ -15,6 +15,7 @@ from firesteel.common._coercion import compile_coercion
 from firesteel.program.output_tag import OutputTag
 from firesteel.runtime.batch import Batch, Collector, Mark
 from firesteel.runtime.program import OperatorProgram
+from firesteel.runtime.task_clock import TaskClock
 from firesteel.runtime.user_code import UserCode
 from firesteel.state.backend import OperatorState
 
@@ -27,7 +28,7 @@ _IMMUTABLE: Final = frozenset(
 
 @dataclass(slots=True)
 class SubtaskContext:
-    """What an operator may know of where it runs. ``now_ms`` is fixed for the epoch (design, section 4)."""
+    """What an operator may know of where it runs."""
 
     job_id: str
     job_name: str
@@ -39,7 +40,7 @@ class SubtaskContext:
     batch_mode: bool
     state_dir: str
     settings: dict[str, Any]
-    now_ms: int = 0
+    clock: TaskClock = field(default_factory=TaskClock)
     watermark_interval_ms: int = 200
     restored: bool = False  # an epoch of this subtask was committed before
     epoch: int = 0
@@ -158,7 +159,9 @@ class BaseOperator:
     """One operator of a chain, and what all of them share: their place, their outputs, their failure.
 
     An epoch is: ``restore``, ``begin_epoch``, batches and timers, ``end_epoch``, ``snapshot``. What is not a
-    source takes its batches by ``process(batch, input_index=0)``.
+    source takes its batches by ``process(batch, input_index=0)``. In between, as often as the task likes,
+    ``flush`` hands on what is held back for efficiency alone, and ``tick`` says that processing time has
+    moved; neither changes what the epoch is.
 
     Operators let through what the user's code raises: whoever calls one does it inside of its ``user_code``.
     """
@@ -185,9 +188,19 @@ class BaseOperator:
             output.count = 0
 
     def on_processing_time(self) -> None:
-        """Fire what is due at the epoch's processing time."""
+        """Fire what is due by the clock."""
 
-    def end_epoch(self) -> None: ...
+    def tick(self) -> None:
+        """Processing time has moved in the middle of the epoch."""
+        self.on_processing_time()
+
+    def flush(self) -> None:
+        """Hand on what is ready; do not wait for anything. The epoch goes on."""
+        self.outputs.flush()
+
+    def end_epoch(self) -> None:
+        """The epoch is cut here: everything that came belongs to it, and is to be in what ``snapshot`` and
+        the state have, or to have been handed on."""
 
     def next_timer_ms(self) -> int | None:
         return None

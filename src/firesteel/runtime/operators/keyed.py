@@ -92,8 +92,8 @@ class KeyedOperator(FunctionOperator):
             return  # at the end of the key, after those of event time: end_key
         timers = self.state.processing_timers
         due = timers.next_ms()
-        if due is not None and due <= self.context.now_ms:
-            self._fire(timers, self.context.now_ms, TimeDomain.PROCESSING_TIME)
+        if due is not None and due <= self.context.clock.now_ms:
+            self._fire(timers, self.context.clock.now_ms, TimeDomain.PROCESSING_TIME)
 
     def _fire(self, timers: Any, until: int, domain: TimeDomain) -> None:
         state, context = self.state, self.keyed_context

@@ -138,7 +138,7 @@ class PaneOperator(WindowedOperator):
 
     def _times(self, values: list[Any], stamps: Sequence[int] | None) -> Sequence[int]:
         if not self._event_time:
-            return [self.context.now_ms] * len(values)
+            return [self.context.clock.now_ms] * len(values)
         if stamps is None or NO_TIMESTAMP in stamps:
             self.spec.assigner.assign_windows(values[0], NO_TIMESTAMP, None)
             raise AssertionError("the assigner refuses elements without a timestamp")
@@ -186,7 +186,7 @@ class PaneOperator(WindowedOperator):
 
     def _fire_processing_time(self) -> None:
         if not self._event_time and not self.context.batch_mode:
-            self._fire_until(self.context.now_ms)
+            self._fire_until(self.context.clock.now_ms)
 
     def end_key(self) -> None:
         key, raw = self.state.key, self.state.raw_key

@@ -86,7 +86,7 @@ class SinkOperator(BaseOperator):
             job_id=c.job_id,
             sink_id=self.program.uid,
             run=self._run,
-            now_ms=c.now_ms,
+            now_ms=c.clock.now_ms,
         )
         sink = self._sink
         remembered = self._remembered()

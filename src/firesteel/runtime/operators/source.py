@@ -128,6 +128,16 @@ class SourceOperator(BaseOperator):
         tracker = self._trackers.get(split)
         return tracker is not None and tracker.is_ahead(self._limit)
 
+    def tick(self) -> None:
+        """Periodic watermarks, and splits that say nothing any more."""
+        if not self.ended:
+            now_ms = self.context.clock.now_ms
+            self._say([(s, tracker.tick(now_ms, self._limit)) for s, tracker in self._trackers.items()])
+
+    def _say(self, marks: Iterable[tuple[str, list[Mark]]]) -> None:
+        """What splits say becomes what the source says."""
+        self._emit([m for split, raw in marks for mark in raw for m in self._valve.feed(split, mark)])
+
     def _add_splits(self, splits: Iterable[str]) -> None:
         marks: list[Mark] = []
         for split in splits:
@@ -165,8 +175,8 @@ class SourceOperator(BaseOperator):
         self.positions[split] = chunk.position
         tracker = self._trackers[split]
         known = None if chunk.timestamps is None else source_instants(chunk.timestamps)
-        stamps = assign_timestamps(self._strategy, chunk.values, known, self.context.now_ms)
-        raw = tracker.observe(chunk.values, stamps, self.context.now_ms)
+        stamps = assign_timestamps(self._strategy, chunk.values, known, self.context.clock.now_ms)
+        raw = tracker.observe(chunk.values, stamps, self.context.clock.now_ms)
         if chunk.marks and not self.context.batch_mode:
             raw = sorted([*raw, *tracker.take(chunk.marks)], key=itemgetter(0))
         marks = [(at, m) for at, mark in raw for m in self._valve.feed(split, mark)]
@@ -187,11 +197,8 @@ class SourceOperator(BaseOperator):
             return
         if not self._trackers:
             self._add_splits([_NO_SPLIT])
-        marks: list[Mark] = []
-        for split, tracker in self._trackers.items():
-            raw = tracker.end_epoch(self.context.now_ms, self._limit)
-            marks += [m for mark in raw for m in self._valve.feed(split, mark)]
-        self._emit(marks)
+        now_ms = self.context.clock.now_ms
+        self._say([(s, tracker.end_epoch(now_ms, self._limit)) for s, tracker in self._trackers.items()])
 
     @property
     def watermark(self) -> int:
@@ -235,18 +242,23 @@ class TimestampsAndWatermarksOperator(BaseOperator):
     def process(self, batch: Batch, input_index: int = 0) -> None:
         values = batch.values
         self.records_in += len(values)
-        stamps = assign_timestamps(self._strategy, values, batch.timestamps, self.context.now_ms)
-        marks = self._tracker.observe(values, stamps, self.context.now_ms)
+        stamps = assign_timestamps(self._strategy, values, batch.timestamps, self.context.clock.now_ms)
+        marks = self._tracker.observe(values, stamps, self.context.clock.now_ms)
         if any(mark == END for _, mark in batch.marks):
             self.ended = True
             marks.append((len(values), END))
         if values or marks:
             self.outputs.main.emit(Batch(values, stamps, marks))
 
+    def tick(self) -> None:
+        if not self.ended:
+            self._say(self._tracker.tick(self.context.clock.now_ms))
+
     def end_epoch(self) -> None:
-        if self.ended:
-            return
-        marks = self._tracker.end_epoch(self.context.now_ms)
+        if not self.ended:
+            self._say(self._tracker.end_epoch(self.context.clock.now_ms))
+
+    def _say(self, marks: list[Mark]) -> None:
         if marks:
             self.outputs.main.emit(Batch([], None, [(0, m) for m in marks]))
 

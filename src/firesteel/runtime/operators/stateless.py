@@ -59,7 +59,7 @@ class FunctionOperator(BaseOperator):
     def _state_context(self) -> StateContext:
         assert self._operator_state is not None
         context = self.context
-        return StateContext(self._operator_state, context.restored, context.epoch, context.now_ms)
+        return StateContext(self._operator_state, context.restored, context.epoch, context.clock.now_ms)
 
     def end_epoch(self) -> None:
         if keeps_operator_state(self.function):

@@ -344,7 +344,7 @@ class WindowOperator(WindowedOperator):
         if self._event_time:
             clock, now = "watermark", self.watermark
         else:
-            clock, now = "processing time", self.context.now_ms
+            clock, now = "processing time", self.context.clock.now_ms
         if self._cleanup_ms(result) <= now:
             raise StateError(
                 "The end of a window cannot become earlier than the current time by merging.",

@@ -29,7 +29,7 @@ class EvictorContext(Evictor.EvictorContext):
         self._runtime_context = runtime_context
 
     def get_current_processing_time(self) -> int:
-        return self._operator.context.now_ms
+        return self._operator.context.clock.now_ms
 
     def get_metric_group(self) -> MetricGroup:
         return self._runtime_context.get_metrics_group()
@@ -44,7 +44,7 @@ class AssignerContext(WindowAssigner.WindowAssignerContext):
         self._runtime_context = runtime_context
 
     def get_current_processing_time(self) -> int:
-        return self._operator.context.now_ms
+        return self._operator.context.clock.now_ms
 
     def get_runtime_context(self) -> RuntimeContext:
         return self._runtime_context
@@ -70,7 +70,7 @@ class TriggerContext(Trigger.OnMergeContext):
         self._merged = merged
 
     def get_current_processing_time(self) -> int:
-        return self._operator.context.now_ms
+        return self._operator.context.clock.now_ms
 
     def get_metric_group(self) -> MetricGroup:
         return self._runtime_context.get_metrics_group()
