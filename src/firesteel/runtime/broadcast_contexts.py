@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from firesteel.common.errors import ProgramError, StateError
 from firesteel.program.functions.process import BroadcastProcessFunction, KeyedBroadcastProcessFunction
-from firesteel.program.state.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    ValueStateDescriptor,
-)
+from firesteel.program.state.descriptors import MapStateDescriptor, StateDescriptor
 from firesteel.program.state.kinds import BroadcastState, ReadOnlyBroadcastState
 from firesteel.program.time_domain import TimeDomain
 from firesteel.program.timerservice import TimerService
@@ -25,14 +19,6 @@ from firesteel.state.keys import raw_key
 
 if TYPE_CHECKING:
     from firesteel.runtime.operators.base import SubtaskContext
-
-_GETTERS: Final[tuple[tuple[type, Callable[[OperatorState, Any], Any]], ...]] = (
-    (ValueStateDescriptor, OperatorState.get_state),
-    (ListStateDescriptor, OperatorState.get_list_state),
-    (MapStateDescriptor, OperatorState.get_map_state),
-    (ReducingStateDescriptor, OperatorState.get_reducing_state),
-    (AggregatingStateDescriptor, OperatorState.get_aggregating_state),
-)
 
 
 class ReadOnlyView(ReadOnlyBroadcastState[Any, Any]):
@@ -166,9 +152,8 @@ class KeyedWritingContext(_Writing, KeyedBroadcastProcessFunction.Context):
 
 
 def _keyed_handle(state: OperatorState, descriptor: Any) -> Any:
-    for kind, get_handle in _GETTERS:
-        if isinstance(descriptor, kind):
-            return get_handle(state, descriptor)
+    if isinstance(descriptor, StateDescriptor):
+        return state.get_partitioned_state(descriptor)
     raise ProgramError(
         "apply_to_keyed_state() takes the descriptor of a keyed state.",
         detail=f"got {descriptor!r}",

@@ -20,6 +20,7 @@ from firesteel.program.state.descriptors import (
     ListStateDescriptor,
     MapStateDescriptor,
     ReducingStateDescriptor,
+    StateDescriptor,
     ValueStateDescriptor,
 )
 from firesteel.program.time_domain import TimeDomain
@@ -88,6 +89,9 @@ class TaskRuntimeContext(RuntimeContext):
                 hint="call key_by(...) before this operator",
             )
         return self._state
+
+    def get_partitioned_state(self, state_descriptor: Any) -> Any:
+        return self._keyed().get_partitioned_state(require_descriptor(state_descriptor, StateDescriptor))
 
     def get_state(self, state_descriptor: Any) -> Any:
         return self._keyed().get_state(require_descriptor(state_descriptor, ValueStateDescriptor))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 COLUMN_ID_BYTES: Final = 6
 _OF_OPERATORS: Final = OPERATOR_GROUP.to_bytes(2, "big")
+#: The beginning of every entry of operator state: group, 0 (beside the keys), "S" (state).
+OPERATOR_PREFIX: Final = _OF_OPERATORS + b"\0S"
 
 CanonicalKey = str | int | bytes
 
@@ -153,6 +155,10 @@ class Column(ABC):
         return CatalogEntry(
             self.uid, self.name, self.kind, self.ttl is not None, self.type, scope.key, scope.window
         )
+
+    def has_content(self) -> bool:
+        """Whether the current key has this state; False for what functions do not ask for."""
+        return False
 
     @abstractmethod
     def load(self, key: bytes, end: int, value: bytes) -> None:

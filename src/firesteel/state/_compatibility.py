@@ -10,10 +10,11 @@ import msgspec
 from firesteel.common._composite_types import MapTypeInfo
 from firesteel.common._type_text import shown_type, type_of_text
 from firesteel.common.errors import StateError
-from firesteel.state._migration import ENTRIES_MAY_CHANGE, part_type
+from firesteel.state._migration import part_type
 from firesteel.state._type_evolution import Incompatible, evolution
 from firesteel.state._value_codec import dumps
 from firesteel.state.catalog import CatalogEntry, Step
+from firesteel.state.kinds import kind_of
 
 __all__ = ["agreed"]
 
@@ -65,8 +66,8 @@ def agreed(stored: CatalogEntry, declared: CatalogEntry, functions: Functions, n
 def _takes_over(stored: CatalogEntry, declared: CatalogEntry) -> bool:
     """Whether the operator of a state puts what was stored as another kind into its own: contents of time
     windows (``runtime.windowing.inherited``)."""
-    kinds = {stored.kind, declared.kind}
-    return kinds == {"value", "panes"} and declared.window.startswith(_TIME_WINDOW) and not stored.ttl
+    takes = stored.kind in kind_of(declared).takes_over
+    return takes and declared.window.startswith(_TIME_WINDOW) and not stored.ttl
 
 
 def _may_be_same(stored: CatalogEntry, declared: CatalogEntry) -> bool:
@@ -99,12 +100,13 @@ def _check_key(stored: CatalogEntry, declared: CatalogEntry) -> None:
 def _function(stored: CatalogEntry, declared: CatalogEntry, functions: Functions) -> bytes:
     """The pickled function of the user's for the change, b"" where the types say what to do."""
     same_keys = _map_keys(stored.type) == _map_keys(declared.type)
+    converts = kind_of(stored).recoding is not None
     function = functions.get(stored.type)
-    if function is not None and same_keys:
+    if function is not None and same_keys and converts:
         return dumps(function)
-    old, new = part_type(stored.kind, stored.type), part_type(stored.kind, declared.type)
-    difference = "the keys of a map state cannot be converted"
-    if old is not None and new is not None and same_keys and stored.kind in ENTRIES_MAY_CHANGE:
+    old, new = part_type(stored, stored.type), part_type(stored, declared.type)
+    difference = "the keys of a map state cannot be converted" if converts else "such state keeps its type"
+    if old is not None and new is not None and same_keys and converts:
         try:
             evolution(old, new)
         except Incompatible as error:

@@ -6,18 +6,29 @@ the epoch on the line, then one of the chunk. No stored element is read to add o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+from firesteel.common._composite_types import ListTypeInfo
+from firesteel.program.state.descriptors import ListStateDescriptor
 from firesteel.program.state.kinds import ListState
 from firesteel.state._cell_reader import Reader
 from firesteel.state._cells import Cell, CellColumn, Parts
 from firesteel.state._column import CanonicalKey, in_order
 from firesteel.state._declared import ANY_VALUE, DeclaredValue
-from firesteel.state._value_codec import decode_elements, decode_value, encode_elements
+from firesteel.state._value_codec import (
+    TOMBSTONE,
+    decode_elements,
+    decode_value,
+    encode_elements,
+    to_cached,
+)
+from firesteel.state.kinds import KINDS, Handles, StateKind
+from firesteel.state.rows import Entry, rows_by_key
 
 if TYPE_CHECKING:
+    from firesteel.common.typeinfo import TypeInformation
     from firesteel.state._core import StateCore
     from firesteel.state._operator import OperatorState
     from firesteel.state._ttl import Ttl
@@ -130,6 +141,9 @@ class ListColumn(CellColumn[ListCell], ListState[Any]):
 
     # ---- the backend's side
 
+    def has_content(self) -> bool:
+        return not self.is_empty()
+
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         for cell in self._dirty.values():
             self._store_tail(cell)
@@ -196,3 +210,64 @@ class _Chunks(Iterable[Any]):
     def _added(self) -> Iterator[list[Any]]:
         for start in range(0, self._tail_end, CHUNK_ELEMENTS):
             yield _decoded(self._tail[start : min(start + CHUNK_ELEMENTS, self._tail_end)])
+
+
+# ---- the kind
+
+
+def _column(operator: OperatorState, name: str, descriptor: Any, ttl: Ttl | None) -> ListColumn:
+    return ListColumn(operator.core, operator, name, ttl, operator.declared.list(descriptor.type_info, name))
+
+
+def element_type(type_info: TypeInformation) -> TypeInformation | None:
+    """That of the elements of a declared LIST."""
+    return type_info.elem_type if isinstance(type_info, ListTypeInfo) else type_info
+
+
+def _row_type(declared: TypeInformation | None, element: TypeInformation) -> TypeInformation:
+    return ListTypeInfo(element)
+
+
+def _elements(parts: list[Entry]) -> list[Any]:
+    return [element for _, chunk in parts for element in decode_chunk(chunk)]
+
+
+def _recoding(convert: Callable[[Any], Any]) -> Callable[[bytes], bytes]:
+    """Of the elements of a chunk; those of which there is none any more are left out."""
+
+    def recode(body: bytes) -> bytes:
+        converted = [convert(element) for element in decode_chunk(body)]
+        kept = [to_cached(element) for element in converted if element is not None]
+        return encode_elements(kept) if kept else TOMBSTONE
+
+    return recode
+
+
+def _put(column: ListColumn, elements: Any) -> bool:
+    taken = not column.is_empty()
+    column.update(elements)
+    return taken
+
+
+def _merge(target: ListState[Any], source: ListState[Any]) -> None:
+    target.add_all(list(source.get()))
+
+
+LIST: Final = KINDS.register(
+    StateKind(
+        name=ListColumn.kind,
+        rows=rows_by_key(_elements),
+        part=element_type,
+        row_type=_row_type,
+        recoding=_recoding,
+        handles=Handles(
+            descriptor=ListStateDescriptor,
+            column=_column,
+            content=lambda handle: list(handle.get() or ()),
+            is_collection=True,
+            put=_put,
+            merge=_merge,
+            expires=True,
+        ),
+    )
+)

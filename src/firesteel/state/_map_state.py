@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from firesteel.common._composite_types import MapTypeInfo
+from firesteel.program.state.descriptors import MapStateDescriptor
 from firesteel.program.state.kinds import MapState
 from firesteel.state._cell_reader import Reader
 from firesteel.state._cells import Cell, CellColumn
 from firesteel.state._column import CanonicalKey, canonical_of, typed_bytes
 from firesteel.state._declared import ANY_KEY, ANY_VALUE, DeclaredKey, DeclaredValue
+from firesteel.state._recoding import recoding_but_none
 from firesteel.state._value_codec import NONE_VALUE, TOMBSTONE, decode_value, is_atom, is_none
-from firesteel.state.keys import decode_key
+from firesteel.state.keys import decode_key, raw_key
+from firesteel.state.kinds import KINDS, Handles, StateKind
+from firesteel.state.rows import Entry, rows_by_key
 
 if TYPE_CHECKING:
+    from firesteel.common.typeinfo import TypeInformation
     from firesteel.state._core import StateCore
     from firesteel.state._operator import OperatorState
     from firesteel.state._ttl import Ttl
@@ -94,6 +100,11 @@ class MapColumn(CellColumn[Cell], MapState[Any, Any]):
     def is_empty(self) -> bool:
         return not self._has_any(self._operator.key)
 
+    # ---- the backend's side
+
+    def has_content(self) -> bool:
+        return not self.is_empty()
+
     # ---- how
 
     def _iterate(self, make: Callable[[CanonicalKey, Any], Any]) -> Iterator[Any]:
@@ -142,3 +153,48 @@ def _key_of(name: CanonicalKey, cached: Any) -> Any:
 
 def _value_of(name: CanonicalKey, cached: Any) -> Any:
     return decode_value(cached) if type(cached) is bytes else cached
+
+
+# ---- the kind
+
+
+def _column(operator: OperatorState, name: str, descriptor: Any, ttl: Ttl | None) -> MapColumn:
+    return MapColumn(operator.core, operator, name, ttl, operator.declared.map(descriptor.type_info, name))
+
+
+def map_value_type(type_info: TypeInformation) -> TypeInformation | None:
+    """That of the values of a declared MAP."""
+    return type_info._value_type_info if isinstance(type_info, MapTypeInfo) else type_info
+
+
+def _row_type(declared: TypeInformation | None, value: TypeInformation) -> TypeInformation | None:
+    return MapTypeInfo(declared._key_type_info, value) if isinstance(declared, MapTypeInfo) else None
+
+
+def _dict_of(parts: list[Entry]) -> dict[Any, Any]:
+    return {raw_key(canonical_of(name)): decode_value(value) for name, value in parts}
+
+
+def _put(column: MapColumn, entries: Any) -> bool:
+    taken = not column.is_empty()
+    column.put_all(entries)
+    return taken
+
+
+MAP: Final = KINDS.register(
+    StateKind(
+        name=MapColumn.kind,
+        rows=rows_by_key(_dict_of),
+        part=map_value_type,
+        row_type=_row_type,
+        recoding=recoding_but_none,
+        handles=Handles(
+            descriptor=MapStateDescriptor,
+            column=_column,
+            content=lambda handle: dict(handle.items()),
+            is_collection=True,
+            put=_put,
+            expires=True,
+        ),
+    )
+)

@@ -10,39 +10,26 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping
 from functools import reduce
-from typing import Any, Final
+from typing import Any
 
 from firesteel.common._coerce_values import Mismatch
 from firesteel.common._coercion import compile_value_coercion, shown
-from firesteel.common._composite_types import ListTypeInfo, MapTypeInfo
 from firesteel.common._type_text import shown_type, type_of_text
 from firesteel.common.errors import StateError, TypeMismatchError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.state._column import column_of
-from firesteel.state._list_state import decode_chunk
 from firesteel.state._ttl import STAMP_BYTES, stamp
 from firesteel.state._type_evolution import evolution
-from firesteel.state._value_codec import (
-    TOMBSTONE,
-    decode_value,
-    encode_elements,
-    encode_value,
-    is_none,
-    to_cached,
-)
+from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state.catalog import CatalogEntry, Step
+from firesteel.state.kinds import kind_of
 from firesteel.state.line import RunRef
 from firesteel.storage import old_names
 
-__all__ = ["ENTRIES_MAY_CHANGE", "Migrations", "part_type"]
+__all__ = ["Migrations", "part_type"]
 
 #: What a stored value becomes; the tombstone: it is dropped.
 Recode = Callable[[bytes], bytes]
-
-_SINGLE: Final = frozenset(("value", "reducing", "aggregating"))
-_NULLABLE: Final = frozenset(("map", "operator list", "union list", "broadcast"))
-#: Kinds of state whose declared type says what their entries hold.
-ENTRIES_MAY_CHANGE: Final = _SINGLE | _NULLABLE | {"list"}
 
 
 class Migrations:
@@ -115,8 +102,8 @@ def _chain(entry: CatalogEntry, version: int) -> Recode:
 
 
 def _of_step(entry: CatalogEntry, step: Step, type_: str, ttl: bool) -> Recode:
-    convert = _converter(entry, step, type_)
-    recode = None if convert is None else _recoding(entry.kind, convert)
+    convert, recoding = _converter(entry, step, type_), kind_of(entry).recoding
+    recode = None if convert is None or recoding is None else recoding(convert)
     cut = STAMP_BYTES if step.ttl else 0
     new_stamp = stamp(step.at_ms)
 
@@ -133,31 +120,11 @@ def _of_step(entry: CatalogEntry, step: Step, type_: str, ttl: bool) -> Recode:
     return step_of
 
 
-def _recoding(kind: str, convert: Callable[[Any], Any]) -> Recode:
-    """``convert`` for each value, element or map value; where it gives None there is none any more."""
-    if kind == "list":
-
-        def recode_chunk(body: bytes) -> bytes:
-            converted = [convert(element) for element in decode_chunk(body)]
-            kept = [to_cached(element) for element in converted if element is not None]
-            return encode_elements(kept) if kept else TOMBSTONE
-
-        return recode_chunk
-
-    def recode(body: bytes) -> bytes:
-        if is_none(body) and kind in _NULLABLE:
-            return body
-        value = convert(decode_value(body))
-        return TOMBSTONE if value is None else encode_value(value)
-
-    return recode
-
-
 def _converter(entry: CatalogEntry, step: Step, type_: str) -> Callable[[Any], Any] | None:
     """The function of a step, which says whose it is when it fails; None: the values stay what they are."""
-    new = part_type(entry.kind, type_)
+    new = part_type(entry, type_)
     if not step.function:
-        old = part_type(entry.kind, step.type)
+        old = part_type(entry, step.type)
         return evolution(old, new) if old is not None and new is not None else None
     function = _load(entry, step)
     check = compile_value_coercion(new, _misfit(entry, type_))
@@ -202,11 +169,8 @@ def _load(entry: CatalogEntry, step: Step) -> Callable[[Any], Any]:
         ) from error
 
 
-def part_type(kind: str, text: str) -> TypeInformation | None:
-    """The declared type of what an entry of a state of this kind holds; None: not known."""
+def part_type(state: CatalogEntry, text: str) -> TypeInformation | None:
+    """The declared type of what an entry of the state holds when the state is of type *text*; None: not
+    known."""
     type_info = type_of_text(text) if text else None
-    if kind in ("list", "operator list", "union list") and isinstance(type_info, ListTypeInfo):
-        return type_info.elem_type
-    if kind in ("map", "broadcast") and isinstance(type_info, MapTypeInfo):
-        return type_info._value_type_info
-    return type_info
+    return None if type_info is None else kind_of(state).part(type_info)

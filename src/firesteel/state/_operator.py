@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from firesteel.common._type_text import type_text
+from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.program.state.kinds import (
     AggregatingState,
     BroadcastState,
@@ -16,16 +17,14 @@ from firesteel.program.state.kinds import (
 )
 from firesteel.state._column import CanonicalKey, Column, KeyScope, check_kind, differs
 from firesteel.state._declared import Declared
-from firesteel.state._list_state import ListColumn
-from firesteel.state._map_state import MapColumn
 from firesteel.state._ttl import Ttl
-from firesteel.state._value_state import AggregatingHandle, ReducingHandle, TtlValueColumn, ValueColumn
 from firesteel.state.deadlines import Deadlines
 from firesteel.state.keys import NO_KEY, raw_key
-from firesteel.state.operator_state import OF_OPERATORS, BroadcastColumn, OperatorListColumn
-from firesteel.state.panes import PaneColumn, pane_windows
-from firesteel.state.sessions import SessionColumn
-from firesteel.state.time_buffer import TimeBufferColumn
+from firesteel.state.kinds import KINDS, Place, StateKind
+from firesteel.state.operator_state import BROADCAST, OPERATOR_LIST, UNION_LIST
+from firesteel.state.panes import PANES, PaneColumn, pane_windows
+from firesteel.state.sessions import SESSIONS, SessionColumn
+from firesteel.state.time_buffer import TIME_BUFFER, TimeBufferColumn
 from firesteel.state.timers import TimerQueue
 
 if TYPE_CHECKING:
@@ -50,10 +49,10 @@ class OperatorState:
         self.uid = uid
         self._scope = scope
         self._subtask = subtask
-        self._core = core
+        self.core = core
         self._columns: dict[str, Column] = {}
         self._descriptors: dict[str, Any] = {}  # that the columns were made for
-        self._declared = Declared(uid, core.limits.typed_values)
+        self.declared = Declared(uid, core.limits.typed_values)
         self.event_timers = TimerQueue(core, self, "_timer_state/event_user-timers")
         self.processing_timers = TimerQueue(core, self, "_timer_state/processing_user-timers")
         self._add(self.event_timers, scope)
@@ -66,35 +65,38 @@ class OperatorState:
 
     # ---- keyed state
 
+    def get_partitioned_state(self, descriptor: Any) -> Any:
+        """The keyed state of a descriptor, of the kind that it names.
+
+        :raises StateError: the name belongs to another kind of state.
+        :raises UnknownKindError: nothing that is imported knows the kind.
+        """
+        kind = KINDS.named(descriptor.kind)
+        handles, ttl = kind.asked_for, Ttl.of(descriptor)
+        if ttl is not None and not handles.expires:
+            raise UnsupportedFeatureError(
+                f"State {descriptor.name!r} cannot have a time to live.", uid=self.uid
+            )
+        name = descriptor.name
+        column = self._column(
+            name, kind, ttl, lambda: handles.column(self, name, descriptor, ttl), descriptor
+        )
+        return handles.of(column, descriptor)
+
     def get_state(self, descriptor: Any) -> ValueState[Any]:
-        """Raises StateError when the name belongs to another kind of state."""
-        return self._value_column(descriptor, "value")
+        return self.get_partitioned_state(descriptor)  # type: ignore[no-any-return]
 
     def get_reducing_state(self, descriptor: Any) -> ReducingState[Any]:
-        return ReducingHandle(self._value_column(descriptor, "reducing"), descriptor.get_reduce_function())
+        return self.get_partitioned_state(descriptor)  # type: ignore[no-any-return]
 
     def get_aggregating_state(self, descriptor: Any) -> AggregatingState[Any, Any]:
-        column = self._value_column(descriptor, "aggregating")
-        return AggregatingHandle(column, descriptor.get_agg_function())
+        return self.get_partitioned_state(descriptor)  # type: ignore[no-any-return]
 
     def get_list_state(self, descriptor: Any) -> ListState[Any]:
-        ttl = Ttl.of(descriptor)
-        name = descriptor.name
-
-        def make() -> ListColumn:
-            of_elements = self._declared.list(descriptor.type_info, name)
-            return ListColumn(self._core, self, name, ttl, of_elements)
-
-        return self._column(name, "list", ttl, make, descriptor)
+        return self.get_partitioned_state(descriptor)  # type: ignore[no-any-return]
 
     def get_map_state(self, descriptor: Any) -> MapState[Any, Any]:
-        ttl = Ttl.of(descriptor)
-        name = descriptor.name
-
-        def make() -> MapColumn:
-            return MapColumn(self._core, self, name, ttl, self._declared.map(descriptor.type_info, name))
-
-        return self._column(name, "map", ttl, make, descriptor)
+        return self.get_partitioned_state(descriptor)  # type: ignore[no-any-return]
 
     def pane_state(self, name: str, size_ms: int = 0) -> PaneColumn:
         """One value for each key and pane of time, for the window operator (``firesteel.state.panes``).
@@ -102,14 +104,12 @@ class OperatorState:
         :param size_ms: how long the windows are that the panes stand for; 0: not known.
         """
         windows = pane_windows(size_ms) if size_ms else ""
-        return self._column(
-            name, "panes", None, lambda: PaneColumn(self._core, self.uid, name), windows=windows
-        )
+        return self._column(name, PANES, None, lambda: PaneColumn(self.core, self.uid, name), windows=windows)
 
     def session_state(self, name: str) -> SessionColumn:
         """The sessions of each key with one value each, for the window operator (``state.sessions``)."""
         return self._column(
-            name, "sessions", None, lambda: SessionColumn(self._core, self.uid, name, self._deadlines(name))
+            name, SESSIONS, None, lambda: SessionColumn(self.core, self.uid, name, self._deadlines(name))
         )
 
     def time_buffer(self, name: str, reach_ms: int) -> TimeBufferColumn:
@@ -117,9 +117,9 @@ class OperatorState:
 
         return self._column(
             name,
-            "time buffer",
+            TIME_BUFFER,
             None,
-            lambda: TimeBufferColumn(self._core, self.uid, name, reach_ms, self._deadlines(name)),
+            lambda: TimeBufferColumn(self.core, self.uid, name, reach_ms, self._deadlines(name)),
         )
 
     def inherited(self, name: str) -> Inherited | None:
@@ -148,33 +148,12 @@ class OperatorState:
 
         def is_there(key: CanonicalKey) -> bool:
             self.key = key
-            match column:
-                case ValueColumn():
-                    return column.value() is not None
-                case ListColumn() | MapColumn():
-                    return not column.is_empty()
-            return False
+            return column.has_content()
 
         try:
             return self._subtask.keys_of(column, is_there)
         finally:
             self.key = current
-
-    def _value_column(self, descriptor: Any, kind: str) -> ValueColumn:
-        ttl = Ttl.of(descriptor)
-        name = descriptor.name
-
-        def make() -> ValueColumn:
-            declared = self._declared.value(descriptor.type_info, name)
-            column = (
-                ValueColumn(self._core, self, name, None, declared)
-                if ttl is None
-                else TtlValueColumn(self._core, self, name, ttl, declared)
-            )
-            column.kind = kind
-            return column
-
-        return self._column(name, kind, ttl, make, descriptor)
 
     # ---- operator state
 
@@ -183,25 +162,26 @@ class OperatorState:
 
         :param descriptor: says the type of the elements; None: it is not recorded.
         """
-        return self._operator_list(name, "operator list", descriptor)
+        return self._of_operator(name, OPERATOR_LIST, descriptor)  # type: ignore[no-any-return]
 
     def union_list_state(self, name: str, descriptor: Any = None) -> ListState[Any]:
         """A list of which every subtask restores the entries of all subtasks."""
-        return self._operator_list(name, "union list", descriptor)
-
-    def _operator_list(self, name: str, kind: str, descriptor: Any) -> OperatorListColumn:
-        return self._column(
-            name, kind, None, lambda: OperatorListColumn(self._core, self, name, kind), descriptor
-        )
+        return self._of_operator(name, UNION_LIST, descriptor)  # type: ignore[no-any-return]
 
     def broadcast_state(self, descriptor: Any) -> BroadcastState[Any, Any]:
         """A map that every subtask restores whole; the runtime lets only the broadcast side write it."""
-        name = descriptor.name
+        return self._of_operator(descriptor.name, BROADCAST, descriptor)  # type: ignore[no-any-return]
 
-        def make() -> BroadcastColumn:
-            return BroadcastColumn(self._core, self, name, self._declared.map(descriptor.type_info, name))
+    def of_operator(self, kind: StateKind, descriptor: Any) -> Any:
+        """The operator state of a descriptor, of a kind that belongs to no key."""
+        return self._of_operator(descriptor.name, kind, descriptor)
 
-        return self._column(name, "broadcast", None, make, descriptor)
+    def _of_operator(self, name: str, kind: StateKind, descriptor: Any) -> Any:
+        handles = kind.asked_for
+        column = self._column(
+            name, kind, None, lambda: handles.column(self, name, descriptor, None), descriptor
+        )
+        return handles.of(column, descriptor)
 
     # ---- how
 
@@ -211,14 +191,14 @@ class OperatorState:
 
     def _deadlines(self, name: str) -> Deadlines:
         """Those of the keys of the state ``name``."""
-        deadlines = Deadlines(self._core, self.uid, f"{name}/deadlines")
+        deadlines = Deadlines(self.core, self.uid, f"{name}/deadlines")
         self._add(deadlines, self._scope)
         return deadlines
 
     def _column(
         self,
         name: str,
-        kind: str,
+        kind: StateKind,
         ttl: Ttl | None,
         make: Callable[[], C],
         descriptor: Any = None,
@@ -227,15 +207,16 @@ class OperatorState:
         column = self._columns.get(name)
         if column is None:
             new = make()
+            new.kind = kind.name
             if descriptor is not None and descriptor.type_info is not None:
                 new.type = type_text(descriptor.type_info)
                 new.migrations = descriptor.migrations
-            scope = KeyScope() if kind in OF_OPERATORS else self._scope
+            scope = KeyScope() if kind.place is Place.OPERATOR else self._scope
             self._add(new, scope if windows is None else scope._replace(window=windows))
             self._columns[name] = new
             self._descriptors[name] = descriptor
             return new
-        check_kind(column, kind, ttl is not None, self.uid)
+        check_kind(column, kind.name, ttl is not None, self.uid)
         if descriptor is not None and descriptor is not self._descriptors.get(name):
             self._check_type(column, descriptor)
         return column  # type: ignore[return-value]

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from firesteel.program.state.descriptors import (
+    AggregatingStateDescriptor,
+    ReducingStateDescriptor,
+    ValueStateDescriptor,
+)
 from firesteel.program.state.kinds import AggregatingState, ReducingState, ValueState
 from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
 from firesteel.state._declared import ANY_VALUE, DeclaredValue
+from firesteel.state._recoding import recoding
 from firesteel.state._ttl import Round, Ttl, shrink
 from firesteel.state._value_codec import TOMBSTONE, decode_value, encode_all, is_atom
+from firesteel.state.kinds import KINDS, Handles, StateKind
+from firesteel.state.rows import rows_by_key, single
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
@@ -88,6 +96,9 @@ class ValueColumn(Column, ValueState[Any]):
         return self._decode(cached)
 
     # ---- the backend's side
+
+    def has_content(self) -> bool:
+        return self.value() is not None
 
     @property
     def cache(self) -> dict[CanonicalKey, Any]:
@@ -208,34 +219,34 @@ class ReducingHandle(ReducingState[Any]):
     """Reducing state over a value column: the first value is kept as it is."""
 
     def __init__(self, column: ValueColumn, function: Any) -> None:
-        self._column = column
+        self.column = column
         self._reduce = function.reduce
 
     def get(self) -> Any:
-        return self._column.value()
+        return self.column.value()
 
     def add(self, value: Any) -> None:  # hot
-        column = self._column
+        column = self.column
         current = column.value()
         column.update(value if current is None else self._reduce(current, value))
 
     def clear(self) -> None:
-        self._column.clear()
+        self.column.clear()
 
 
 class AggregatingHandle(AggregatingState[Any, Any]):
     """Aggregating state over a value column that holds the accumulator. Adding None clears it."""
 
     def __init__(self, column: ValueColumn, function: Any) -> None:
-        self._column = column
+        self.column = column
         self._function = function
 
     def get(self) -> Any:
-        accumulator = self._column.value()
+        accumulator = self.column.value()
         return None if accumulator is None else self._function.get_result(accumulator)
 
     def add(self, value: Any) -> None:  # hot
-        column = self._column
+        column = self.column
         if value is None:
             column.clear()
             return
@@ -245,13 +256,96 @@ class AggregatingHandle(AggregatingState[Any, Any]):
         column.update(self._function.add(value, accumulator))
 
     def clear(self) -> None:
-        self._column.clear()
+        self.column.clear()
 
     def accumulator(self) -> Any:
         """What is kept for the current key, None when there is nothing."""
-        return self._column.value()
+        return self.column.value()
 
     def merge(self, accumulator: Any) -> None:
         """Merge another accumulator into that of the current key."""
-        held = self._column.value()
-        self._column.update(accumulator if held is None else self._function.merge(held, accumulator))
+        held = self.column.value()
+        self.column.update(accumulator if held is None else self._function.merge(held, accumulator))
+
+
+# ---- kinds
+
+
+def value_column(operator: OperatorState, name: str, descriptor: Any, ttl: Ttl | None) -> ValueColumn:
+    """A new column with a value of the descriptor's type for each key."""
+    declared = operator.declared.value(descriptor.type_info, name)
+    if ttl is None:
+        return ValueColumn(operator.core, operator, name, None, declared)
+    return TtlValueColumn(operator.core, operator, name, ttl, declared)
+
+
+def _put(column: ValueColumn, value: Any) -> bool:
+    taken = column.value() is not None
+    column.update(value)
+    return taken
+
+
+def _put_folded(handle: ReducingHandle | AggregatingHandle, value: Any) -> bool:
+    """What is kept as it is: the value of a reducing, the accumulator of an aggregating state."""
+    return _put(handle.column, value)
+
+
+def _merge_reduced(target: ReducingHandle, source: ReducingHandle) -> None:
+    value = source.get()
+    if value is not None:
+        target.add(value)
+
+
+def _merge_accumulators(target: AggregatingHandle, source: AggregatingHandle) -> None:
+    accumulator = source.accumulator()
+    if accumulator is not None:
+        target.merge(accumulator)
+
+
+VALUE: Final = KINDS.register(
+    StateKind(
+        name=ValueColumn.kind,
+        rows=rows_by_key(single),
+        recoding=recoding,
+        takes_over=frozenset(("panes",)),
+        handles=Handles(
+            descriptor=ValueStateDescriptor,
+            column=value_column,
+            content=ValueColumn.value,
+            put=_put,
+            expires=True,
+        ),
+    )
+)
+KINDS.register(
+    StateKind(
+        name="reducing",
+        rows=rows_by_key(single),
+        recoding=recoding,
+        handles=Handles(
+            descriptor=ReducingStateDescriptor,
+            column=value_column,
+            of=lambda column, descriptor: ReducingHandle(column, descriptor.get_reduce_function()),
+            content=ReducingHandle.get,
+            put=_put_folded,
+            merge=_merge_reduced,
+            expires=True,
+        ),
+    )
+)
+KINDS.register(
+    StateKind(
+        name="aggregating",
+        rows=rows_by_key(single),
+        recoding=recoding,
+        handles=Handles(
+            descriptor=AggregatingStateDescriptor,
+            column=value_column,
+            of=lambda column, descriptor: AggregatingHandle(column, descriptor.get_agg_function()),
+            content=AggregatingHandle.get,
+            put=_put_folded,
+            merge=_merge_accumulators,
+            expires=True,
+        ),
+    )
+)

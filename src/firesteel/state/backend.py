@@ -14,6 +14,7 @@ import msgspec
 
 from firesteel.state._column import (
     COLUMN_ID_BYTES,
+    OPERATOR_PREFIX,
     CanonicalKey,
     Column,
     KeyScope,
@@ -35,17 +36,14 @@ from firesteel.state._value_state import ValueColumn
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.files import StateFiles
 from firesteel.state.keys import NO_KEY, split_canonical
+from firesteel.state.kinds import Place, kind_of
 from firesteel.state.line import OPERATOR_GROUP, EpochDelta, RunRef, StateLine
 from firesteel.state.lmdb_store import LocalStore, LocalStoreKey
-from firesteel.state.operator_state import OPERATOR_PREFIX
-from firesteel.state.panes import PaneColumn
 from firesteel.state.runs import RunWriter, encode_run, group_of
 from firesteel.state.timers import TimerQueue
 
 __all__ = ["NO_KEY", "KeyScope", "OperatorState", "StateLimits", "SubtaskState", "TimerQueue"]
 
-#: Kinds of state whose entries lie beside the keys, by time; they are loaded whole.
-BESIDE_KEYS: Final = frozenset((TimerQueue.kind, PaneColumn.kind))
 _GROUP_KEYS_PER_CACHE: Final = 2
 #: A missed key costs about as much as loading so many entries of a whole state.
 _MISS_SHARE: Final = 100
@@ -177,7 +175,7 @@ class SubtaskState:
         if core.complete:
             self._load_entries(core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1))
         else:
-            beside_keys = any(stored.kind in BESIDE_KEYS for stored in self._stored.entries)
+            beside_keys = any(kind_of(stored).place is Place.TIME for stored in self._stored.entries)
             for group in self.key_groups if beside_keys else ():
                 self._load_entries(core.overlay.scan(group.to_bytes(2, "big") + b"\0"))
             fits = self._may_fit(line)
@@ -427,7 +425,7 @@ class SubtaskState:
             self._read_inherited(name, left)
 
     def _read_inherited(self, column: bytes, left: Inherited) -> None:
-        beside_keys = left.stored.kind in BESIDE_KEYS
+        beside_keys = kind_of(left.stored).place is Place.TIME
         for group in self.key_groups:
             for key, value in self._core.overlay.scan_all(group, group).items():
                 if beside_keys is not bool(key[2]) and column_of(key) == column:

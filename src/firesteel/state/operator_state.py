@@ -5,14 +5,27 @@ It is small, so it is held whole in memory; it is stored as entries of the opera
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from firesteel.common._map_all import map_all
+from firesteel.program.state.descriptors import ListStateDescriptor, MapStateDescriptor
 from firesteel.program.state.kinds import BroadcastState, ListState
-from firesteel.state._column import CanonicalKey, Column, canonical_of, in_order, typed_bytes
+from firesteel.state._column import (
+    OPERATOR_PREFIX,
+    CanonicalKey,
+    Column,
+    canonical_of,
+    in_order,
+    typed_bytes,
+)
 from firesteel.state._declared import ANY_KEY, ANY_VALUE, DeclaredKey, DeclaredValue
-from firesteel.state._list_state import Elements
+from firesteel.state._key_codec import encode_key
+from firesteel.state._list_state import Elements, element_type
+from firesteel.state._map_state import map_value_type
+from firesteel.state._recoding import recoding_but_none
+from firesteel.state._ttl import Ttl
 from firesteel.state._value_codec import (
     NONE_VALUE,
     TOMBSTONE,
@@ -22,13 +35,17 @@ from firesteel.state._value_codec import (
     is_none,
 )
 from firesteel.state.keys import raw_key
-from firesteel.state.line import OPERATOR_GROUP
+from firesteel.state.kinds import KINDS, Dealing, Handles, Place, StateKind
+from firesteel.state.rows import operator_rows
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
     from firesteel.state.backend import OperatorState
 
 __all__ = [
+    "BROADCAST",
+    "OPERATOR_LIST",
+    "UNION_LIST",
     "BroadcastColumn",
     "OperatorListColumn",
     "redistribute_broadcast",
@@ -37,12 +54,6 @@ __all__ = [
 ]
 
 T = TypeVar("T")
-
-#: The kinds of state that belong to no key.
-OF_OPERATORS: Final = frozenset(("operator list", "union list", "broadcast"))
-
-#: The beginning of every entry of the operator group: group, 0 (beside the keys), "S" (state).
-OPERATOR_PREFIX = OPERATOR_GROUP.to_bytes(2, "big") + b"\0S"
 
 
 def redistribute_split(lists: Sequence[Sequence[T]], parallelism: int) -> list[list[T]]:
@@ -230,3 +241,71 @@ class BroadcastColumn(_OperatorColumn, BroadcastState[Any, Any]):
 
     def is_empty(self) -> bool:
         return not self._data
+
+
+# ---- kinds
+
+_Entries = Mapping[bytes, bytes]
+
+
+def _dealt_lists(
+    redistribute: Callable[[Sequence[Sequence[bytes]], int], list[list[bytes]]],
+    old: Sequence[_Entries],
+    parallelism: int,
+) -> list[dict[bytes, bytes]]:
+    lists = [_in_list_order(entries) for entries in old]
+    return [
+        {encode_key(number): value for number, value in enumerate(part)}
+        for part in redistribute(lists, parallelism)
+    ]
+
+
+def _in_list_order(entries: _Entries) -> list[bytes]:
+    numbered = {canonical_of(rest): value for rest, value in entries.items()}
+    return [numbered[number] for number in in_order(numbered)]
+
+
+def _list_kind(name: str, dealing: Dealing) -> StateKind:
+    def column(operator: OperatorState, name_: str, descriptor: Any, ttl: Ttl | None) -> OperatorListColumn:
+        return OperatorListColumn(operator.core, operator, name_, name)
+
+    return KINDS.register(
+        StateKind(
+            name=name,
+            place=Place.OPERATOR,
+            rows=operator_rows,
+            part=element_type,
+            recoding=recoding_but_none,
+            dealing=dealing,
+            handles=Handles(
+                descriptor=ListStateDescriptor,
+                column=column,
+                content=lambda handle: list(handle.get() or ()),
+            ),
+        )
+    )
+
+
+def _broadcast_column(
+    operator: OperatorState, name: str, descriptor: Any, ttl: Ttl | None
+) -> BroadcastColumn:
+    return BroadcastColumn(operator.core, operator, name, operator.declared.map(descriptor.type_info, name))
+
+
+OPERATOR_LIST: Final = _list_kind("operator list", Dealing(partial(_dealt_lists, redistribute_split)))
+UNION_LIST: Final = _list_kind("union list", Dealing(partial(_dealt_lists, redistribute_union), always=True))
+BROADCAST: Final = KINDS.register(
+    StateKind(
+        name=BroadcastColumn.kind,
+        place=Place.OPERATOR,
+        rows=operator_rows,
+        part=map_value_type,
+        recoding=recoding_but_none,
+        dealing=Dealing(redistribute_broadcast),
+        handles=Handles(
+            descriptor=MapStateDescriptor,
+            column=_broadcast_column,
+            content=lambda handle: dict(handle.items()),
+        ),
+    )
+)

@@ -34,11 +34,16 @@ from firesteel.state._value_codec import (
     is_atom,
     to_cached,
 )
+from firesteel.state.catalog import CatalogEntry
+from firesteel.state.keys import raw_key
+from firesteel.state.kinds import KINDS, Place, StateKind
+from firesteel.state.rows import Entry, RowsOf, StoredRow, beside
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
 
 __all__ = [
+    "PANES",
     "Pane",
     "PaneColumn",
     "PaneEntry",
@@ -296,3 +301,29 @@ class PaneColumn(Column):
 
 def _decoded(value: Any) -> Any:
     return decode_value(value) if type(value) is bytes else value
+
+
+# ---- the kind
+
+
+def _rows(state: CatalogEntry) -> RowsOf:
+    size_ms = pane_size_ms(state.window)
+
+    def rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
+        for name, value in entries:
+            start, key, _ = beside(name)
+            end = None if size_ms is None else start + size_ms
+            yield StoredRow(raw_key(key), (start, end), None, decode_value(value))
+
+    return rows
+
+
+PANES: Final = KINDS.register(
+    StateKind(
+        name=PaneColumn.kind,
+        place=Place.TIME,
+        rows=_rows,
+        takes_over=frozenset(("value",)),
+        time_windows=True,
+    )
+)

@@ -6,55 +6,25 @@ done here changes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.common.errors import StateError
-from firesteel.program.state.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
+from firesteel.program.state.descriptors import StateDescriptor
 from firesteel.program.time_domain import TimeDomain
 from firesteel.state._column import COLUMN_ID_BYTES, column_id, key_end
-from firesteel.state._operator import OperatorState
 from firesteel.state._overlay import Overlay
 from firesteel.state.backend import SubtaskState
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.files import StateFiles
 from firesteel.state.keys import canonical
+from firesteel.state.kinds import Handles, Place, kind_of
 from firesteel.state.line import StateLine
-from firesteel.state.sessions import SessionColumn, session_count
-from firesteel.state.timers import TimerQueue
+from firesteel.state.timers import TIMERS
 
 _FOREVER: Final = 2**63 - 1
 _BESIDE = slice(3, 3 + COLUMN_ID_BYTES)  # the column id of an entry that lies beside the keys
-
-# Kind of state -> how its handle is had from an operator's state, and what the handle holds.
-_KEYED: Final[dict[str, tuple[Callable[[OperatorState, Any], Any], Callable[[Any], Any]]]] = {
-    "value": (OperatorState.get_state, lambda handle: handle.value()),
-    "list": (OperatorState.get_list_state, lambda handle: list(handle.get() or ())),
-    "map": (OperatorState.get_map_state, lambda handle: dict(handle.items())),
-    "reducing": (OperatorState.get_reducing_state, lambda handle: handle.get()),
-    "aggregating": (OperatorState.get_aggregating_state, lambda handle: handle.get()),
-}
-_COLLECTIONS: Final = frozenset(("list", "map"))  # empty ones are as good as none
-_OF_OPERATORS: Final[dict[str, Callable[[OperatorState, Any], Any]]] = {
-    "operator list": lambda state, d: list(state.list_state(d.name).get() or ()),
-    "union list": lambda state, d: list(state.union_list_state(d.name).get() or ()),
-    "broadcast": lambda state, d: dict(state.broadcast_state(d).items()),
-}
-_KINDS: Final[dict[type, tuple[str, ...]]] = {
-    ValueStateDescriptor: ("value",),
-    ListStateDescriptor: ("list", "operator list", "union list"),
-    MapStateDescriptor: ("map", "broadcast"),
-    ReducingStateDescriptor: ("reducing",),
-    AggregatingStateDescriptor: ("aggregating",),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +42,9 @@ class _Named:
     type_info = None
     migrations: Mapping[str, Any] = {}
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, kind: str) -> None:
         self.name = name
+        self.kind = kind
 
     def get_reduce_function(self) -> Any:
         return self
@@ -114,7 +85,7 @@ class StateReader:
     @property
     def states(self) -> list[CatalogEntry]:
         """The states that functions have written, by operator id and name; timers are not among them."""
-        readable = (entry for entry in self._state.catalog if entry.kind in _KEYED | _OF_OPERATORS)
+        readable = (entry for entry in self._state.catalog if kind_of(entry).handles is not None)
         return sorted(readable, key=lambda entry: (entry.uid, entry.name))
 
     def keyed(self, entry: CatalogEntry, descriptor: StateDescriptor | None, key: Any) -> Any:
@@ -123,32 +94,31 @@ class StateReader:
         Without a descriptor an aggregating state gives its accumulator, and one with a time to live cannot be
         read (StateError).
         """
-        state = self._state.operator(entry.uid)
-        get_handle, content = _KEYED[entry.kind]
-        handle = get_handle(state, _described(entry, descriptor))
+        state, handles = self._state.operator(entry.uid), _handles(entry)
+        handle = state.get_partitioned_state(_described(entry, descriptor))
         state.key, state.raw_key = canonical(key), key
-        return content(handle)
+        return handles.content(handle)
 
     def keys(self, entry: CatalogEntry, descriptor: StateDescriptor | None) -> list[Any]:
         """The keys that have something in the state."""
-        state = self._state.operator(entry.uid)
-        get_handle, content = _KEYED[entry.kind]
-        handle = get_handle(state, _described(entry, descriptor))
+        state, handles = self._state.operator(entry.uid), _handles(entry)
+        handle = state.get_partitioned_state(_described(entry, descriptor))
         found = []
         for key in state.get_keys(entry.name):  # among them those whose values have expired
             state.key, state.raw_key = canonical(key), key
-            held = content(handle)
-            if held or (held is not None and entry.kind not in _COLLECTIONS):
+            if handles.has_content(handle):
                 found.append(key)
         return found
 
     def of_operator(self, entry: CatalogEntry, descriptor: StateDescriptor | None) -> Any:
         """What the operator state holds here: a list, or the dict of a broadcast state."""
-        return _OF_OPERATORS[entry.kind](self._state.operator(entry.uid), _described(entry, descriptor))
+        kind = kind_of(entry)
+        state = self._state.operator(entry.uid)
+        return kind.asked_for.content(state.of_operator(kind, _described(entry, descriptor)))
 
     def timers(self) -> list[Timer]:
         """All timers that are set: by operator, domain, time and key."""
-        uids = sorted({entry.uid for entry in self._state.catalog if entry.kind == TimerQueue.kind})
+        uids = sorted({entry.uid for entry in self._state.catalog if entry.kind == TIMERS.name})
         found: list[Timer] = []
         for uid in uids:
             state = self._state.operator(uid)
@@ -164,22 +134,28 @@ class StateReader:
         """How many (key, state) pairs there are, windows counted one by one, timers not at all; what has
         expired counts until it is removed."""
         catalog = self._state.catalog
-        kinds = {column_id(entry.uid, entry.name): entry.kind for entry in catalog}
+        counts = {column_id(entry.uid, entry.name): kind_of(entry).count for entry in catalog}
         groups = self._key_groups
         of_keys: dict[bytes, int] = {}
         beside = 0
         for key, value in self._overlay.scan_all(groups.start, groups.stop - 1).items():
             if not key[2]:
-                beside += kinds[key[_BESIDE]] != TimerQueue.kind
+                beside += counts[key[_BESIDE]](value)
                 continue
             end = key_end(key)
             state = key[end : end + COLUMN_ID_BYTES]
-            of_keys[key[:end] + state] = session_count(value) if kinds[state] == SessionColumn.kind else 1
+            of_keys[key[:end] + state] = counts[state](value)
         return sum(of_keys.values()) + beside
 
 
 def is_keyed(entry: CatalogEntry) -> bool:
-    return entry.kind in _KEYED
+    """Whether it is state that functions keep for keys."""
+    kind = kind_of(entry)
+    return kind.handles is not None and kind.place is not Place.OPERATOR
+
+
+def _handles(entry: CatalogEntry) -> Handles:
+    return kind_of(entry).asked_for
 
 
 def _described(entry: CatalogEntry, descriptor: StateDescriptor | None) -> Any:
@@ -190,9 +166,8 @@ def _described(entry: CatalogEntry, descriptor: StateDescriptor | None) -> Any:
                 f"State {entry.name!r} has a time to live, so its name is not enough to read it.",
                 hint="pass the descriptor that the function uses",
             )
-        return _Named(entry.name)
-    kinds = next((k for cls, k in _KINDS.items() if isinstance(descriptor, cls)), ())
-    if entry.kind not in kinds:
+        return _Named(entry.name, entry.kind)
+    if not isinstance(descriptor, kind_of(entry).asked_for.descriptor):
         raise StateError(
             f"State {entry.name!r} is a {entry.kind} state.",
             detail=f"asked for with a {type(descriptor).__name__}",

@@ -6,34 +6,23 @@ state is small; it is read, dealt out by its kind, and written as one more delta
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
 
 from firesteel.common.key_groups import key_group_range
 from firesteel.state import catalog as catalogs
-from firesteel.state._column import COLUMN_ID_BYTES, canonical_of, in_order
-from firesteel.state._key_codec import encode_key
+from firesteel.state._column import COLUMN_ID_BYTES, OPERATOR_PREFIX
 from firesteel.state._migration import Migrations
 from firesteel.state._overlay import Overlay
 from firesteel.state.canonical import states_of
 from firesteel.state.catalog import CATALOG_PREFIX, CatalogEntry
 from firesteel.state.files import StateFiles
+from firesteel.state.kinds import Dealing, kind_of
 from firesteel.state.line import OPERATOR_GROUP, RunRef, StateLine, advance, restored
-from firesteel.state.operator_state import (
-    OPERATOR_PREFIX,
-    redistribute_broadcast,
-    redistribute_split,
-    redistribute_union,
-)
 from firesteel.state.runs import encode_run
 
 __all__ = ["rescaled"]
 
 _Entries = dict[bytes, bytes]
-_LISTS: Final[dict[str, Callable[[Sequence[Sequence[bytes]], int], list[list[bytes]]]]] = {
-    "operator list": redistribute_split,
-    "union list": redistribute_union,
-}
 
 
 def rescaled(
@@ -44,12 +33,15 @@ def rescaled(
     :param manifest_id: names the new lines; it must be new in ``files``.
     """
     states = states_of(lines, files)
+    dealings = {name: kind_of(state).dealing for name, state in states.items()}
     unchanged = len(lines) == parallelism
-    if unchanged and all(state.kind != "union list" for state in states.values()):
+    if unchanged and not any(dealing is not None and dealing.always for dealing in dealings.values()):
         return list(lines)
     result = []
     migrations = Migrations(states)
-    for subtask, entries in enumerate(_operator_entries(lines, files, states, migrations, parallelism)):
+    for subtask, entries in enumerate(
+        _operator_entries(lines, files, states, dealings, migrations, parallelism)
+    ):
         groups = key_group_range(max_parallelism, parallelism, subtask)
         line = lines[subtask] if unchanged else restored(lines, groups, manifest_id)
         if entries:
@@ -68,6 +60,7 @@ def _operator_entries(
     lines: Sequence[StateLine],
     files: StateFiles,
     states: Mapping[bytes, CatalogEntry],
+    dealings: Mapping[bytes, Dealing | None],
     migrations: Migrations,
     parallelism: int,
 ) -> list[_Entries]:
@@ -86,21 +79,10 @@ def _operator_entries(
     for entries in result:  # what states there are, for all subtasks
         entries.update({CATALOG_PREFIX + name: catalogs.encode(state) for name, state in states.items()})
     for name, old in columns.items():
-        for entries, part in zip(result, _dealt(states[name].kind, old, parallelism), strict=True):
+        dealing = dealings[name]
+        assert dealing is not None, (
+            "what lies among operator state is of a kind that says how it is dealt out"
+        )
+        for entries, part in zip(result, dealing.deal(old, parallelism), strict=True):
             entries.update({OPERATOR_PREFIX + name + rest: value for rest, value in part.items()})
     return result
-
-
-def _dealt(kind: str, old: Sequence[Mapping[bytes, bytes]], parallelism: int) -> list[_Entries]:
-    deal = _LISTS.get(kind)
-    if deal is None:
-        return redistribute_broadcast(old, parallelism)
-    lists = [_in_list_order(entries) for entries in old]
-    return [
-        {encode_key(number): value for number, value in enumerate(part)} for part in deal(lists, parallelism)
-    ]
-
-
-def _in_list_order(entries: Mapping[bytes, bytes]) -> list[bytes]:
-    numbered = {canonical_of(rest): value for rest, value in entries.items()}
-    return [numbered[number] for number in in_order(numbered)]

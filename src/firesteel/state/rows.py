@@ -7,30 +7,40 @@ session, for each element of a time buffer, for each timer, for each entry of an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import groupby
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from firesteel.state._column import (
     COLUMN_ID_BYTES,
+    OPERATOR_PREFIX,
     CanonicalKey,
     canonical_of,
     column_of,
     key_data,
     key_end,
 )
-from firesteel.state._list_state import decode_chunk
 from firesteel.state._ttl import STAMP_BYTES
-from firesteel.state._value_codec import decode_elements, decode_value, unpack
+from firesteel.state._value_codec import decode_value
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.keys import raw_key, split_canonical
+from firesteel.state.kinds import kind_of
 from firesteel.state.line import OPERATOR_GROUP
-from firesteel.state.operator_state import OPERATOR_PREFIX
-from firesteel.state.panes import pane_size_ms
-from firesteel.state.sessions import session_fields
 
-__all__ = ["StoredRow", "rows_of"]
+__all__ = [
+    "Entry",
+    "RowsOf",
+    "StoredRow",
+    "beside",
+    "key_of_entry",
+    "of_column",
+    "operator_rows",
+    "rows_by_key",
+    "rows_of",
+    "single",
+]
 
-Entry = tuple[bytes, bytes]
+Entry: TypeAlias = tuple[bytes, bytes]
 
 _BIAS: Final = 1 << 63
 _HEAD: Final = 3 + COLUMN_ID_BYTES  # of what lies beside the keys: group, 0, column id
@@ -49,25 +59,33 @@ class StoredRow(NamedTuple):
     value: Any
 
 
-def rows_of(state: CatalogEntry) -> Callable[[Iterable[Entry]], Iterator[StoredRow]]:
-    """Entries of the state, in order -> its rows."""
-    if state.kind in _OF_OPERATORS:
-        return _operator_rows
-    if state.kind == "timers":
-        return _timer_rows
-    if state.kind == "panes":
-        return lambda entries: _pane_rows(entries, pane_size_ms(state.window))
-    if state.kind in _OF_KEY:
-        return _OF_KEY[state.kind]
-    decode = _DECODERS[state.kind]
-    return lambda entries: _keyed_rows(entries, decode, STAMP_BYTES if state.ttl else 0)
+#: Entries of a state, in order -> its rows.
+RowsOf: TypeAlias = Callable[[Iterable[Entry]], Iterator[StoredRow]]
+
+
+def rows_of(state: CatalogEntry) -> RowsOf:
+    """How the entries of a stored state become rows.
+
+    :raises StateError: nothing that is imported knows its kind.
+    """
+    return kind_of(state).rows(state)
 
 
 # ---- by key
 
 
+def rows_by_key(decode: Callable[[list[Entry]], Any]) -> Callable[[CatalogEntry], RowsOf]:
+    """Of kinds with one row for each key: ``decode`` makes its value of the entries, whose names are what
+    follows the column id."""
+
+    def rows(state: CatalogEntry) -> RowsOf:
+        return partial(_keyed_rows, decode, STAMP_BYTES if state.ttl else 0)
+
+    return rows
+
+
 def _keyed_rows(
-    entries: Iterable[Entry], decode: Callable[[list[tuple[bytes, bytes]]], Any], cut: int
+    decode: Callable[[list[Entry]], Any], cut: int, entries: Iterable[Entry]
 ) -> Iterator[StoredRow]:
     for head, parts in groupby(entries, key=_head):
         key, window = _key_of(head)
@@ -84,50 +102,20 @@ def _key_of(head: bytes) -> tuple[Any, bytes | None]:
     return raw_key(key), namespace
 
 
-def _single(parts: list[Entry]) -> Any:
+def key_of_entry(name: bytes) -> Any:
+    """The user's key of an entry that lies with its key."""
+    return _key_of(name[: key_end(name)])[0]
+
+
+def single(parts: list[Entry]) -> Any:
+    """The value of a key that has one entry."""
     return decode_value(parts[0][1])
-
-
-def _list(parts: list[Entry]) -> list[Any]:
-    return [element for _, chunk in parts for element in decode_chunk(chunk)]
-
-
-def _map(parts: list[Entry]) -> dict[Any, Any]:
-    return {raw_key(canonical_of(name)): decode_value(value) for name, value in parts}
-
-
-_DECODERS: Final[dict[str, Callable[[list[Entry]], Any]]] = {
-    "value": _single,
-    "reducing": _single,
-    "aggregating": _single,
-    "list": _list,
-    "map": _map,
-}
-
-
-def _session_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
-    for name, value in entries:
-        key, _ = _key_of(name[: key_end(name)])
-        for start, end, held in session_fields(value):
-            yield StoredRow(key, (start, end), None, decode_value(held) if type(held) is bytes else held)
-
-
-def _buffer_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
-    for name, value in entries:
-        key, _ = _key_of(name[: key_end(name)])
-        _, stamps, packed = unpack(value)
-        elements = decode_elements(packed)
-        for stamp, element in zip(stamps, elements, strict=True):
-            yield StoredRow(key, None, stamp, decode_value(element) if type(element) is bytes else element)
-
-
-_OF_KEY: Final = {"sessions": _session_rows, "time buffer": _buffer_rows}
 
 
 # ---- beside the keys
 
 
-def _beside(name: bytes) -> tuple[int, CanonicalKey, bytes | None]:
+def beside(name: bytes) -> tuple[int, CanonicalKey, bytes | None]:
     """Instant, key and namespace of an entry that lies by time."""
     instant = int.from_bytes(name[_HEAD : _HEAD + 8], "big") - _BIAS
     rest = b"\0\0" + name[_HEAD + 8 :]
@@ -135,22 +123,12 @@ def _beside(name: bytes) -> tuple[int, CanonicalKey, bytes | None]:
     return instant, canonical_of(key_data(rest, stop)), rest[stop + 1 :] if stop < len(rest) else None
 
 
-def _timer_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
-    for name, _ in entries:
-        instant, key, namespace = _beside(name)
-        yield StoredRow(raw_key(key), namespace, instant, None)
-
-
-def _pane_rows(entries: Iterable[Entry], size_ms: int | None) -> Iterator[StoredRow]:
-    for name, value in entries:
-        start, key, _ = _beside(name)
-        end = None if size_ms is None else start + size_ms
-        yield StoredRow(raw_key(key), (start, end), None, decode_value(value))
-
-
 # ---- of operators
 
-_OF_OPERATORS: Final = frozenset(("operator list", "union list", "broadcast"))
+
+def operator_rows(state: CatalogEntry) -> RowsOf:
+    """A row for each entry of operator state."""
+    return _operator_rows
 
 
 def _operator_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:

@@ -12,7 +12,7 @@ trace in any file.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, count, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -27,12 +27,15 @@ from firesteel.state._value_codec import (
     pack,
     unpack,
 )
+from firesteel.state.catalog import CatalogEntry
 from firesteel.state.deadlines import Deadlines
+from firesteel.state.kinds import KINDS, StateKind
+from firesteel.state.rows import Entry, RowsOf, StoredRow, key_of_entry
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
 
-__all__ = ["Session", "SessionColumn", "copied", "session_count", "session_fields"]
+__all__ = ["SESSIONS", "Session", "SessionColumn", "copied"]
 
 _FIELDS: Final = 3
 _growth: Final = count()
@@ -172,16 +175,6 @@ def copied(value: Any) -> Any:
     return value if value is None or is_atom(value) else decode_value(encode_value(value))
 
 
-def session_count(stored: bytes) -> int:
-    """How many sessions an entry holds."""
-    return len(unpack(stored)) // _FIELDS
-
-
-def session_fields(stored: bytes) -> Iterator[tuple[int, int, Any]]:
-    """(start, end, value) of the sessions of an entry; bytes are encoded values."""
-    return _triples(unpack(stored))
-
-
 def _triples(fields: list[Any]) -> Iterator[tuple[int, int, Any]]:
     count = len(fields) // _FIELDS * _FIELDS
     return zip(*(fields[n:count:_FIELDS] for n in range(_FIELDS)), strict=True)
@@ -213,3 +206,27 @@ def _unpacked(data: bytes) -> list[Session]:
     ]
     sessions.sort(key=_START)
     return sessions
+
+
+# ---- the kind
+
+
+def _rows(state: CatalogEntry) -> RowsOf:
+    return _session_rows
+
+
+def _session_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
+    for name, stored in entries:
+        key = key_of_entry(name)
+        for start, end, held in _triples(unpack(stored)):
+            yield StoredRow(key, (start, end), None, decode_value(held) if type(held) is bytes else held)
+
+
+SESSIONS: Final = KINDS.register(
+    StateKind(
+        name=SessionColumn.kind,
+        rows=_rows,
+        count=lambda stored: len(unpack(stored)) // _FIELDS,
+        time_windows=True,
+    )
+)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import deque
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,12 +28,15 @@ from firesteel.state._value_codec import (
     to_cached,
     unpack,
 )
+from firesteel.state.catalog import CatalogEntry
 from firesteel.state.deadlines import Deadlines
+from firesteel.state.kinds import KINDS, StateKind
+from firesteel.state.rows import Entry, RowsOf, StoredRow, key_of_entry
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
 
-__all__ = ["TimeBufferColumn"]
+__all__ = ["TIME_BUFFER", "TimeBufferColumn"]
 
 _MIN: Final = -(2**63)
 _MAX: Final = 2**63 - 1
@@ -352,3 +356,21 @@ def _decode(chunk: bytes) -> tuple[int, list[int], list[Any]]:
     """The watermark when it was written, timestamps, and values as the cache holds them."""
     written, stamps, values = unpack(chunk)
     return written, stamps, decode_elements(values)
+
+
+# ---- the kind
+
+
+def _rows(state: CatalogEntry) -> RowsOf:
+    return _element_rows
+
+
+def _element_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
+    for name, chunk in entries:
+        key = key_of_entry(name)
+        _, stamps, elements = _decode(chunk)
+        for stamp, element in zip(stamps, elements, strict=True):
+            yield StoredRow(key, None, stamp, decode_value(element) if type(element) is bytes else element)
+
+
+TIME_BUFFER: Final = KINDS.register(StateKind(name=TimeBufferColumn.kind, rows=_rows, stamped=True))

@@ -6,19 +6,23 @@ within a key group, and only the net change of an epoch is written.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
 
 from firesteel.state._column import COLUMN_ID_BYTES, CanonicalKey, Column, canonical_of, key_data, key_end
 from firesteel.state._value_codec import TOMBSTONE
+from firesteel.state.catalog import CatalogEntry
 from firesteel.state.instants import instant_of
 from firesteel.state.keys import raw_key
+from firesteel.state.kinds import KINDS, Place, StateKind
+from firesteel.state.rows import Entry, RowsOf, StoredRow, beside
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
     from firesteel.state.backend import OperatorState
 
-__all__ = ["TimerQueue"]
+__all__ = ["TIMERS", "TimerQueue"]
 
 _WHAT: Final = "The time of a timer"
 _SET: Final = b"\xc3"
@@ -215,3 +219,21 @@ class TimerQueue(Column):
 
     def cached_keys(self) -> set[CanonicalKey]:
         return {e[0] if type(e) is tuple else e for b in self._buckets.values() for e in b}  # type: ignore[misc]
+
+
+# ---- the kind
+
+
+def _rows(state: CatalogEntry) -> RowsOf:
+    return _timer_rows
+
+
+def _timer_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
+    for name, _ in entries:
+        instant, key, namespace = beside(name)
+        yield StoredRow(raw_key(key), namespace, instant, None)
+
+
+TIMERS: Final = KINDS.register(
+    StateKind(name=TimerQueue.kind, place=Place.TIME, rows=_rows, count=lambda stored: 0)
+)

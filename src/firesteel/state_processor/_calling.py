@@ -16,7 +16,7 @@ from firesteel.runtime.task_clock import TaskClock
 from firesteel.runtime.windowing.codec import window_codec
 from firesteel.runtime.windowing.contents import WINDOW_STATE_NAME, fold_of
 from firesteel.runtime.windowing.merging import MERGING_STATE_NAME
-from firesteel.runtime.windowing.scopes import Scoped, WindowStateStore, state_of
+from firesteel.runtime.windowing.scopes import WindowStateStore, scoped
 from firesteel.state._column import CanonicalKey
 from firesteel.state._operator import OperatorState
 from firesteel.state.backend import SubtaskState
@@ -142,7 +142,7 @@ class _WindowContext(_Timers, WindowReaderFunction.Context):
         return self._window
 
     def trigger_state(self, descriptor: Any) -> Any:
-        return Scoped(state_of(self._state, descriptor), self._state, self._store.key)
+        return scoped(self._state, descriptor, self._store.key)
 
     def window_state(self) -> WindowStateStore:
         return self._store

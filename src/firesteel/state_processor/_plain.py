@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import ProgramError, StateError
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.datastream import RuntimeContext
-from firesteel.datastream.state import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
+from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, StateDescriptor
 from firesteel.spark.parts import time_zone
+from firesteel.state.kinds import KINDS
 from firesteel.state_processor._functions import (
     BroadcastStateBootstrapFunction,
     KeyedStateBootstrapFunction,
@@ -96,54 +90,24 @@ def _refuse_windows(frame: DataFrame) -> None:
 # ---- functions
 
 
-def _set_value(handle: Any, value: Any) -> bool:
-    taken = handle.value() is not None
-    handle.update(value)
-    return taken
-
-
-def _set_folded(handle: Any, value: Any) -> bool:
-    """The value of a reducing, the accumulator of an aggregating state."""
-    return _set_value(handle._column, value)
-
-
-def _set_list(handle: Any, value: Any) -> bool:
-    taken = not handle.is_empty()
-    handle.update(value)
-    return taken
-
-
-def _set_map(handle: Any, value: Any) -> bool:
-    taken = not handle.is_empty()
-    handle.put_all(value)
-    return taken
-
-
-_KINDS: Final[dict[type, tuple[str, Callable[[Any, Any], bool]]]] = {
-    ValueStateDescriptor: ("get_state", _set_value),
-    ListStateDescriptor: ("get_list_state", _set_list),
-    MapStateDescriptor: ("get_map_state", _set_map),
-    ReducingStateDescriptor: ("get_reducing_state", _set_folded),
-    AggregatingStateDescriptor: ("get_aggregating_state", _set_folded),
-}
-
-
 class _PutKeyed(KeyedStateBootstrapFunction):
     def __init__(self, descriptor: StateDescriptor, value: Take) -> None:
-        if type(descriptor) not in _KINDS:
+        if not isinstance(descriptor, StateDescriptor):
             raise ProgramError("A state is written with its descriptor.", detail=f"got {descriptor!r}")
+        if KINDS.named(descriptor.kind).asked_for.put is None:
+            raise ProgramError(f"A {descriptor.kind} state cannot be written.", detail=f"got {descriptor!r}")
         self._descriptor = descriptor
         self._value = value
 
     def open(self, runtime_context: RuntimeContext) -> None:
-        getter, self._set = _KINDS[type(self._descriptor)]
-        self._handle = getattr(runtime_context, getter)(self._descriptor)
+        self._put: Any = KINDS.named(self._descriptor.kind).asked_for.put
+        self._handle = runtime_context.get_partitioned_state(self._descriptor)
 
     def process_element(self, value: Any, ctx: KeyedStateBootstrapFunction.Context) -> None:
         held = self._value(value)
         if held is None:
             raise self._error(f"The row of key {ctx.get_current_key()!r} has no value", ctx)
-        if self._set(self._handle, held):
+        if self._put(self._handle, held):
             raise self._error(f"There are several rows of key {ctx.get_current_key()!r}", ctx)
 
     def _error(self, what: str, ctx: KeyedStateBootstrapFunction.Context) -> StateError:

@@ -12,8 +12,14 @@ from firesteel.common.typeinfo import MapTypeInfo, TypeInformation, Types
 from firesteel.jobmanager.shipping import opened, parcel
 from firesteel.program.operators import WindowContents
 from firesteel.spark.parts import default_parts, frame_of_parts, session_for
+from firesteel.state._list_state import LIST
 from firesteel.state._migration import part_type
+from firesteel.state._value_state import VALUE
+from firesteel.state.kinds import StateKind, kind_of
+from firesteel.state.operator_state import BROADCAST, OPERATOR_LIST, UNION_LIST
+from firesteel.state.panes import PANES
 from firesteel.state.rows import StoredRow
+from firesteel.state.sessions import SESSIONS
 from firesteel.state_processor._calling import KeyFunctionRows, WindowFunctionRows
 from firesteel.state_processor._columns import ColumnOf, columns_of_output, schema_of
 from firesteel.state_processor._functions import KeyedStateReaderFunction, WindowReaderFunction
@@ -39,7 +45,6 @@ _DOMAINS: Final = (
     ("_timer_state/event_user-timers", "EVENT_TIME"),
     ("_timer_state/processing_user-timers", "PROCESSING_TIME"),
 )
-_KEYED: Final = ("value", "reducing", "aggregating", "list", "map", "panes", "sessions", "time buffer")
 _LONG: Final = Types.LONG()
 
 
@@ -49,7 +54,8 @@ class StateInfo:
 
     :param uid: what the program called the operator, None if it did not; ``operator_id`` is always there.
     :param kind: ``value``, ``list``, ``map``, ``reducing``, ``aggregating``; ``operator list``, ``union
-        list``, ``broadcast``; ``panes``, ``sessions``, ``time buffer`` of windows and joins; ``timers``.
+        list``, ``broadcast``; ``panes``, ``sessions``, ``time buffer`` of windows and joins; ``timers``; one
+        that another package adds.
     :param type_info: the declared type (of a list the LIST, of a map the MAP); None: any object.
     :param key_type: the declared type of the key; None: any object, or the state belongs to no key.
     """
@@ -145,11 +151,11 @@ class SavepointReader:
         :param value_type: the same for values: for lists the type of an element, for maps of a value.
         """
         stored = self._snapshot.operator(operator)
-        state = stored.state(name, *_KEYED)
+        state = stored.keyed_state(name)
         key = ColumnOf("key", chosen_type(key_type, declared_type(state.key), f"the keys of state {name!r}"))
         value = ColumnOf("value", value_type_of(state, value_type))
         windows, window_of = window_columns(state)
-        at = (ColumnOf("timestamp", _LONG),) if state.kind == "time buffer" else ()
+        at = (ColumnOf("timestamp", _LONG),) if kind_of(state).stamped else ()
 
         def shape(_: int, row: StoredRow) -> tuple[Any, ...]:
             stamps = (row.at,) if at else ()
@@ -181,13 +187,13 @@ class SavepointReader:
         self, operator: Operator, name: str, *, value_type: TypeInformation | None = None
     ) -> DataFrame:
         """The entries of an operator list state: ``subtask``, ``position``, ``value``."""
-        return self._operator_state(operator, name, "operator list", value_type)
+        return self._operator_state(operator, name, OPERATOR_LIST, value_type)
 
     def union_state(
         self, operator: Operator, name: str, *, value_type: TypeInformation | None = None
     ) -> DataFrame:
         """The entries of a union list state: ``subtask`` that wrote the entry, ``position``, ``value``."""
-        return self._operator_state(operator, name, "union list", value_type)
+        return self._operator_state(operator, name, UNION_LIST, value_type)
 
     def broadcast_state(
         self,
@@ -200,24 +206,24 @@ class SavepointReader:
         """The entries of a broadcast state: ``key``, ``value``. All subtasks have the same; those
         of the first one are read."""
         stored = self._snapshot.operator(operator)
-        state = stored.state(name, "broadcast")
+        state = stored.state(name, BROADCAST)
         declared = type_of_text(state.type) if state.type else None
         map_key = declared._key_type_info if isinstance(declared, MapTypeInfo) else None
         key = ColumnOf("key", chosen_type(key_type, known_type(map_key), f"the keys of state {name!r}"))
         value = ColumnOf(
             "value",
             chosen_type(
-                value_type, known_type(part_type(state.kind, state.type)), f"the values of state {name!r}"
+                value_type, known_type(part_type(state, state.type)), f"the values of state {name!r}"
             ),
         )
         return self._frame(OperatorRows(stored, name, 1, (key, value), lambda _, row: (row.at, row.value)))
 
     def _operator_state(
-        self, operator: Operator, name: str, kind: str, value_type: TypeInformation | None
+        self, operator: Operator, name: str, kind: StateKind, value_type: TypeInformation | None
     ) -> DataFrame:
         stored = self._snapshot.operator(operator)
         state = stored.state(name, kind)
-        declared = known_type(part_type(state.kind, state.type))
+        declared = known_type(part_type(state, state.type))
         value = ColumnOf("value", chosen_type(value_type, declared, f"the entries of state {name!r}"))
         columns = (ColumnOf("subtask", Types.INT()), ColumnOf("position", _LONG), value)
 
@@ -367,7 +373,7 @@ class WindowSavepointReader:
 
 
 #: Kinds of state that contents of windows may be: of single values, and of lists of elements.
-_CONTENTS: Final = (("panes", "sessions", "value"), ("list",))
+_CONTENTS: Final = ((PANES, SESSIONS, VALUE), (LIST,))
 
 
 def read(path: str, spark: SparkSession | None = None, *, parts: int | None = None) -> SavepointReader:

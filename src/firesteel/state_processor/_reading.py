@@ -8,11 +8,18 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from firesteel.state._column import CanonicalKey, canonical_of, column_id, column_of, key_data, key_end
+from firesteel.state._column import (
+    OPERATOR_PREFIX,
+    CanonicalKey,
+    canonical_of,
+    column_id,
+    column_of,
+    key_data,
+    key_end,
+)
 from firesteel.state._migration import Migrations
 from firesteel.state._overlay import Overlay
 from firesteel.state.line import StateLine, restored
-from firesteel.state.operator_state import OPERATOR_PREFIX
 from firesteel.state.rows import StoredRow, of_column, rows_of
 from firesteel.state_processor._columns import ColumnOf, batches_of
 from firesteel.state_processor._snapshot import FILES, StoredOperator

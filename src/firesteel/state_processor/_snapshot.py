@@ -11,8 +11,10 @@ from firesteel.state._column import column_id
 from firesteel.state.canonical import states_of
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.files import StateFiles
+from firesteel.state.kinds import Place, StateKind, kind_of
 from firesteel.state.line import StateLine
 from firesteel.state.manifest import Manifest, OperatorEntry, VertexEntry
+from firesteel.state.timers import TIMERS
 from firesteel.state.untrusted import require_plain
 from firesteel.state_processor._identifier import OperatorIdentifier
 
@@ -33,27 +35,41 @@ class StoredOperator:
     lines: tuple[StateLine, ...]
     states: Mapping[bytes, CatalogEntry]
 
-    def state(self, name: str, *kinds: str) -> CatalogEntry:
+    def keyed_state(self, name: str) -> CatalogEntry:
+        """The state of that name, which keys have.
+
+        :raises StateError: the operator has none, or it belongs to no key.
+        """
+        found = self.state(name)
+        if kind_of(found).place is Place.OPERATOR or found.kind == TIMERS.name:
+            raise self._of_another_kind(found, "keyed")
+        return found
+
+    def state(self, name: str, *kinds: StateKind) -> CatalogEntry:
         """The state of that name.
 
         :raises StateError: the operator has none, or it is of another kind.
         """
         found = self.states.get(column_id(self.entry.id, name))
         if found is None:
-            names = sorted(f"{s.name!r} ({s.kind})" for s in self.states.values() if s.kind != "timers")
+            names = sorted(f"{s.name!r} ({s.kind})" for s in self.states.values() if s.kind != TIMERS.name)
             raise StateError(
                 f"Operator {self.entry.name!r} has no state {name!r}.",
                 detail=f"it has {', '.join(names)}" if names else "it has none at all",
                 uid=self.entry.uid,
             )
-        if kinds and found.kind not in kinds:
-            raise StateError(
-                f"State {name!r} of operator {self.entry.name!r} is a {found.kind} state.",
-                detail=f"asked for as a {' or '.join(kinds)} state",
-                hint="read it as the kind it is: keyed_state, list_state, union_state, broadcast_state",
-                uid=self.entry.uid,
-            )
+        names = [kind.name for kind in kinds]
+        if kinds and found.kind not in names:
+            raise self._of_another_kind(found, " or ".join(names))
         return found
+
+    def _of_another_kind(self, found: CatalogEntry, asked: str) -> StateError:
+        return StateError(
+            f"State {found.name!r} of operator {self.entry.name!r} is a {found.kind} state.",
+            detail=f"asked for as a {asked} state",
+            hint="read it as the kind it is: keyed_state, list_state, union_state, broadcast_state",
+            uid=self.entry.uid,
+        )
 
 
 class Snapshot:

@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from firesteel.common._type_text import type_of_text
 from firesteel.common.errors import ProgramError
-from firesteel.common.typeinfo import ListTypeInfo, MapTypeInfo, PickledBytesTypeInfo, TypeInformation, Types
+from firesteel.common.typeinfo import PickledBytesTypeInfo, TypeInformation, Types
 from firesteel.runtime.windowing.codec import decode_time_window
 from firesteel.state._migration import part_type
 from firesteel.state.catalog import CatalogEntry
+from firesteel.state.kinds import kind_of
 from firesteel.state.rows import StoredRow
 from firesteel.state_processor._columns import ColumnOf
 
@@ -43,18 +44,9 @@ def chosen_type(
 
 
 def value_type_of(state: CatalogEntry, asked: TypeInformation | None) -> TypeInformation | None:
-    part = chosen_type(
-        asked, known_type(part_type(state.kind, state.type)), f"the values of state {state.name!r}"
-    )
+    part = chosen_type(asked, known_type(part_type(state, state.type)), f"the values of state {state.name!r}")
     declared = type_of_text(state.type) if state.type else None
-    if part is None:
-        return None
-    if state.kind == "list":
-        return ListTypeInfo(part)
-    if state.kind == "map":
-        key = declared._key_type_info if isinstance(declared, MapTypeInfo) else None
-        return None if key is None else MapTypeInfo(key, part)
-    return part
+    return None if part is None else kind_of(state).row_type(declared, part)
 
 
 # ---- windows
@@ -68,7 +60,7 @@ def window_columns(
     state: CatalogEntry,
 ) -> tuple[tuple[ColumnOf, ...], Callable[[StoredRow], tuple[Any, ...]]]:
     """The columns that say which window a row belongs to, and what they hold."""
-    if state.window.startswith("TimeWindow") or state.kind in ("panes", "sessions"):
+    if state.window.startswith("TimeWindow") or kind_of(state).time_windows:
         return (ColumnOf("window_start", _LONG), ColumnOf("window_end", _LONG)), _time_window
     if state.window or not state.key:  # others, or it was not recorded what they are
         return (ColumnOf("window", Types.PRIMITIVE_ARRAY(Types.BYTE())),), lambda row: (row.window,)

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.metrics import MetricGroup
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
         ListStateDescriptor,
         MapStateDescriptor,
         ReducingStateDescriptor,
+        StateDescriptor,
         ValueStateDescriptor,
     )
     from firesteel.program.state.kinds import (
@@ -45,6 +47,13 @@ class KeyedStateStore(ABC):
     def get_aggregating_state(
         self, state_descriptor: AggregatingStateDescriptor
     ) -> AggregatingState[Any, Any]: ...
+
+    def get_partitioned_state(self, state_descriptor: StateDescriptor) -> Any:
+        """The state of a descriptor of any kind, also of those that other packages add."""
+        raise UnsupportedFeatureError(
+            f"A {type(self).__name__} has no state of kinds that are added.",
+            hint="use the runtime context of a function on a keyed stream",
+        )
 
 
 class RuntimeContext(KeyedStateStore):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from firesteel.common._type_text import type_text
 from firesteel.common.typeinfo import TypeInformation, Types
@@ -28,6 +28,9 @@ class StateDescriptor:
     :param name: names the state within its operator; a savepoint finds it again by this name.
     :param type_info: the type of what is stored.
     """
+
+    #: The name of the kind of state that it asks for (``state/kinds.py``).
+    kind: ClassVar[str] = ""
 
     def __init__(self, name: str, type_info: TypeInformation) -> None:
         if not isinstance(name, str) or not name:
@@ -113,12 +116,16 @@ def _require_no_life(name: str, function: Any, function_class: type) -> None:
 class ValueStateDescriptor(StateDescriptor):
     """Asks for one value for each key."""
 
+    kind = "value"
+
     def __init__(self, name: str, value_type_info: TypeInformation) -> None:
         super().__init__(name, value_type_info)
 
 
 class ListStateDescriptor(StateDescriptor):
     """Asks for a list of elements for each key."""
+
+    kind = "list"
 
     def __init__(self, name: str, elem_type_info: TypeInformation) -> None:
         super().__init__(name, Types.LIST(_checked_type(elem_type_info, "element type", name)))
@@ -129,6 +136,8 @@ class ListStateDescriptor(StateDescriptor):
 
 class MapStateDescriptor(StateDescriptor):
     """Asks for a map for each key."""
+
+    kind = "map"
 
     def __init__(self, name: str, key_type_info: TypeInformation, value_type_info: TypeInformation) -> None:
         key_type = _checked_type(key_type_info, "key type", name)
@@ -152,6 +161,8 @@ class _CallableReduce(ReduceFunction):
 class ReducingStateDescriptor(StateDescriptor):
     """Asks for one value for each key, folded by ``reduce_function``, a ReduceFunction or a callable."""
 
+    kind = "reducing"
+
     def __init__(
         self,
         name: str,
@@ -171,6 +182,8 @@ class ReducingStateDescriptor(StateDescriptor):
 
 class AggregatingStateDescriptor(StateDescriptor):
     """Asks for one accumulator for each key, kept by ``agg_function``; ``state_type_info`` is its type."""
+
+    kind = "aggregating"
 
     def __init__(self, name: str, agg_function: AggregateFunction, state_type_info: TypeInformation) -> None:
         super().__init__(name, state_type_info)

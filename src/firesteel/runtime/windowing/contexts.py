@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Any
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.metrics import MetricGroup
 from firesteel.program.functions.base import RuntimeContext
-from firesteel.program.state.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-)
+from firesteel.program.state.descriptors import StateDescriptor
 from firesteel.program.windows.assigner import WindowAssigner
 from firesteel.program.windows.evictors import Evictor
 from firesteel.program.windows.triggers import Trigger
-from firesteel.runtime.windowing.scopes import Scoped, state_of
+from firesteel.runtime.windowing.scopes import Scoped, scoped
+from firesteel.state.kinds import KINDS
 
 if TYPE_CHECKING:
     from firesteel.runtime.operators.windows import WindowOperator
@@ -95,27 +91,17 @@ class TriggerContext(Trigger.OnMergeContext):
 
     def merge_partitioned_state(self, state_descriptor: StateDescriptor) -> None:
         target = self._scoped(state_descriptor, self._namespace)
+        merge = KINDS.named(state_descriptor.kind).asked_for.merge
         for namespace in self._merged:
             source = self._scoped(state_descriptor, namespace)
-            match state_descriptor:
-                case ReducingStateDescriptor():
-                    value = source.get()
-                    if value is not None:
-                        target.add(value)
-                case ListStateDescriptor():
-                    target.add_all(list(source.get()))
-                case AggregatingStateDescriptor():
-                    accumulator = source.accumulator()
-                    if accumulator is not None:
-                        target.merge(accumulator)
-                case _:
-                    raise UnsupportedFeatureError(
-                        f"The state {state_descriptor.name!r} cannot be merged.",
-                        operator=self._operator.program.name,
-                        hint="a trigger of merging windows keeps reducing, aggregating or list state",
-                    )
+            if merge is None:
+                raise UnsupportedFeatureError(
+                    f"The state {state_descriptor.name!r} cannot be merged.",
+                    operator=self._operator.program.name,
+                    hint="a trigger of merging windows keeps reducing, aggregating or list state",
+                )
+            merge(target, source)
             source.clear()
 
     def _scoped(self, descriptor: StateDescriptor, namespace: bytes) -> Scoped:
-        state = self._state
-        return Scoped(state_of(state, descriptor), state, self._operator.scoped_key(namespace))
+        return scoped(self._state, descriptor, self._operator.scoped_key(namespace))

@@ -7,34 +7,15 @@ from typing import Any
 
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.program.functions.base import KeyedStateStore
-from firesteel.program.state.descriptors import (
-    AggregatingStateDescriptor,
-    ListStateDescriptor,
-    MapStateDescriptor,
-    ReducingStateDescriptor,
-    StateDescriptor,
-    ValueStateDescriptor,
-)
+from firesteel.program.state.descriptors import StateDescriptor
+from firesteel.runtime.descriptors import require_descriptor
 from firesteel.state.backend import OperatorState
 
 
-def state_of(state: OperatorState, descriptor: StateDescriptor) -> Any:
-    """The keyed state of a descriptor of any kind."""
-    match descriptor:
-        case ValueStateDescriptor():
-            return state.get_state(descriptor)
-        case ListStateDescriptor():
-            return state.get_list_state(descriptor)
-        case MapStateDescriptor():
-            return state.get_map_state(descriptor)
-        case ReducingStateDescriptor():
-            return state.get_reducing_state(descriptor)
-        case AggregatingStateDescriptor():
-            return state.get_aggregating_state(descriptor)
-    raise UnsupportedFeatureError(
-        f"There is no keyed state for a {type(descriptor).__name__}.",
-        hint="use one of the five descriptors of firesteel.datastream.state",
-    )
+def scoped(state: OperatorState, descriptor: StateDescriptor, key: bytes) -> Scoped:
+    """The keyed state of a descriptor of any kind, for one key and window."""
+    require_descriptor(descriptor, StateDescriptor)
+    return Scoped(state.get_partitioned_state(descriptor), state, key)
 
 
 class Scoped:
@@ -86,23 +67,23 @@ class WindowStateStore(KeyedStateStore):
         self._state = state
         self.key = b""
 
-    def _scoped(self, descriptor: Any) -> Any:
-        return Scoped(state_of(self._state, descriptor), self._state, self.key)
+    def get_partitioned_state(self, state_descriptor: Any) -> Any:
+        return scoped(self._state, state_descriptor, self.key)
 
     def get_state(self, state_descriptor: Any) -> Any:
-        return self._scoped(state_descriptor)
+        return self.get_partitioned_state(state_descriptor)
 
     def get_list_state(self, state_descriptor: Any) -> Any:
-        return self._scoped(state_descriptor)
+        return self.get_partitioned_state(state_descriptor)
 
     def get_map_state(self, state_descriptor: Any) -> Any:
-        return self._scoped(state_descriptor)
+        return self.get_partitioned_state(state_descriptor)
 
     def get_reducing_state(self, state_descriptor: Any) -> Any:
-        return self._scoped(state_descriptor)
+        return self.get_partitioned_state(state_descriptor)
 
     def get_aggregating_state(self, state_descriptor: Any) -> Any:
-        return self._scoped(state_descriptor)
+        return self.get_partitioned_state(state_descriptor)
 
 
 class NoWindowState(KeyedStateStore):
@@ -110,6 +91,9 @@ class NoWindowState(KeyedStateStore):
 
     def __init__(self, operator: str) -> None:
         self._operator = operator
+
+    def get_partitioned_state(self, state_descriptor: Any) -> Any:
+        self._refuse()
 
     def _refuse(self) -> Any:
         raise UnsupportedFeatureError(
