@@ -14,6 +14,7 @@ from firesteel.program.call_site import call_site
 from firesteel.program.checks import check_picklable, require_function, to_type_information
 from firesteel.program.functions.base import CoFlatMapFunction, CoMapFunction, KeySelector
 from firesteel.program.functions.process import CoProcessFunction, KeyedCoProcessFunction
+from firesteel.program.operator_kinds import kind_of, require_kind
 from firesteel.program.transformations import TwoInputTransformation
 
 
@@ -65,6 +66,19 @@ class ConnectedStreams:
         spec = ops.KeyedCoProcess(func) if keyed else ops.CoProcess(func)
         return self._transform(name, spec, output_type)
 
+    def transform(
+        self, function_name: str, out_type_info: OutputType, operator: ops.OperatorSpec
+    ) -> DataStream:
+        """An operator of any kind with both streams as its inputs, also of those that other packages add
+        (``docs/extending.md``)."""
+        if require_kind(operator, 2, function_name).keyed and not self._is_keyed_stream():
+            raise ProgramError(
+                f"A {type(operator).__name__} operator has keyed state, and the streams are not keyed.",
+                operator=function_name,
+                hint="call key_by(...) before transform()",
+            )
+        return self._transform(function_name, operator, out_type_info)
+
     def _is_keyed_stream(self) -> bool:
         return isinstance(self.stream1, KeyedStream) and isinstance(self.stream2, KeyedStream)
 
@@ -79,7 +93,7 @@ class ConnectedStreams:
             output_type=to_type_information(output_type, "output_type", name),
             created_at=call_site(),
         )
-        if isinstance(one, KeyedStream) and isinstance(two, KeyedStream):
+        if kind_of(operator).keyed and isinstance(one, KeyedStream) and isinstance(two, KeyedStream):
             key_type = one._partitioning.key_type
             if key_type != two._partitioning.key_type:
                 raise ProgramError(

@@ -38,6 +38,7 @@ from firesteel.program.functions.base import (
 )
 from firesteel.program.functions.legacy_connectors import SinkFunction
 from firesteel.program.functions.process import ProcessFunction
+from firesteel.program.operator_kinds import require_kind
 from firesteel.program.output_tag import OutputTag
 from firesteel.program.sink_wrappers import SupportsPreprocessing
 from firesteel.program.state.descriptors import MapStateDescriptor
@@ -158,6 +159,19 @@ class DataStream(StreamSettings, Cacheable, RefusedMethods):
         # A copy: with_timestamp_assigner() changes a strategy, for later uses of it only.
         spec = ops.TimestampsAndWatermarks(copy.copy(watermark_strategy))
         return self._transform("Timestamps/Watermarks", spec, self._transformation.output_type)
+
+    def transform(
+        self, operator_name: str, out_type_info: OutputType, operator: ops.OperatorSpec
+    ) -> DataStream:
+        """An operator of any kind with this stream as its input, also of those that other packages add
+        (``docs/extending.md``)."""
+        if require_kind(operator, 1, operator_name).keyed:
+            raise ProgramError(
+                f"A {type(operator).__name__} operator has keyed state, and the stream is not keyed.",
+                operator=operator_name,
+                hint="call key_by(...) before transform()",
+            )
+        return self._transform(operator_name, operator, out_type_info)
 
     # ---- several streams ----
 

@@ -34,6 +34,7 @@ from firesteel.program.functions.base import (
     ReduceFunction,
 )
 from firesteel.program.functions.process import KeyedProcessFunction
+from firesteel.program.operator_kinds import require_kind
 from firesteel.program.output_tag import OutputTag
 from firesteel.program.transformations import (
     OneInputTransformation,
@@ -104,6 +105,13 @@ class KeyedStream(DataStream):
             "derive the class from KeyedProcessFunction, or call process() before key_by()",
         )
         return self._keyed("KEYED PROCESS", ops.KeyedProcess(func), output_type)
+
+    def transform(
+        self, operator_name: str, out_type_info: OutputType, operator: ops.OperatorSpec
+    ) -> DataStream:
+        if require_kind(operator, 1, operator_name).keyed:
+            return self._keyed(operator_name, operator, out_type_info)
+        return super().transform(operator_name, out_type_info, operator)
 
     def reduce(self, func: Callable[[Any, Any], Any] | ReduceFunction) -> DataStream:
         """Fold the records of a key; the result so far comes out for each record, in BATCH only the last."""

@@ -14,7 +14,6 @@ from firesteel.graph._topology import topological_order
 from firesteel.graph.chaining import is_chainable
 from firesteel.graph.stream_graph import StreamEdge, StreamGraph, StreamNode
 from firesteel.graph.uids import operator_ids
-from firesteel.program.operators import BroadcastProcess, KeyedBroadcastProcess
 from firesteel.program.transformations import Partitioning, PartitionKind
 
 if TYPE_CHECKING:
@@ -214,8 +213,8 @@ def _job_edges(
 
 
 def _feeds_broadcast_state(edge: StreamEdge, graph: StreamGraph) -> bool:
-    target = graph.node(edge.target).operator
-    return isinstance(target, (BroadcastProcess, KeyedBroadcastProcess)) and edge.input_index == 1
+    kind = graph.node(edge.target).operator_kind
+    return kind is not None and edge.input_index == kind.broadcast_input
 
 
 def _chain(

@@ -12,6 +12,7 @@ from firesteel.graph.execution_graph import ExecutionGraph, ExecutionJobVertex, 
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.levels import Level, LevelPlan, Route
 from firesteel.graph.stream_graph import NodeKind, StreamEdge, StreamGraph, StreamNode
+from firesteel.program.operator_kinds import kind_of
 from firesteel.program.sinks import Sink
 from firesteel.program.sources import Source
 
@@ -24,7 +25,7 @@ def type_name(type_info: TypeInformation | None) -> str:
 def operator_name(node: StreamNode) -> str:
     """What the operator of a node is: the description of a connector, else the kind of operator."""
     operator = node.operator
-    return operator.description if isinstance(operator, (Source, Sink)) else type(operator).__name__
+    return operator.description if isinstance(operator, (Source, Sink)) else kind_of(operator).name
 
 
 def mode_name(batch: bool) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from firesteel.program.execution_mode import RuntimeExecutionMode
+from firesteel.program.operator_kinds import OperatorKind, kind_of
 from firesteel.program.operators import OperatorSpec
 from firesteel.program.sinks import Sink
 from firesteel.program.sources import Boundedness, Source
@@ -77,6 +78,14 @@ class StreamNode:
     side_output_tags: tuple[str, ...] = ()
     watermark_strategy: WatermarkStrategy | None = None  # sources only
     buffer_timeout_ms: int | None = None  # of the operator's own; it has no effect, and the job says so
+
+    @property
+    def operator_kind(self) -> OperatorKind | None:
+        """The kind of the operator; None: it is a source or a sink.
+
+        :raises UnknownKindError: nothing that is imported knows it.
+        """
+        return kind_of(self.operator) if isinstance(self.operator, OperatorSpec) else None
 
     @property
     def arity(self) -> int:

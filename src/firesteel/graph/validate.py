@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from firesteel.common.errors import ProgramError
 from firesteel.common.key_groups import UPPER_BOUND_MAX_PARALLELISM
-from firesteel.program.operators import BroadcastProcess, KeyedBroadcastProcess
 from firesteel.program.transformations import PartitionKind, Transformation
 
 if TYPE_CHECKING:
@@ -120,6 +119,27 @@ def _check_side_outputs(graph: StreamGraph) -> None:
                 )
 
 
+def _check_kinds(graph: StreamGraph) -> None:
+    """Every operator has the inputs and the key that its kind needs."""
+    for node in graph.nodes:
+        kind = node.operator_kind
+        if kind is None:
+            continue
+        if kind.inputs != node.arity:
+            raise ProgramError(
+                f"A {kind.name} operator has {kind.inputs} inputs, and is given {node.arity}.",
+                operator=node.name,
+                uid=node.uid,
+            )
+        if kind.keyed and not node.keyed:
+            raise ProgramError(
+                f"A {kind.name} operator has keyed state, and its input is not keyed.",
+                hint="call key_by(...) before it",
+                operator=node.name,
+                uid=node.uid,
+            )
+
+
 def _check_keyed_inputs(graph: StreamGraph) -> None:
     """An operator with keyed state gets its records by key, or from the same subtask when the user promises
     that the stream is keyed already (``reinterpret_as_keyed_stream``)."""
@@ -139,10 +159,14 @@ def _check_keyed_inputs(graph: StreamGraph) -> None:
 def _check_broadcast_inputs(graph: StreamGraph) -> None:
     """The copies of broadcast state are the same only where every subtask sees every broadcast record."""
     for node in graph.nodes:
-        if not isinstance(node.operator, (BroadcastProcess, KeyedBroadcastProcess)):
+        kind = node.operator_kind
+        if kind is None or kind.broadcast_input is None:
             continue
         for edge in graph.in_edges(node.id):
-            if edge.input_index == 1 and edge.partitioning.kind is not PartitionKind.BROADCAST:
+            if (
+                edge.input_index == kind.broadcast_input
+                and edge.partitioning.kind is not PartitionKind.BROADCAST
+            ):
                 raise ProgramError(
                     "The broadcast stream of an operator with broadcast state is not broadcast.",
                     detail=f"its input from {graph.node(edge.source).name!r} is {edge.ship_strategy}",
@@ -156,6 +180,7 @@ _CHECKS: tuple[Callable[[StreamGraph], None], ...] = (
     _check_unique_uids,
     _check_bounded_in_batch,
     _check_side_outputs,
+    _check_kinds,
     _check_keyed_inputs,
     _check_broadcast_inputs,
 )

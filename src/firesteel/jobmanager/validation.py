@@ -14,7 +14,6 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
 from firesteel.jobmanager.checkpoints.options import interplay
 from firesteel.jobmanager.pre_aggregation import without_effect
-from firesteel.program.operators import TimestampsAndWatermarks
 from firesteel.program.sinks import Sink
 from firesteel.program.sources import Source
 from firesteel.state.backends import notices as backend_notices
@@ -67,11 +66,8 @@ def notices(configuration: Configuration, graph: JobGraph) -> list[str]:
 
 
 def _of_operator(node: StreamNode) -> Iterator[str]:
-    what = node.operator
-    if isinstance(what, TimestampsAndWatermarks) and what.strategy.alignment is not None:
-        yield (
-            f"with_watermark_alignment has no effect on {node.name!r}: only sources can wait for each "
-            "other; give the strategy to from_source"
-        )
+    kind = node.operator_kind
+    for setting, why in () if kind is None else kind.without_effect(node.operator):
+        yield f"{setting} has no effect on {node.name!r}: {why}"
     if node.buffer_timeout_ms is not None and node.buffer_timeout_ms >= 0:
         yield f"set_buffer_timeout has no effect on {node.name!r}: {BUFFER_TIMEOUT.no_effect}"

@@ -159,7 +159,14 @@ class Registry(Generic[R]):
 def load(place: str) -> Any:
     """What stands at ``module:name``.
 
-    :raises ImportError, AttributeError: there is nothing.
+    :raises ProgramError: there is nothing.
     """
     module, _, name = place.partition(":")
-    return getattr(importlib.import_module(module), name)
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ProgramError(
+            f"{place!r} cannot be loaded.",
+            detail=str(error),
+            hint="it is to be 'module:name', of a module that the workers can import",
+        ) from error

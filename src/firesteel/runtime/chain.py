@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any
 
 from firesteel.common._composite_types import RowTypeInfo
 from firesteel.common._type_text import type_text
@@ -14,82 +14,32 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.options import python
 from firesteel.common.options.firesteel import MAX_RECORD_SIZE
 from firesteel.common.typeinfo import Types
-from firesteel.program import operators as specs
 from firesteel.program.functions.base import Function
+from firesteel.program.operator_kinds import kind_of
+from firesteel.program.operators import OperatorSpec
 from firesteel.program.output_tag import OutputTag
-from firesteel.program.sinks import Sink
-from firesteel.program.sources import SourceReader
 from firesteel.program.transformations import PartitionKind
 from firesteel.runtime.batch import Batch
+from firesteel.runtime.building import build_operator
 from firesteel.runtime.contexts import TaskRuntimeContext
 from firesteel.runtime.exchange_check import weighted
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.held_input import HeldInput
 from firesteel.runtime.key_sorter import KeySorter
-from firesteel.runtime.operators.async_wait import AsyncWaitOperator
 from firesteel.runtime.operators.base import BaseOperator, Consumer, Output, SubtaskContext
-from firesteel.runtime.operators.broadcast import BROADCAST_INPUT, BroadcastOperator, KeyedBroadcastOperator
-from firesteel.runtime.operators.interval_join import IntervalJoinOperator
-from firesteel.runtime.operators.keyed import (
-    KeyedMapOperator,
-    KeyedOperator,
-    KeyedProcessOperator,
-    KeyedReduceOperator,
-)
+from firesteel.runtime.operators.keyed import KeyedOperator
 from firesteel.runtime.operators.sink import SinkOperator
-from firesteel.runtime.operators.source import SourceOperator, TimestampsAndWatermarksOperator
-from firesteel.runtime.operators.stateless import (
-    FilterOperator,
-    FlatMapOperator,
-    FunctionOperator,
-    MapOperator,
-    ProcessOperator,
-    ProjectOperator,
-)
-from firesteel.runtime.operators.two_input import CoOperator, KeyedCoOperator
+from firesteel.runtime.operators.source import SourceOperator
+from firesteel.runtime.operators.stateless import FunctionOperator
 from firesteel.runtime.program import Ack, OperatorProgram, SubtaskDescriptor, VertexProgram
 from firesteel.runtime.routers import Router, RowSink, channels_of
 from firesteel.runtime.sizes import too_large_answer
 from firesteel.runtime.time_limit import TimeLimit
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.windowing.codec import windows_of
-from firesteel.runtime.windowing.operators import window_operator
 from firesteel.runtime.wire import channel_id, edge_of
 from firesteel.state.backend import KeyScope, SubtaskState
 from firesteel.storage import records
-
-_OPERATORS: dict[type, Callable[[OperatorProgram, Any], Any]] = {
-    specs.Map: MapOperator,
-    specs.FlatMap: FlatMapOperator,
-    specs.Filter: FilterOperator,
-    specs.Project: ProjectOperator,
-    specs.Process: ProcessOperator,
-    specs.KeyedProcess: KeyedProcessOperator,
-    specs.KeyedReduce: KeyedReduceOperator,
-    specs.KeyedMap: KeyedMapOperator,
-    specs.TimestampsAndWatermarks: TimestampsAndWatermarksOperator,
-    specs.CoMap: CoOperator,
-    specs.CoFlatMap: CoOperator,
-    specs.CoProcess: CoOperator,
-    specs.KeyedCoProcess: KeyedCoOperator,
-    specs.KeyedCoMap: KeyedCoOperator,
-    specs.IntervalJoin: IntervalJoinOperator,
-    specs.BroadcastProcess: BroadcastOperator,
-    specs.KeyedBroadcastProcess: KeyedBroadcastOperator,
-    specs.Window: window_operator,
-    specs.AsyncWait: AsyncWaitOperator,
-}
-
-_FUSED: Final = (specs.Map, specs.FlatMap, specs.Filter, specs.Process)
-
-
-def build_operator(program: OperatorProgram) -> BaseOperator:
-    spec = program.spec
-    if isinstance(spec, SourceReader):
-        return SourceOperator(program, spec)
-    if isinstance(spec, Sink):
-        return SinkOperator(program, spec)
-    return _OPERATORS[type(spec)](program, spec)  # type: ignore[no-any-return]
 
 
 class Chain:
@@ -376,14 +326,18 @@ def scope_of(program: OperatorProgram) -> KeyScope:
     if not program.keyed:
         return KeyScope()
     spec = program.spec
-    windows = windows_of(spec.assigner.get_window_serializer()) if isinstance(spec, specs.Window) else ""
+    serializer = kind_of(spec).window_serializer if isinstance(spec, OperatorSpec) else None
+    windows = "" if serializer is None else windows_of(serializer(spec))
     return KeyScope(type_text(program.key_type or Types.PICKLED_BYTE_ARRAY()), windows)
 
 
 def _are_fused(producer: BaseOperator, consumer: OperatorProgram) -> bool:
     """Whether the declared type between the two is not applied: PyFlink puts no coder between two functions
     of a chain, only where records go on to anything else. Rows are, for the names of their fields."""
-    if not isinstance(producer, FunctionOperator) or not isinstance(consumer.spec, _FUSED):
+    spec = consumer.spec
+    if not isinstance(producer, FunctionOperator) or not isinstance(spec, OperatorSpec):
+        return False
+    if not kind_of(spec).fused:
         return False
     return not isinstance(producer.program.output_type, RowTypeInfo)
 
@@ -400,10 +354,9 @@ def _arranged(
 ) -> KeySorter | HeldInput | None:
     """What brings the input of a head into the order of BATCH mode: key by key, behind what is broadcast.
     None: it may come in any order."""
-    if isinstance(operator, BroadcastOperator):
-        return HeldInput(operator, BROADCAST_INPUT)
+    spec = operator.program.spec
+    first = kind_of(spec).broadcast_input if isinstance(spec, OperatorSpec) else None
     if isinstance(operator, KeyedOperator):
         assert state is not None
-        passed = (BROADCAST_INPUT,) if isinstance(operator, KeyedBroadcastOperator) else ()
-        return KeySorter(operator, inputs, state, passed)
-    return None
+        return KeySorter(operator, inputs, state, () if first is None else (first,))
+    return None if first is None else HeldInput(operator, first)  # type: ignore[arg-type]

@@ -20,7 +20,8 @@ from typing import Any, Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.key_groups import key_group_range
-from firesteel.program.operators import BroadcastProcess
+from firesteel.program.operator_kinds import kind_of
+from firesteel.program.operators import OperatorSpec
 from firesteel.program.sinks import SupportsWriterState
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.functions import keeps_operator_state
@@ -257,9 +258,11 @@ def _build_chain(
 
 
 def _has_state(operator: OperatorProgram) -> bool:
-    function = getattr(operator.spec, "function", None)
-    kinds = (BroadcastProcess, SupportsWriterState)
-    return operator.keyed or isinstance(operator.spec, kinds) or keeps_operator_state(function)
+    spec = operator.spec
+    if operator.keyed or isinstance(spec, SupportsWriterState):
+        return True
+    of_kind = isinstance(spec, OperatorSpec) and kind_of(spec).operator_state
+    return of_kind or keeps_operator_state(getattr(spec, "function", None))
 
 
 def forget_everything() -> None:

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.datastream import CheckpointedFunction, KeyedProcessFunction, ProcessFunction, RuntimeContext
-from firesteel.program.operators import KeyedProcess, OperatorSpec, Process, Window
+from firesteel.program.operators import KeyedProcess, OperatorSpec, Process
 from firesteel.runtime.batch import Batch
+from firesteel.runtime.building import build_operator
 from firesteel.runtime.chain import scope_of
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.operators.keyed import KeyedProcessOperator
-from firesteel.runtime.operators.stateless import FunctionOperator, ProcessOperator
+from firesteel.runtime.operators.stateless import FunctionOperator
 from firesteel.runtime.program import OperatorProgram
 from firesteel.runtime.task_clock import TaskClock
 from firesteel.runtime.user_code import UserCode
-from firesteel.runtime.windowing.operators import window_operator
 from firesteel.state.backend import SubtaskState
 from firesteel.state.canonical import Part, rewritten, states_of
 from firesteel.state.files import StateFiles
@@ -126,14 +126,15 @@ class _KeyedBootstrapOperator(KeyedProcessOperator):
     def _fire_processing_time(self) -> None: ...
 
 
+#: What runs a spec here and not what runs it in jobs.
+_INSTEAD: Final[dict[type, Any]] = {KeyedProcess: _KeyedBootstrapOperator}
+
+
 def _operator(program: OperatorProgram) -> FunctionOperator:
-    spec = program.spec
-    if isinstance(spec, Window):
-        return window_operator(program, spec)
-    if isinstance(spec, KeyedProcess):
-        return _KeyedBootstrapOperator(program, spec)
-    assert isinstance(spec, Process)
-    return ProcessOperator(program, spec)
+    own = _INSTEAD.get(type(program.spec))
+    operator = build_operator(program) if own is None else own(program, program.spec)
+    assert isinstance(operator, FunctionOperator), "bootstrap functions and windows are run by one"
+    return operator
 
 
 def spec_of(function: BootstrapFunction) -> OperatorSpec:
