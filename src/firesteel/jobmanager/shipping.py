@@ -17,6 +17,7 @@ from typing import Any
 
 import cloudpickle
 
+from firesteel.runtime.kinds import added_kinds, adopt_kinds
 from firesteel.runtime.program import JobProgram, ShippedProgram, WorkerFiles
 from firesteel.runtime.worker import add_paths, adopt_main_classes, import_submodules
 from firesteel.state.files import StateFiles
@@ -31,10 +32,11 @@ def ship(
     """Write the blob into the state directory; its name is the hash of its content."""
     levels = range(1 + max(vertex.level for vertex in program.vertices))
     main_classes = cloudpickle.dumps(_main_classes(), 5)
+    kinds = cloudpickle.dumps(added_kinds(), 5)
     code = tuple(cloudpickle.dumps(program.of_level(level), 5) for level in levels)
-    submodules = _submodules((main_classes, *code))
+    submodules = _submodules((main_classes, kinds, *code))
     shipped = ShippedProgram(
-        _local_paths(), tuple(bootstrap), submodules, main_classes, code, placed or WorkerFiles()
+        _local_paths(), tuple(bootstrap), submodules, main_classes, kinds, code, placed or WorkerFiles()
     )
     blob = pickle.dumps(shipped, 5)
     name = f"program-{hashlib.blake2b(blob, digest_size=16).hexdigest()}"
@@ -44,7 +46,7 @@ def ship(
 
 def parcel(content: Any) -> bytes:
     """``content`` for a task that belongs to no job, with what it takes to open it there."""
-    body = cloudpickle.dumps((_main_classes(), content), 5)
+    body = cloudpickle.dumps((_main_classes(), added_kinds(), content), 5)
     return pickle.dumps((_local_paths(), _submodules((body,)), body), 5)
 
 
@@ -53,8 +55,9 @@ def opened(data: bytes) -> Any:
     paths, submodules, body = pickle.loads(data)
     add_paths(paths)
     import_submodules(submodules)
-    main_classes, content = pickle.loads(body)
+    main_classes, kinds, content = pickle.loads(body)
     adopt_main_classes(main_classes)
+    adopt_kinds(kinds)
     return content
 
 

@@ -126,6 +126,7 @@ class ShippedProgram(NamedTuple):
     :param submodules: the names of modules that the script has imported as parts of packages.
     :param main_classes: pickled: by name the classes of the user's script, which pickled records look for in
         ``__main__``.
+    :param kinds: pickled: the kinds that are registered outside of Firesteel (``runtime.kinds``).
     :param placed: what the platform has put there.
     :param levels: pickled: the ``JobProgram`` of each level.
     """
@@ -134,6 +135,7 @@ class ShippedProgram(NamedTuple):
     bootstrap: tuple[bytes, ...]
     submodules: tuple[str, ...]
     main_classes: bytes
+    kinds: bytes
     levels: tuple[bytes, ...]
     placed: WorkerFiles
 

@@ -26,6 +26,7 @@ from firesteel.program.sinks import SupportsWriterState
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.functions import keeps_operator_state
 from firesteel.runtime.gate import Gate
+from firesteel.runtime.kinds import adopt_kinds
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import (
     JobProgram,
@@ -175,6 +176,7 @@ def _prepare_process(shipped: ShippedProgram) -> None:
         pickle.loads(setup)()
     import_submodules(shipped.submodules)
     adopt_main_classes(pickle.loads(shipped.main_classes))
+    adopt_kinds(pickle.loads(shipped.kinds))
 
 
 def add_paths(paths: Sequence[str]) -> None:
