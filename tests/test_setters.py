@@ -70,6 +70,7 @@ OPERATORS = {
         "rebalance",
         "rescale",
         "shuffle",
+        "transform",
         "union",
         "key_by",
         "cache",

@@ -1,8 +1,8 @@
 """Kinds that are registered outside of Firesteel go where the program goes.
 
 A process that runs tasks knows those of Firesteel alone. With a program or a parcel it learns which module
-registers which other kind, and imports the module when it meets one; what the script itself registers comes by
-value.
+registers which other kind, and imports the module when it meets one; what the script itself registers comes
+by value.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""What other packages add: kinds of state, operators, connectors and formats from outside of Firesteel."""
