@@ -1,10 +1,10 @@
 """What a declared type does to a batch of records on their way out of an operator.
 
 In PyFlink the coders of the wire do this by the way: a FLOAT is rounded to 32 bits, a row gets the declared
-field names, an int becomes a float where DOUBLE is declared. Here records stay Python objects, so it is
-done by a function that is made for the type and takes whole batches, since it sees each record (invariant
-I5): in C where msgspec knows the type, else one generated loop with the checks of all fields in line. What
-does not pass takes the slower way through ``_coerce_values``, which converts it or knows why it cannot.
+field names, an int becomes a float where DOUBLE is declared. Here records stay Python objects, so a function
+does it that is made for the type and takes whole batches, since it sees each record: in C where msgspec knows
+the type, else one generated loop with the checks of all fields in line. What does not pass takes the slower
+way through ``_coerce_values``, which converts it or knows why it cannot.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 All records of a key go to one subtask, so a key that has most of the records keeps one subtask busy and the
 others waiting. With a *salt* for each record, the first stage aggregates by key and salt and so spreads a key
 over up to ``buckets`` of them; the second stage brings together what belongs to a key (Flink: "Local-Global
-Aggregation" and "Split Distinct Aggregation" in the documentation on performance tuning; features CS-13).
+Aggregation" and "Split Distinct Aggregation" in the documentation on performance tuning).
 
 Written by hand this goes wrong in two ways. A random salt in the key selector is another one when a record
 is read again after a failure; here it is made once, in an operator whose position is state. And a rolling

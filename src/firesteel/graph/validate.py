@@ -1,4 +1,4 @@
-"""What can be refused when the graph is built (I6): every error names the operator and what to do."""
+"""What can be refused when the graph is built: every error names the operator and what to do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Watermark alignment: how far the splits of a group may be read (Flink: FLIP-182, FLIP-217; X9)."""
+"""Watermark alignment: how far the splits of a group may be read (Flink: FLIP-182, FLIP-217)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What one sink has staged and not committed, and how it is committed: with patience, and never forgotten
-(features T24)."""
+"""What one sink has staged and not committed, and how it is committed: with patience, and never forgotten."""
 
 from __future__ import annotations
 

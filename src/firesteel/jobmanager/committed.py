@@ -1,4 +1,4 @@
-"""What the committed epochs of a job have come to: where its next epoch starts (I2)."""
+"""What the committed epochs of a job have come to: where its next epoch starts."""
 
 from __future__ import annotations
 

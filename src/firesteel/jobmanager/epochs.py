@@ -80,7 +80,7 @@ class EpochRunner:
 
     def run(self, levels: list[LevelDescriptor], widths: list[int]) -> tuple[list[Ack], int] | None:
         """The answers of all subtasks, in the order of the subtasks, and how many attempts it took; None
-        when the job is cancelled. What a failed attempt did is discarded whole (I2).
+        when the job is cancelled. What a failed attempt did is discarded whole.
 
         :raises JobExecutionError: the user's code failed.
         :raises EngineError: no attempt could be run.
@@ -116,7 +116,7 @@ class EpochRunner:
 
     def _complete(self, acks: list[Ack]) -> list[Ack]:
         """Every subtask has answered exactly once, and what was sent has arrived: an epoch with less must
-        never count (I2)."""
+        never count."""
         acks.sort(key=lambda a: (a.vertex, a.subtask))
         if [(a.vertex, a.subtask) for a in acks] != self._subtasks:
             raise EngineError(

@@ -1,4 +1,4 @@
-"""The state lines of a job: what is committed, and which files it still needs (I3)."""
+"""The state lines of a job: what is committed, and which files it still needs."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
     if target is None:
         target = _TARGET_BOUNDED_MS if bounded else _TARGET_UNBOUNDED_MS
     records = _positive(configuration, own.EPOCH_MAX_RECORDS)
-    if batch:  # one epoch (design, section 3)
+    if batch:  # one epoch
         pacing = PacingOptions(target, _BATCH_RECORDS, _BATCH_RECORDS, limited=False)
     else:
         pacing = PacingOptions(

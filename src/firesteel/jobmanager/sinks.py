@@ -1,5 +1,5 @@
 """The committers of a job's sinks: what writers staged becomes visible when its epoch, or the checkpoint that
-covers it, is committed (features T24)."""
+covers it, is committed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is refused before Spark starts, and what is said once about settings that have no effect (I6)."""
+"""What is refused before Spark starts, and what is said once about settings that have no effect."""
 
 from __future__ import annotations
 

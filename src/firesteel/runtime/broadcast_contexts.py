@@ -1,4 +1,4 @@
-"""The contexts of broadcast process functions, and the view of broadcast state that is only read (T15)."""
+"""The contexts of broadcast process functions, and the view of broadcast state that is only read."""
 
 from __future__ import annotations
 

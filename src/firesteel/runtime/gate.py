@@ -12,7 +12,7 @@ from firesteel.runtime.wire import decode_batch
 
 
 class Gate:
-    """Buffers of a channel come in order (I4); their marks go through the watermark valve."""
+    """Buffers of a channel come in order; their marks go through the watermark valve."""
 
     __slots__ = ("_channels", "_consume", "_user_code", "_valve", "received")
 

@@ -1,4 +1,4 @@
-"""BATCH mode: a keyed operator sees its records key by key, and one key's state at a time (T13, T14).
+"""BATCH mode: a keyed operator sees its records key by key, and one key's state at a time.
 
 Records are grouped by key and sorted by timestamp; what does not fit in memory is spilled to sorted runs
 and merged. An input without keys (broadcast) passes through before all of them.

@@ -22,7 +22,7 @@ _OF_NO_OPERATOR: Final = UserCode("", "")  # the program is unpacked, which may 
 
 def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]) -> Iterator[WireRow]:
     """All rows that this task sends on. An exception of user code becomes a row: raised out of the task,
-    Spark would run it four times (design, section 3)."""
+    Spark would run it four times."""
     outbox: list[WireRow] = []
     chains: list[Chain] = []
     done = False

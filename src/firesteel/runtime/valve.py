@@ -1,4 +1,4 @@
-"""The watermark valve: the watermark of an operator is the minimum over its active channels (I4, T01)."""
+"""The watermark valve: the watermark of an operator is the minimum over its active channels."""
 
 from __future__ import annotations
 

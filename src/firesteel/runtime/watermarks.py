@@ -1,7 +1,7 @@
 """Watermark generation: from records to marks.
 
 Periodic watermarks come after fixed record counts and at the end of the epoch, never by a clock: the same
-input gives the same marks (design, section 4). An interval longer than the usual one thins them out by the
+input gives the same marks. An interval longer than the usual one thins them out by the
 time of the epochs, which is fixed too. Punctuated generators emit wherever they like.
 """
 
@@ -43,7 +43,7 @@ class _GeneratorOutput(WatermarkOutput):
 
 
 class BoundedGenerator:
-    """W = max timestamp - bound - 1 (T02); a bound of 0 serves monotonous timestamps."""
+    """W = max timestamp - bound - 1; a bound of 0 serves monotonous timestamps."""
 
     __slots__ = ("_bound", "max_timestamp")
 

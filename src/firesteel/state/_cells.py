@@ -2,7 +2,7 @@
 
 So a large collection costs what is touched of it. What is cached of one is a *cell*. A small one is taken
 into its cell whole when it is read; a large one is read through, some parts at a time, whenever it is read.
-Both give the parts in the order of their names' bytes, which depends on the content alone (invariant I1), and
+Both give the parts in the order of their names' bytes, which depends on the content alone, and
 as they are when the reading begins: a cell that is being read is copied before it is changed.
 """
 

@@ -110,8 +110,8 @@ def typed_bytes(key: CanonicalKey) -> bytes:
 
 
 def in_order(keys: Iterable[CanonicalKey]) -> list[CanonicalKey]:
-    """In the order of their typed bytes, which depends on the keys alone, not on their history (invariant
-    I1). For text and for numbers it is the natural order."""
+    """In the order of their typed bytes, which depends on the keys alone, not on their history. For text
+    and for numbers it is the natural order."""
     found = list(keys)
     if len({type(key) for key in found}) > 1:
         found.sort(key=typed_bytes)

@@ -3,7 +3,7 @@
 An entry that was written at w expires when w + ttl <= now. It is left out when it is read, and then deleted.
 One that nobody reads any more is *gone* in the end (``Ttl.gone_ms``) and removed bit by bit: from the caches
 (``Column.clean``), from the local store, and by compaction from the segments. What a function sees depends on
-the times alone, never on how far that has come (invariant I1). Stored values begin with the time of their
+the times alone, never on how far that has come. Stored values begin with the time of their
 last write (8 bytes).
 """
 

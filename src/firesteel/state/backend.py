@@ -1,6 +1,6 @@
 """The state of one subtask of a vertex: what a worker process keeps of it between epochs.
 
-The truth is the line that the driver sends with each epoch (invariant I3). What is here is a cache of it: the
+The truth is the line that the driver sends with each epoch. What is here is a cache of it: the
 states' dictionaries, and below them reads through the runs of the line.
 """
 

@@ -1,4 +1,4 @@
-"""The state of a vertex taken apart by operator: the form in which savepoints keep it (features T18).
+"""The state of a vertex taken apart by operator: the form in which savepoints keep it.
 
 In a job the state of all operators of a chain lies together, in runs that overlay each other. In the
 canonical form each operator has runs of its own, in which every key is there once and nothing is deleted;

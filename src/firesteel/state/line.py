@@ -2,7 +2,7 @@
 
 ``State = overlay of the segments, then the deltas``; the last writer of a key wins. Segments lie on *levels*
 (1 is the youngest and smallest); deltas are the changes of single epochs. The driver advances a line by one
-delta for each committed epoch; a task may ask with it for a piece of compaction (invariant I3).
+delta for each committed epoch; a task may ask with it for a piece of compaction.
 """
 
 from __future__ import annotations

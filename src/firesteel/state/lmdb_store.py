@@ -1,7 +1,7 @@
 """The local store of a subtask on one host: LMDB, open to every worker process of the host.
 
 It stands in for the newest deltas of a line: it holds the changes of all epochs after its base, deletions
-too, and lies over the older deltas and the segments. It is a cache (invariant I3). It may lag behind the line
+too, and lies over the older deltas and the segments. It is a cache. It may lag behind the line
 and then catches up from the deltas; when it cannot - its manifest is not on the line, the host was rebooted,
 it is damaged - it is left alone and a new directory is begun. Nothing is deleted in place: another process
 may use it.

@@ -1,4 +1,4 @@
-"""Operator state: lists and broadcast maps of a subtask, which belong to no key (features T19).
+"""Operator state: lists and broadcast maps of a subtask, which belong to no key.
 
 It is small, so it is held whole in memory; it is stored as entries of the operator group.
 """

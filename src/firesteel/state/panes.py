@@ -146,8 +146,7 @@ class PaneColumn(Column):
         return None if fired is None or fired is pane else self._take_back(start, fired, key)
 
     def close(self, start: int) -> list[tuple[CanonicalKey, Any]]:
-        """Remove an open pane; what it held, decoded, in an order that depends on the keys alone (invariant
-        I1)."""
+        """Remove an open pane; what it held, decoded, in an order that depends on the keys alone."""
         held = self._removed(self.open, start)
         return [(key, _decoded(held[key])) for key in in_order(held)]
 

@@ -1,6 +1,6 @@
 """Reading the committed state of a subtask from outside: for tests, and for whoever looks into a job.
 
-What is read is the line, as a process finds it that has nothing of the state (invariant I3); nothing that is
+What is read is the line, as a process finds it that has nothing of the state; nothing that is
 done here changes it.
 """
 

@@ -1,4 +1,4 @@
-"""The state of a vertex dealt out anew over another number of subtasks (features T17, T19).
+"""The state of a vertex dealt out anew over another number of subtasks.
 
 Keyed state follows its key groups and is not copied: each new line refers to parts of the old runs. Operator
 state is small; it is read, dealt out by its kind, and written as one more delta of each new line.

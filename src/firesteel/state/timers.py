@@ -1,4 +1,4 @@
-"""Timers: a set of (time, key, namespace), popped in time order (features T11, T12).
+"""Timers: a set of (time, key, namespace), popped in time order.
 
 Registering costs O(1) unless the instant is new. Timers are state: an entry of its own each, in time order
 within a key group, and only the net change of an epoch is written.

@@ -174,7 +174,7 @@ class _Incoming:
     """The messages of the ranges under way, which one consumer gets mixed.
 
     They are cut into chunks by their offsets and sizes, never by when they come: in which order the records
-    of several partitions go on must not depend on that (I1).
+    of several partitions go on must not depend on that.
     """
 
     def __init__(self, properties: Mapping[str, str], reset: Reset) -> None:

@@ -1,1 +1,1 @@
-"""Checkpoints, savepoints and what a job goes on from after a failure (design, sections 5 and 6)."""
+"""Checkpoints, savepoints and what a job goes on from after a failure."""

@@ -1,4 +1,4 @@
-"""Which state files somebody still needs (Flink: ``SharedStateRegistry``, features X5)."""
+"""Which state files somebody still needs (Flink: ``SharedStateRegistry``)."""
 
 from __future__ import annotations
 

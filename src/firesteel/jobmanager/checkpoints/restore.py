@@ -1,5 +1,5 @@
 """From a manifest to what a job begins with: state is found by operator id and state name, whatever has
-become of chains and parallelism since (features T18, T19)."""
+become of chains and parallelism since."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def topology_of(graph: JobGraph) -> str:
 
 
 def adopt_max_parallelism(graph: JobGraph, manifest: Manifest) -> JobGraph:
-    """The graph with the max parallelism of keyed state where the program sets none (features T18)."""
+    """The graph with the max parallelism of keyed state where the program sets none."""
     frozen = {o.id: v.max_parallelism for v in manifest.vertices for o in v.operators}
 
     def adopted(vertex: JobVertex) -> JobVertex:

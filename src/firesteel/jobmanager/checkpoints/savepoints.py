@@ -1,4 +1,4 @@
-"""Savepoints: copies of a job's state that stand for themselves (features T18; Flink: canonical savepoints).
+"""Savepoints: copies of a job's state that stand for themselves (Flink: canonical savepoints).
 
 A savepoint is a directory ``savepoint-<job>-<random>`` with the manifest and all state files, in the
 canonical form of ``state.canonical``. It refers to nothing outside, names its files relative to itself, and

@@ -117,7 +117,7 @@ class Outputs:
             output.flush()
 
     def _separate(self) -> None:
-        """An object that went to several outputs becomes one object for each of them (S-GRAPH-14)."""
+        """An object that went to several outputs becomes one object for each of them."""
         sides = [output.collector for output in self.all[1:] if output.collector.values]
         if not sides:
             return
@@ -135,7 +135,7 @@ class Outputs:
 
 
 def _isolated(batch: Batch) -> Batch:
-    """A batch whose records a consumer may change without another consumer seeing it (S-GRAPH-14)."""
+    """A batch whose records a consumer may change without another consumer seeing it."""
     if are_immutable(batch.values):
         return batch
     try:

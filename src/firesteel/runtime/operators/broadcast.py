@@ -1,4 +1,4 @@
-"""Broadcast state: a stream, keyed or not, beside one that every subtask sees whole (T15).
+"""Broadcast state: a stream, keyed or not, beside one that every subtask sees whole.
 
 The broadcast input writes maps that are the same on every subtask; the other one reads them. The first input
 is the one that is not broadcast. (Flink: ``CoBroadcastWithNonKeyedOperator``,

@@ -1,4 +1,4 @@
-"""Interval join: the pairs of one key whose timestamps are within bounds (T22).
+"""Interval join: the pairs of one key whose timestamps are within bounds.
 
 Each side has its records by timestamp in a buffer of its own, up to the last instant at which a partner may
 come. A record is added to the buffer of its side, then joined with what the other one holds between its

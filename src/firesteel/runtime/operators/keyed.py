@@ -25,7 +25,7 @@ class KeyedOperator(FunctionOperator):
     """Keyed state, timers and the watermark of one keyed operator; subclasses say what a record does.
 
     All timers due at a watermark fire in timestamp order before the watermark goes on, and those that
-    ``on_timer`` registers at or below it fire in the same run (T12).
+    ``on_timer`` registers at or below it fire in the same run.
     """
 
     state: OperatorState
@@ -68,7 +68,7 @@ class KeyedOperator(FunctionOperator):
             self.advance(mark)
         elif mark == END:
             self.advance(MAX_WATERMARK)
-            self._fire_processing_time()  # what is due by now; what is not is dropped (T13)
+            self._fire_processing_time()  # what is due by now; what is not is dropped
             self.ended = True
         self.outputs.mark(mark)
 
@@ -129,7 +129,7 @@ class KeyedOperator(FunctionOperator):
         super().close()
 
     def end_key(self) -> None:
-        """BATCH mode: the input of the current key has ended. Its timers fire, event time first (T13)."""
+        """BATCH mode: the input of the current key has ended. Its timers fire, event time first."""
         key, raw_key = self.state.key, self.state.raw_key
         self.watermark = MAX_WATERMARK
         event, processing = self.state.event_timers, self.state.processing_timers
@@ -219,7 +219,7 @@ class KeyedProcessOperator(KeyedOperator):
 
 
 class KeyedReduceOperator(KeyedOperator):
-    """Rolling reduce: one result for each record; in BATCH mode one for each key, at its end (T14)."""
+    """Rolling reduce: one result for each record; in BATCH mode one for each key, at its end."""
 
     def __init__(self, program: OperatorProgram, spec: KeyedReduce) -> None:
         super().__init__(program, spec.function)

@@ -1,6 +1,6 @@
 """Operators with two inputs, keyed or not, and the co-functions on them: CoMap, CoFlatMap, CoProcess.
 
-The watermark is the minimum over both inputs, with the same rule for idleness as over channels (T01).
+The watermark is the minimum over both inputs, with the same rule for idleness as over channels.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class SingleContents:
 
 
 class EvictingContents:
-    """All elements with their timestamps; what an evictor removes is gone for good (T09).
+    """All elements with their timestamps; what an evictor removes is gone for good.
 
     ``contents`` is applied to what the evictor leaves, each time the window fires.
     """
