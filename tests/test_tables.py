@@ -1,4 +1,4 @@
-"""The tables of the documentation that are made from the code are current (CS-19)."""
+"""The tables of the documentation that are made from the code are current."""
 
 from __future__ import annotations
 

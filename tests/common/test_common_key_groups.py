@@ -17,7 +17,6 @@ from firesteel.graph.distribution import pointwise_consumers, pointwise_producer
 )
 @pytest.mark.row("S-STATE-17", "S-STATE-18", "T17")
 def test_ranges_of_128_groups(parallelism: int, expected: list[range]) -> None:
-    """T17."""
     assert [key_group_range(128, parallelism, i) for i in range(parallelism)] == expected
 
 

@@ -1,4 +1,4 @@
-"""What a reader of Kafka makes one chunk of: that must depend on offsets and sizes alone (I1)."""
+"""What a reader of Kafka makes one chunk of: that must depend on offsets and sizes alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S-CONN-17: connectors of other packages are found by their entry points."""
+"""Connectors of other packages are found by their entry points."""
 
 from __future__ import annotations
 

@@ -375,7 +375,6 @@ def test_a_keyed_stream_refuses_settings_and_partitionings(env: StreamExecutionE
 
 @pytest.mark.row("S-OPS-10", "S-OPS-13")
 def test_what_comes_later_is_refused_with_a_way_out(env: StreamExecutionEnvironment) -> None:
-    """S-OPS-10 and S-OPS-13 among them."""
     stream = pairs(env)
     for call, way_out in (
         (lambda: stream.split(lambda v: ["odd"]), "side outputs"),
@@ -393,7 +392,7 @@ def test_what_comes_later_is_refused_with_a_way_out(env: StreamExecutionEnvironm
 @pytest.mark.parametrize("module", ["firesteel.dataset", "pyflink.dataset"])
 @pytest.mark.row("S-OPS-23", "S-BATCH-06")
 def test_the_dataset_api_is_refused_with_the_mode_to_use(module: str) -> None:
-    """S-OPS-23 and S-BATCH-06: no name of it can be imported."""
+    """No name of it can be imported."""
     code = f"from firesteel.cli import pyflink_alias; pyflink_alias.install(); from {module} import DataSet"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1

@@ -119,7 +119,7 @@ def test_processing_time_trigger() -> None:
     assert context.processing == {19}
 
 
-def test_continuous_event_time_trigger() -> None:  # S-WIN-18: 2 s in a 10 s window
+def test_continuous_event_time_trigger() -> None:  # 2 s in a 10 s window
     trigger = ContinuousEventTimeTrigger.of(Time.seconds(2))
     window = TimeWindow(0, 10_000)
     context = FakeContext()
@@ -171,7 +171,7 @@ def test_merged_continuous_triggers_keep_the_earliest(
     assert context.store == {("fire-time", "both"): 4}
 
 
-def test_count_trigger() -> None:  # T08: it fires and keeps, purging drops
+def test_count_trigger() -> None:  # it fires and keeps, purging drops
     trigger, context = CountTrigger.of(2), FakeContext()
     assert [element(trigger, context) for _ in range(4)] == [CONTINUE, FIRE, CONTINUE, FIRE]
     assert context.store == {}
@@ -262,7 +262,7 @@ def at(*timestamps: int) -> list[TimestampedValue]:
 @pytest.mark.parametrize(
     ("make", "elements", "left"),
     [
-        (lambda after: TimeEvictor.of(ms(5), after), at(1, 5, 10), [10]),  # T09: 5 goes too
+        (lambda after: TimeEvictor.of(ms(5), after), at(1, 5, 10), [10]),  # 5 goes too
         (lambda after: TimeEvictor.of(ms(5), after), at(10, 6, 5), [10, 6]),
         (lambda after: TimeEvictor.of(ms(5), after), [], []),
         (lambda after: TimeEvictor.of(ms(5), after), [TimestampedValue("x"), *at(9)], ["x", 9]),
@@ -276,7 +276,6 @@ def at(*timestamps: int) -> list[TimestampedValue]:
 )
 @pytest.mark.row("S-WIN-20", "S-WIN-21")
 def test_evictors(make: Callable[[bool], Any], elements: list[TimestampedValue], left: list[Any]) -> None:
-    """T09."""
     before, after = make(False), make(True)
     everything = [e.value for e in elements]
     assert evicted(before, elements) == left

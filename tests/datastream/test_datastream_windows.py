@@ -130,7 +130,7 @@ def merges(*windows: tuple[int, int]) -> list[tuple[list[TimeWindow], TimeWindow
     return callback.heard
 
 
-def test_sessions_merge_when_they_touch() -> None:  # T07
+def test_sessions_merge_when_they_touch() -> None:
     assert merges((0, 10), (10, 20)) == [([TimeWindow(0, 10), TimeWindow(10, 20)], TimeWindow(0, 20))]
     assert merges((0, 10), (11, 21)) == []
     assert merges((0, 10), (0, 10)) == []
@@ -142,7 +142,7 @@ def test_sessions_merge_when_they_touch() -> None:  # T07
 # ---- assigners ----
 
 
-@pytest.mark.parametrize(  # the numbers of T06
+@pytest.mark.parametrize(
     ("assigner", "timestamp", "windows"),
     [
         (TumblingEventTimeWindows.of(ms(5)), -1, [(-5, 0)]),
@@ -258,7 +258,7 @@ def test_count_windows() -> None:
 
 @pytest.mark.row("S-WIN-02")
 def test_a_window_of_five_minutes_starts_at_a_multiple_of_them() -> None:
-    """S-WIN-02: 12:03 is in [12:00, 12:05)."""
+    """12:03 is in [12:00, 12:05)."""
     noon = 12 * 60 * 60 * 1000
     windows = assigned(TumblingEventTimeWindows.of(Time.minutes(5)), noon + 3 * 60 * 1000)
     assert windows == [(noon, noon + 5 * 60 * 1000)]

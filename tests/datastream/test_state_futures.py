@@ -1,4 +1,4 @@
-"""S-STATE-29: the asynchronous methods give what their synchronous sisters do."""
+"""The asynchronous methods give what their synchronous sisters do."""
 
 from __future__ import annotations
 

@@ -103,7 +103,7 @@ def test_a_program_with_an_epoch_for_each_record(name: str, run: Run) -> None:
 
 @pytest.mark.parametrize("name", [n for n in HERE_TOO if n not in KEEPS_IN_SELF])
 def test_a_program_with_tasks_and_epochs_that_run_again(name: str, run: Run) -> None:
-    """I1 and I2, for all that the programs use: nothing is lost, doubled or in another order."""
+    """For all that the programs use: nothing is lost, doubled or in another order."""
     seeds = iter(range(zlib.crc32(name.encode()), 1 << 33))
     options = {"firesteel.epoch.max-records": "3", "firesteel.epoch.attempts": "100"}
     assert run(PROGRAMS[name], lambda: FaultyEngine(next(seeds)), **options) == expected(name)

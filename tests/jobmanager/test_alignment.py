@@ -1,4 +1,4 @@
-"""Watermark alignment: what is too far ahead of its group waits (S-TIME-13, X9)."""
+"""Watermark alignment: what is too far ahead of its group waits."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def taken() -> list[Any]:
 
 @pytest.mark.row("X9")
 def test_the_fast_source_waits_until_the_slow_one_has_caught_up() -> None:
-    """X9: fast at W100, slow at W10, drift 20: fast is paused until slow is at 80. Nothing is dropped or
+    """Fast at W100, slow at W10, drift 20: fast is paused until slow is at 80. Nothing is dropped or
     reordered, and while all wait there is no epoch."""
     with local_platform() as platform:
         clock = SteppedClock()
@@ -260,7 +260,7 @@ def greatest_lead(order: list[tuple[int, int]], fast: int, slow: int) -> int:
 def test_a_source_that_is_100_times_faster_stays_within_the_drift_and_one_chunk(
     parallelism: int, one_source: bool
 ) -> None:
-    """S-TIME-13. With a drift that is never reached the fast one is read to its end at once."""
+    """With a drift that is never reached the fast one is read to its end at once."""
     fast, slow = steps(100, 60), steps(1, 6_000)
     sources = [SplitsSource(fast, slow)] if one_source else [SplitsSource(fast), SplitsSource(slow)]
     for drift, within in ((500, True), (10**9, False)):

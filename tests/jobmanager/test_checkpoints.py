@@ -1,4 +1,4 @@
-"""When checkpoints are taken, what they leave, and what becomes visible with them (S-CKPT, T24, X5)."""
+"""When checkpoints are taken, what they leave, and what becomes visible with them."""
 
 from __future__ import annotations
 
@@ -44,7 +44,6 @@ def checkpoints(directory: Path) -> list[int]:
 
 @pytest.mark.row("S-CKPT-02", "S-CKPT-20", "S-CKPT-22", "S-CKPT-45")
 def test_checkpoints_come_at_the_interval_and_their_ids_rise(tmp_path: Path) -> None:
-    """S-CKPT-02, S-CKPT-20, S-CKPT-22, S-CKPT-45."""
     clock = SteppedClock()
     env = env_with(2, tmp_path, clock=clock)
     counting(env)
@@ -104,7 +103,7 @@ def test_a_manifest_comes_after_all_that_it_names(tmp_path: Path, monkeypatch: p
 
 @pytest.mark.row("S-SINK-04", "S-SINK-14", "S-CKPT-39")
 def test_output_waits_for_its_checkpoint_and_the_end(tmp_path: Path) -> None:
-    """S-CKPT-39, T24: what is not covered by a checkpoint is not visible."""
+    """What is not covered by a checkpoint is not visible."""
     clock = SteppedClock()
     env = env_with(1, tmp_path, clock=clock)
     sink = counting(env)
@@ -124,7 +123,7 @@ def test_output_waits_for_its_checkpoint_and_the_end(tmp_path: Path) -> None:
 
 @pytest.mark.row("T24", "S-CKPT-43")
 def test_a_bounded_job_ends_with_a_checkpoint_that_covers_the_rest(tmp_path: Path) -> None:
-    """S-CKPT-43: one shorter than the interval too."""
+    """One shorter than the interval too."""
     env = env_with(2, tmp_path)
     sink = CollectingSink()
     env.from_collection([1, 2, 3]).sink_to(sink)
@@ -148,7 +147,6 @@ def test_a_bounded_job_ends_with_a_checkpoint_that_covers_the_rest(tmp_path: Pat
 def test_what_outlives_the_job(
     tmp_path: Path, retention: str, after_cancel: list[int], after_failure: list[int]
 ) -> None:
-    """S-CKPT-24."""
     for fails, expected in ((False, after_cancel), (True, after_failure)):
         directory = tmp_path / str(fails)
         directory.mkdir()
@@ -177,7 +175,7 @@ def test_what_outlives_the_job(
 
 @pytest.mark.row("S-CKPT-23", "S-CKPT-26", "S-CKPT-30", "X5", "S-CFG-21")
 def test_so_many_checkpoints_are_kept_with_their_files_and_no_others(tmp_path: Path) -> None:
-    """S-CKPT-23, S-CKPT-26, S-CKPT-30, X5: a file goes exactly when the last checkpoint goes that needs
+    """A file goes exactly when the last checkpoint goes that needs
     it."""
     clock = SteppedClock()
     env = env_with(1, tmp_path, clock=clock, **{"execution.checkpointing.num-retained": "2", **RETAIN})
@@ -204,7 +202,7 @@ def test_so_many_checkpoints_are_kept_with_their_files_and_no_others(tmp_path: P
 def test_a_failed_checkpoint_that_is_tolerated_loses_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """T24: its output comes with the next one."""
+    """Its output comes with the next one."""
     clock = SteppedClock()
     env = env_with(1, tmp_path, clock=clock, **{"execution.checkpointing.tolerable-failed-checkpoints": "1"})
     sink = counting(env)
@@ -239,7 +237,7 @@ def test_a_failed_checkpoint_that_is_tolerated_loses_nothing(
 
 @pytest.mark.row("S-CKPT-18", "S-CKPT-19", "S-CFG-09")
 def test_a_checkpoint_that_takes_too_long_expires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """S-CKPT-18, S-CKPT-19: a slow one, and the pause behind it."""
+    """A slow one, and the pause behind it."""
     clock = SteppedClock()
     options = {
         "execution.checkpointing.timeout": "3 s",
@@ -276,7 +274,7 @@ def test_a_checkpoint_that_takes_too_long_expires(tmp_path: Path, monkeypatch: p
 def test_settings_of_the_old_spelling_and_those_without_effect(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """CS-06, CS-36, S-CKPT-28: the sample file, and what each key comes to."""
+    """The sample file, and what each key comes to."""
     conf = {
         INTERVAL: "60000",
         "execution.checkpointing.timeout": "300000",
@@ -333,7 +331,6 @@ class KeepAll(KeyedProcessFunction):
 def test_much_state_on_the_heap_is_warned_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, backend: str, megabytes: int, warnings: int
 ) -> None:
-    """S-BACK-23."""
     clock = SteppedClock()
     env = env_with(1, tmp_path, clock=clock, **{"state.backend.type": backend})
     stream = env.from_source(LiveSource("much"), punctuated(), "live").map(lambda r: r.value)

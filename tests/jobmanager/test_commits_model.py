@@ -1,5 +1,5 @@
 """Whatever fails in whatever order: the target shows each record once, nothing is dropped that a checkpoint
-holds (T24)."""
+holds."""
 
 from __future__ import annotations
 

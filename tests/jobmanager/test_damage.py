@@ -1,5 +1,5 @@
 """Snapshot files that are damaged: each damage is found and named, none gives a wrong result, and where there
-is an older checkpoint it is used (S-FAIL-02)."""
+is an older checkpoint it is used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens without input: timers and idleness fire, and else no epoch runs (X7, S-TIME-11)."""
+"""What happens without input: timers and idleness fire, and else no epoch runs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class InFiveSeconds(KeyedProcessFunction):
 @pytest.mark.parametrize("fresh", [False, True])
 @pytest.mark.row("S-TIMER-02", "X7")
 def test_a_processing_time_timer_fires_without_input_and_an_idle_job_runs_no_epoch(fresh: bool) -> None:
-    """X7 and S-TIMER-02. Broken by hand: ``JobMaster._step`` runs an epoch whenever it is asked."""
+    """Broken by hand: ``JobMaster._step`` runs an epoch whenever it is asked."""
     with local_platform(lambda: LocalEngine(fresh_process=lambda: fresh)) as platform:
         clock = SteppedClock(1_000)
         env = environment(2, clock=clock)
@@ -82,7 +82,7 @@ class AtEventTime(KeyedProcessFunction):
 @pytest.mark.parametrize("idleness", [True, False])
 @pytest.mark.row("S-TIME-11", "S-TIME-12")
 def test_a_silent_split_holds_event_time_back_until_it_is_idle(idleness: bool, where: str) -> None:
-    """S-TIME-11 and, without idleness, S-TIME-12. The time is the job's own: no input has to come."""
+    """With idleness and without it. The time is the job's own: no input has to come."""
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(take_ts)
     if idleness:
         strategy = strategy.with_idleness(Duration.of_seconds(30))
@@ -180,7 +180,7 @@ def note_with_the_time(value: Any) -> None:
 
 @pytest.mark.row("S-TIME-02")
 def test_a_processing_time_window_fires_at_its_end_though_nothing_comes() -> None:
-    """S-TIME-02 and X7: [0, 5000) at 5,000. Three epochs: the window, a record, the next window."""
+    """[0, 5000) at 5,000. Three epochs: the window, a record, the next window."""
     with local_platform() as platform:
         clock = SteppedClock(1_000)
         clocks.append(clock)
@@ -229,7 +229,7 @@ def windows_of(speed: int) -> list[int]:
 
 @pytest.mark.row("S-TIME-04")
 def test_a_replay_in_processing_time_depends_on_the_clock() -> None:
-    """S-TIME-04: two speeds, two results, each of them right: nothing is lost or counted twice."""
+    """Two speeds, two results, each of them right: nothing is lost or counted twice."""
     slow, fast = windows_of(500), windows_of(100)
     assert slow == [1, *[2] * 9, 1]
     assert fast == [9, 10, 1]
@@ -250,7 +250,7 @@ class TimeLag(WatermarkGenerator):
 @pytest.mark.parametrize("interval_ms", [None, 200, 1_000])
 @pytest.mark.row("S-TIME-24")
 def test_a_periodic_generator_is_asked_without_records_too(interval_ms: int | None) -> None:
-    """S-TIME-24: every 200 ms if nothing else is set."""
+    """Every 200 ms if nothing else is set."""
     with local_platform() as platform:
         clock = SteppedClock(0)
         clocks.append(clock)

@@ -1,4 +1,4 @@
-"""Statuses, results, failures and counters of a job (S-LIFE, S-OPS-20)."""
+"""Statuses, results, failures and counters of a job."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ def history(master: JobMaster) -> list[JobStatus]:
 
 @pytest.mark.row("S-LIFE-01")
 def test_the_statuses_of_a_bounded_job() -> None:
-    """S-LIFE-01."""
     clock = SteppedClock(77)
     env = environment(2, clock=clock)
     env.from_collection([1]).map(lambda v: v)
@@ -66,7 +65,6 @@ def test_the_statuses_of_a_bounded_job() -> None:
 
 @pytest.mark.row("S-LIFE-06")
 def test_the_statuses_of_a_job_that_fails() -> None:
-    """S-LIFE-06."""
     env = environment(1)
     env.from_collection([1]).map(lambda v: 1 // 0)
     master = submit(env)
@@ -76,7 +74,6 @@ def test_the_statuses_of_a_job_that_fails() -> None:
 
 @pytest.mark.row("S-LIFE-11")
 def test_the_statuses_of_a_job_that_is_cancelled() -> None:
-    """S-LIFE-07."""
     clock = SteppedClock()
     env = environment(1, clock=clock)
     env.from_source(LiveSource("live"), punctuated(), "live").map(lambda v: note("seen", v))
@@ -292,7 +289,7 @@ class LosesAnswers(LocalEngine):
 
 @pytest.mark.row("S-CKPT-16")
 def test_an_epoch_with_too_few_or_too_many_answers_never_counts() -> None:
-    """I2. Broken by hand: ``EpochRunner._complete`` lets everything pass."""
+    """Broken by hand: ``EpochRunner._complete`` lets everything pass."""
     with local_platform(LosesAnswers) as platform:
         assert collect(
             environment(2).from_collection([1, 2]).map(lambda v: v).key_by(lambda v: 0).sum(0)
@@ -302,7 +299,7 @@ def test_an_epoch_with_too_few_or_too_many_answers_never_counts() -> None:
 
 @pytest.mark.row("S-TIME-19")
 def test_the_progress_shows_which_source_holds_event_time_back() -> None:
-    """S-TIME-19: the slowest source decides, also when its watermarks come from an assigner behind it."""
+    """The slowest source decides, also when its watermarks come from an assigner behind it."""
     clock = SteppedClock()
     env = environment(1, clock=clock)
     fast = env.from_source(LiveSource("fast"), punctuated(), "fast source")

@@ -1,5 +1,5 @@
 """A job that goes back further than the local stores of its hosts have come: epoch numbers come again, and
-what a store has of the time that never was must not show (design, section 5; I3)."""
+what a store has of the time that never was must not show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs that fail and go on: in the same driver, and in the next one (S-FAIL, S-LIFE, T24)."""
+"""Jobs that fail and go on: in the same driver, and in the next one."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class _Hasty:
 @pytest.mark.parametrize("with_directory", [True, False])
 @pytest.mark.row("S-FAIL-01", "S-FAIL-02", "S-FAIL-05", "S-STATE-15", "S-CKPT-04", "S-GRAPH-13", "S-FAIL-16")
 def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with_directory: bool) -> None:
-    """S-FAIL-02, S-FAIL-05: nothing is lost and nothing is doubled."""
+    """Nothing is lost and nothing is doubled."""
     env = every_epoch(tmp_path if with_directory else None, **FIXED)
     sink = counting(env, FailsAt("fails", place, 2))
     master = submit(env)
@@ -136,7 +136,7 @@ def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with
 
 @pytest.mark.row("S-FAIL-10")
 def test_the_strategy_says_how_often(tmp_path: Path) -> None:
-    """S-FAIL-10: exactly three restarts."""
+    """Exactly three restarts."""
     env = every_epoch(tmp_path, **FIXED)
     counting(env, FailsAt("always", 50, 1000))
     master = submit(env)
@@ -148,7 +148,6 @@ def test_the_strategy_says_how_often(tmp_path: Path) -> None:
 
 @pytest.mark.row("S-CKPT-37")
 def test_without_checkpoints_a_job_is_not_restarted_unless_it_is_told_to() -> None:
-    """S-CKPT-37."""
     env = environment(1)
     counting(env, FailsAt("once", 50))
     master = submit(env)
@@ -165,7 +164,6 @@ def test_without_checkpoints_a_job_is_not_restarted_unless_it_is_told_to() -> No
 
 @pytest.mark.row("S-FAIL-12")
 def test_a_program_that_is_wrong_is_not_restarted(tmp_path: Path) -> None:
-    """S-FAIL-12."""
     env = every_epoch(tmp_path, **FIXED)
     source = SplitsSource([(1, 1)])
     cycle: list[Any] = []
@@ -230,7 +228,7 @@ def the_job(directory: Path) -> Path:
 
 @pytest.mark.row("S-STATE-15", "S-CKPT-04", "S-HA-04", "S-HA-06")
 def test_the_next_driver_goes_on_with_the_job(tmp_path: Path) -> None:
-    """S-FAIL-02, S-FAIL-04: output and id; a later job does not."""
+    """Output and id; a later job does not."""
     before = cancelled_half_way(tmp_path)
     job = the_job(tmp_path)
     env = every_epoch(tmp_path, **{RECOVERY: "latest"})
@@ -265,7 +263,7 @@ def test_latest_needs_checkpoints() -> None:
 @pytest.mark.parametrize("parallelism", [2, 3, 1])
 @pytest.mark.row("S-SAVE-13", "S-CKPT-34")
 def test_a_new_job_begins_with_any_retained_checkpoint(tmp_path: Path, parallelism: int) -> None:
-    """S-SAVE-13: also with another parallelism; what it begins with stays."""
+    """Also with another parallelism; what it begins with stays."""
     cancelled_half_way(tmp_path / "old")
     job = the_job(tmp_path / "old")
     path = stored_checkpoints(str(job))[-1].path

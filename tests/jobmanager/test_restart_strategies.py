@@ -1,4 +1,4 @@
-"""When a job is restarted (S-FAIL-10, S-FAIL-11; counted beside PyFlink 2.3.0)."""
+"""When a job is restarted (counted beside PyFlink 2.3.0)."""
 
 from __future__ import annotations
 

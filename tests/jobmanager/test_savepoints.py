@@ -1,4 +1,4 @@
-"""Savepoints: taken, moved, gone on with by another graph (S-SAVE, T13, T18, T19, CS-37)."""
+"""Savepoints: taken, moved, gone on with by another graph."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def counts(env: Any, sink: CollectingSink, **uids: str) -> None:
 
 @pytest.mark.row("S-SAVE-05")
 def test_a_job_is_stopped_and_goes_on(tmp_path: Path) -> None:
-    """S-SAVE-01, S-SAVE-05, S-SAVE-11, T13: without output that the end of the input would make."""
+    """Without output that the end of the input would make."""
     job = Job(counts)
     job.give("s", At(1, "a", 1), At(2, "b", 2))
     path = job.stop(tmp_path)
@@ -118,7 +118,6 @@ def test_a_job_goes_on_while_a_savepoint_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.row("S-BACK-21", "S-SAVE-04", "S-STATE-24", "S-SAVE-09")
 def test_a_job_goes_on_with_the_other_backend_and_back(tmp_path: Path) -> None:
-    """S-BACK-21, S-SAVE-09."""
     path: str | None = None
     for turn, backend in enumerate(("hashmap", "rocksdb", "hashmap"), start=1):
         job = Job(counts, begin=path, **{"state.backend.type": backend})
@@ -140,7 +139,6 @@ def windows(env: Any, sink: CollectingSink) -> None:
 @pytest.mark.parametrize("parallelism", [2, 4, 1])
 @pytest.mark.row("S-SAVE-11", "T13")
 def test_an_open_window_fires_only_when_the_job_is_drained(tmp_path: Path, parallelism: int) -> None:
-    """T13, CS-37, S-SAVE-07."""
     job = Job(windows)
     job.give("w", *(At(n, f"k{n}", n) for n in range(10)), At(11, "k1", 11))
     stopped = job.stop(tmp_path)
@@ -158,7 +156,7 @@ def test_an_open_window_fires_only_when_the_job_is_drained(tmp_path: Path, paral
 
 @pytest.mark.row("S-SAVE-08", "S-DEPLOY-13")
 def test_a_savepoint_may_be_moved(tmp_path: Path) -> None:
-    """S-SAVE-08: it stands for itself, whatever has become of its job."""
+    """It stands for itself, whatever has become of its job."""
     job = Job(counts)
     job.give("s", At(1, "a"))
     path = Path(job.stop(tmp_path / "here"))
@@ -232,7 +230,7 @@ class Remembers(MapFunction, CheckpointedFunction):
 def test_state_is_found_when_chains_change(
     tmp_path: Path, before: bool, after: bool, from_checkpoint: bool
 ) -> None:
-    """T18: by operator id and state name, not by vertex."""
+    """By operator id and state name, not by vertex."""
     options = {}
     if from_checkpoint:
         options = {
@@ -265,7 +263,7 @@ def test_state_is_found_when_chains_change(
 
 @pytest.mark.row("S-SAVE-10", "T18")
 def test_an_operator_that_is_gone(tmp_path: Path) -> None:
-    """T18, S-SAVE-10: refused with its name, unless that is allowed; a new one begins empty."""
+    """Refused with its name, unless that is allowed; a new one begins empty."""
     job = Job(counts)
     job.give("s", At(1, "a"))
     path = job.stop(tmp_path)
@@ -288,7 +286,7 @@ def test_an_operator_that_is_gone(tmp_path: Path) -> None:
 
 @pytest.mark.row("S-STATE-19", "S-CFG-20", "T18")
 def test_max_parallelism_is_frozen(tmp_path: Path) -> None:
-    """T18, S-STATE-19: adopted where the program sets none, refused where it sets another."""
+    """Adopted where the program sets none, refused where it sets another."""
     job = Job(counts, 2)
     job.give("s", At(1, "a"))
     path = job.stop(tmp_path)
@@ -382,7 +380,7 @@ def everything(env: Any, sink: CollectingSink) -> None:
 @pytest.mark.parametrize("from_checkpoints", [False, True])
 @pytest.mark.row("S-SAVE-07", "S-STATE-20", "S-STATE-21", "S-STATE-30", "T19", "S-SPARK-04")
 def test_rescaling_2_3_7_1_loses_nothing_and_doubles_nothing(tmp_path: Path, from_checkpoints: bool) -> None:
-    """T19, S-STATE-20, S-STATE-21, S-STATE-30: from savepoints and from checkpoints, twice at 3."""
+    """From savepoints and from checkpoints, twice at 3."""
     options = {}
     if from_checkpoints:
         options = {
@@ -487,7 +485,6 @@ def test_the_client_of_a_job_takes_savepoints(tmp_path: Path) -> None:
 
 @pytest.mark.row("S-SAVE-03", "S-SAVE-12", "S-CKPT-15")
 def test_savepoints_are_looked_at_and_disposed_of(tmp_path: Path) -> None:
-    """S-SAVE-03, S-SAVE-12, CS-25."""
     job = Job(counts)
     job.give("s", At(1, "a"))
     path = job.stop(tmp_path)
@@ -589,7 +586,7 @@ def refused(build: Any, begin: str) -> str:
 
 @pytest.mark.row("S-STATE-02")
 def test_state_of_another_type_is_refused_at_the_start(tmp_path: Path) -> None:
-    """S-STATE-02, S-STATE-23: with the state, the operator and both types."""
+    """With the state, the operator and both types."""
     job = Job(keeping(AS_LONG, length, Types.STRING()))
     job.give("s", At(1, "aaa"), At(2, "bb"))
     path = job.stop(tmp_path)

@@ -1,4 +1,4 @@
-"""What cannot be done is refused, and what has no effect is said (I6)."""
+"""What cannot be done is refused, and what has no effect is said."""
 
 from __future__ import annotations
 

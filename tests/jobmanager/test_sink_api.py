@@ -1,4 +1,4 @@
-"""Sinks of one's own: who is called when, what is retried, what a failure leaves (S-SINK, CS-20, T24)."""
+"""Sinks of one's own: who is called when, what is retried, what a failure leaves."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def live(topic: str, directory: Path | None, **options: str) -> tuple[SteppedClo
 
 @pytest.mark.row("S-SINK-02", "S-SINK-04", "S-SINK-16", "S-SINK-17", "S-API-06")
 def test_who_is_called_when(tmp_path: Path, topic: str) -> None:
-    """S-SINK-02, S-SINK-03, S-SINK-04, S-SINK-16, S-SINK-17: two epochs in one checkpoint."""
+    """Two epochs in one checkpoint."""
     clock, master = live(topic, tmp_path)
     assert notes[topic] == ["recover [] []"]
     of_an_epoch = ["flush", "prepare_commit", "close"]
@@ -272,7 +272,7 @@ def test_a_commit_that_fails_is_never_passed_over(tmp_path: Path, topic: str, an
 
 @pytest.mark.row("S-SINK-05", "T24")
 def test_a_restart_tries_the_commit_again(tmp_path: Path, topic: str) -> None:
-    """T24: the commit of the checkpoint fails twice; the job goes back to it and commits what it holds."""
+    """The commit of the checkpoint fails twice; the job goes back to it and commits what it holds."""
     source = SplitsSource([((n, n), n) for n in range(40)])
     failures = [OSError("not now"), OSError("not now either")]
 
@@ -327,7 +327,7 @@ def test_a_job_that_is_cancelled_does_not_wait_for_its_sink(
 
 @pytest.mark.row("S-SINK-06", "T24")
 def test_output_after_the_checkpoint_is_dropped_by_name(tmp_path: Path, topic: str) -> None:
-    """T24: a restart tells the sink what was staged since; its records come again."""
+    """A restart tells the sink what was staged since; its records come again."""
     clock = SteppedClock()
     env = env_with(1, tmp_path, clock=clock, **FIXED)
     stream = env.from_source(LiveSource(topic), punctuated(), "live").uid("live")
@@ -586,7 +586,7 @@ def test_a_writer_without_write_is_refused() -> None:
 
 
 class Noting(TwoPhaseCommitSinkFunction):
-    """CS-20: notes its calls. A transaction is a list: its name, then its values."""
+    """Notes its calls. A transaction is a list: its name, then its values."""
 
     def __init__(self, topic: str) -> None:
         super().__init__()
@@ -623,7 +623,7 @@ class Noting(TwoPhaseCommitSinkFunction):
 
 @pytest.mark.row("S-SINK-02", "S-SINK-03")
 def test_two_phases(tmp_path: Path, topic: str) -> None:
-    """CS-20, S-SINK-02 to S-SINK-06: begin, invoke*, pre_commit, begin, ..., commit of both; then a failure:
+    """Begin, invoke*, pre_commit, begin, ..., commit of both; then a failure:
     the transaction under way is aborted, what was pre-committed since the checkpoint too, and what the
     checkpoint holds is committed again."""
     clock = SteppedClock()
@@ -695,7 +695,7 @@ class Refusing(Noting):
 
 @pytest.mark.row("S-SINK-06")
 def test_an_attempt_that_fails_rolls_its_transaction_back(tmp_path: Path, topic: str) -> None:
-    """S-SINK-06: what is committed in the end has the record of the attempt that failed once."""
+    """What is committed in the end has the record of the attempt that failed once."""
     env = every_epoch(tmp_path, 1, **FIXED)
     source = SplitsSource([(value, None) for value in ("good", "bad", "last")])
     env.from_source(source, UNMARKED, "values").add_sink(Refusing(topic))
@@ -851,7 +851,7 @@ class Upsert(Plain):
 
 @pytest.mark.row("S-SINK-01", "S-SINK-13", "S-SINK-18", "S-SINK-19", "S-FAIL-07")
 def test_what_each_kind_of_sink_shows_after_a_failure(tmp_path: Path, topic: str) -> None:
-    """S-SINK-01, S-SINK-13, S-SINK-18, S-SINK-19: "b" is behind the checkpoint, so it is read twice."""
+    """The record "b" is behind the checkpoint, so it is read twice."""
     clock = SteppedClock()
     env = env_with(1, tmp_path, clock=clock, **FIXED)
     stream = env.from_source(LiveSource(topic), punctuated(), "live").uid("live")

@@ -77,7 +77,7 @@ class After(AsyncFunction):
 @pytest.mark.parametrize(("ordered", "first"), [(False, ["b", "a"]), (True, ["a", "b"])])
 @pytest.mark.row("S-PROC-05", "X3")
 def test_results_overtake_each_other_only_between_two_watermarks(ordered: bool, first: list[str]) -> None:
-    """X3: in a, b, W5, c; completed c, b, a. Broken by hand: ``ResultOrder.finish`` releases at once."""
+    """In a, b, W5, c; completed c, b, a. Broken by hand: ``ResultOrder.finish`` releases at once."""
     env = environment(1)
     records = [At(1, "a"), At(2, "b", watermark=5), At(7, "c")]
     stream = env.from_collection(records).assign_timestamps_and_watermarks(punctuated())
@@ -217,7 +217,7 @@ class Gauge(AsyncFunction):
 @pytest.mark.parametrize("parallelism", [1, 2])
 @pytest.mark.row("S-PROC-05", "S-PROC-09")
 def test_never_more_than_capacity(parallelism: int, epoch_records: int | None, ordered: bool) -> None:
-    """S-PROC-09. Broken by hand: ``<=`` for ``<`` where a request begins."""
+    """Broken by hand: ``<=`` for ``<`` where a request begins."""
     count = 60 if epoch_records == 1 else 300
     env = environment(parallelism, epoch_records=epoch_records)
     stream = env.from_collection(range(count)).rebalance()
@@ -309,7 +309,7 @@ def test_the_declared_type_is_applied() -> None:
 
 @pytest.mark.row("S-PROC-11")
 def test_customers_are_looked_up() -> None:
-    """CS-15: at most 100 requests at a time, 500 ms each, the output is the input enriched."""
+    """At most 100 requests at a time, 500 ms each, the output is the input enriched."""
 
     class FakeRedis:
         async def get(self, key: str) -> str:
@@ -373,7 +373,7 @@ def test_one_behind_the_other() -> None:
 def test_every_input_has_its_output_once_whatever_happens_to_an_epoch(
     parallelism: int, epoch_records: int | None, ordered: bool
 ) -> None:
-    """S-PROC-10. Broken by hand: ``end_epoch`` does not wait; ``abandon`` does nothing and ``begin_epoch``
+    """Broken by hand: ``end_epoch`` does not wait; ``abandon`` does nothing and ``begin_epoch``
     keeps the requests of the epoch before."""
     count = 40 if epoch_records == 1 else 200
     engines: list[FaultyEngine] = []

@@ -73,7 +73,7 @@ def test_a_timeout_fails_the_job_and_names_the_input() -> None:
 @BOTH
 @pytest.mark.row("S-PROC-07")
 def test_timeout_may_emit_something_else(ordered: bool) -> None:
-    """S-PROC-07. The request is cancelled, and has ended, before timeout() is asked."""
+    """The request is cancelled, and has ended, before timeout() is asked."""
     stream = environment(1).from_collection(range(6))
     out = collect(async_wait(stream, HangsAndSays(), ordered=ordered, timeout=Time.milliseconds(30)))
     expected = [0, "no answer for 1", 2, "no answer for 3", 4, "no answer for 5"]
@@ -178,7 +178,6 @@ def fixed(times: int, delay_ms: int = 1, result: Any = None, error: Any = None) 
 def test_it_fails_twice_and_then_there_is_one_result(
     ordered: bool, fail: Callable[[int], list[Any]], retry: AsyncRetryStrategy[Any]
 ) -> None:
-    """S-PROC-08."""
     stream = environment(1).from_collection(range(20))
     out = collect(async_wait(stream, Flaky(2, fail), ordered=ordered, retry=retry))
     assert sorted(out) == [(v, 3) for v in range(20)]

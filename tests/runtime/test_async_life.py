@@ -58,7 +58,6 @@ class Client(AsyncFunction):
 
 @pytest.mark.row("S-PROC-12")
 def test_open_and_close_once_for_each_subtask_and_one_loop_for_all_epochs() -> None:
-    """S-PROC-12."""
     with local_platform() as platform:
         env = environment(2, epoch_records=4)
         collect(async_wait(env.from_collection(range(100)).rebalance(), Client()))

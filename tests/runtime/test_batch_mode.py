@@ -1,4 +1,4 @@
-"""RuntimeExecutionMode.BATCH: one epoch, key by key, by timestamp (T13, T14)."""
+"""RuntimeExecutionMode.BATCH: one epoch, key by key, by timestamp."""
 
 from __future__ import annotations
 
@@ -39,7 +39,6 @@ def batch(parallelism: int = 1, clock: Any = None) -> StreamExecutionEnvironment
 def test_a_rolling_aggregate_gives_the_last_value_only(
     aggregate: str, expected: Any, parallelism: int
 ) -> None:
-    """T14."""
     records = [("k", 3, "a"), ("k", 1, "b"), ("k", 2, "c"), ("l", 7, "x")]
     keyed = batch(parallelism).from_collection(records).key_by(lambda r: r[0])
     assert sorted(collect(getattr(keyed, aggregate)(1))) == [expected, ("l", 7, "x")]
@@ -47,14 +46,14 @@ def test_a_rolling_aggregate_gives_the_last_value_only(
 
 @pytest.mark.row("S-BATCH-02")
 def test_three_keys_have_three_results() -> None:
-    """S-BATCH-02: a rolling reduce over 100 rows."""
+    """A rolling reduce over 100 rows."""
     keyed = batch(2).from_collection([(n % 3, 1) for n in range(100)]).key_by(lambda r: r[0])
     assert sorted(collect(keyed.reduce(lambda a, b: (a[0], a[1] + b[1])))) == [(0, 34), (1, 33), (2, 33)]
 
 
 @pytest.mark.row("S-BATCH-01", "S-ARCH-09")
 def test_the_counts_are_those_of_streaming_mode() -> None:
-    """S-BATCH-01: the last count of each word in STREAMING mode is the only one in BATCH mode."""
+    """The last count of each word in STREAMING mode is the only one in BATCH mode."""
     lines = ["to be or not to be", "that is the question", "to be"]
 
     def counts(env: StreamExecutionEnvironment) -> list[tuple[str, int]]:
@@ -91,7 +90,7 @@ class Trace(KeyedProcessFunction):
 def test_a_keyed_operator_sees_one_key_at_a_time_by_timestamp_and_its_timers_at_the_keys_end(
     limit: int, monkeypatch: pytest.MonkeyPatch, platform: LocalPlatform
 ) -> None:
-    """T13: event-time timers, then processing-time timers, when the input of the key ends. With a limit of
+    """Event-time timers, then processing-time timers, when the input of the key ends. With a limit of
     two records everything goes through spilled runs."""
     spill_to(monkeypatch, limit)
     clock = SteppedClock(1_000_000)

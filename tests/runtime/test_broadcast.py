@@ -1,4 +1,4 @@
-"""Broadcast state (S-STATE-13, S-OPS-12, S-PROC-03, T15). What real PyFlink gives stands in ``REFERENCE``."""
+"""Broadcast state. What real PyFlink gives stands in ``REFERENCE``."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def test_names_and_partitioning_in_the_plan(kind: str) -> None:
     assert ways == ["HASH" if kind == "keyed" else "REBALANCE", "BROADCAST"]
 
 
-# ---- T15: who sees what, and when
+# ---- who sees what, and when
 
 
 class Match(KeyedBroadcastProcessFunction):
@@ -247,7 +247,7 @@ class MatchAll(BroadcastProcessFunction):
 @pytest.mark.parametrize("kind", ["keyed", "plain"])
 @pytest.mark.row("S-OPS-12", "S-PROC-03", "T15")
 def test_an_element_before_the_rule_is_not_held_back_and_every_subtask_gets_the_rule(kind: str) -> None:
-    """T15. d1, r1, d2 at a parallelism of 2: a match of d2 alone."""
+    """D1, r1, d2 at a parallelism of 2: a match of d2 alone."""
     clock = SteppedClock()
     env = environment(2, clock=clock)
     data = env.from_source(LiveSource("data"), punctuated(), "data").map(lambda r: r.value)
@@ -269,7 +269,7 @@ def test_an_element_before_the_rule_is_not_held_back_and_every_subtask_gets_the_
 
 @pytest.mark.row("T15")
 def test_event_time_is_that_of_the_slower_side_unless_it_is_idle() -> None:
-    """T15. Data at W100 and a broadcast side without a watermark: timers wait. Declared idle: they fire."""
+    """Data at W100 and a broadcast side without a watermark: timers wait. Declared idle: they fire."""
     h = OperatorHarness(keyed())
     data, rules = h.inputs
     data.process_element(("k", 40), 40)
@@ -350,7 +350,6 @@ READ_ONLY_MISUSES = {
 @pytest.mark.parametrize("misuse", READ_ONLY_MISUSES)
 @pytest.mark.row("S-STATE-13", "T15")
 def test_the_side_that_is_not_broadcast_may_not_write(kind: str, misuse: str) -> None:
-    """T15."""
     write = READ_ONLY_MISUSES[misuse]
 
     class Writes(KeyedBroadcastProcessFunction if kind == "keyed" else BroadcastProcessFunction):  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""I5: nothing dear happens for each record: no socket, clock, log line, lock, file or cloudpickle."""
+"""Nothing dear happens for each record: no socket, clock, log line, lock, file or cloudpickle."""
 
 from __future__ import annotations
 

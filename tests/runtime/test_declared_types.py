@@ -91,7 +91,7 @@ def test_a_value_that_does_not_fit_its_state_is_refused_with_operator_and_state(
     "key_type", [Types.STRING(), Types.DOUBLE(), Types.LONG(), Types.PICKLED_BYTE_ARRAY()]
 )
 def test_keys_that_are_already_right_are_handed_on_as_they_are(key_type: Any) -> None:
-    """I5: their classes are compared in C, for a whole batch."""
+    """Their classes are compared in C, for a whole batch."""
     coerce = routers.compile_key_coercion(key_type)
     keys: list[Any] = {Types.STRING(): ["a", "b"], Types.DOUBLE(): [0.1]}.get(key_type, [1, 2])
     assert coerce is None or coerce(keys) is keys

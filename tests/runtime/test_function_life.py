@@ -1,4 +1,4 @@
-"""The life of a user's function object (X6, S-OPS-14), and what is said about its ``self``."""
+"""The life of a user's function object, and what is said about its ``self``."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Life(MapFunction):
 
 @pytest.mark.row("S-OPS-14", "X6")
 def test_fifty_epochs_at_parallelism_two_open_twice_and_close_twice() -> None:
-    """X6. Broken by hand: ``acquire_level`` opens the level anew for each epoch."""
+    """Broken by hand: ``acquire_level`` opens the level anew for each epoch."""
     with local_platform() as platform:
         env = environment(2, epoch_records=2)
         out = collect(env.from_collection(range(100)).map(Life()))

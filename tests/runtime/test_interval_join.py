@@ -1,4 +1,4 @@
-"""Interval join (S-OPS-07, T22): Flink's results, whatever the epochs and the processes."""
+"""Interval join: Flink's results, whatever the epochs and the processes."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def harness(lower: Any, upper: Any, exclusive: str = "", **options: Any) -> Oper
     return OperatorHarness(build, side_outputs=[LEFT_LATE, RIGHT_LATE], **options)
 
 
-# ---- the examples of T22
+# ---- who joins whom
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,6 @@ def harness(lower: Any, upper: Any, exclusive: str = "", **options: Any) -> Oper
 def test_bounds_are_inclusive_unless_they_are_declared_exclusive(
     exclusive: str, partners: list[int], left_first: bool
 ) -> None:
-    """T22."""
     h = harness(Time.milliseconds(-2), Time.milliseconds(1), exclusive)
     left, right = h.inputs
     if left_first:
@@ -107,8 +106,6 @@ def test_records_of_other_keys_do_not_meet() -> None:
 
 @pytest.mark.row("T22")
 def test_the_context_tells_the_timestamps_of_both() -> None:
-    """T22."""
-
     class Stamps(ProcessJoinFunction):
         def process_element(self, left: Any, right: Any, ctx: ProcessJoinFunction.Context) -> Iterator[Any]:
             yield ctx.get_left_timestamp(), ctx.get_right_timestamp(), ctx.get_timestamp()

@@ -1,4 +1,4 @@
-"""The invariants I1 to I4 of the engine, each broken by hand once to see its test fail."""
+"""The invariants of ARCHITECTURE.md, each broken by hand once to see its test fail."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def expected() -> dict[int, dict[str, list[Any]]]:
 def test_results_do_not_depend_on_the_cut_the_parallelism_or_what_is_run_again(
     parallelism: int, epoch_records: int | None, jitter: int, expected: dict[int, dict[str, list[Any]]]
 ) -> None:
-    """I1, on one path from a source with one split, late records included.
+    """On one path from a source with one split, late records included.
 
     Broken by hand: ``SubtaskState._position_on`` does not mind that the last epoch was left in the middle;
     ``KeyedOperator.restore`` forgets the watermark; ``Router._append`` without ``_catch_up``."""
@@ -205,7 +205,7 @@ def many_paths(parallelism: int, epoch_records: int | None) -> list[Any]:
 def test_where_nothing_is_late_a_graph_of_many_paths_gives_the_same_too(
     parallelism: int, epoch_records: int | None
 ) -> None:
-    """I1. Broken by hand: the valve takes the maximum of its channels instead of the minimum."""
+    """Broken by hand: the valve takes the maximum of its channels instead of the minimum."""
     with local_platform():
         expected = many_paths(1, None)
     assert len(expected) > 50
@@ -243,7 +243,7 @@ def test_state_is_what_the_committed_epochs_made_it(
     monkeypatch: pytest.MonkeyPatch,
     expected: dict[int, dict[str, list[Any]]],
 ) -> None:
-    """I3: stale caches, lost local stores, epochs run twice.
+    """Stale caches, lost local stores, epochs run twice.
 
     Broken by hand: ``SubtaskState.begin`` takes whatever it has in its cache for the newest."""
     if limits == "tiny":
@@ -282,7 +282,7 @@ def test_a_list_that_was_cut_short_stays_short_when_the_cache_has_forgotten_it(
 
 
 def test_an_epoch_that_was_run_and_discarded_leaves_no_trace() -> None:
-    """I2: results and state, with each epoch discarded once after it ran. (That an epoch with too few or too
+    """Results and state, with each epoch discarded once after it ran. (That an epoch with too few or too
     many answers never counts, and counters: tests/jobmanager/test_job_life.py.)
 
     Broken by hand: ``SubtaskState.begin`` takes what a discarded run has left in its cache for the newest."""
@@ -309,7 +309,7 @@ def test_an_epoch_that_was_run_and_discarded_leaves_no_trace() -> None:
 
 
 def test_the_order_in_a_channel_is_kept_when_buffers_arrive_by_order_and_channel() -> None:
-    """I4: many small buffers of three producers to two consumers.
+    """Many small buffers of three producers to two consumers.
 
     Broken by hand: the router numbers its buffers backwards."""
 

@@ -1,4 +1,4 @@
-"""Keyed state in running programs (S-STATE)."""
+"""Keyed state in running programs."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def results(make: Any, commands: list[Any], epoch_records: int | None, fresh: bo
 @CUTS
 @pytest.mark.row("S-STATE-05")
 def test_value_state(epoch_records: int | None) -> None:
-    """S-STATE-05, and 03: keys do not see each other."""
+    """And 03: keys do not see each other."""
     got = results(
         lambda c: c.get_state(ValueStateDescriptor("v", ANY)),
         [
@@ -82,7 +82,6 @@ def test_value_state(epoch_records: int | None) -> None:
 @CUTS
 @pytest.mark.row("S-STATE-06")
 def test_list_state(epoch_records: int | None) -> None:
-    """S-STATE-06."""
     got = results(
         lambda c: c.get_list_state(ListStateDescriptor("l", ANY)),
         [
@@ -106,7 +105,6 @@ def test_list_state(epoch_records: int | None) -> None:
 @CUTS
 @pytest.mark.row("S-STATE-07")
 def test_map_state(epoch_records: int | None) -> None:
-    """S-STATE-07."""
     got = results(
         lambda c: c.get_map_state(MapStateDescriptor("m", ANY, ANY)),
         [
@@ -156,7 +154,7 @@ class Average(AggregateFunction):
 @CUTS
 @pytest.mark.row("S-STATE-08")
 def test_reducing_state(epoch_records: int | None) -> None:
-    """S-STATE-08: the first value is stored as it is."""
+    """The first value is stored as it is."""
     got = results(
         lambda c: c.get_reducing_state(ReducingStateDescriptor("r", Plus(), ANY)),
         [
@@ -176,7 +174,6 @@ def test_reducing_state(epoch_records: int | None) -> None:
 @CUTS
 @pytest.mark.row("S-STATE-09")
 def test_aggregating_state(epoch_records: int | None) -> None:
-    """S-STATE-09."""
     got = results(
         lambda c: c.get_aggregating_state(AggregatingStateDescriptor("g", Average(), ANY)),
         [("a", "get"), ("a", "add", 1), ("a", "add", 2), ("a", "get"), ("a", "clear"), ("a", "get")],
@@ -211,8 +208,6 @@ class Careless(KeyedProcessFunction):
 def test_a_value_that_is_changed_without_an_update_does_not_change_in_the_state(
     epoch_records: int | None,
 ) -> None:
-    """S-STATE-31."""
-
     class Spoil(MapFunction):
         def map(self, value: Any) -> Any:
             for part in value:
@@ -245,7 +240,7 @@ def failure(stream: Any) -> BaseException:
 
 @pytest.mark.row("S-STATE-03")
 def test_state_without_a_current_key_is_refused() -> None:
-    """S-STATE-03: no access in open()."""
+    """No access in open()."""
 
     class Early(KeyedProcessFunction):
         def open(self, runtime_context: RuntimeContext) -> None:
@@ -260,8 +255,6 @@ def test_state_without_a_current_key_is_refused() -> None:
 
 @pytest.mark.row("S-STATE-04")
 def test_keyed_state_needs_a_keyed_stream() -> None:
-    """S-STATE-04."""
-
     class Plain(MapFunction):
         def open(self, runtime_context: RuntimeContext) -> None:
             self.state = runtime_context.get_state(ValueStateDescriptor("v", ANY))
@@ -277,8 +270,6 @@ def test_keyed_state_needs_a_keyed_stream() -> None:
 
 @pytest.mark.row("S-STATE-02")
 def test_one_name_for_two_kinds_of_state_is_refused() -> None:
-    """S-STATE-02."""
-
     class Twofold(KeyedProcessFunction):
         def open(self, runtime_context: RuntimeContext) -> None:
             runtime_context.get_state(ValueStateDescriptor("same", ANY))

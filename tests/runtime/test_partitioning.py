@@ -1,4 +1,4 @@
-"""Which subtask gets which record (S-PART, T17, I4)."""
+"""Which subtask gets which record."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def spread(stream: DataStream) -> dict[int, list[Any]]:
 @pytest.mark.parametrize("producers", [1, 3])
 @pytest.mark.row("S-PART-03", "S-PERF-05", "S-API-03")
 def test_rebalance_is_even(producers: int, epoch_records: int | None) -> None:
-    """S-PART-03: 1000 records to 4 subtasks: 250 each, give or take one for each producer."""
+    """1000 records to 4 subtasks: 250 each, give or take one for each producer."""
     env = environment(producers, epoch_records=epoch_records)
     # All records of each producer come in one skewed stretch; the position goes on from epoch to epoch.
     splits = [[(("x", i), None) for i in range(n)] for n in ((1000,) if producers == 1 else (900, 90, 10))]
@@ -58,7 +58,6 @@ def test_rebalance_is_even(producers: int, epoch_records: int | None) -> None:
 
 @pytest.mark.row("S-PART-04")
 def test_broadcast_reaches_every_subtask() -> None:
-    """S-PART-04."""
     env = environment(1, epoch_records=10)
     found = spread(env.from_collection(range(25)).broadcast().map(Where()).set_parallelism(3))
     assert found == {i: list(range(25)) for i in range(3)}
@@ -105,7 +104,6 @@ def test_shuffle_reaches_all_and_is_the_same_when_an_epoch_is_run_again() -> Non
 
 @pytest.mark.row("S-PART-05")
 def test_a_custom_partitioner_decides() -> None:
-    """S-PART-05."""
     env = environment(1)
     stream = env.from_collection(range(30)).partition_custom(lambda key, n: (key + 1) % n, lambda v: v * 10)
     found = spread(stream.map(Where()).set_parallelism(3))
@@ -130,7 +128,7 @@ def test_a_custom_partitioner_that_names_no_subtask_fails_the_job(bad: Any) -> N
 
 @pytest.mark.row("S-OPS-03", "T17", "S-PART-02")
 def test_all_records_of_a_key_meet_in_one_subtask_and_it_is_that_of_flink() -> None:
-    """S-PART-02, T17: at p=3 the keys "a", "b" and "c" belong to subtasks 1, 0 and 1."""
+    """At p=3 the keys "a", "b" and "c" belong to subtasks 1, 0 and 1."""
     for run in range(2):
         with local_platform(lambda r=run: LocalEngine(seed=r)):  # type: ignore[misc]
             env = environment(2, epoch_records=5)
@@ -147,7 +145,6 @@ def test_a_forward_edge_keeps_its_subtask() -> None:
 
 @pytest.mark.row("X10", "S-PART-01")
 def test_forward_with_unequal_parallelism_is_refused() -> None:
-    """X10. S-PART-01."""
     env = environment(2)
     stream = env.from_sequence(0, 9).map(lambda v: v).name("two").forward().map(Where()).set_parallelism(3)
     with pytest.raises(ProgramError, match=r"(?is)forward.*parallelism"):
@@ -156,7 +153,6 @@ def test_forward_with_unequal_parallelism_is_refused() -> None:
 
 @pytest.mark.row("X10", "S-API-03", "S-PART-07")
 def test_another_parallelism_means_rebalance() -> None:
-    """X10. S-PART-07."""
     from firesteel.graph import create_job_graph, generate
     from firesteel.jobmanager.executor import graph_config
 
@@ -177,7 +173,6 @@ class Arrival(KeyedProcessFunction):
 @pytest.mark.parametrize("epoch_records", [17, 50, None])
 @pytest.mark.row("S-OPS-21", "S-NET-03")
 def test_the_order_of_a_producer_and_key_holds_from_four_to_three(epoch_records: int | None) -> None:
-    """I4, S-OPS-21."""
     with local_platform(lambda: LocalEngine(seed=4)):
         env = environment(4, epoch_records=epoch_records)
         splits = [[((s, i, i % 5), None) for i in range(600)] for s in range(4)]

@@ -1,4 +1,4 @@
-"""Salted streams: the results of the stream itself, the work of a hot key on many subtasks (CS-13)."""
+"""Salted streams: the results of the stream itself, the work of a hot key on many subtasks."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ def test_after_late_elements_the_last_result_of_a_window_is_that_without_a_salt(
 
 @pytest.mark.parametrize("parallelism", [1, 4])
 def test_results_have_the_same_timestamps_and_are_not_late(parallelism: int) -> None:
-    """So a second window of the same size, stacked on the first, fires together with it (T03)."""
+    """So a second window of the same size, stacked on the first, fires together with it."""
     records = [At(i, (f"k{i % 3}", 1), i - 4 if i % 7 == 0 else None) for i in range(100)]
 
     def probed(salted: bool) -> list[Any]:
@@ -203,7 +203,7 @@ def test_results_have_the_same_timestamps_and_are_not_late(parallelism: int) -> 
 
 
 def test_each_late_element_gives_one_result_with_all_elements_so_far() -> None:
-    """T04, with accumulators that are changed in place: none is counted twice."""
+    """With accumulators that are changed in place: none is counted twice."""
     records = [At(i, ("k", i)) for i in range(8)] + [At(8, ("k", 8), 20)]
     records += [At(1, ("k", 100 + i)) for i in range(3)]
     with local_platform():

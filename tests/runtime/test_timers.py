@@ -1,4 +1,4 @@
-"""Timers of keyed process functions (T11, T12, T13, S-TIMER, S-PROC)."""
+"""Timers of keyed process functions."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ def fired(
 @pytest.mark.parametrize("epoch_records", [1, 2, None])
 @pytest.mark.row("S-TIMER-03", "T11")
 def test_timers_are_a_set_for_each_key(epoch_records: int | None) -> None:
-    """T11."""
     calls = fired(
         [
             At(0, ("a", [(EVENT, 10), (EVENT, 10), (EVENT, 20)])),
@@ -103,7 +102,6 @@ def test_timers_are_set_by_keyword_too() -> None:
 @pytest.mark.parametrize("epoch_records", [1, None])
 @pytest.mark.row("S-TIMER-01")
 def test_a_timer_fires_when_the_watermark_reaches_it_and_not_before(epoch_records: int | None) -> None:
-    """S-TIMER-01."""
     first = At(0, ("a", [(EVENT, 10)]), watermark=9)
     rest = [At(0, ("a", [(EVENT, 100)]), watermark=10), At(0, ("a", []), watermark=11)]
     assert fired([first, *rest], epoch_records) == [("a", 10, 10), ("a", 100, MAX)]
@@ -112,7 +110,6 @@ def test_a_timer_fires_when_the_watermark_reaches_it_and_not_before(epoch_record
 @pytest.mark.parametrize("epoch_records", [1, None])
 @pytest.mark.row("S-TIMER-07")
 def test_a_deleted_timer_does_not_fire(epoch_records: int | None) -> None:
-    """S-TIMER-07."""
     records = [At(0, ("a", [(EVENT, 10)])), At(0, ("a", [(NO_EVENT, 10)])), At(0, ("a", []), watermark=20)]
     assert fired(records, epoch_records) == []
 
@@ -123,7 +120,7 @@ def test_the_timer_of_another_key_is_not_deleted() -> None:
 
 
 class Jump(KeyedProcessFunction):
-    """T12: timers 10 and 30; the one at 10 sets 20 and says "x"."""
+    """Timers 10 and 30; the one at 10 sets 20 and says "x"."""
 
     def process_element(self, value: At, ctx: KeyedProcessFunction.Context) -> None:
         if value.ts == 1:
@@ -186,7 +183,7 @@ def test_event_and_processing_time_timers_of_one_number_are_two() -> None:
 
 @pytest.mark.row("S-TIME-22", "T13")
 def test_at_the_end_of_the_input_event_time_timers_fire_and_processing_time_timers_are_dropped() -> None:
-    """T13, STREAMING."""
+    """STREAMING."""
     clock = SteppedClock(1_000)
     env = environment(1, clock=clock)
     stream = env.from_collection([At(0, ("a", [(EVENT, 3_600_000), (PROC, 6_000)]))])
@@ -199,7 +196,7 @@ def test_at_the_end_of_the_input_event_time_timers_fire_and_processing_time_time
 def test_at_the_end_windows_of_event_time_fire_and_those_of_processing_time_only_in_batch_mode(
     mode: str, in_processing_time: list[int]
 ) -> None:
-    """T13: ten records, a window of an hour of event time, one of 5 s of processing time, no time passes."""
+    """Ten records, a window of an hour of event time, one of 5 s of processing time, no time passes."""
     for assigner, expected in (
         (TumblingEventTimeWindows.of(Duration.of_hours(1)), [10]),
         (TumblingProcessingTimeWindows.of(Duration.of_seconds(5)), in_processing_time),
@@ -240,7 +237,7 @@ class SessionTimeout(KeyedProcessFunction):
 @pytest.mark.parametrize("epoch_records", [1, None])
 @pytest.mark.row("S-TIMER-05", "S-PROC-01")
 def test_session_timeout(epoch_records: int | None) -> None:
-    """S-PROC-01: a@0, a@3, nothing until W20: one timeout at 13."""
+    """A@0, a@3, nothing until W20: one timeout at 13."""
     env = environment(2, epoch_records=epoch_records)
     stream = env.from_collection([At(0, "a"), At(3, "a"), At(20, "b", 20)])
     stream = stream.assign_timestamps_and_watermarks(punctuated())
@@ -251,7 +248,7 @@ def test_session_timeout(epoch_records: int | None) -> None:
 
 
 class Forgets(KeyedProcessFunction):
-    """Counts of each key, forgotten 100 ms of event time after the last record (S-TIMER-05)."""
+    """Counts of each key, forgotten 100 ms of event time after the last record."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
@@ -329,7 +326,7 @@ SIDE = OutputTag("timers", Types.STRING())
 
 
 class Everything(KeyedProcessFunction):
-    """State, both kinds of timers and a side output in one function (S-PROC-02)."""
+    """State, both kinds of timers and a side output in one function."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))

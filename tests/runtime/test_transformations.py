@@ -1,4 +1,4 @@
-"""map, flat_map, filter, key_by, reduce, aggregates, union, side outputs (S-OPS, T14, T16)."""
+"""map, flat_map, filter, key_by, reduce, aggregates, union, side outputs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,6 @@ def test_map_gives_one_record_for_each_in_order() -> None:
 
 @pytest.mark.row("S-OPS-02")
 def test_flat_map_and_filter() -> None:
-    """S-OPS-02."""
     env = environment(1)
     stream = env.from_collection([1, 2, 3]).flat_map(lambda x: [x] * x).filter(lambda x: x % 2)
     assert collect(stream) == [1, 3, 3, 3]
@@ -111,7 +110,6 @@ RECORDS = [("k", 3, "a"), ("k", 1, "b"), ("k", 2, "c")]
 def test_rolling_aggregates_give_a_result_for_each_record(
     aggregate: str, expected: list[Any], epoch_records: int | None
 ) -> None:
-    """T14."""
     env = environment(2, epoch_records=epoch_records)
     keyed = env.from_collection(RECORDS).key_by(lambda r: r[0])
     assert collect(getattr(keyed, aggregate)(1)) == expected
@@ -164,7 +162,7 @@ MIXED_KEYS: list[Any] = [
 def test_keys_of_many_types_in_one_stream_are_all_different(
     parallelism: int, epoch_records: int | None
 ) -> None:
-    """S-OPS-03 and T17: 1, 1.0, True and "1" are four keys; None is one."""
+    """1, 1.0, True and "1" are four keys; None is one."""
     env = environment(parallelism, epoch_records=epoch_records)
     out = collect(env.from_collection(MIXED_KEYS * 2).key_by(lambda v: v).process(CountKey()))
     expected = [
@@ -199,7 +197,7 @@ class Enriching:
 
 @pytest.mark.row("S-OPS-19")
 def test_a_bound_method_is_a_function() -> None:
-    """S-OPS-19: the ``Order::enrich`` of CS-05."""
+    """A method of the record's own class as the function."""
     orders = environment(2).from_collection([("ink", 2), ("pen", 3)])
     enriched = orders.map(Enriching({"ink": 5, "pen": 1}).enrich)
     assert sorted(collect(enriched)) == [("ink", 2, 10), ("pen", 3, 3)]
@@ -207,7 +205,7 @@ def test_a_bound_method_is_a_function() -> None:
 
 @pytest.mark.row("S-OPS-18")
 def test_two_sources_and_two_ends() -> None:
-    """S-OPS-18, and S-OPS-16: map, filter and map are one vertex."""
+    """Map, filter and map are one vertex."""
     env = environment(1)
     both = env.from_collection([1, 2], Types.LONG()).union(env.from_sequence(3, 4))
     chained = both.rebalance().map(lambda v: v * 10).filter(lambda v: v > 10).map(lambda v: v + 1)
@@ -222,7 +220,6 @@ def test_two_sources_and_two_ends() -> None:
 
 @pytest.mark.row("S-OPS-09", "T16")
 def test_union_delivers_everything_and_a_stream_with_itself_twice() -> None:
-    """T16."""
     env = environment(2)
     s = env.from_collection([1, 2])
     assert sorted(collect(s.union(s))) == [1, 1, 2, 2]
@@ -251,7 +248,7 @@ class KeyedSorter(KeyedProcessFunction):
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.row("S-OPS-11")
 def test_side_outputs(keyed: bool, epoch_records: int | None) -> None:
-    """S-OPS-11: three exact lists."""
+    """Three exact lists."""
     values = [1, -2, 3, -3, 4]
     env = environment(1, epoch_records=epoch_records)
     source = env.from_collection(values)
@@ -277,8 +274,6 @@ def test_a_side_output_that_nobody_reads_is_dropped() -> None:
 def test_a_map_that_changes_its_record_is_not_seen_by_the_sibling_branch(
     exchange: bool, kept_at: int
 ) -> None:
-    """S-GRAPH-14."""
-
     def spoil(record: list[int]) -> str:
         record.append(99)
         return "spoilt"

@@ -1,4 +1,4 @@
-"""Time to live in whole jobs whose clock a test moves (S-STATE-22, X1)."""
+"""Time to live in whole jobs whose clock a test moves."""
 
 from __future__ import annotations
 

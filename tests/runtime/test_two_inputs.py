@@ -1,4 +1,4 @@
-"""connect: two inputs in one operator (S-OPS-08, S-PROC-03, T16)."""
+"""connect: two inputs in one operator."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_co_process_with_a_side_output_and_timestamps() -> None:
 
 
 class Shared(KeyedCoProcessFunction):
-    """Input 1 stores, input 2 reads (T16); timers from both sides."""
+    """Input 1 stores, input 2 reads; timers from both sides."""
 
     def open(self, runtime_context: RuntimeContext) -> None:
         self.value = runtime_context.get_state(ValueStateDescriptor("v", Types.PICKLED_BYTE_ARRAY()))

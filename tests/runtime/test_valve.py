@@ -1,4 +1,4 @@
-"""The watermark of an operator: minimum over active channels that have caught up (trap T01)."""
+"""The watermark of an operator: minimum over active channels that have caught up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firesteel.runtime.valve import WatermarkValve
 
 from .support import At, LiveSource, Punctuated, SteppedClock, environment, feed, note, notes, punctuated
 
-T01: list[tuple[int, Mark, list[Mark]]] = [
+CASE: list[tuple[int, Mark, list[Mark]]] = [
     (0, 10, []),
     (1, 5, [5]),
     (1, IDLE, [10]),
@@ -29,18 +29,18 @@ T01: list[tuple[int, Mark, list[Mark]]] = [
 @pytest.mark.row("S-TIME-07", "T01")
 def test_the_table_of_t01() -> None:
     valve = WatermarkValve((0, 1))
-    assert [(c, m, valve.feed(c, m)) for c, m, _ in T01] == T01
+    assert [(c, m, valve.feed(c, m)) for c, m, _ in CASE] == CASE
 
 
 def test_the_table_of_t01_with_a_new_process_before_each_mark() -> None:
     valve = WatermarkValve((0, 1))
     seen = []
-    for channel, mark, _ in T01:
+    for channel, mark, _ in CASE:
         snapshot = valve.snapshot()
         valve = WatermarkValve((0, 1))
         valve.restore(snapshot)
         seen.append((channel, mark, valve.feed(channel, mark)))
-    assert seen == T01
+    assert seen == CASE
 
 
 def test_a_watermark_of_an_idle_channel_is_ignored() -> None:
@@ -151,7 +151,7 @@ def test_the_table_of_t01_through_a_job_with_two_channels() -> None:
     stream.rebalance().process(Watermarks()).set_parallelism(1)
     client = env.execute_async()
     seen = []
-    for channel, mark, _ in T01:
+    for channel, mark, _ in CASE:
         record = At(0, mark) if isinstance(mark, str) else At(0, None, mark)
         feed("t01", (record, 0), split=channel)
         clock.tick()
@@ -173,7 +173,7 @@ class Side(CoProcessFunction):
 
 @pytest.mark.row("T16")
 def test_the_watermark_of_two_inputs_is_the_lower_one() -> None:
-    """T16: A at W10, B at W3: the operator is at W3."""
+    """A at W10, B at W3: the operator is at W3."""
     clock = SteppedClock()
     env = environment(1, clock=clock)
     a = env.from_source(LiveSource("a"), punctuated(), "a")

@@ -1,4 +1,4 @@
-"""Watermarks: how they arise, travel and end (T02, X8, S-TIME)."""
+"""Watermarks: how they arise, travel and end."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def bounded(bound_ms: int) -> WatermarkStrategy:
 
 @pytest.mark.row("S-TIME-09")
 def test_bounded_out_of_orderness_is_the_highest_timestamp_less_the_bound_less_one() -> None:
-    """T02, with an epoch for each record, because the periodic emission comes at the end of an epoch."""
+    """With an epoch for each record, because the periodic emission comes at the end of an epoch."""
     env = environment(1, epoch_records=1)
     times = [309999, 310000, 305000, 0]
     stream = env.from_collection([At(t) for t in times]).assign_timestamps_and_watermarks(bounded(10_000))
@@ -97,7 +97,6 @@ def test_bounded_out_of_orderness_is_the_highest_timestamp_less_the_bound_less_o
 
 @pytest.mark.row("T02")
 def test_the_window_of_t02_fires_at_310000_and_not_before() -> None:
-    """T02."""
     for last, expected in ((309999, [299998]), (310000, [299998, 299999])):
         env = environment(1, epoch_records=1)
         records = [At(100), At(309999), At(last), At(1)]  # the last one shows what the watermark has closed
@@ -109,7 +108,6 @@ def test_the_window_of_t02_fires_at_310000_and_not_before() -> None:
 
 @pytest.mark.row("T02")
 def test_a_record_between_two_emissions_is_judged_against_the_old_watermark() -> None:
-    """T02."""
     env = environment(1)  # one epoch: no periodic emission between the records
     stream = env.from_collection([At(310_000), At(5)]).assign_timestamps_and_watermarks(bounded(0))
     assert [w for _, _, w in collect(stream.process(Probe()))] == [NO_TIMESTAMP, NO_TIMESTAMP]
@@ -136,7 +134,7 @@ def test_no_watermarks_gives_only_the_last_one() -> None:
 @pytest.mark.parametrize("epoch_records", [1, 7, 1000])
 @pytest.mark.row("S-TIME-06", "X8")
 def test_with_a_watermark_for_each_record_the_cut_into_epochs_changes_nothing(epoch_records: int) -> None:
-    """X8: tumbling 5, bound 0, input 1, 6, 2: W5 follows 6, so 2 is late however the epochs are cut."""
+    """Tumbling 5, bound 0, input 1, 6, 2: W5 follows 6, so 2 is late however the epochs are cut."""
     env = environment(1, epoch_records=epoch_records)
     stream = env.from_collection([At(1), At(6), At(2)])
     stream = stream.assign_timestamps_and_watermarks(punctuated(AfterEach))
@@ -145,7 +143,7 @@ def test_with_a_watermark_for_each_record_the_cut_into_epochs_changes_nothing(ep
 
 @pytest.mark.row("S-TIME-05")
 def test_an_element_at_the_watermark_is_late_and_one_above_is_not() -> None:
-    """S-TIME-05: W(t) says that nothing at or below t is expected."""
+    """W(t) says that nothing at or below t is expected."""
     env = environment(1)
     stream = env.from_collection([At(0, watermark=9), At(9), At(10)])
     assert windows(stream.assign_timestamps_and_watermarks(punctuated()), 1) == ([(0, [0]), (10, [10])], [9])
@@ -154,7 +152,7 @@ def test_an_element_at_the_watermark_is_late_and_one_above_is_not() -> None:
 @pytest.mark.parametrize(("bound", "expected"), [(2, ([1, 2, 3, 4, 5], [])), (0, ([1, 2, 3], [4, 5]))])
 @pytest.mark.row("S-TIME-17")
 def test_the_disorder_example(bound: int, expected: tuple[list[int], list[int]]) -> None:
-    """S-TIME-17: window [1, 6), arrivals 1, 2, 3, 6, 4, 5, 8."""
+    """Window [1, 6), arrivals 1, 2, 3, 6, 4, 5, 8."""
     env = environment(1, epoch_records=1)
     stream = env.from_collection([At(t) for t in (1, 2, 3, 6, 4, 5, 8)])
     fired, late = windows(stream.assign_timestamps_and_watermarks(bounded(bound)), 5, offset=1)
@@ -165,7 +163,7 @@ def test_the_disorder_example(bound: int, expected: tuple[list[int], list[int]])
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.row("S-TIME-01")
 def test_disorder_within_the_bound_changes_nothing(seed: int) -> None:
-    """S-TIME-01: records in any order within the bound give what they give in order."""
+    """Records in any order within the bound give what they give in order."""
     chance = random.Random(seed)
     times = [chance.randrange(0, 400) for _ in range(200)]
     arrivals = sorted(times, key=lambda t: t + chance.randrange(0, 50))
@@ -180,7 +178,7 @@ def test_disorder_within_the_bound_changes_nothing(seed: int) -> None:
 
 @pytest.mark.row("S-TIME-14")
 def test_a_generator_for_each_split_and_the_minimum_over_them() -> None:
-    """S-TIME-14: two splits, each in order, far apart: nothing is late although the merge is not in order."""
+    """Two splits, each in order, far apart: nothing is late although the merge is not in order."""
     one = [(At(t), t) for t in range(0, 100, 10)]
     two = [(At(t), t) for t in range(1000, 1100, 10)]
     env = environment(1, epoch_records=2)
@@ -225,7 +223,6 @@ def test_of_many_splits_a_few_are_read_at_once() -> None:
 
 @pytest.mark.row("S-TIME-20")
 def test_an_assigner_in_mid_stream_replaces_the_watermarks_before_it_and_keeps_the_last() -> None:
-    """S-TIME-20."""
     env = environment(1, epoch_records=1)
     upstream = env.from_collection([At(5, watermark=1000), At(6, watermark=2000)])
     upstream = upstream.assign_timestamps_and_watermarks(punctuated())
@@ -339,7 +336,7 @@ def test_a_custom_generator_keeps_what_it_knows_from_epoch_to_epoch_in_fresh_pro
 )
 @pytest.mark.row("S-TIME-16")
 def test_a_larger_bound_fires_later_and_keeps_more(bound: int, first_fired: int, kept: int) -> None:
-    """S-TIME-16: records at 0, 2, 4 ...; the first record that finds window [0, 10) closed, and how many
+    """Records at 0, 2, 4 ...; the first record that finds window [0, 10) closed, and how many
     records above that window had come by then."""
     env = environment(1, epoch_records=1)
     records = [At(t) for t in range(0, 60, 2)]
@@ -362,7 +359,7 @@ def test_an_interval_of_zero_gives_no_periodic_watermarks() -> None:
 
 @pytest.mark.row("S-TIME-24")
 def test_an_interval_of_a_second_gives_one_watermark_for_each_second() -> None:
-    """S-TIME-24: a record every 100 ms; all of one second find the watermark of the end of the last one."""
+    """A record every 100 ms; all of one second find the watermark of the end of the last one."""
     with local_platform() as platform:
         clock = SteppedClock(0)
         env = environment(1, clock=clock)
@@ -388,8 +385,6 @@ def test_an_interval_of_a_second_gives_one_watermark_for_each_second() -> None:
 
 @pytest.mark.row("S-TIME-03")
 def test_ingestion_time_is_when_a_record_is_read_and_never_goes_back() -> None:
-    """S-TIME-03."""
-
     class MayBeSetBack(ManualClock):
         back_ms = 0
 

@@ -1,4 +1,4 @@
-"""Window join and co-group, and windows over all records, as jobs (S-WIN-10, S-WIN-34)."""
+"""Window join and co-group, and windows over all records, as jobs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Windows over random inputs, cuts, failures and parallelism, against a model that recomputes everything.
 
-The watermarks are punctuated and the source has one split, so invariant I1 promises one result. Each program
+The watermarks are punctuated and the source has one split, so one result is promised. Each program
 runs twice: as it is, where many windows have an operator of their own, and with the operator for all windows.
 Each has to give what the model says, and both the same records with the same timestamps in the same order.
 """

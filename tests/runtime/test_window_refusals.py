@@ -50,7 +50,7 @@ class Contents(ProcessWindowFunction):
         yield [e.value for e in elements]
 
 
-# ---- per-window state of windows that merge (S-WIN-36)
+# ---- per-window state of windows that merge
 
 
 class InWindow(ProcessWindowFunction):

@@ -1,4 +1,4 @@
-"""Windows watched while time moves: what fires when, which timers are set, what is kept (T03, T05, S-WIN)."""
+"""Windows watched while time moves: what fires when, which timers are set, what is kept."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def numbers(harness: OperatorHarness) -> list[list[int]]:
 @pytest.mark.parametrize("incremental", [True, False])
 @pytest.mark.row("S-TIME-18", "S-WIN-13", "S-WIN-30", "S-WIN-31", "T03")
 def test_nothing_before_the_last_instant_and_all_stacked_windows_at_it(incremental: bool) -> None:
-    """T03 and S-WIN-31: 1@1000, 2@4999, 4@5000; W4998 nothing, W4999 3@4999 in both windows, W9999 4@9999."""
+    """1@1000, 2@4999, 4@5000; W4998 nothing, W4999 3@4999 in both windows, W9999 4@9999."""
 
     def summed(stream: DataStream) -> DataStream:
         windowed = stream.key_by(lambda v: v[0]).window(TUMBLING_5S)
@@ -112,7 +112,7 @@ def test_nothing_before_the_last_instant_and_all_stacked_windows_at_it(increment
 
 @pytest.mark.row("T05")
 def test_an_element_that_one_of_its_windows_takes_is_not_late() -> None:
-    """T05, example 2: at W12 y@7 is in [5, 15) only, the side output stays empty, nothing was dropped."""
+    """Example 2: at W12 y@7 is in [5, 15) only, the side output stays empty, nothing was dropped."""
     harness = contents(SlidingEventTimeWindows.of(ms(10), ms(5)))
     harness.process_watermark(12)
     harness.process_element(("k", 7), 7)
@@ -124,7 +124,7 @@ def test_an_element_that_one_of_its_windows_takes_is_not_late() -> None:
 
 @pytest.mark.row("S-TIMER-04", "S-WIN-25")
 def test_a_window_has_a_timer_for_its_end_and_one_for_its_clean_up() -> None:
-    """S-TIMER-04: lateness 2 s; both are gone with the window, and so is its state (S-WIN-25)."""
+    """Lateness 2 s; both are gone with the window, and so is its state."""
     harness = contents(TUMBLING_5S, lateness=2000)
     harness.process_element(("k", 1), 10)
     assert [timer.timestamp for timer in harness.timers(TimeDomain.EVENT_TIME)] == [4999, 6999]
@@ -140,7 +140,7 @@ def test_a_window_has_a_timer_for_its_end_and_one_for_its_clean_up() -> None:
 
 @pytest.mark.row("S-WIN-11", "S-WIN-28")
 def test_the_function_is_called_once_with_all_elements_in_order() -> None:
-    """S-WIN-11 and S-WIN-28: key, bounds and elements."""
+    """Key, bounds and elements."""
     harness = contents(TUMBLING_5S)
     for number in (7, 8, 9):
         harness.process_element(("k", number), number)
@@ -151,7 +151,7 @@ def test_the_function_is_called_once_with_all_elements_in_order() -> None:
 
 @pytest.mark.row("S-WIN-19", "T08")
 def test_a_trigger_that_never_fires_leaves_nothing_behind() -> None:
-    """T08 and S-WIN-19: tumbling 5 s, CountTrigger(3), two elements; W4999: no output, state cleared."""
+    """Tumbling 5 s, CountTrigger(3), two elements; W4999: no output, state cleared."""
 
     def program(stream: DataStream) -> DataStream:
         windowed = stream.key_by(lambda v: v[0]).window(TUMBLING_5S)
@@ -169,7 +169,7 @@ def test_a_trigger_that_never_fires_leaves_nothing_behind() -> None:
 @pytest.mark.parametrize("assigner", [TUMBLING_5S, EventTimeSessionWindows.with_gap(ms(5000))])
 @pytest.mark.row("S-WIN-26", "S-WIN-27")
 def test_one_value_is_kept_for_a_window_that_folds_its_elements(assigner: Any) -> None:
-    """S-WIN-26 and S-WIN-27: (k, 3), (k, 4): the mean is 3.5, and one accumulator was kept."""
+    """(k, 3), (k, 4): the mean is 3.5, and one accumulator was kept."""
     for fold, expected in ((lambda w: w.reduce(add), ("k", 7)), (lambda w: w.aggregate(Mean()), 3.5)):
         harness = OperatorHarness(
             lambda stream, fold=fold: fold(stream.key_by(lambda v: v[0]).window(assigner)), inputs=1
@@ -184,7 +184,7 @@ def test_one_value_is_kept_for_a_window_that_folds_its_elements(assigner: Any) -
 
 @pytest.mark.row("S-WIN-25", "S-WIN-32")
 def test_windows_of_twenty_keys_on_two_subtasks() -> None:
-    """S-WIN-32: 10 s windows: one result for each key and window, nothing is kept afterwards."""
+    """10 s windows: one result for each key and window, nothing is kept afterwards."""
     harness = contents(TumblingEventTimeWindows.of(ms(10_000)), parallelism=2)
     with harness.epoch():
         for number in range(60):
@@ -201,7 +201,7 @@ def test_windows_of_twenty_keys_on_two_subtasks() -> None:
 
 @pytest.mark.row("S-WIN-35")
 def test_a_rolling_sum_has_a_result_for_each_element_and_a_window_has_one() -> None:
-    """S-WIN-35, over the same data."""
+    """Over the same data."""
 
     def program(stream: DataStream) -> tuple[DataStream, DataStream]:
         keyed = stream.key_by(lambda v: v[0])
@@ -227,7 +227,7 @@ def at_times(harness: OperatorHarness, *instants: int) -> None:
 
 @pytest.mark.row("S-WIN-03", "S-WIN-14")
 def test_tumbling_windows_of_two_seconds_by_the_clock() -> None:
-    """S-WIN-03: elements at 0.1, 1.9 and 2.1 s: two at 2 s, one at 4 s. S-WIN-14: at the last millisecond of
+    """Elements at 0.1, 1.9 and 2.1 s: two at 2 s, one at 4 s. A window fires at the last millisecond of
     the window and not before."""
     harness = contents(TumblingProcessingTimeWindows.of(Time.seconds(2)), processing_time=0)
     at_times(harness, 100, 1900)
@@ -247,7 +247,7 @@ def test_tumbling_windows_of_two_seconds_by_the_clock() -> None:
 
 @pytest.mark.row("S-WIN-04")
 def test_an_element_is_in_two_windows_that_slide_by_half_their_size() -> None:
-    """S-WIN-04: 2 s, each second."""
+    """2 s, each second."""
     harness = contents(SlidingProcessingTimeWindows.of(Time.seconds(2), Time.seconds(1)), processing_time=0)
     at_times(harness, 1500)
     harness.set_processing_time(10_000)
@@ -256,7 +256,7 @@ def test_an_element_is_in_two_windows_that_slide_by_half_their_size() -> None:
 
 @pytest.mark.row("S-WIN-05")
 def test_sessions_by_the_clock() -> None:
-    """S-WIN-05: a gap of 5 s."""
+    """A gap of 5 s."""
     harness = contents(ProcessingTimeSessionWindows.with_gap(Time.seconds(5)), processing_time=0)
     at_times(harness, 0, 4000, 8998)
     harness.set_processing_time(13_996)

@@ -1,4 +1,4 @@
-"""Windows with the exact inputs and outputs of the traps: T03 to T10, and the rows of WIN."""
+"""Windows: exact inputs and outputs, the cases that are got wrong first."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Sum(AggregateFunction):
         return a + b
 
 
-# ---- T03
+# ---- the end of a window is outside of it
 
 
 def stamped(stream: DataStream) -> list[Any]:
@@ -101,30 +101,27 @@ def stamped(stream: DataStream) -> list[Any]:
     return [(value, timestamp) for value, timestamp, _ in collect(stream.process(Probe()))]
 
 
-T03 = (At(1000, 1), At(4999, 2), At(5000, 4), W(4998), At(20_000, 8), W(4999), W(9999))
+EDGES = (At(1000, 1), At(4999, 2), At(5000, 4), W(4998), At(20_000, 8), W(4999), W(9999))
 
 
 @pytest.mark.row("T03")
 def test_window_end_is_exclusive_and_results_have_the_last_instant(epoch_records: int | None) -> None:
-    """T03."""
-    stream = keyed(epoch_records, *T03).window(TUMBLING_5S).aggregate(Sum())
+    stream = keyed(epoch_records, *EDGES).window(TUMBLING_5S).aggregate(Sum())
     assert stamped(stream) == [(3, 4999), (4, 9999), (8, 24_999)]
 
 
 @pytest.mark.row("S-WIN-31")
 def test_a_window_stacked_on_another_fires_at_the_same_watermark(epoch_records: int | None) -> None:
-    """T03."""
-    stream = keyed(epoch_records, *T03).window(TUMBLING_5S).aggregate(Sum())
+    stream = keyed(epoch_records, *EDGES).window(TUMBLING_5S).aggregate(Sum())
     stacked = stream.key_by(lambda v: 0).window(TUMBLING_5S).reduce(lambda a, b: a + b)
     assert stamped(stacked) == [(3, 4999), (4, 9999), (8, 24_999)]
 
 
-# ---- T04, T05
+# ---- late elements: fired again, or to the side output
 
 
 @pytest.mark.row("S-TIME-21", "S-WIN-13", "S-WIN-22", "T04")
 def test_late_elements_fire_again_with_all_contents(epoch_records: int | None) -> None:
-    """T04."""
     stream = (
         keyed(
             epoch_records,
@@ -168,7 +165,6 @@ def test_late_elements_fire_again_with_all_contents(epoch_records: int | None) -
 def test_only_what_no_window_takes_is_late(
     assigner: Any, records: list[At], expected: list[Any], epoch_records: int | None
 ) -> None:
-    """T05."""
     stream = keyed(epoch_records, *records).window(assigner).side_output_late_data(LATE).process(Contents())
     late = stream.get_side_output(LATE).map(lambda r: f"late {r.value}")
     assert collect(stream.union(late)) == expected
@@ -177,7 +173,6 @@ def test_only_what_no_window_takes_is_late(
 @pytest.mark.parametrize("aggregated", [True, False])
 @pytest.mark.row("S-WIN-24", "S-METR-08")
 def test_dropped_late_records_are_counted(aggregated: bool) -> None:
-    """S-WIN-24."""
     windowed = keyed(None, W(9), At(3, 1), At(4, 1), At(12, 1)).window(TumblingEventTimeWindows.of(ms(10)))
     stream = windowed.aggregate(Sum()) if aggregated else windowed.process(Contents())
     stream.print()
@@ -185,7 +180,7 @@ def test_dropped_late_records_are_counted(aggregated: bool) -> None:
     assert accumulators["TumblingEventTimeWindows.numLateRecordsDropped"] == 2
 
 
-# ---- T06
+# ---- windows that slide
 
 
 @pytest.mark.parametrize(
@@ -205,8 +200,6 @@ def test_dropped_late_records_are_counted(aggregated: bool) -> None:
 @pytest.mark.parametrize("aggregated", [True, False])
 @pytest.mark.row("S-WIN-09", "T06")
 def test_windows_align_to_the_epoch(assigner: Any, ts: int, starts: list[int], aggregated: bool) -> None:
-    """T06."""
-
     class Start(ProcessWindowFunction):
         def process(self, key: Any, context: Any, elements: Any) -> Iterator[int]:
             yield context.window().start
@@ -216,7 +209,7 @@ def test_windows_align_to_the_epoch(assigner: Any, ts: int, starts: list[int], a
     assert collect(stream) == starts
 
 
-# ---- T07
+# ---- sessions
 
 
 SESSION_10 = EventTimeSessionWindows.with_gap(ms(10))
@@ -237,7 +230,6 @@ SESSION_10 = EventTimeSessionWindows.with_gap(ms(10))
 )
 @pytest.mark.row("S-WIN-05", "T07")
 def test_sessions_merge(records: list[At], expected: list[Any], epoch_records: int | None) -> None:
-    """T07."""
     got = collect(keyed(epoch_records, *records).window(SESSION_10).process(Contents()))
     assert [(s, e, sorted(v)) for s, e, v in got] == expected
 
@@ -255,7 +247,6 @@ def test_a_session_that_is_late_goes_to_the_side_output(epoch_records: int | Non
 
 @pytest.mark.row("T07")
 def test_merging_sessions_merge_accumulators_and_trigger_state(epoch_records: int | None) -> None:
-    """T07."""
     records = [At(0, 1), At(20, 2), At(40, 4), At(10, 8), At(30, 16), At(100, 32)]
     stream = keyed(epoch_records, *records).window(SESSION_10).aggregate(Sum())
     assert collect(stream) == [31, 32]
@@ -266,8 +257,6 @@ def test_merging_sessions_merge_accumulators_and_trigger_state(epoch_records: in
 
 @pytest.mark.row("S-WIN-06")
 def test_dynamic_gaps(epoch_records: int | None) -> None:
-    """S-WIN-06."""
-
     class Gap(SessionWindowTimeGapExtractor):
         def extract(self, element: At) -> int:
             return int(element.value[1])
@@ -281,7 +270,7 @@ def test_dynamic_gaps(epoch_records: int | None) -> None:
     assert run(10) == [(0, 16, ["a", "b"])]
 
 
-# ---- T08
+# ---- triggers
 
 
 def in_one_window(epoch_records: int | None, trigger: Any, values: Iterable[int]) -> Any:
@@ -291,7 +280,6 @@ def in_one_window(epoch_records: int | None, trigger: Any, values: Iterable[int]
 
 @pytest.mark.row("S-WIN-07", "S-WIN-15", "S-WIN-16", "T08")
 def test_count_trigger_does_not_purge(epoch_records: int | None) -> None:
-    """T08."""
     assert in_one_window(epoch_records, CountTrigger.of(2), [1, 2, 3, 4]) == [[1, 2], [1, 2, 3, 4]]
     purging = PurgingTrigger.of(CountTrigger.of(2))
     assert in_one_window(epoch_records, purging, [1, 2, 3, 4, 5]) == [[1, 2], [3, 4]]
@@ -299,7 +287,6 @@ def test_count_trigger_does_not_purge(epoch_records: int | None) -> None:
 
 @pytest.mark.row("S-WIN-08", "T08")
 def test_count_windows(epoch_records: int | None) -> None:
-    """T08."""
     stream = keyed(epoch_records, *[At(v, v) for v in range(1, 7)])
     assert collect(stream.count_window(3).apply(JustContents())) == [[1, 2, 3], [4, 5, 6]]
     five = keyed(epoch_records, *[At(v, v) for v in range(1, 6)])
@@ -311,7 +298,6 @@ def test_count_windows(epoch_records: int | None) -> None:
 
 @pytest.mark.row("S-WIN-19")
 def test_a_trigger_replaces_the_default(epoch_records: int | None) -> None:
-    """T08."""
     windowed = keyed(epoch_records, At(1, 1), At(2, 2), W(4999)).window(TUMBLING_5S)
     assert collect(windowed.trigger(CountTrigger.of(3)).apply(JustContents())) == []
 
@@ -323,18 +309,16 @@ def test_global_windows_fire_only_by_a_trigger() -> None:
 
 @pytest.mark.row("S-WIN-37")
 def test_counts_are_by_key(epoch_records: int | None) -> None:
-    """S-WIN-37."""
     records = [At(i, v) for i, v in enumerate(["a1", "b1", "a2", "c1"])]
     stream = elements(epoch_records, *records).key_by(lambda r: r.value[0])
     assert collect(stream.count_window(2).apply(JustContents())) == [["a1", "a2"]]
 
 
-# ---- T09
+# ---- evictors
 
 
 @pytest.mark.row("S-WIN-20", "T09")
 def test_evictors_cut_relative_to_the_newest_element(epoch_records: int | None) -> None:
-    """T09."""
     windowed = keyed(epoch_records, At(1, 1), At(5, 5), At(10, 10)).window(
         TumblingEventTimeWindows.of(ms(20))
     )
@@ -343,7 +327,6 @@ def test_evictors_cut_relative_to_the_newest_element(epoch_records: int | None) 
 
 @pytest.mark.row("S-WIN-21", "T09")
 def test_count_window_with_evictor_as_in_java(epoch_records: int | None) -> None:
-    """T09."""
     windowed = keyed(epoch_records, *[At(v, v) for v in range(1, 10)]).window(GlobalWindows.create())
     stream = windowed.trigger(CountTrigger.of(3)).evictor(CountEvictor.of(2)).apply(JustContents())
     assert collect(stream) == [[2, 3], [5, 6], [8, 9]]
@@ -351,7 +334,6 @@ def test_count_window_with_evictor_as_in_java(epoch_records: int | None) -> None
 
 @pytest.mark.row("S-WIN-20", "T09")
 def test_an_evictor_turns_off_incremental_aggregation(epoch_records: int | None) -> None:
-    """T09."""
     windowed = keyed(epoch_records, *[At(v, v) for v in (1, 7, 2, 3)]).window(GlobalWindows.create())
     evictor = DeltaEvictor.of(3.0, lambda a, b: abs(a.value - b.value))
     stream = windowed.trigger(CountTrigger.of(2)).evictor(evictor).aggregate(Sum())
@@ -359,7 +341,7 @@ def test_an_evictor_turns_off_incremental_aggregation(epoch_records: int | None)
     assert collect(stream) == [7, 5]
 
 
-# ---- T10
+# ---- what a window function is given
 
 
 class Seen(ProcessWindowFunction):
@@ -369,8 +351,6 @@ class Seen(ProcessWindowFunction):
 
 @pytest.mark.row("S-WIN-29", "T10")
 def test_a_window_function_behind_reduce_gets_one_element(epoch_records: int | None) -> None:
-    """T10."""
-
     def add(a: At, b: At) -> At:
         return At(a.ts, a.value + b.value)
 
@@ -383,7 +363,7 @@ def test_a_window_function_behind_reduce_gets_one_element(epoch_records: int | N
 
 @pytest.mark.row("S-WIN-29", "T10")
 def test_an_element_that_is_alone_is_not_reduced(epoch_records: int | None) -> None:
-    """T10: the window function sees [5], and the reduce function is never called."""
+    """The window function sees [5], and the reduce function is never called."""
     windowed = keyed(epoch_records, At(5, 5)).window(TUMBLING_5S)
     assert collect(windowed.reduce(lambda a, b: note("called", a), Seen())) == [(0, [5])]
     assert notes["called"] == []
@@ -394,7 +374,6 @@ def test_an_element_that_is_alone_is_not_reduced(epoch_records: int | None) -> N
 
 @pytest.mark.row("S-WIN-18")
 def test_continuous_trigger(epoch_records: int | None) -> None:
-    """S-WIN-18."""
     windowed = keyed(epoch_records, At(500, "a"), *[W(t) for t in range(1999, 10_000, 1000)])
     windowed = windowed.window(TumblingEventTimeWindows.of(ms(10_000)))
     stream = windowed.trigger(ContinuousEventTimeTrigger.of(ms(2000))).apply(JustContents())
@@ -426,7 +405,6 @@ class EverySecondAndEnd(Trigger):
 
 @pytest.mark.row("S-WIN-17")
 def test_a_trigger_of_the_users(epoch_records: int | None) -> None:
-    """S-WIN-17."""
     records = [At(v, v) for v in (1, 2, 3, 4, 5)]
     windowed = keyed(epoch_records, *records, W(4999)).window(TUMBLING_5S).trigger(EverySecondAndEnd())
     assert collect(windowed.apply(JustContents())) == [[1, 2], [1, 2, 3, 4], [1, 2, 3, 4, 5]]

@@ -1,4 +1,4 @@
-"""Executors of their own: one is killed, one hangs; nothing is lost and nothing is doubled (I1, I2)."""
+"""Executors of their own: one is killed, one hangs; nothing is lost and nothing is doubled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How often functions are opened (X6), and what a job leaves on the disk."""
+"""How often functions are opened, and what a job leaves on the disk."""
 
 from __future__ import annotations
 

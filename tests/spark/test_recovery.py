@@ -1,4 +1,4 @@
-"""A driver that dies on Spark: the next one goes on with the job (design, section 6)."""
+"""A driver that dies on Spark: the next one goes on with the job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What can be seen before Spark starts is refused before Spark starts (I6)."""
+"""What can be seen before Spark starts is refused before Spark starts."""
 
 from __future__ import annotations
 

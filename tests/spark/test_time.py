@@ -44,7 +44,7 @@ class EveryThreeSeconds(KeyedProcessFunction):
 def test_the_timers_of_an_idle_job_fire_in_time_and_else_it_costs_no_spark_job(
     environment: MakeEnvironment, spark_session: SparkSession, tmp_path: Path
 ) -> None:
-    """X7 and S-TIME-02 with the real clock: between two timers not one Spark job runs, and a timer is late by
+    """With the real clock: between two timers not one Spark job runs, and a timer is late by
     less than 1.5 epoch intervals, the epoch that it starts included. The best of a few is judged, for other
     work shares the machine."""
     (tmp_path / "a.txt").write_text("a\n")
@@ -87,7 +87,7 @@ class Steps(WatermarkGenerator):
 
 @pytest.mark.row("S-TIME-13")
 def test_aligned_sources_read_everything_in_steps_of_the_drift(environment: MakeEnvironment) -> None:
-    """S-TIME-13. Four splits of two sources, one ten times faster: nothing is lost, and it takes the epochs
+    """Four splits of two sources, one ten times faster: nothing is lost, and it takes the epochs
     that the drift makes it take."""
     drift_ms = 20_000
     env = environment(2)

@@ -1,5 +1,5 @@
 """A Python worker that dies in the middle of an epoch: Spark runs its task again, and the result is what it
-would have been (I1, I2)."""
+would have been."""
 
 from __future__ import annotations
 

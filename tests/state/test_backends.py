@@ -1,4 +1,4 @@
-"""The state backends: what each name and option does, and what has no effect (BACK, CS-19)."""
+"""The state backends: what each name and option does, and what has no effect (BACK)."""
 
 from __future__ import annotations
 

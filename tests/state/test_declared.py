@@ -210,7 +210,7 @@ KINDS: list[tuple[TypeInformation, st.SearchStrategy[Any]]] = [
 
 @given(st.sampled_from(KINDS), st.data())
 def test_values_that_are_already_right_are_not_looked_at(kind: Any, data: st.DataObject) -> None:
-    """I5: a look-up of the class is all that a record costs."""
+    """A look-up of the class is all that a record costs."""
     type_info, values = kind
     value = data.draw(values)
     declared = DECLARED.value(type_info, "s")

@@ -308,7 +308,6 @@ def test_keys_that_may_change_are_copied_and_others_are_not() -> None:
 
 @pytest.mark.row("T17")
 def test_key_groups_are_those_of_flink() -> None:
-    """T17."""
     assert [key_group(key, 128) for key in ("a", "b", "c")] == [81, 22, 62]
     assert [subtask_of(key_group(key, 128), 128, 3) for key in ("a", "b", "c")] == [1, 0, 1]
     # Long.hashCode gives the low and the high half of the bits together
@@ -346,7 +345,6 @@ def test_key_groups_are_in_range_and_of_the_canonical_key(key: Any, max_parallel
 
 @pytest.mark.row("T17")
 def test_key_groups_do_not_depend_on_the_hash_seed() -> None:
-    """T17."""
     program = (
         "from firesteel.state.keys import *\n"
         "import datetime\n"

@@ -263,7 +263,7 @@ KEYS = st.one_of(
 @given(st.lists(KEYS, max_size=30), st.integers(0, 30), st.booleans())
 @settings(deadline=None)
 def test_the_order_is_the_same_however_a_map_is_read(names: list[Any], split: int, remove: bool) -> None:
-    """Cached whole, streamed from runs, and merged with the changes of the epoch: invariant I1."""
+    """Cached whole, streamed from runs, and merged with the changes of the epoch: the same result."""
 
     def put(some: list[Any]) -> Callable[[OperatorState], None]:
         def work(op: OperatorState) -> None:

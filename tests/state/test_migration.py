@@ -1,4 +1,4 @@
-"""State of another type: refused with both types named, or converted (S-STATE-02, S-STATE-23)."""
+"""State of another type: refused with both types named, or converted."""
 
 from __future__ import annotations
 

@@ -21,7 +21,6 @@ RULES = MapStateDescriptor("rules", ANY, ANY)
 
 @pytest.mark.row("S-STATE-11", "T19")
 def test_split_deals_entries_out_in_contiguous_parts() -> None:
-    """T19."""
     lists = [["a", "b", "c"], ["d"]]
     assert redistribute_split(lists, 3) == [["a", "b"], ["c"], ["d"]]
     assert redistribute_split([["a"], ["b"], ["c"], ["d"], ["e"]], 2) == [["a", "b", "c"], ["d", "e"]]
@@ -32,13 +31,11 @@ def test_split_deals_entries_out_in_contiguous_parts() -> None:
 
 @pytest.mark.row("S-STATE-12", "T19")
 def test_union_gives_everyone_everything() -> None:
-    """T19."""
     assert redistribute_union([["a", "b", "c"], ["d"]], 3) == [["a", "b", "c", "d"]] * 3
 
 
 @pytest.mark.row("S-STATE-13", "T19")
 def test_broadcast_gives_everyone_one_copy() -> None:
-    """T19."""
     maps: list[dict[Any, Any]] = [{"r": 1}, {"r": 1}]
     found = redistribute_broadcast(maps, 3)
     assert found == [{"r": 1}] * 3

@@ -1,4 +1,4 @@
-"""State dealt out anew over another number of subtasks (T17, T19)."""
+"""State dealt out anew over another number of subtasks."""
 
 from __future__ import annotations
 

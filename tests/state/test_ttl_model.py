@@ -1,5 +1,5 @@
 """State with a time to live against plain dictionaries, over random epochs in random processes: what a
-function sees depends on the times alone, never on what has been cleaned up where (invariant I1)."""
+function sees depends on the times alone, never on what has been cleaned up where."""
 
 from __future__ import annotations
 

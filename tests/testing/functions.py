@@ -49,7 +49,7 @@ class CountInSelf(KeyedProcessFunction):
 
 
 class SessionTimeout(KeyedProcessFunction):
-    """S-PROC-01: says when a key was silent for ``gap`` ms."""
+    """Says when a key was silent for ``gap`` ms."""
 
     def __init__(self, gap: int) -> None:
         self.gap = gap
@@ -69,7 +69,7 @@ class SessionTimeout(KeyedProcessFunction):
 
 
 class Reminder(KeyedProcessFunction):
-    """S-PROC-02: state, timers of both kinds and a side output in one function.
+    """State, timers of both kinds and a side output in one function.
 
     Sums amounts by key. Emits the sum when event time passes the end of the minute, and what has come since
     the last reminder every 10 s of processing time. Records behind the watermark go to ``LATE``.

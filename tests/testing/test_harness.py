@@ -81,7 +81,6 @@ def test_each_kind_of_function(function: Any, fed: list[Any], expected: list[Any
 
 
 def test_a_reduce_function_has_a_result_for_each_record() -> None:
-    """T14."""
     harness = OperatorHarness(Sum(), key_by=first)
     for value in [("a", 3), ("b", 1), ("a", 4)]:
         harness.process_element(value)
@@ -173,7 +172,6 @@ PROC, NO_PROC = "register_processing_time_timer", "delete_processing_time_timer"
 
 
 def test_timers_are_a_set() -> None:
-    """T11."""
     harness = OperatorHarness(Script(), key_by=first)
     harness.process_element(("a", [(EVENT, 10), (EVENT, 10), (EVENT, 20)]))
     harness.process_element(("b", [(EVENT, 10)]))
@@ -207,7 +205,7 @@ def test_a_processing_time_timer_in_the_past_fires_at_once() -> None:
 
 
 class Jump(KeyedProcessFunction):
-    """T12: timers 10 and 30; the one at 10 sets 20 and says "x"."""
+    """Timers 10 and 30; the one at 10 sets 20 and says "x"."""
 
     def process_element(self, value: Any, ctx: KeyedProcessFunction.Context) -> None:
         ctx.timer_service().register_event_time_timer(30)
@@ -220,7 +218,7 @@ class Jump(KeyedProcessFunction):
 
 
 def test_a_jump_of_the_watermark() -> None:
-    """T12: in order, all before the watermark, which they see already."""
+    """In order, all before the watermark, which they see already."""
     harness = OperatorHarness(Jump(), key_by=identity)
     harness.process_element("a", 0)
     harness.process_watermark(100)
@@ -232,7 +230,7 @@ def test_a_jump_of_the_watermark() -> None:
     ]
 
 
-# ---- S-PROC-02
+# ---- state, timers and a side output
 
 
 def test_state_both_timers_and_a_side_output() -> None:
@@ -266,7 +264,7 @@ def test_state_both_timers_and_a_side_output() -> None:
     harness.end_input()
     assert harness.output == [StreamRecord(("a", "total", 12, 2), 120_000), END_OF_TIME]
     harness.set_processing_time(2_000_000)
-    assert harness.output[-1] == END_OF_TIME, "timers of processing time are dropped at the end (T13)"
+    assert harness.output[-1] == END_OF_TIME, "timers of processing time are dropped at the end"
 
 
 # ---- idleness

@@ -21,7 +21,7 @@ from .functions import Converter, Count, identity
 IDLE, ACTIVE = WatermarkStatus.IDLE, WatermarkStatus.ACTIVE
 
 # Channel or input, what comes on it, what goes on.
-T01: list[tuple[int, list[int | WatermarkStatus], list[Event]]] = [
+CASE: list[tuple[int, list[int | WatermarkStatus], list[Event]]] = [
     (0, [10], []),
     (1, [5], [Watermark(5)]),
     (1, [IDLE], [Watermark(10)]),
@@ -44,7 +44,7 @@ def test_the_table_of_t01_by_channels(keyed: bool, processes: int) -> None:
     function: Any = Count() if keyed else Plain()
     key_by = identity if keyed else None
     harness = OperatorHarness(function, key_by=key_by, channels=2, processes=processes)
-    for channel, marks, expected in T01:
+    for channel, marks, expected in CASE:
         harness.clear_output()
         for mark in marks:
             match mark:
@@ -67,7 +67,7 @@ class Plain(MapFunction):
 )
 def test_the_table_of_t01_by_inputs(function: Any, key_by: Any) -> None:
     harness = OperatorHarness(function, key_by=key_by)
-    for number, marks, expected in T01:
+    for number, marks, expected in CASE:
         harness.clear_output()
         source = harness.inputs[number]
         for mark in marks:
@@ -101,7 +101,6 @@ def test_records_of_a_channel() -> None:
 
 
 def test_connected_streams_share_the_state_of_a_key() -> None:
-    """T16."""
     harness = OperatorHarness(Converter(), key_by=(lambda v: v[0], lambda v: v[0]))
     amounts, rates = harness.inputs
     amounts.process_element(("EUR", 10.0), 1)

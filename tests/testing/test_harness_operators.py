@@ -41,7 +41,6 @@ def tumbling(values: DataStream) -> DataStream:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_window_fires_at_its_last_millisecond(processes: int) -> None:
-    """T03."""
     harness = OperatorHarness(tumbling, side_outputs=[LATE], parallelism=2, processes=processes)
     for value, timestamp in [(("a", 1), 0), (("a", 2), 4), (("a", 4), 5), (("b", 8), 3)]:
         harness.process_element(value, timestamp)
@@ -77,7 +76,7 @@ class OwnTrigger(EventTimeTrigger):
 
 @pytest.mark.parametrize("own_trigger", [False, True])
 def test_sessions_merge(own_trigger: bool) -> None:
-    """T07: a@0, b@15 and then c@8 between them."""
+    """A@0, b@15 and then c@8 between them."""
 
     def sessions(values: DataStream) -> DataStream:
         windows = values.key_by(first).window(EventTimeSessionWindows.with_gap(Time.milliseconds(10)))
@@ -124,7 +123,7 @@ class Pair(ProcessJoinFunction):
 
 
 def test_an_interval_join() -> None:
-    """T22: between(-2, +1)."""
+    """Between(-2, +1)."""
 
     def joined(left: DataStream, right: DataStream) -> DataStream:
         join = left.key_by(lambda v: 0).interval_join(right.key_by(lambda v: 0))
@@ -157,7 +156,6 @@ class Matching(BroadcastProcessFunction):
 
 
 def test_broadcast_state_is_in_every_subtask() -> None:
-    """T15."""
     harness = OperatorHarness(
         lambda data, rules: data.connect(rules.broadcast(RULES)).process(Matching()), parallelism=2
     )
@@ -188,7 +186,7 @@ class Itself(TimestampAssigner):
 
 
 def test_a_strategy_and_its_idleness() -> None:
-    """T02, with a bound of 2 ms; the stream is idle after 100 ms without a record."""
+    """With a bound of 2 ms; the stream is idle after 100 ms without a record."""
     strategy = (
         WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(2))
         .with_timestamp_assigner(Itself())

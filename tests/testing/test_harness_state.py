@@ -229,7 +229,6 @@ def test_a_restored_harness_goes_on() -> None:
 
 @pytest.mark.parametrize(("before", "after"), [(1, 4), (4, 1), (3, 2), (2, 5)])
 def test_keyed_state_at_another_parallelism(before: int, after: int) -> None:
-    """T17."""
     harness = counted(parallelism=before)
     for value in [*range(30), *range(15)]:
         harness.process_element(value)
@@ -261,7 +260,7 @@ def numbering(**options: Any) -> OperatorHarness:
 
 @pytest.mark.parametrize(("before", "after"), [(2, 2), (2, 3), (3, 1), (1, 4)])
 def test_operator_state_is_dealt_out_anew(before: int, after: int) -> None:
-    """T19: nothing is lost and nothing doubled, in contiguous parts."""
+    """Nothing is lost and nothing doubled, in contiguous parts."""
     harness = numbering(parallelism=before)
     for number in range(10):
         harness.process_element(f"r{number}")
@@ -304,8 +303,6 @@ def test_a_later_version_of_the_function() -> None:
 
 @pytest.mark.row("S-OPS-20")
 def test_state_finds_its_operator_by_uid() -> None:
-    """T18."""
-
     def before(values: DataStream) -> DataStream:
         return values.key_by(identity).process(Count()).uid("counter").name("first name")
 

@@ -1,4 +1,4 @@
-"""The mini cluster on Spark, in a process of its own: S-TEST-03."""
+"""The mini cluster on Spark, in a process of its own."""
 
 from __future__ import annotations
 

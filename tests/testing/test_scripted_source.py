@@ -64,7 +64,7 @@ def test_a_script_says_where_its_watermarks_are(cluster: MiniCluster) -> None:
 
 @pytest.mark.row("S-API-05")
 def test_the_table_of_t01_by_splits(cluster: MiniCluster) -> None:
-    """S-API-05: two splits of one subtask, the operator sees the minimum."""
+    """Two splits of one subtask, the operator sees the minimum."""
     clock = ManualClock()
     env = cluster.environment(parallelism=1, clock=clock)
     source = ScriptedSource([], [], bounded=False)

@@ -1,4 +1,4 @@
-"""Sources one after the other: S-CONN-24, Flink's ``HybridSource``."""
+"""Sources one after the other (Flink's ``HybridSource``)."""
 
 from __future__ import annotations
 

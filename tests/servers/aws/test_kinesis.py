@@ -1,4 +1,4 @@
-"""FlinkKinesisConsumer, S-CONN-03: shards, sequence numbers, reshards, throttling, event time."""
+"""FlinkKinesisConsumer: shards, sequence numbers, reshards, throttling, event time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CassandraSink against a real node: S-CONN-08."""
+"""CassandraSink against a real node."""
 
 from __future__ import annotations
 

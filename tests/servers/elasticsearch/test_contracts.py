@@ -1,4 +1,4 @@
-"""Documents keep the contract of sinks: S-CONN-04."""
+"""Documents keep the contract of sinks."""
 
 from __future__ import annotations
 

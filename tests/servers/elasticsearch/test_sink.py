@@ -1,4 +1,4 @@
-"""ElasticsearchSink against real servers: S-CONN-04."""
+"""ElasticsearchSink against real servers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The functions before KafkaSource and KafkaSink, in the program of CS-05: orders to totals in windows."""
+"""The functions before KafkaSource and KafkaSink, in a usual program: totals of orders in windows."""
 
 from __future__ import annotations
 

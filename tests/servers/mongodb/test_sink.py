@@ -1,4 +1,4 @@
-"""MongoSink against a double of the server: S-CONN-07."""
+"""MongoSink against a double of the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""RMQSource and RMQSink against a real server: S-CONN-12."""
+"""RMQSource and RMQSink against a real server."""
 
 from __future__ import annotations
 

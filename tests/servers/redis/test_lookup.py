@@ -1,4 +1,4 @@
-"""RedisLookupFunction against a real server: S-CONN-16, CS-15."""
+"""RedisLookupFunction against a real server."""
 
 from __future__ import annotations
 
