@@ -67,14 +67,18 @@ def _check_java() -> Finding:
 
 
 def _check_plugins() -> Iterator[Finding]:
-    from firesteel.connectors.plugins import installed_connectors, load_connector
+    from firesteel.connectors import plugins
 
-    for name, package in installed_connectors().items():
-        try:
-            load_connector(name)
-            yield ok(f"connector {name} of {package}")
-        except FiresteelError as e:
-            yield failed(e)
+    for what, installed, load in (
+        ("connector", plugins.installed_connectors(), plugins.load_connector),
+        ("format", plugins.installed_formats(), plugins.load_format),
+    ):
+        for name, package in installed.items():
+            try:
+                load(name)
+                yield ok(f"{what} {name} of {package}")
+            except FiresteelError as e:
+                yield failed(e)
 
 
 def _check_worker_python() -> Finding:

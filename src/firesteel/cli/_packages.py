@@ -27,9 +27,19 @@ def check_packages(wanted_extras: Sequence[str], lines: Sequence[str] | None = N
     for extra in sorted(extras):
         broken = [(r, c) for r in requirements if r.extra == extra and (c := r.complaint()) is not None]
         report = fail if extra in wanted_extras else note
+        users = "" if missing else _users_of(extra)
         if broken:
             packages = " ".join(f"'{requirement.specifier}'" for requirement, _ in broken)
-            what = f"extra {extra}: {', '.join(complaint for _, complaint in broken)}"
+            what = f"extra {extra}{users}: {', '.join(complaint for _, complaint in broken)}"
             yield report(what, f"pip install {packages}, here and where the workers run")
         else:
-            yield ok(f"extra {extra}")
+            yield ok(f"extra {extra}{users}")
+
+
+def _users_of(extra: str) -> str:
+    """What needs an extra, to be said behind its name; where the packages are that Firesteel needs."""
+    from firesteel.connectors.registry import CONNECTORS, FORMATS
+
+    users = [f"connector {record.name}" for record in CONNECTORS.all() if record.extra == extra]
+    users += [f"format {record.name}" for record in FORMATS.all() if record.extra == extra]
+    return f" ({', '.join(users)})" if users else ""

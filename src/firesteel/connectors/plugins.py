@@ -1,62 +1,140 @@
-"""Connectors from other packages, found by what these say of themselves when they are installed.
+"""Connectors and formats from other packages, found by what these say of themselves when they are installed.
 
-A package names the module of its connector in the entry point group ``firesteel.connectors``:
+A package names the module of its connector in the entry point group ``firesteel.connectors``, that of a
+format in ``firesteel.formats``:
 
     [project.entry-points."firesteel.connectors"]
     mqtt = "firesteel_mqtt"
 
 and programs import it like those that Firesteel brings: ``from firesteel.datastream.connectors import mqtt``.
+The module may register a record of it (``connectors/registry.py``), which says more; one that is part of a
+program is registered and has no entry point.
 """
 
 from __future__ import annotations
 
+import importlib
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError
+from firesteel.connectors.registry import CONNECTORS, FORMATS, Connector
+from firesteel.program.registry import Registry
 
-__all__ = ["GROUP", "installed_connectors", "load_connector"]
+__all__ = [
+    "FORMATS_GROUP",
+    "GROUP",
+    "connector_named",
+    "installed_connectors",
+    "installed_formats",
+    "is_added_connector",
+    "is_added_format",
+    "load_connector",
+    "load_format",
+]
 
 GROUP: Final = "firesteel.connectors"
+FORMATS_GROUP: Final = "firesteel.formats"
 
 
 def installed_connectors() -> dict[str, str]:
     """The names of the connectors that are installed, with the packages that they come from."""
-    return {name: _package(found[0]) for name, found in sorted(_by_name().items())}
+    return _installed(GROUP)
+
+
+def installed_formats() -> dict[str, str]:
+    """The same of formats."""
+    return _installed(FORMATS_GROUP)
 
 
 def load_connector(name: str) -> Any:
     """The module (or whatever the entry point names) of the connector ``name``.
 
-    :raises ConfigurationError: it is not installed, cannot be imported, or two packages claim the name.
+    :raises ConfigurationError: there is none, it cannot be imported, or two packages claim the name.
     """
-    known = _by_name()
-    found = known.get(name, [])
+    return _load(CONNECTORS, GROUP, name)
+
+
+def load_format(name: str) -> Any:
+    """The same of a format."""
+    return _load(FORMATS, FORMATS_GROUP, name)
+
+
+def connector_named(name: str) -> Connector:
+    """The record of the connector ``name``; of one that its package does not register it has the name alone.
+
+    :raises ConfigurationError: as ``load_connector`` does.
+    """
+    record = CONNECTORS.find(name)
+    if record is None:
+        load_connector(name)
+        record = CONNECTORS.find(name)
+    return record or Connector(name=name, module=_by_name(GROUP)[name][0].module)
+
+
+def is_added_connector(name: str) -> bool:
+    """Whether a connector is there that Firesteel does not bring."""
+    return _is_added(CONNECTORS, GROUP, name)
+
+
+def is_added_format(name: str) -> bool:
+    """The same of a format."""
+    return _is_added(FORMATS, FORMATS_GROUP, name)
+
+
+def _is_added(registry: Registry[Any], group: str, name: str) -> bool:
+    return name in _by_name(group) or (registry.find(name) is not None and not registry.is_own(name))
+
+
+def _installed(group: str) -> dict[str, str]:
+    return {name: _package(found[0]) for name, found in sorted(_by_name(group).items())}
+
+
+def _load(registry: Registry[Any], group: str, name: str) -> Any:
+    found = _by_name(group).get(name, [])
     if not found:
+        return _import_registered(registry, group, name)
+    claims = {_package(entry): entry.value for entry in found}
+    if registry.is_own(name):
+        claims["firesteel"] = registry.named(name).module
+    if len(claims) > 1:
         raise ConfigurationError(
-            f"There is no connector {name!r}.",
-            detail=f"installed from other packages are: {', '.join(sorted(known)) or 'none'}",
-            hint=f"install the package that has it; it is found by its entry point in the group {GROUP!r}",
-        )
-    if len({_package(entry) for entry in found}) > 1:
-        raise ConfigurationError(
-            f"Two packages have a connector {name!r}.",
-            detail=", ".join(f"{_package(entry)} ({entry.value})" for entry in found),
+            f"Two packages have a {registry.what} {name!r}.",
+            detail=", ".join(f"{package} ({place})" for package, place in claims.items()),
             hint="uninstall one of them, or import from it directly",
         )
     try:
         return found[0].load()
     except Exception as e:
         raise ConfigurationError(
-            f"The connector {name!r} cannot be loaded.",
+            f"The {registry.what} {name!r} cannot be loaded.",
             detail=f"{found[0].value} of the package {_package(found[0])}: {type(e).__name__}: {e}",
             hint="install what it needs, or another version of it",
         ) from e
 
 
-def _by_name() -> dict[str, list[EntryPoint]]:
+def _import_registered(registry: Registry[Any], group: str, name: str) -> Any:
+    record = registry.find(name)
+    if record is None:
+        raise ConfigurationError(
+            f"There is no {registry.what} {name!r}.",
+            detail=f"known are {', '.join(sorted({*registry.names(), *_by_name(group)}))}",
+            hint=f"install the package that has it (an entry point in the group {group!r}), or import "
+            "the module that registers it",
+        )
+    try:
+        return importlib.import_module(record.module)
+    except ImportError as e:
+        raise ConfigurationError(
+            f"The {registry.what} {name!r} cannot be loaded.",
+            detail=f"{record.module}: {type(e).__name__}: {e}",
+            hint="a record names the module that programs import",
+        ) from e
+
+
+def _by_name(group: str) -> dict[str, list[EntryPoint]]:
     found: dict[str, list[EntryPoint]] = {}
-    for entry in entry_points(group=GROUP):
+    for entry in entry_points(group=group):
         found.setdefault(entry.name, []).append(entry)
     return found
 

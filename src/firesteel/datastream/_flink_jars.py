@@ -7,16 +7,12 @@ from typing import Final
 
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.logs import logger
+from firesteel.connectors.registry import CONNECTORS, FORMATS, Connector, Format
 
 log = logger(__name__)
 
 # flink-connector-kafka-4.0.1-2.0.jar, flink-sql-connector-kafka.jar, flink-sql-avro-2.3.0.jar
-_IN_PYTHON: Final = re.compile(
-    r"flink-(?:sql-)?"
-    r"(?:connector-(?:kafka|files|jdbc|rabbitmq|elasticsearch\d?|pulsar|mongodb|cassandra|datagen"
-    r"|kinesis|aws-kinesis-streams|aws-kinesis-firehose|kinesis-firehose|sqs)|json|csv|avro|avro-confluent-registry|parquet|orc|protobuf)"
-    r"(?:_2\.\d+)?(?:-[\d.]+)*\.jar"
-)
+_OF_FLINK: Final = re.compile(r"flink-(?:sql-)?([a-z][\w-]*?)(?:_2\.\d+)?(?:-[\d.]+)*\.jar")
 
 
 def pass_over_jars(method: str, paths: tuple[str, ...]) -> None:
@@ -24,7 +20,7 @@ def pass_over_jars(method: str, paths: tuple[str, ...]) -> None:
 
     :raises UnsupportedFeatureError: one of the jars is something else.
     """
-    others = [path for path in paths if not _IN_PYTHON.fullmatch(path.rstrip("/").rpartition("/")[2])]
+    others = [path for path in paths if not _is_in_python(path)]
     if others:
         raise UnsupportedFeatureError(
             "Jars for Flink have no use: no JVM of Flink runs.",
@@ -34,3 +30,12 @@ def pass_over_jars(method: str, paths: tuple[str, ...]) -> None:
         )
     for path in paths:
         log.info("jar is not needed: its connector or format is part of firesteel jar=%s", path)
+
+
+def _is_in_python(path: str) -> bool:
+    """Whether the jar is that of a connector or a format that is here."""
+    found = _OF_FLINK.fullmatch(path.rstrip("/").rpartition("/")[2])
+    if found is None:
+        return False
+    known: list[Connector | Format] = [*CONNECTORS.all(), *FORMATS.all()]
+    return any(found[1] in record.jars for record in known)

@@ -136,6 +136,10 @@ class Registry(Generic[R]):
         """All records, by name."""
         return [self.named(name) for name in self.names()]
 
+    def is_own(self, name: str) -> bool:
+        """Whether Firesteel itself brings what is called so."""
+        return self._homes.get(name, "").partition(".")[0] == _OWN
+
     # ---- other processes
 
     def added(self) -> list[Added]:
@@ -143,7 +147,7 @@ class Registry(Generic[R]):
         return [
             Added(name, home, self._records.get(name) if home == _SCRIPT else None)
             for name, home in sorted(self._homes.items())
-            if home.partition(".")[0] != _OWN
+            if not self.is_own(name)
         ]
 
     def adopt(self, added: Iterable[Added]) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn
 
-from firesteel.common.errors import ProgramError, UnsupportedFeatureError
+from firesteel.common.errors import ConfigurationError, ProgramError, UnsupportedFeatureError
 from firesteel.common.watermark_strategy import WatermarkStrategy
+from firesteel.connectors.plugins import connector_named
+from firesteel.connectors.registry import CONNECTORS
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
-from firesteel.table import _datagen
 from firesteel.table.table import Table
 from firesteel.table.table_descriptor import TableDescriptor
 from firesteel.util.exceptions import (
@@ -19,13 +21,12 @@ from firesteel.util.exceptions import (
 
 __all__ = ["StreamTableEnvironment"]
 
-_CONNECTORS: Final = {"datagen": _datagen.create}
-
 
 class StreamTableEnvironment:
     """Tables of one environment (Flink: ``StreamTableEnvironment``).
 
-    Tables of the connector ``datagen`` can be created and turned into streams; there is no SQL.
+    Tables of the connector ``datagen``, and of connectors that other packages add with tables, can be created
+    and turned into streams; there is no SQL.
     """
 
     def __init__(self, environment: StreamExecutionEnvironment) -> None:
@@ -56,14 +57,7 @@ class StreamTableEnvironment:
             )
         if not isinstance(descriptor, TableDescriptor):
             raise ProgramError("Not a TableDescriptor.", detail=f"got {descriptor!r}")
-        create = _CONNECTORS.get(descriptor.connector)
-        if create is None:
-            raise TableException(
-                f"There is no table connector {descriptor.connector!r}.",
-                hint=f"available: {', '.join(_CONNECTORS)}; other systems are read with env.from_source() "
-                "or env.from_spark()",
-            )
-        create(descriptor)
+        _table_source(descriptor.connector)(descriptor)
         self._tables[path] = Table(path, descriptor)
 
     def from_path(self, path: str) -> Table:
@@ -81,7 +75,7 @@ class StreamTableEnvironment:
         """The rows of a table as Rows with the names of its columns."""
         if not isinstance(table, Table):
             raise ProgramError("to_data_stream() takes a Table.", detail=f"got {table!r}")
-        source, type_info = _CONNECTORS[table.descriptor.connector](table.descriptor)
+        source, type_info = _table_source(table.descriptor.connector)(table.descriptor)
         return self._env.from_source(source, WatermarkStrategy.no_watermarks(), table.name, type_info)
 
     def from_data_stream(self, data_stream: DataStream, *fields_or_schema: Any) -> NoReturn:
@@ -94,6 +88,25 @@ class StreamTableEnvironment:
 
     def sql_query(self, query: str) -> NoReturn:
         _refuse_sql(query)
+
+
+def _table_source(connector: str) -> Callable[[TableDescriptor], tuple[Any, Any]]:
+    """What reads tables of a connector, and checks their options."""
+    try:
+        create = connector_named(connector).table_source()
+    except ConfigurationError as error:
+        raise TableException(
+            f"There is no table connector {connector!r}.", detail=error.detail, hint=error.hint
+        ) from error
+    if create is None:
+        with_tables = ", ".join(record.name for record in CONNECTORS.all() if record.table is not None)
+        raise TableException(
+            f"There is no table connector {connector!r}.",
+            detail=f"the connector {connector} has no tables",
+            hint=f"available: {with_tables}; other systems are read with env.from_source() "
+            "or env.from_spark()",
+        )
+    return create
 
 
 def _refuse_sql(statement: str) -> NoReturn:

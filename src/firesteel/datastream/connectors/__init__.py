@@ -1,7 +1,6 @@
 """Sources and sinks (PyFlink: ``pyflink.datastream.connectors``).
 
-Connectors from other packages are imported from here by the name of their entry point, see
-``firesteel.connectors.plugins``.
+Connectors from other packages are imported from here by their names, see ``firesteel.connectors.plugins``.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from firesteel.connectors.files.builders_source import (
 )
 from firesteel.connectors.generated.builders_datagen import DataGeneratorSource, RateLimiterStrategy
 from firesteel.connectors.generated.builders_sequence import NumberSequenceSource
-from firesteel.connectors.plugins import installed_connectors, load_connector
+from firesteel.connectors.plugins import is_added_connector, load_connector
 from firesteel.program.connector_wrappers import (
     DeliveryGuarantee,
     SinkWrapper as Sink,
@@ -47,6 +46,6 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name.startswith("_") or name not in installed_connectors():
+    if name.startswith("_") or not is_added_connector(name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return load_connector(name)
