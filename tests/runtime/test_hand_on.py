@@ -12,17 +12,27 @@ import pytest
 from firesteel.common import Types
 from firesteel.common.time import Duration, Time
 from firesteel.common.watermark_strategy import WatermarkStrategy
-from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.datastream import (
+    DataStream,
+    KeyedProcessFunction,
+    ProcessFunction,
+    RuntimeContext,
+    StreamExecutionEnvironment,
+)
 from firesteel.datastream.state import StateTtlConfig, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows, TumblingProcessingTimeWindows
 from firesteel.runtime import task
 from firesteel.runtime.batch import IDLE, Batch
 from firesteel.runtime.chain import Chain
-from firesteel.runtime.operators.base import SubtaskContext
+from firesteel.runtime.operators.base import Consumer, SubtaskContext
+from firesteel.runtime.operators.source import SourceOperator
+from firesteel.runtime.program import OperatorProgram, SubtaskDescriptor
 from firesteel.runtime.task_clock import TaskClock
+from firesteel.runtime.user_code import UserCode
 from firesteel.runtime.watermarks import PERIOD_RECORDS, WatermarkTracker
+from firesteel.state.line import EMPTY
 
-from .async_support import ByHand, Echo, answer, async_wait, operator_of
+from .async_support import ByHand, Echo, answer, async_wait, eventually, operator_of
 from .support import SplitsSource, collect, environment
 
 Between = Callable[[Chain], None]
@@ -149,7 +159,8 @@ class AtOnce(KeyedProcessFunction):
 
 
 def a_millisecond_later(chain: Chain) -> None:
-    chain.tick(chain.context.clock.now_ms + 1)
+    chain.move_time(chain.context.clock.now_ms + 1)
+    chain.tick()
     chain.flush()
 
 
@@ -198,6 +209,50 @@ def test_the_clock_of_a_task_never_goes_back() -> None:
     assert clock.now_ms == 12
 
 
+def test_an_epoch_that_runs_again_sees_the_time_that_its_first_attempt_saw(
+    between_steps: Callable[[Between], None],
+) -> None:
+    """Broken by hand: ``Chain.begin`` moves the clock on instead of setting it."""
+    chains: list[Chain] = []
+    between_steps(chains.append)
+    collect(numbers(environment(1)).key_by(lambda n: n % 2).process(AtOnce()))
+    chain = next(chain for chain in chains if chain.state is not None)
+    now_ms = chain.context.clock.now_ms
+    chain.move_time(now_ms + 1000)
+    chain.begin(SubtaskDescriptor(EMPTY), 1, now_ms, lambda row: None)
+    assert chain.context.clock.now_ms == now_ms
+
+
+class Now(ProcessFunction):
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterator[Any]:
+        yield *value, ctx.timer_service().current_processing_time()
+
+
+class Stamped(AtOnce):
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> Iterator[Any]:
+        yield "timer", ctx.timer_service().current_processing_time()
+
+
+def test_chains_of_one_task_have_one_clock(between_steps: Callable[[Between], None]) -> None:
+    """What a timer gives out goes in memory to a second chain, which sees the instant at which it fired.
+    Broken by hand: a ``TaskClock`` for each chain."""
+    clocks: dict[str, TaskClock] = {}
+
+    def move_the_first(chain: Chain) -> None:
+        clocks[chain.vertex.name] = chain.context.clock
+        if chain.state is not None:
+            a_millisecond_later(chain)
+        chain.flush()
+
+    between_steps(move_the_first)
+    timers = numbers(environment(1)).key_by(lambda n: n % 2).process(Stamped())
+    seen = collect(timers.process(Now()).disable_chaining())
+    moved = [(fired, seen_ms) for kind, fired, seen_ms in seen if kind == "timer"]
+    assert len(clocks) > 2
+    assert len(moved) > 10
+    assert [pair for pair in moved if pair[0] != pair[1]] == []
+
+
 # ---- watermarks by the clock
 
 
@@ -225,6 +280,26 @@ def test_idleness_comes_by_the_clock() -> None:
     assert [mark for _, mark in tracker.observe([2], [60], 5001)] == ["active"]
 
 
+def test_a_source_subtask_without_a_split_becomes_idle_by_the_clock() -> None:
+    """Nobody waits for it until the epoch ends. Broken by hand: ``SourceOperator.tick`` without
+    ``_add_no_split``."""
+    strategy = WatermarkStrategy.for_monotonous_timestamps().with_idleness(Duration.of_millis(300))
+    reader = SplitsSource([(1, 1)]).create_reader()
+    operator = SourceOperator(OperatorProgram("uid", "name", reader, watermark_strategy=strategy), reader)
+    marks: list[object] = []
+    see = lambda batch: marks.extend(mark for _, mark in batch.marks)  # noqa: E731
+    operator.outputs.main.consumers.append(Consumer(see, UserCode("see", "see")))
+    operator.open(context(), None)
+    operator.begin_epoch()
+    operator.tick()
+    operator.context.clock.move_to(1299)
+    operator.tick()
+    assert marks == []
+    operator.context.clock.move_to(1300)
+    operator.tick()
+    assert marks == [IDLE]
+
+
 def test_the_end_of_an_epoch_does_not_wait_for_the_interval() -> None:
     tracker = WatermarkTracker(WatermarkStrategy.for_monotonous_timestamps(), context())
     tracker.observe([1], [50], 1000)
@@ -248,4 +323,25 @@ def test_answers_are_handed_on_when_they_are_there_and_nobody_waits_for_the_othe
     answer(operator, function, 0)
     operator.end_epoch()
     assert [value for value, _ in seen] == [2, 1, 0]
+    operator.close()
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_answers_are_handed_on_while_records_wait_for_room(ordered: bool) -> None:
+    """Broken by hand: ``flush`` asks for what the loop has handed over by itself, which is nothing yet."""
+    function = ByHand()
+    operator, seen = operator_of(function, ordered, capacity=2)
+    operator.process(Batch([0, 1, 2, 3], [0, 1, 2, 3]))
+    answer(operator, function, 0)
+
+    def handed_on() -> bool:
+        operator.flush()
+        return bool(seen)
+
+    eventually(handed_on)
+    assert [value for value, _ in seen] == [0]
+    for value in (1, 2, 3):
+        answer(operator, function, value)
+    operator.end_epoch()
+    assert sorted(value for value, _ in seen) == [0, 1, 2, 3]
     operator.close()

@@ -133,6 +133,12 @@ class Requests:
             self.outstanding -= len(taken)
             return taken
 
+    def flush(self) -> None:
+        """Have the loop hand over what is released, also while records wait for room. It does so soon; nobody
+        waits for it here."""
+        if self.outstanding:
+            self._loop.post(self._hand_over)
+
     def abandon(self) -> None:
         """Cancel what was not handed back; its results will not be asked for."""
         if self.outstanding:
@@ -169,7 +175,12 @@ class Requests:
             else:
                 break
             waiting.popleft()
-        if order.released and (not waiting or len(order.released) >= _HAND_OVER):
+        if not waiting or len(order.released) >= _HAND_OVER:
+            self._hand_over()
+
+    def _hand_over(self) -> None:
+        order = self._order
+        if order.released:
             self._ready.put(order.released)
             order.released = []
 

@@ -166,7 +166,7 @@ class Chain:
 
     def begin(self, descriptor: SubtaskDescriptor, epoch: int, now_ms: int, send: RowSink) -> None:
         self.context.epoch = epoch
-        self.context.clock.move_to(now_ms)
+        self.context.clock.begin_epoch(now_ms)
         self.context.restored = bool(descriptor.line.manifest_id)
         current = self.state is None or self.state.begin(descriptor.line, now_ms)
         if not self._open:
@@ -204,11 +204,15 @@ class Chain:
             if not operator.ended:
                 yield from operator.user_code.steps(operator.run(assignment, limit))
 
-    def tick(self, now_ms: int) -> None:
-        """Processing time has moved in the middle of the epoch: what is due by it happens now."""
+    def move_time(self, now_ms: int) -> None:
+        """Let processing time move on within the epoch: before each buffer, and in all chains of the task
+        before any of them ticks, since what fires in one may go to another."""
         self.context.clock.move_to(now_ms)
         if self.state is not None:
             self.state.move_time(self.context.clock.now_ms)
+
+    def tick(self) -> None:
+        """Do what has become due by the clock: timers, periodic watermarks, idleness."""
         for operator in self.operators.values():
             with operator.user_code:
                 operator.tick()

@@ -43,7 +43,7 @@ class Combiner:
             return
         assert isinstance(spec, Window)
         self._fold = _fold_of(spec.contents)
-        if spec.assigner.is_event_time():  # all elements of an epoch have the same processing time
+        if spec.assigner.is_event_time():  # else what comes in one buffer has one processing time
             self._places = Places(spec.assigner)
             self._size_ms: int = spec.assigner.size_ms
             self._tells_late = spec.late_tag is not None or spec.allowed_lateness_ms > 0

@@ -200,8 +200,9 @@ def adopt_main_classes(classes: Mapping[str, Any]) -> None:
 
 
 def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
+    clock = TaskClock(descriptor.now_ms)
     chains = [
-        _build_chain(program, vertex, descriptor, subtask)
+        _build_chain(program, vertex, descriptor, subtask, clock)
         for vertex in program.vertices
         if subtask < vertex.parallelism
     ]
@@ -227,7 +228,7 @@ def _make_room(operators: int) -> None:
 
 
 def _build_chain(
-    program: JobProgram, vertex: VertexProgram, descriptor: LevelDescriptor, subtask: int
+    program: JobProgram, vertex: VertexProgram, descriptor: LevelDescriptor, subtask: int, clock: TaskClock
 ) -> Chain:
     context = SubtaskContext(
         job_id=descriptor.job_id,
@@ -240,7 +241,7 @@ def _build_chain(
         batch_mode=program.batch,
         state_dir=descriptor.state_dir,
         settings=program.settings,
-        clock=TaskClock(descriptor.now_ms),
+        clock=clock,
         watermark_interval_ms=program.watermark_interval_ms,
     )
     state = None

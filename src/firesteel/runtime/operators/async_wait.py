@@ -81,6 +81,7 @@ class AsyncWaitOperator(FunctionOperator):
         self.flush()
 
     def flush(self) -> None:
+        self._requests.flush()
         self._hand_on(allowed=self._requests.outstanding)
 
     def end_epoch(self) -> None:

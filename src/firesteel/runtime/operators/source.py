@@ -131,6 +131,7 @@ class SourceOperator(BaseOperator):
     def tick(self) -> None:
         """Periodic watermarks, and splits that say nothing any more."""
         if not self.ended:
+            self._add_no_split()
             now_ms = self.context.clock.now_ms
             self._say([(s, tracker.tick(now_ms, self._limit)) for s, tracker in self._trackers.items()])
 
@@ -146,6 +147,11 @@ class SourceOperator(BaseOperator):
         if len(self._trackers) > 1:
             marks += self._remove_split(_NO_SPLIT)
         self._emit(marks)
+
+    def _add_no_split(self) -> None:
+        """A subtask that has no split waits for one, and may be idle meanwhile."""
+        if not self._trackers:
+            self._add_splits([_NO_SPLIT])
 
     def _remove_split(self, split: str) -> list[Mark]:
         if self._trackers.pop(split, None) is None:
@@ -195,8 +201,7 @@ class SourceOperator(BaseOperator):
             self.ended = True
             self._emit([END])
             return
-        if not self._trackers:
-            self._add_splits([_NO_SPLIT])
+        self._add_no_split()
         now_ms = self.context.clock.now_ms
         self._say([(s, tracker.end_epoch(now_ms, self._limit)) for s, tracker in self._trackers.items()])
 
