@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from docs.drawing.pages import DOCS, PICTURES, Example, anchors, examples, links, pages, pictures
+from docs.make_epoch_picture import FILE, EpochPicture
 from docs.make_pictures import make
 from firesteel.datastream import window
 from firesteel.testing import MiniCluster
@@ -141,3 +142,7 @@ def test_every_window_trigger_evictor_and_join_has_a_picture() -> None:
 
 def test_there_is_no_picture_that_no_page_shows() -> None:
     assert {path.stem for path in PICTURES.iterdir()} == {example.name for example, _ in pictures()}
+
+
+def test_the_picture_of_an_epoch_is_current() -> None:
+    assert FILE.read_text(encoding="utf-8") == EpochPicture().draw(), "run docs/make_epoch_picture.py"
