@@ -52,6 +52,9 @@ class OperatorState:
         self.core = core
         self._columns: dict[str, Column] = {}
         self._descriptors: dict[str, Any] = {}  # that the columns were made for
+        self._asked_for: dict[
+            str, tuple[Any, Any, Any]
+        ] = {}  # descriptor, time to live, handle
         self.declared = Declared(uid, core.limits.typed_values)
         self.event_timers = TimerQueue(core, self, "_timer_state/event_user-timers")
         self.processing_timers = TimerQueue(core, self, "_timer_state/processing_user-timers")
@@ -65,12 +68,21 @@ class OperatorState:
 
     # ---- keyed state
 
-    def get_partitioned_state(self, descriptor: Any) -> Any:
+    def get_partitioned_state(self, descriptor: Any) -> Any:  # hot: triggers ask for each element
         """The keyed state of a descriptor, of the kind that it names.
 
         :raises StateError: the name belongs to another kind of state.
         :raises UnknownKindError: nothing that is imported knows the kind.
         """
+        name, lives = descriptor.name, descriptor.ttl_config
+        asked_for = self._asked_for.get(name)
+        if asked_for is not None and asked_for[0] is descriptor and asked_for[1] is lives:
+            return asked_for[2]
+        handle = self._keyed(descriptor)
+        self._asked_for[name] = descriptor, lives, handle
+        return handle
+
+    def _keyed(self, descriptor: Any) -> Any:
         kind = KINDS.named(descriptor.kind)
         handles, ttl = kind.asked_for, Ttl.of(descriptor)
         if ttl is not None and not handles.expires:

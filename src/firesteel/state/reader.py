@@ -39,7 +39,7 @@ class Timer:
 class _Named:
     """Stands for the descriptor of a state that is asked for by its name: what is stored is what is given."""
 
-    type_info = None
+    type_info = ttl_config = None
     migrations: Mapping[str, Any] = {}
 
     def __init__(self, name: str, kind: str) -> None:

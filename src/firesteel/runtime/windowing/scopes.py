@@ -14,7 +14,8 @@ from firesteel.state.backend import OperatorState
 
 def scoped(state: OperatorState, descriptor: StateDescriptor, key: bytes) -> Scoped:
     """The keyed state of a descriptor of any kind, for one key and window."""
-    require_descriptor(descriptor, StateDescriptor)
+    if not isinstance(descriptor, StateDescriptor):
+        require_descriptor(descriptor, StateDescriptor)
     return Scoped(state.get_partitioned_state(descriptor), state, key)
 
 
