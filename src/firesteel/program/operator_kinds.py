@@ -40,6 +40,8 @@ class OperatorKind:
     :param fused: whether it takes records of the operator before it in a chain as they are: the type that is
         declared between the two is not applied, but for rows.
     :param window_serializer: a spec -> the serializer of the windows that its keyed state belongs to.
+    :param combining: how its input can be aggregated before the exchange: a ``runtime.combining.Combining``, or
+        the place of one. None: records travel as they are.
     :param without_effect: a spec -> the settings in it that do nothing there, each with the reason.
     """
 
@@ -51,6 +53,7 @@ class OperatorKind:
     operator_state: bool = False
     fused: bool = False
     window_serializer: Callable[[Any], Any] | None = None
+    combining: Any = None
     without_effect: Callable[[Any], Sequence[tuple[str, str]]] = _nothing
 
     def __post_init__(self) -> None:
@@ -139,7 +142,12 @@ _own(specs.Project, "operators.stateless:ProjectOperator")
 _own(specs.Process, "operators.stateless:ProcessOperator", fused=True)
 _own(specs.KeyedProcess, "operators.keyed:KeyedProcessOperator", keyed=True)
 _own(specs.KeyedMap, "operators.keyed:KeyedMapOperator", keyed=True)
-_own(specs.KeyedReduce, "operators.keyed:KeyedReduceOperator", keyed=True)
+_own(
+    specs.KeyedReduce,
+    "operators.keyed:KeyedReduceOperator",
+    keyed=True,
+    combining="firesteel.runtime.combining:REDUCES",
+)
 _own(
     specs.TimestampsAndWatermarks,
     "operators.source:TimestampsAndWatermarksOperator",
@@ -171,5 +179,6 @@ _own(
     "windowing.operators:window_operator",
     keyed=True,
     window_serializer=lambda spec: spec.assigner.get_window_serializer(),
+    combining="firesteel.runtime.combining:WINDOWS",
 )
 _own(specs.AsyncWait, "operators.async_wait:AsyncWaitOperator")

@@ -3,7 +3,7 @@
 A hot key then costs its subtask one call for each batch of each producer instead of one for each element
 (Flink SQL does the same under the name local-global aggregation). Elements of a reduce travel reduced, as
 elements like any other; those of an aggregate travel as ``Partial``. Which operators are served is decided in
-``jobmanager/pre_aggregation.py``. Elements that may be late travel as they are, so lateness is decided where
+``runtime/combining.py``. Elements that may be late travel as they are, so lateness is decided where
 it always is.
 """
 
@@ -16,8 +16,9 @@ from functools import reduce
 from itertools import islice
 from typing import Any
 
-from firesteel.program.operators import KeyedReduce, Window, WindowContents
+from firesteel.program.operators import WindowContents
 from firesteel.runtime.batch import NO_TIMESTAMP
+from firesteel.runtime.combining import combining_of
 from firesteel.runtime.operators.base import are_immutable, method_of
 from firesteel.runtime.packing import pack, unpack
 from firesteel.runtime.program import PreAggregation
@@ -38,15 +39,15 @@ class Combiner:
         self._places: Places | None = None
         self._tells_late = False  # each late element shows by itself: in a side output, or by a firing
         spec = what.operator.spec
-        if isinstance(spec, KeyedReduce):
-            self._fold = _fold_of(WindowContents("reduce", spec.function))
-            return
-        assert isinstance(spec, Window)
-        self._fold = _fold_of(spec.contents)
-        if spec.assigner.is_event_time():  # else what comes in one buffer has one processing time
-            self._places = Places(spec.assigner)
-            self._size_ms: int = spec.assigner.size_ms
-            self._tells_late = spec.late_tag is not None or spec.allowed_lateness_ms > 0
+        combining = combining_of(spec)
+        assert combining is not None, "only operators of kinds that can be served are chosen"
+        self._fold = _fold_of(combining.contents(spec))
+        windows = combining.windows(spec)
+        if windows is not None and windows.assigner.is_event_time():
+            # Else what comes in one buffer has one processing time.
+            self._places = Places(windows.assigner)
+            self._size_ms: int = windows.assigner.size_ms
+            self._tells_late = windows.late_tag is not None or windows.allowed_lateness_ms > 0
 
     def combine(  # hot
         self,

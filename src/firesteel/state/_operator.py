@@ -52,9 +52,7 @@ class OperatorState:
         self.core = core
         self._columns: dict[str, Column] = {}
         self._descriptors: dict[str, Any] = {}  # that the columns were made for
-        self._asked_for: dict[
-            str, tuple[Any, Any, Any]
-        ] = {}  # descriptor, time to live, handle
+        self._asked_for: dict[str, tuple[Any, Any, Any]] = {}  # descriptor, time to live, handle
         self.declared = Declared(uid, core.limits.typed_values)
         self.event_timers = TimerQueue(core, self, "_timer_state/event_user-timers")
         self.processing_timers = TimerQueue(core, self, "_timer_state/processing_user-timers")
