@@ -68,6 +68,18 @@ def test_its_state_is_restored_with_another_parallelism() -> None:
     assert again.values == ["a3"], "its timers came along"
 
 
+def test_a_harness_takes_the_spec_alone() -> None:
+    harness = OperatorHarness(FirstOf(10), key_by=key_of)
+    for value in ["a1", "a2", "b1"]:
+        harness.process_element(value, 0)
+    assert harness.values == ["a1", "b1"]
+    two = OperatorHarness(Numbered())
+    two.inputs[1].process_element("y")
+    assert two.values == [(1, "y")]
+    with pytest.raises(ProgramError, match="A FirstOf works on keyed streams, and there is no key selector"):
+        OperatorHarness(FirstOf(10))
+
+
 def test_two_streams_go_into_one() -> None:
     harness = OperatorHarness(
         lambda one, two: one.connect(two).transform("numbered", None, Numbered()), parallelism=1

@@ -40,8 +40,8 @@ class OperatorKind:
     :param fused: whether it takes records of the operator before it in a chain as they are: the type that is
         declared between the two is not applied, but for rows.
     :param window_serializer: a spec -> the serializer of the windows that its keyed state belongs to.
-    :param combining: how its input can be aggregated before the exchange: a ``runtime.combining.Combining``, or
-        the place of one. None: records travel as they are.
+    :param combining: how its input can be aggregated before the exchange: a ``runtime.combining.Combining``,
+        or the place of one. None: records travel as they are.
     :param without_effect: a spec -> the settings in it that do nothing there, each with the reason.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, Final
 
 from firesteel.common.configuration import Configuration
@@ -30,10 +31,12 @@ from firesteel.graph import JobGraph, create_job_graph, generate
 from firesteel.jobmanager.executor import graph_config
 from firesteel.jobmanager.validation import validate
 from firesteel.program.checks import WrongArgumentError
+from firesteel.program.operator_kinds import kind_of
+from firesteel.program.operators import OperatorSpec
 from firesteel.program.transformations import OneInputTransformation, TwoInputTransformation
 from firesteel.testing.scripted_source import ScriptedSource
 
-UnderTest = Function | Callable[..., DataStream | Sequence[DataStream]]
+UnderTest = Function | OperatorSpec | Callable[..., DataStream | Sequence[DataStream]]
 KeySelectors = Callable[[Any], Any] | Sequence[Callable[[Any], Any]] | None
 
 _INPUT: Final = "harness-input-{}"
@@ -168,6 +171,8 @@ def _as_transformation(
     """A callable that takes streams, and how many."""
     if isinstance(under_test, Function):
         return _of_function(under_test, key_by)
+    if isinstance(under_test, OperatorSpec):
+        return _of_spec(under_test, key_by)
     if isinstance(under_test, type) or not callable(under_test):
         raise WrongArgumentError(
             "A harness takes a function object or a transformation.",
@@ -198,13 +203,24 @@ def _count_inputs(transformation: Callable[..., Any]) -> int:
     return count
 
 
+def _of_spec(spec: OperatorSpec, key_by: KeySelectors) -> tuple[Callable[..., Any], int]:
+    kind, selectors = kind_of(spec), _selectors(key_by)
+    _check_selectors(kind.name, len(selectors), kind.inputs, needs_key=kind.keyed)
+    return _apply(selectors, lambda stream: stream.transform(kind.name, None, spec)), kind.inputs
+
+
+def _selectors(key_by: KeySelectors) -> tuple[Callable[[Any], Any], ...]:
+    return () if key_by is None else tuple(key_by) if isinstance(key_by, Sequence) else (key_by,)
+
+
 def _of_function(function: Function, key_by: KeySelectors) -> tuple[Callable[..., Any], int]:
-    selectors = () if key_by is None else tuple(key_by) if isinstance(key_by, Sequence) else (key_by,)
+    selectors = _selectors(key_by)
     for table, count in ((_ONE_INPUT, 1), (_TWO_INPUTS, 2)):
         for kind, method in table.items():
             if isinstance(function, kind):
-                _check_selectors(function, len(selectors), count)
-                return _apply(function, method, selectors), count
+                needs_key = isinstance(function, _NEED_A_KEY)
+                _check_selectors(type(function).__name__, len(selectors), count, needs_key=needs_key)
+                return _apply(selectors, methodcaller(method, function)), count
     raise WrongArgumentError(
         "There is no harness for this kind of function alone.",
         detail=f"got a {type(function).__name__}",
@@ -213,11 +229,11 @@ def _of_function(function: Function, key_by: KeySelectors) -> tuple[Callable[...
     )
 
 
-def _check_selectors(function: Function, given: int, inputs: int) -> None:
-    if given == inputs or (given == 0 and not isinstance(function, _NEED_A_KEY)):
+def _check_selectors(under_test: str, given: int, inputs: int, *, needs_key: bool) -> None:
+    if given == inputs or (given == 0 and not needs_key):
         return
     if given == 0:
-        message = f"A {type(function).__name__} works on keyed streams, and there is no key selector."
+        message = f"A {under_test} works on keyed streams, and there is no key selector."
     else:
         message = f"There must be one key selector for each input: {inputs}, not {given}."
     example = "key_by=lambda value: value.id" if inputs == 1 else "key_by=(selector1, selector2)"
@@ -225,14 +241,13 @@ def _check_selectors(function: Function, given: int, inputs: int) -> None:
 
 
 def _apply(
-    function: Function, method: str, selectors: Sequence[Callable[[Any], Any]]
+    selectors: Sequence[Callable[[Any], Any]], operator: Callable[[Any], DataStream]
 ) -> Callable[..., DataStream]:
     def transformation(*streams: DataStream) -> DataStream:
         keyed: list[Any] = list(streams)
         if selectors:
             keyed = [stream.key_by(select) for stream, select in zip(streams, selectors, strict=True)]
         stream = keyed[0] if len(keyed) == 1 else keyed[0].connect(keyed[1])
-        result: DataStream = getattr(stream, method)(function)
-        return result
+        return operator(stream)
 
     return transformation

@@ -33,8 +33,8 @@ class OperatorHarness:
 
     :param under_test: a function object (the kinds that one stream or two connected streams take), or a
         callable that is given one stream for each of its parameters and returns the stream to look at, or
-        several of them.
-    :param key_by: the key selector of a function object; a pair of them when it has two inputs.
+        several of them; or the spec of an operator (``docs/extending.md``).
+    :param key_by: the key selector of a function object, or of a spec; a pair of them when it has two inputs.
     :param inputs: how many streams the callable takes, when its signature does not say it.
     :param side_outputs: tags to look at, of the first stream that is returned.
     :param channels: how many channels lead into each input, as from so many subtasks.
