@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -191,3 +195,47 @@ def test_a_key_is_explained() -> None:
     assert (about["present name"], about["default"]) == ("state.backend.type", "hashmap")
     assert described("firesteel.epoch.max-recods")["nearest"][0] == "firesteel.epoch.max-records"
     assert "spark.executor.cores" in described("taskmanager.numberOfTaskSlots")["why"]
+
+
+ADDED = """
+TEST_NAP: Final = duration("firesteel.test.nap", 5, "How long a test naps.", since="9.9")
+"""
+KNOWN = """
+import sys
+from firesteel.common import Configuration
+from firesteel.common.options import OPTIONS
+from firesteel.common.options.checks import check
+from firesteel.common.options.document import page
+from firesteel.cli import main
+
+option = OPTIONS["firesteel.test.nap"]
+configuration = Configuration()
+assert configuration.get(option) == 5
+configuration.set_string("firesteel.test.nap", "2 s")
+check(configuration)
+assert configuration.get(option) == 2000
+assert "`firesteel.test.nap`" in page() and "How long a test naps." in page()
+configuration.set_string("firesteel.test.nep", "2 s")
+try:
+    check(configuration)
+except Exception as error:
+    assert "firesteel.test.nap" in str(error), error
+else:
+    raise AssertionError("a misspelt key passed")
+sys.exit(main(["config", "firesteel.test.nap"]))
+"""
+
+
+def test_one_entry_in_a_table_is_all_that_an_option_needs(tmp_path: Path) -> None:
+    """It is parsed, documented, shown by ``firesteel config``, and proposed to who misspells it."""
+    copy = tmp_path / "firesteel"
+    shutil.copytree(SOURCES, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    with (copy / "common" / "options" / "firesteel.py").open("a") as table:
+        table.write(ADDED)
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", KNOWN], capture_output=True, text=True, env=variables, cwd=tmp_path, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert "How long a test naps." in done.stdout
+    assert "9.9" in done.stdout
