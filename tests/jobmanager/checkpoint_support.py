@@ -9,7 +9,7 @@ from typing import Any
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.state import ListStateDescriptor, ValueStateDescriptor
-from firesteel.jobmanager.job_master import JobMaster
+from firesteel.jobmanager.gateway import JobGateway
 from firesteel.program.execution import get_executor
 from tests.runtime.support import environment
 
@@ -48,9 +48,9 @@ def env_with(
     return environment(parallelism, clock=clock, **options)
 
 
-def submit(env: StreamExecutionEnvironment, name: str = "job") -> JobMaster:
-    """The program's JobMaster; the job runs."""
-    return get_executor()._submit(env, env._take_program(), name).master  # type: ignore[no-any-return]
+def submit(env: StreamExecutionEnvironment, name: str = "job") -> JobGateway:
+    """The program's JobGateway; the job runs."""
+    return get_executor()._submit(env, env._take_program(), name).job  # type: ignore[no-any-return]
 
 
 def files_below(directory: Path, pattern: str = "*") -> list[str]:

@@ -51,12 +51,12 @@ def test_checkpoints_come_at_the_interval_and_their_ids_rise(tmp_path: Path) -> 
     for number in range(35):
         feed("live", (At(number, number % 3), 0))
         clock.tick(1000)
-    reports = master.checkpoints.statistics.history
+    reports = master.view.checkpoints.history
     assert [r.id for r in reports] == [1, 2, 3]
     assert [r.triggered_ms for r in reports] == [10_000, 20_000, 30_000]
     assert all(r.state_bytes > 0 and r.checkpointed_bytes > 0 for r in reports)
     assert {s.vertex for s in reports[0].subtasks} == {
-        v.id for v in master.graph.vertices if "KEYED" in v.name
+        v.id for v in master.view.info.vertices if "KEYED" in v.name
     }
     assert reports[0].persisted_in_flight_bytes == 0
     assert Path(reports[-1].path or "").joinpath("_metadata").exists()
@@ -110,7 +110,7 @@ def test_output_waits_for_its_checkpoint_and_the_end(tmp_path: Path) -> None:
     master = submit(env)
     feed("live", (At(1, "a"), 0), (At(2, "b"), 0))
     clock.tick(5_000)
-    assert master.progress.records_read == 2
+    assert master.view.records_read == 2
     assert sink.values == []
     clock.tick(5_000)
     assert sink.values == [("a", 1), ("b", 1)]
@@ -131,7 +131,7 @@ def test_a_bounded_job_ends_with_a_checkpoint_that_covers_the_rest(tmp_path: Pat
     assert master.wait(10)
     assert master.status is JobStatus.FINISHED
     assert sorted(sink.values) == [1, 2, 3]
-    assert master.checkpoints.statistics.completed == 1
+    assert master.view.checkpoints.completed == 1
     assert list(tmp_path.iterdir()) == [], "nothing goes on from a job that has finished"
 
 
@@ -185,13 +185,14 @@ def test_so_many_checkpoints_are_kept_with_their_files_and_no_others(tmp_path: P
     for number in range(12):
         feed("live", (At(number, number), 0))
         turn(clock)
-        seen.append(master.checkpoints.completed.all[-1].manifest.files)
+        newest = max(tmp_path.glob("*/chk-*"), key=lambda path: int(path.name.removeprefix("chk-")))
+        seen.append(read_manifest(str(newest)).files)
         kept = set().union(*seen[-2:])
         assert checkpoints(tmp_path) == list(range(max(1, number), number + 2))
         [job] = tmp_path.iterdir()
-        root = job / "shared" / master.checkpoints.storage.claim
-        files = {str(p.relative_to(root)) for p in root.rglob("*")}
-        state = {f for f in files if f.endswith(".run") or f.startswith("epoch-")}
+        root = job / "shared" / master.view.checkpoints.claim
+        files = root.rglob("*")
+        state = {str(f) for f in files if f.suffix == ".run" or f.name.startswith("epoch-")}
         assert kept == state, "the job itself needs what its newest checkpoint needs"
     assert any(old - new for old, new in itertools.pairwise(seen)), "compaction took files out"
     master.cancel()
@@ -222,15 +223,15 @@ def test_a_failed_checkpoint_that_is_tolerated_loses_nothing(
     feed("live", (At(2, "b"), 0))
     turn(clock)
     assert sink.values == [("a", 1), ("b", 1)]
-    assert [r.status for r in master.checkpoints.statistics.history] == [
+    assert [r.status for r in master.view.checkpoints.history] == [
         CheckpointStatus.FAILED,
         CheckpointStatus.COMPLETED,
     ]
-    assert "no space left" in (master.checkpoints.statistics.history[0].failure or "")
+    assert "no space left" in (master.view.checkpoints.history[0].failure or "")
     turn(clock)
     assert master.status is JobStatus.RUNNING
     turn(clock)
-    assert JobStatus.RESTARTING in [s for s, _ in master.statuses.history], "two in a row are too many"
+    assert JobStatus.RESTARTING in list(master.view.statuses), "two in a row are too many"
     master.cancel()
     assert master.wait(10)
 
@@ -259,7 +260,7 @@ def test_a_checkpoint_that_takes_too_long_expires(tmp_path: Path, monkeypatch: p
         clock.tick(1_000)
         if not lengths:
             break
-    reports = master.checkpoints.statistics.history
+    reports = master.view.checkpoints.history
     assert [r.triggered_ms for r in reports] == [10_000, 23_000, 34_000], (
         "9 s after the end of the one before"
     )
@@ -294,12 +295,12 @@ def test_settings_of_the_old_spelling_and_those_without_effect(
     with caplog.at_level(logging.WARNING):
         master = submit(env)
     assert master.wait(10)
-    options = master.checkpoints.options
+    options = master.view.info.checkpointing
     assert (options.interval_ms, options.timeout_ms, options.min_pause_ms) == (60_000, 300_000, 30_000)
     assert (options.directory, options.max_retained) == (str(tmp_path), 3)
     said = [r.getMessage() for r in caplog.records if "no effect" in r.getMessage()]
     assert len(said) == 3
-    assert tuple(said) == master.checkpoints.statistics.notes
+    assert tuple(said) == master.view.checkpoints.notes
 
 
 def test_checkpoints_without_a_directory_live_in_the_job(tmp_path: Path) -> None:
@@ -310,10 +311,10 @@ def test_checkpoints_without_a_directory_live_in_the_job(tmp_path: Path) -> None
     feed("live", (At(1, "a"), 0))
     turn(clock)
     assert sink.values == [("a", 1)]
-    assert not master.checkpoints.storage.durable
+    assert not master.view.checkpoints.durable
     master.cancel()
     assert master.wait(10)
-    assert not Path(master._files.root).exists()
+    assert not Path(master.view.info.state_dir).exists()
 
 
 class KeepAll(KeyedProcessFunction):

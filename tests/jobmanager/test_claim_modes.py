@@ -113,7 +113,7 @@ def test_a_claimed_savepoint_counts_as_the_first_checkpoint(tmp_path: Path) -> N
         "execution.checkpointing.dir": str(tmp_path / "job"),
     }
     job = Job(counts, begin=path, **{CLAIM: "CLAIM", **options})
-    assert [c.path for c in job.master.checkpoints.completed.all] == [path]
+    assert job.master.view.checkpoints.retained == (path,)
     job.give("s", At(40, "w1", 40))
     job.clock.tick(10_000)
     assert not (Path(path) / "_metadata").exists(), "subsumed"

@@ -269,7 +269,7 @@ def test_an_older_checkpoint_is_used(
     with caplog.at_level(logging.WARNING):
         master, sink = run_on(directory, **FIXED)
     assert master.status is JobStatus.FINISHED, master.error
-    assert master.checkpoints.statistics.restored_from == older.path
+    assert master.view.checkpoints.restored_from == older.path
     assert any(file.name in record.getMessage() for record in caplog.records), "the file is named"
     assert set(before) | set(sink.values) == set(expected())
     lasts = Counter(value for value in sink.values if value[0] == "all")

@@ -18,7 +18,7 @@ from firesteel.common.job_status import JobStatus
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.state import ListStateDescriptor
 from firesteel.jobmanager.checkpoints.storage import CheckpointDirectory, SupersededError
-from firesteel.jobmanager.job_master import JobMaster
+from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.requests import SavepointRequest
 from firesteel.jobmanager.restarts import causes_of
 from firesteel.testing.collecting_sink import CollectingSink
@@ -59,7 +59,7 @@ class Keep(KeyedProcessFunction):
         yield value
 
 
-def keeping(directory: Path, clock: SteppedClock, size: int, **options: str) -> JobMaster:
+def keeping(directory: Path, clock: SteppedClock, size: int, **options: str) -> JobGateway:
     env = env_with(1, directory, clock=clock, **options)
     live = env.from_source(LiveSource("disk", 1), punctuated(), "live").map(lambda r: r.value)
     live.key_by(lambda v: v).process(Keep(size)).sink_to(CollectingSink())
@@ -87,7 +87,7 @@ def advance_until(clock: SteppedClock, is_so: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def why(master: JobMaster) -> str:
+def why(master: JobGateway) -> str:
     assert master.error is not None
     return "\n".join(str(cause) for cause in causes_of(master.error))
 
@@ -99,7 +99,7 @@ def test_a_job_fails_when_more_checkpoints_than_tolerated_fail(disk: Path, toler
     feed("disk", (At(1, "a"), 0))
     clock.tick()
     fill(disk)
-    advance_until(clock, master._done.is_set)
+    advance_until(clock, lambda: master.wait(0))
     assert master.status is JobStatus.FAILED
     assert f"{tolerated + 1} in a row; {tolerated} are tolerated" in why(master)
     assert "No space left" in why(master)
@@ -112,7 +112,7 @@ def test_a_job_whose_state_does_not_fit_says_so(disk: Path) -> None:
     clock = SteppedClock()
     master = keeping(disk / "chk", clock, 2 << 20, **NO_RESTART)
     feed("disk", (At(1, "a"), 0))
-    advance_until(clock, master._done.is_set)
+    advance_until(clock, lambda: master.wait(0))
     assert any(isinstance(cause, StorageError) for cause in causes_of(master.error))
     assert str(disk / "chk") in why(master)
     assert "No space left" in why(master)
@@ -123,12 +123,11 @@ def test_a_job_is_not_restarted_for_ever_when_nothing_can_be_stored(disk: Path) 
     master = keeping(disk / "chk", clock, 1)
     feed("disk", (At(1, "a"), 0))
     clock.tick()
-    completed = master.checkpoints.completed
-    advance_until(clock, lambda: completed.latest is not None)
+    advance_until(clock, lambda: master.view.checkpoints.retained != ())
     fill(disk)
-    advance_until(clock, master._done.is_set)
+    advance_until(clock, lambda: master.wait(0))
     assert master.status is JobStatus.FAILED
-    assert len(master.failures) == 6
+    assert master.view.restarts == 6
     assert "given up" in "".join(master.error.__notes__)  # type: ignore[union-attr]
     assert list((disk / "chk").glob("*/chk-*/_metadata")), "who makes room goes on from it"
 
@@ -138,15 +137,14 @@ def test_a_job_that_gets_room_again_goes_on(disk: Path) -> None:
     master = keeping(disk / "chk", clock, 1)
     feed("disk", (At(1, "a"), 0))
     clock.tick()
-    completed = master.checkpoints.completed
     for round_ in range(1, 5):  # more failures than are allowed in a row
         fill(disk)
-        advance_until(clock, lambda: len(master.failures) >= 2 * round_)  # noqa: B023
+        advance_until(clock, lambda: master.view.restarts >= 2 * round_)  # noqa: B023
         (disk / "ballast").unlink()
-        before = completed.latest
-        advance_until(clock, lambda: completed.latest is not before)  # noqa: B023
+        before = master.view.checkpoints.retained
+        advance_until(clock, lambda: master.view.checkpoints.retained != before)  # noqa: B023
     assert not master.status.is_terminal_state()
-    assert len(master.failures) > 6
+    assert master.view.restarts > 6
     master.cancel()
     assert master.wait(10)
 

@@ -21,7 +21,7 @@ from firesteel.datastream import (
     RuntimeContext,
     StreamExecutionEnvironment,
 )
-from firesteel.jobmanager.job_master import JobMaster
+from firesteel.jobmanager.gateway import JobGateway
 from firesteel.program.execution import get_executor
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.testing.local_platform import LocalEngine
@@ -42,15 +42,15 @@ from tests.runtime.support import (
 S = JobStatus
 
 
-def submit(env: StreamExecutionEnvironment, name: str = "job") -> JobMaster:
-    """The program's JobMaster; the job runs."""
+def submit(env: StreamExecutionEnvironment, name: str = "job") -> JobGateway:
+    """The program's JobGateway; the job runs."""
     executor = get_executor()
-    return executor._submit(env, env._take_program(), name).master  # type: ignore[no-any-return]
+    return executor._submit(env, env._take_program(), name).job  # type: ignore[no-any-return]
 
 
-def history(master: JobMaster) -> list[JobStatus]:
+def history(master: JobGateway) -> list[JobStatus]:
     assert master.wait(10)
-    return [status for status, _ in master.statuses.history]
+    return list(master.view.statuses)
 
 
 @pytest.mark.row("S-LIFE-01")
@@ -60,7 +60,7 @@ def test_the_statuses_of_a_bounded_job() -> None:
     env.from_collection([1]).map(lambda v: v)
     master = submit(env)
     assert history(master) == [S.INITIALIZING, S.CREATED, S.RUNNING, S.FINISHED]
-    assert {at for _, at in master.statuses.history} == {77}
+    assert set(dict(master.view.timestamps).values()) == {77}
 
 
 @pytest.mark.row("S-LIFE-06")
@@ -311,8 +311,8 @@ def test_the_progress_shows_which_source_holds_event_time_back() -> None:
     feed("fast", (At(0, None, 1_000), 0))
     feed("slow", (At(0, None, 10), 0))
     clock.tick()
-    names = {v.id: v.name.partition(" ->")[0] for v in master.graph.vertices}
-    watermarks = {names[vertex]: w for (vertex, _), w in master.progress.watermarks.items()}
+    names = {v.id: v.name.partition(" ->")[0] for v in master.view.info.vertices}
+    watermarks = {names[vertex.id]: vertex.subtasks[0].watermark for vertex in master.view.vertices}
     assert watermarks.pop("Source: fast source") == 1_000
     assert watermarks.pop("Source: slow source") == 10
     assert set(watermarks.values()) == {10}, "the operator behind both"
@@ -327,14 +327,14 @@ def test_a_limit_ends_the_job() -> None:
         env = environment(1, epoch_records=10)
         assert env.from_collection(range(100_000)).execute_and_collect(limit=25) == list(range(25))
         assert platform.engines[0].epochs < 2000
-        assert get_executor().running_masters() == []
+        assert get_executor().running_jobs == ()
 
 
 def test_closing_the_iterator_cancels_the_job() -> None:
     clock = SteppedClock()
     env = environment(1, clock=clock)
     records = env.from_source(LiveSource("c"), punctuated(), "live").map(lambda r: r.ts).execute_and_collect()
-    [master] = get_executor().running_masters()
+    [master] = get_executor().running_jobs
     feed("c", (At(5), 0), (At(6), 0))
     clock.tick()
     with records:
@@ -360,7 +360,7 @@ def test_a_job_waits_for_a_reader_that_is_slow_and_ends_when_he_leaves() -> None
     env = environment(1, epoch_records=1)
     records = env.from_collection(range(500)).execute_and_collect()
     assert next(records) == 0
-    [master] = get_executor().running_masters()
+    [master] = get_executor().running_jobs
     records.close()
     assert master.status is S.CANCELED
 

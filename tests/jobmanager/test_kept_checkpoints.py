@@ -27,7 +27,7 @@ def check_the_end(begin: str) -> None:
     master = run(begin)
     assert master.status is JobStatus.FINISHED, master.error
     assert outcome() == (Counter(LINES), Counter(LINES))
-    values = {name: accumulator.get_local_value() for name, accumulator in master.accumulators.items()}
+    values = master.accumulators().result(10)
     assert sorted(values.pop("all")) == LINES
     assert values == ACCUMULATORS
 

@@ -61,12 +61,12 @@ def test_drivers_that_go_back_twice(tmp_path: Path, stores_used: list[str]) -> N
         with local_platform():
             master, _ = driver(tmp_path, FailsAt("fails", 500), **{"restart-strategy.type": "none"})
             assert master.status is JobStatus.FAILED
-        gone_on_from.append(master.checkpoints.statistics.restored_from)
+        gone_on_from.append(master.view.checkpoints.restored_from)
         for stored in stored_checkpoints(str(job))[:4]:
             rmtree(stored.path)
     with local_platform():
         master, values = driver(tmp_path, None)
-    gone_on_from.append(master.checkpoints.statistics.restored_from)
+    gone_on_from.append(master.view.checkpoints.restored_from)
     assert master.status is JobStatus.FINISHED, master.error
     assert gone_on_from[0] is None
     assert None not in gone_on_from[1:]
@@ -81,7 +81,7 @@ def test_restarts_that_go_back_twice(tmp_path: Path, stores_used: list[str]) -> 
         master, values = driver(tmp_path, FailsAt("fails", 500, 2), **options)
         assert len(notes["fails"]) == 2
     assert master.status is JobStatus.FINISHED, master.error
-    assert master.checkpoints.statistics.restored == 2
+    assert master.view.checkpoints.restored == 2
     assert Counter(values) == expected(WORDS)
     assert stores_used
 

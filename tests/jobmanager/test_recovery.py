@@ -123,15 +123,15 @@ def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with
     assert master.status is S.FINISHED, master.error
     assert Counter(sink.values) == expected()
     assert len(notes["fails"]) == 2
-    assert master.attempt == 2
-    assert [s for s, _ in master.statuses.history] == [
+    assert master.view.attempt == 2
+    assert list(master.view.statuses) == [
         *(S.INITIALIZING, S.CREATED, S.RUNNING),
         *(S.RESTARTING, S.RUNNING) * 2,
         S.FINISHED,
     ]
-    assert len(master.failures) == 2
-    assert "cannot be" in str(master.failures[0][1])
-    assert master.checkpoints.statistics.restored == 2
+    assert master.view.restarts == 2
+    assert "cannot be" in master.view.exceptions[0].message
+    assert master.view.checkpoints.restored == 2
 
 
 @pytest.mark.row("S-FAIL-10")
@@ -142,7 +142,7 @@ def test_the_strategy_says_how_often(tmp_path: Path) -> None:
     master = submit(env)
     assert master.wait(30)
     assert len(notes["always"]) == 4
-    assert [s for s, _ in master.statuses.history][-2:] == [S.FAILING, S.FAILED]
+    assert list(master.view.statuses)[-2:] == [S.FAILING, S.FAILED]
     assert isinstance(master.error, JobExecutionError)
 
 
@@ -159,7 +159,7 @@ def test_without_checkpoints_a_job_is_not_restarted_unless_it_is_told_to() -> No
     assert master.wait(30)
     assert master.status is S.FINISHED
     assert Counter(sink.values) >= expected(), "from the start: at least once"
-    assert master.attempt == 1
+    assert master.view.attempt == 1
 
 
 @pytest.mark.row("S-FAIL-12")
@@ -172,7 +172,7 @@ def test_a_program_that_is_wrong_is_not_restarted(tmp_path: Path) -> None:
     master = submit(env)
     assert master.wait(30)
     assert master.status is S.FAILED
-    assert master.attempt == 0
+    assert master.view.attempt == 0
 
 
 def test_a_job_is_cancelled_while_it_waits_to_be_restarted(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_a_job_is_cancelled_while_it_waits_to_be_restarted(tmp_path: Path) -> No
     assert master.status is S.RESTARTING
     master.cancel()
     assert master.wait(10)
-    assert [s for s, _ in master.statuses.history][-3:] == [S.RESTARTING, S.CANCELLING, S.CANCELED]
+    assert list(master.view.statuses)[-3:] == [S.RESTARTING, S.CANCELLING, S.CANCELED]
 
 
 def test_accumulators_count_each_record_once_over_a_restart(tmp_path: Path) -> None:
@@ -205,7 +205,7 @@ def test_accumulators_count_each_record_once_over_a_restart(tmp_path: Path) -> N
     master = submit(env)
     assert master.wait(30)
     assert master.status is S.FINISHED
-    assert master.accumulators["all"].get_local_value() == 400
+    assert master.accumulators().result(10)["all"] == 400
 
 
 # ---- in the next driver
@@ -235,7 +235,7 @@ def test_the_next_driver_goes_on_with_the_job(tmp_path: Path) -> None:
     sink = counting(env)
     master = submit(env)
     assert str(master.job_id) == job.name
-    assert master.checkpoints.storage.claim.startswith("2-")
+    assert master.view.checkpoints.claim.startswith("2-")
     assert master.wait(30)
     assert master.status is S.FINISHED, master.error
     both = Counter(before.values) + Counter(sink.values)
@@ -425,7 +425,7 @@ def test_a_job_with_an_id_goes_on_by_itself(tmp_path: Path) -> None:
     env = every_epoch(tmp_path, **{JOB: ID.upper()})
     sink = counting(env)
     master = submit(env)
-    assert master.checkpoints.storage.claim.startswith("2-")
+    assert master.view.checkpoints.claim.startswith("2-")
     assert master.wait(30)
     assert master.status is S.FINISHED, master.error
     assert (Counter(before.values) | Counter(sink.values)) == expected()
@@ -459,13 +459,13 @@ def test_a_job_with_an_id_prefers_its_own_checkpoint_to_a_savepoint(tmp_path: Pa
     master = submit(env)
     assert master.wait(30)
     assert master.status is S.FAILED
-    assert master.checkpoints.statistics.restored_from == first
+    assert master.view.checkpoints.restored_from == first
     newest = stored_checkpoints(str(the_job(tmp_path / "new")))[0].path
     env = every_epoch(tmp_path / "new", **options)
     counting(env)
     master = submit(env)
     assert master.wait(30)
-    assert master.checkpoints.statistics.restored_from == newest
+    assert master.view.checkpoints.restored_from == newest
 
 
 def test_a_program_with_a_job_id_has_one_job(tmp_path: Path) -> None:
@@ -563,5 +563,5 @@ def test_a_checkpoint_that_cannot_be_taken_back_is_left_to_another_driver(
     sink = counting(env)
     master = submit(env)
     assert master.wait(30)
-    assert master.checkpoints.statistics.restored_from == failed[0]
+    assert master.view.checkpoints.restored_from == failed[0]
     assert Counter(before.values) + Counter(sink.values) == expected()

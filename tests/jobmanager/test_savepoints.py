@@ -243,13 +243,13 @@ def test_state_is_found_when_chains_change(
     if from_checkpoint:
         job.clock.tick(10_000)
         job.end()
-        path = job.master.checkpoints.completed.latest.path  # type: ignore[union-attr]
+        path = job.master.view.checkpoints.retained[-1]
     else:
         path = job.stop(tmp_path)
     assert job.sink.values == [("a", 1, 1), ("b", 1, 2), ("a", 2, 3)]
-    vertices = len(job.master.graph.vertices)
+    vertices = len(job.master.view.info.vertices)
     job = Job(lambda env, sink: chain_of_two(env, sink, after, more=True), 1, begin=path)
-    assert len(job.master.graph.vertices) != vertices
+    assert len(job.master.view.info.vertices) != vertices
     covered = len(job.sink.values)  # by the checkpoint: it is committed again
     assert covered == (3 if from_checkpoint else 0)
     job.give("c", At(4, "a"), At(5, "c"))
@@ -294,7 +294,7 @@ def test_max_parallelism_is_frozen(tmp_path: Path) -> None:
         with pytest.raises(StateError, match="128"):
             Job(counts, parallelism, begin=path, **options)
     job = Job(counts, 100, begin=path)
-    assert {v.max_parallelism for v in job.master.graph.vertices if "COUNT" in v.name.upper()} == {128}
+    assert {v.max_parallelism for v in job.master.view.info.vertices if "COUNT" in v.name.upper()} == {128}
     job.give("s", At(2, "a"))
     assert job.sink.values == [("a", 2)]
     job.end()
@@ -404,7 +404,7 @@ def test_rescaling_2_3_7_1_loses_nothing_and_doubles_nothing(tmp_path: Path, fro
         if from_checkpoints:
             job.clock.tick(10_000)
             job.end()
-            path = job.master.checkpoints.completed.latest.path  # type: ignore[union-attr]
+            path = job.master.view.checkpoints.retained[-1]
         else:
             path = job.stop(tmp_path)
         rules = {n: n * 2 for n in range(step + 1)}
@@ -629,7 +629,7 @@ def test_large_state_is_copied_by_tasks(
     assert platform.engines[-1].parts_done == 0
     monkeypatch.setattr(savepoints, "SMALL_BYTES", 100)
     large = job.ask(tmp_path)
-    subtasks = sum(v.parallelism for v in job.master.graph.vertices)
+    subtasks = sum(v.parallelism for v in job.master.view.info.vertices)
     assert platform.engines[-1].parts_done == subtasks
     files = [
         {file.name: file.read_bytes() for file in Path(path).iterdir() if file.name != "_metadata"}

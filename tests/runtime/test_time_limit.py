@@ -14,7 +14,7 @@ from firesteel.common import Types
 from firesteel.common.clock import ManualClock
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream import FlatMapFunction, MapFunction, StreamExecutionEnvironment
-from firesteel.jobmanager.progress import EpochReport
+from firesteel.jobmanager.job_view import EpochReport
 from firesteel.runtime import task
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.program import Pace
@@ -64,7 +64,7 @@ def run(env: StreamExecutionEnvironment) -> list[EpochReport]:
     """The epochs that were committed."""
     client = env.execute_async("slow")
     client.get_job_execution_result().result()
-    return list(client._handle.master.progress.reports)
+    return list(client._handle.job.view.reports)
 
 
 def collected() -> list[Any]:

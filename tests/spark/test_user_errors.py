@@ -41,10 +41,10 @@ def test_an_exception_in_a_map(environment: MakeEnvironment, tmp_path: Path) -> 
     env.from_sequence(0, 999).map(DivideByZero(750, calls), Types.LONG()).name("ratio").uid(
         "ratio-uid"
     ).print()
-    master = get_executor()._submit(env, env._take_program(), "divides").master
+    master = get_executor()._submit(env, env._take_program(), "divides").job
     assert master.wait(60)
 
-    assert [s for s, _ in master.statuses.history] == [
+    assert list(master.view.statuses) == [
         JobStatus.INITIALIZING,
         JobStatus.CREATED,
         JobStatus.RUNNING,

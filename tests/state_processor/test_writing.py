@@ -329,7 +329,7 @@ def test_a_checkpoint_becomes_a_savepoint(spark: SparkSession, target: str, tmp_
         feed("t", *(((f"k{key}", n), n) for key in range(20)))
         clock.tick()
     clock.tick(10_000)
-    checkpoint = master.checkpoints.completed.latest.path  # type: ignore[union-attr]
+    checkpoint = master.view.checkpoints.retained[-1]
     reader = read(checkpoint, spark)
     table = {row["key"]: row["value"] for row in reader.keyed_state("totals", "total").collect()}
     assert table == {f"k{key}": 10 for key in range(20)}

@@ -8,9 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
+
+if TYPE_CHECKING:
+    from firesteel.jobmanager.job_view import JobView
 
 _AFTER_S: Final = 3.0  # short work needs no line
 _EVERY_S: Final = 1.0
@@ -23,9 +26,9 @@ def announce_jobs() -> None:
     executor.on_start = _announce
 
 
-def _announce(master: Any, engine_log: Path | None) -> None:
+def _announce(job: JobView, engine_log: Path | None) -> None:
     where = "" if engine_log is None else f"; Spark's log: {engine_log}"
-    click.echo(f"Job {master.graph.name!r} has been submitted with JobID {master.job_id}{where}", err=True)
+    click.echo(f"Job {job.name!r} has been submitted with JobID {job.job_id}{where}", err=True)
 
 
 @contextmanager
@@ -52,7 +55,7 @@ def _show(stop: threading.Event) -> None:
     while not stop.wait(_EVERY_S):
         if time.monotonic() - begun < _AFTER_S:
             continue
-        lines = [_line(master) for master in executor.running_masters()]
+        lines = [_line(job.view) for job in executor.running_jobs]
         sys.stderr.write("\r\x1b[K" + (" | ".join(lines) or "no job is running"))
         sys.stderr.flush()
         shown = True
@@ -60,10 +63,9 @@ def _show(stop: threading.Event) -> None:
         sys.stderr.write("\r\x1b[K")
 
 
-def _line(master: Any) -> str:
-    progress = master.progress
-    elapsed_s = max(0.001, time.time() - master.started_ms / 1000)
+def _line(job: JobView) -> str:
+    elapsed_s = max(0.001, time.time() - job.started_ms / 1000)
     return (
-        f"{master.graph.name}: {master.status.name}, epoch {progress.epochs:,}, "
-        f"{progress.records_read:,} records read, {progress.records_read / elapsed_s:,.0f}/s"
+        f"{job.name}: {job.status.name}, epoch {job.epoch:,}, "
+        f"{job.records_read:,} records read, {job.records_read / elapsed_s:,.0f}/s"
     )

@@ -1,19 +1,23 @@
 """The execution graph: a job vertex has subtasks, a subtask has attempts (Flink: ``ExecutionGraph``).
 
-It is a model of what runs, for scheduling, fencing and display; it starts nothing and reads no clock.
+It is a model of what runs; it starts nothing and reads no clock. The job master moves it along with the
+epochs of its job (``jobmanager/executions.py``), and ``firesteel info`` shows how it begins.
 """
 
 from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from firesteel.common.errors import EngineError
 from firesteel.common.key_groups import key_group_range
 from firesteel.graph.distribution import pointwise_consumers, pointwise_producers
 from firesteel.graph.job_graph import DistributionPattern, JobEdge, JobGraph, JobVertex
+
+_ENDED_ATTEMPTS_KEPT: Final = 16  # of each subtask, so that a job may be restarted for ever
 
 
 class ExecutionState(enum.Enum):
@@ -114,7 +118,8 @@ class ResultPartition:
 
 @dataclass(slots=True)
 class ExecutionVertex:
-    """One subtask. ``key_groups`` are those it owns; ``executions`` its attempts, the current one last."""
+    """One subtask. ``key_groups`` are those it owns; ``executions`` its newest attempts, the current one
+    last."""
 
     vertex_id: str
     name: str
@@ -148,6 +153,7 @@ class ExecutionVertex:
             old.graph_id, old.vertex_id, old.subtask_index, old.attempt_number + 1
         )
         self.executions.append(Execution(attempt_id, timestamps_ms={ExecutionState.CREATED: now_ms}))
+        del self.executions[: -_ENDED_ATTEMPTS_KEPT - 1]
         return self.current
 
 
@@ -172,18 +178,21 @@ class ExecutionJobVertex:
         return {state: counts[state] for state in ExecutionState}
 
     def state(self) -> ExecutionState:
-        """One state for the vertex: the worst of its subtasks, and FINISHED only when all are."""
-        counts = self.state_counts()
-        for state in _WORST_FIRST:
-            if counts[state]:
-                return state
-        finished = counts[ExecutionState.FINISHED]
-        if finished:
-            return ExecutionState.FINISHED if finished == len(self.subtasks) else ExecutionState.RUNNING
-        return ExecutionState.CREATED
+        return aggregate_state([subtask.state for subtask in self.subtasks])
 
 
 _WORST_FIRST = (_S.FAILED, _S.CANCELING, _S.CANCELED, _S.INITIALIZING, _S.RUNNING)
+
+
+def aggregate_state(states: Collection[ExecutionState]) -> ExecutionState:
+    """One state for subtasks with these: the worst of them, and FINISHED only when all are."""
+    found = set(states)
+    for state in _WORST_FIRST:
+        if state in found:
+            return state
+    if _S.FINISHED in found:
+        return _S.FINISHED if len(found) == 1 else _S.RUNNING
+    return _S.CREATED
 
 
 @dataclass(slots=True)

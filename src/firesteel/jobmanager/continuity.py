@@ -91,7 +91,7 @@ def prepare(
         coordinator = CheckpointCoordinator(options, MemoryStorage(files.root), SharedFiles(files), clock)
     if manifest is not None and manifest is found.manifest and recovery.claim_mode is ClaimMode.CLAIM:
         _claim(coordinator, manifest, str(recovery.path))
-    coordinator.statistics.notes = tuple(notices(configuration, batch=graph.batch))
+    coordinator.statistics.noted(tuple(notices(configuration, batch=graph.batch)))
     beginning = Beginning()
     while manifest is not None:
         if recovery.untrusted:
@@ -111,7 +111,8 @@ def prepare(
             graph = fitted
             coordinator.continue_after(manifest.id)
             latest = coordinator.completed.latest
-            coordinator.statistics.went_back_to(str(recovery.path) if latest is None else latest.path)
+            path = str(recovery.path) if latest is None else latest.path
+            coordinator.statistics.went_back_to(path, manifest.id, manifest.savepoint, clock.now_ms())
             log.warning("job goes on from a checkpoint or savepoint job=%s id=%d", job_id, manifest.id)
             break
     restarts = restart_strategy(configuration, checkpointing=coordinator.enabled)

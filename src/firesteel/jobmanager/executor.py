@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import atexit
 import os
-import queue
 import shutil
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from firesteel.common.clock import SystemClock
 from firesteel.common.configuration import Configuration
@@ -21,7 +19,6 @@ from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
-from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
 from firesteel.common.options import firesteel as own, recovery
 from firesteel.common.options.checks import check
@@ -32,11 +29,18 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
 from firesteel.jobmanager.caches import KeptStreams
 from firesteel.jobmanager.checkpoints.results import JobFinishedBeforeError
+from firesteel.jobmanager.collecting import Results, collect_parallelism
 from firesteel.jobmanager.continuity import prepare
 from firesteel.jobmanager.epochs import EpochEngine
+from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.handle import FinishedJobHandle, LocalJobHandle
+from firesteel.jobmanager.job_info import job_info
 from firesteel.jobmanager.job_master import JobMaster
+from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.jobs import LocalJobs
+from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.options import job_options
+from firesteel.jobmanager.requests import Mailbox
 from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices, validate
@@ -46,14 +50,7 @@ from firesteel.program.python_settings import check_python_settings
 from firesteel.program.sinks import Committer, CommitterContext
 from firesteel.program.sources import Source
 from firesteel.program.spark_tables import SparkTarget
-from firesteel.program.transformations import (
-    CacheTransformation,
-    PartitionTransformation,
-    SideOutputTransformation,
-    SinkTransformation,
-    Transformation,
-    UnionTransformation,
-)
+from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.runtime.program import WorkerFiles
 from firesteel.runtime.worker import is_dedicated
 from firesteel.state.backends import backend_of, local_directory
@@ -63,8 +60,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 log = logger(__name__)
-
-_RESULTS_AHEAD: Final = 64  # batches of a collecting job that wait for their reader before the job waits
 
 
 class Platform(Protocol):
@@ -84,8 +79,8 @@ class Platform(Protocol):
     def engine(self, job_id: str, job_name: str, script_dir: str) -> EpochEngine: ...
 
 
-def _log_start(master: JobMaster, engine_log: Path | None) -> None:
-    log.info("job starts job=%s name=%s log=%s", master.job_id, master.graph.name, engine_log or "-")
+def _log_start(job: JobView, engine_log: Path | None) -> None:
+    log.info("job starts job=%s name=%s log=%s", job.job_id, job.name, engine_log or "-")
 
 
 def _start_jvm(configuration: Configuration) -> None:
@@ -114,10 +109,9 @@ class Executor:
 
     def __init__(self, make_platform: Callable[[], Platform] = _spark) -> None:
         self._make_platform = make_platform
-        self._running: dict[str, LocalJobHandle] = {}
-        self._finished: set[str] = set()
+        self._jobs = LocalJobs()
         self._bootstrap: list[bytes] = []
-        self.on_start: Callable[[JobMaster, Path | None], None] = _log_start
+        self.on_start: Callable[[JobView, Path | None], None] = _log_start
 
     # ---- translation, without Spark
 
@@ -140,8 +134,8 @@ class Executor:
         try:
             return handle.result()
         except KeyboardInterrupt:
-            handle.master.cancel()
-            handle.master.wait(30)
+            handle.job.cancel()
+            handle.job.wait(30)
             raise
 
     def execute_async(
@@ -160,10 +154,10 @@ class Executor:
         job_name: str | None,
         sink: SinkTransformation,
     ) -> Iterator[Any]:
-        results = _Results()
+        results = Results()
         collecting = sink.sink
         assert isinstance(collecting, CollectSink)
-        sink.parallelism = _collect_parallelism(sink.input, env.get_parallelism())
+        sink.parallelism = collect_parallelism(sink.input, env.get_parallelism())
         collecting.attach(results.put)
 
         def end() -> None:
@@ -201,8 +195,9 @@ class Executor:
         if pickled not in self._bootstrap:
             self._bootstrap.append(pickled)
 
-    def running_masters(self) -> list[JobMaster]:
-        return [handle.master for handle in list(self._running.values())]
+    @property
+    def running_jobs(self) -> tuple[JobGateway, ...]:
+        return self._jobs.running
 
     @cached_property
     def platform(self) -> Any:
@@ -235,58 +230,62 @@ class Executor:
         if self._make_platform is _spark and env.spark is None:
             _start_jvm(configuration)  # not for a program that is refused; while PySpark is imported
         self.platform.prepare(configuration, env.spark)
-        job = prepare(configuration, graph, clock, lambda: self._state_root(configuration), self._running)
+        job = prepare(
+            configuration, graph, clock, lambda: self._state_root(configuration), self._jobs.running_ids
+        )
         plan = plan_levels(job.graph)
         code = to_program(str(job.job_id), job.graph, plan, configuration.to_dict())
         for notice in notices(configuration, job.graph):
             log.warning("%s", notice)
         placed = self.platform.distribute(configuration)
         local = configuration.get(own.LOCAL_DIR) or local_directory(configuration) or self._local_root()
-        master = JobMaster(
+        observer = JobObserver(
+            job_info(
+                str(job.job_id),
+                job.graph,
+                plan,
+                configuration,
+                job.continuity.checkpoints.options,
+                job.files.root,
+            ),
+            job.graph,
+            clock,
+            job.continuity.checkpoints.statistics,
+        )
+        mailbox = Mailbox()
+        engine = self.platform.engine(str(job.job_id), job.graph.name, script_dir())
+        run = JobMaster(
             job_id=job.job_id,
             graph=job.graph,
             plan=plan,
             program=ship(code, job.files, self._bootstrap, placed),
-            engine=self.platform.engine(str(job.job_id), job.graph.name, script_dir()),
+            engine=engine,
             files=job.files,
             clock=clock,
             options=replace(options, local_dir=local),
             continuity=job.continuity,
-            live_jobs=lambda: tuple(self._running),
-        )
-        return self._start(master, local, kept, on_end)
+            live_jobs=lambda: self._jobs.running_ids,
+            observer=observer,
+            mailbox=mailbox,
+        ).run
 
-    def _start(
-        self, master: JobMaster, local: str, kept: KeptStreams, on_end: Callable[[], None] | None
-    ) -> LocalJobHandle:
-        def body() -> None:
-            try:
-                master.run()
-                kept.job_ended(master.status)
-            finally:
-                self._running.pop(str(master.job_id), None)
-                if master.status is JobStatus.FINISHED:
-                    self._finished.add(str(master.job_id))
-                handle.job_ended()
-                if on_end is not None:
-                    on_end()
-                shutil.rmtree(os.path.join(local, str(master.job_id)), ignore_errors=True)
+        def ended() -> None:
+            if on_end is not None:
+                on_end()
+            shutil.rmtree(os.path.join(local, str(job.job_id)), ignore_errors=True)
 
-        thread = threading.Thread(target=body, name=f"firesteel-job-{master.job_id}", daemon=True)
-        handle = LocalJobHandle(master, thread)
-        self._running[str(master.job_id)] = handle
-        self.on_start(master, self.platform.log)
-        thread.start()
-        return handle
+        gateway = JobGateway(job.job_id, observer.published, mailbox, engine.cancel)
+        self.on_start(gateway.view, self.platform.log)
+        return self._jobs.start(gateway, run, lambda outcome: kept.job_ended(outcome.status), ended)
 
     def _check_only_job(self, configuration: Configuration) -> None:
         """A second job of one id would be taken for the first (Flink: one ``execute()`` for each program)."""
         job_id = (configuration.get(recovery.JOB_ID) or "").lower()
-        if job_id in self._running or job_id in self._finished:
+        if self._jobs.is_running(job_id) or self._jobs.has_finished(job_id):
             raise ConfigurationError(
                 "A program with a job id of its own has one job, and this would be its second.",
                 detail=f"{recovery.JOB_ID.key} is {job_id}, which this process "
-                f"{'runs' if job_id in self._running else 'has run to its end'} already",
+                f"{'runs' if self._jobs.is_running(job_id) else 'has run to its end'} already",
                 hint="call execute() once, or leave the id away",
             )
 
@@ -308,55 +307,8 @@ class Executor:
         return os.path.join(tempfile.gettempdir(), "firesteel-local")  # of each host
 
     def cancel_all(self) -> None:
-        for handle in list(self._running.values()):
-            handle.master.cancel()
-            handle.master.wait(10)
-
-
-class _Results(Iterator[Any]):
-    """The records of a collecting job, as its epochs commit; closing it cancels the job."""
-
-    def __init__(self) -> None:
-        self.handle: LocalJobHandle | None = None
-        self._queue: queue.Queue[list[Any] | None] = queue.Queue(_RESULTS_AHEAD)
-        self._batch: Iterator[Any] = iter(())
-        self._closed = False
-
-    def put(self, batch: list[Any]) -> None:
-        while not self._closed:
-            try:
-                self._queue.put(batch, timeout=0.2)
-                return
-            except queue.Full:
-                continue
-
-    def end(self) -> None:
-        while not self._closed:
-            try:
-                self._queue.put(None, timeout=0.2)
-                return
-            except queue.Full:
-                continue
-
-    def __next__(self) -> Any:
-        while True:
-            for record in self._batch:
-                return record
-            if self._closed:
-                raise StopIteration
-            batch = self._queue.get()
-            if batch is None:
-                self._closed = True
-                assert self.handle is not None
-                self.handle.result()  # raises when the job failed
-                raise StopIteration
-            self._batch = iter(batch)
-
-    def close(self) -> None:
-        self._closed = True
-        if self.handle is not None:
-            self.handle.master.cancel()
-            self.handle.master.wait(30)
+        """End the jobs of this process."""
+        self._jobs.cancel_all()
 
 
 def _configured_root(configuration: Configuration) -> str:
@@ -374,15 +326,6 @@ def graph_config(env: Environment, job_name: str | None) -> GraphConfig:
         runtime_mode=env.get_runtime_mode(),
         job_name=job_name,
     )
-
-
-def _collect_parallelism(stream: Transformation, default: int) -> int:
-    """Each subtask's records are collected in its order: no exchange before the sink mixes them."""
-    while isinstance(stream, (SideOutputTransformation, CacheTransformation)):
-        (stream,) = stream.inputs
-    if isinstance(stream, (PartitionTransformation, UnionTransformation)):
-        return 1
-    return stream.parallelism or default
 
 
 def _is_bounded(graph: JobGraph) -> bool:

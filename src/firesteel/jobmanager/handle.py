@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import threading
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from typing import Any
 
 from firesteel.common.completable_future import CompletableFuture
@@ -12,8 +11,8 @@ from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecut
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
-from firesteel.jobmanager.job_master import JobMaster
-from firesteel.jobmanager.requests import SavepointRequest, no_savepoint
+from firesteel.jobmanager.gateway import JobGateway
+from firesteel.jobmanager.requests import JobOutcome, SavepointRequest, refusal, values_of
 from firesteel.runtime.error_report import summary_of
 
 
@@ -48,79 +47,74 @@ class FinishedJobHandle:
         return CompletableFuture.completed(self._result)
 
     def _refused(self) -> CompletableFuture[str]:
-        refusal: Future[str] = Future()
-        refusal.set_exception(no_savepoint(self.job_id, "it has ended"))
-        return CompletableFuture(refusal)
+        refused: Future[str] = Future()
+        refused.set_exception(refusal("savepoint", self.job_id, "it has ended"))
+        return CompletableFuture(refused)
 
 
 class LocalJobHandle:
-    """Implements ``firesteel.common.job_client.JobHandle``."""
+    """Implements ``firesteel.common.job_client.JobHandle``.
 
-    def __init__(self, master: JobMaster, thread: threading.Thread) -> None:
-        self.master = master
-        self._thread = thread
+    :ivar job: what the threads of this process have of the job.
+    """
+
+    def __init__(self, job: JobGateway) -> None:
+        self.job = job
         self._result: Future[JobExecutionResult] = Future()
 
     @property
     def job_id(self) -> JobID:
-        return self.master.job_id
+        return self.job.job_id
 
     def get_job_status(self) -> CompletableFuture[JobStatus]:
-        return CompletableFuture.completed(self.master.status)
+        return CompletableFuture.completed(self.job.status)
 
     def cancel(self) -> CompletableFuture[None]:
         done: Future[None] = Future()
 
-        def wait() -> None:
-            self.master.cancel()
-            self.master.wait()
-            done.set_result(None)
+        def cancel() -> None:
+            done.set_result(self.job.cancel().result())
 
-        threading.Thread(target=wait, daemon=True, name="firesteel-cancel").start()
+        threading.Thread(target=cancel, daemon=True, name="firesteel-cancel").start()
         return CompletableFuture(done)
 
     def stop_with_savepoint(
         self, advance_to_end_of_event_time: bool, savepoint_directory: str | None
     ) -> CompletableFuture[str]:
         request = SavepointRequest(savepoint_directory, stop=True, drain=advance_to_end_of_event_time)
-        return CompletableFuture(self.master.savepoint(request))
+        return CompletableFuture(self.job.savepoint(request))
 
     def trigger_savepoint(self, savepoint_directory: str | None) -> CompletableFuture[str]:
-        return CompletableFuture(self.master.savepoint(SavepointRequest(savepoint_directory)))
+        return CompletableFuture(self.job.savepoint(SavepointRequest(savepoint_directory)))
 
     def get_accumulators(self) -> CompletableFuture[dict[str, Any]]:
-        return CompletableFuture.completed(self._accumulators())
+        return CompletableFuture(self.job.accumulators())
 
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         return CompletableFuture(self._result)
 
     def result(self) -> JobExecutionResult:
         """Wait for the end of the job; raise what it failed with."""
-        while not self.master.wait(0.5):  # in pieces, so that Ctrl-C is seen
+        while not wait((self._result,), 0.5).done:  # in pieces, so that Ctrl-C is seen
             continue
-        return self._outcome()
+        return self._result.result()
 
-    def job_ended(self) -> None:
+    def job_ended(self, outcome: JobOutcome) -> None:
         """The job's thread has come to its end."""
         try:
-            self._result.set_result(self._outcome())
-        except JobExecutionError as e:
+            self._result.set_result(result_of_outcome(outcome))
+        except Exception as e:  # of a user's accumulator, too
             self._result.set_exception(e)
 
-    def _accumulators(self) -> dict[str, Any]:
-        return {n: copy.deepcopy(a.get_local_value()) for n, a in self.master.accumulators.items()}
 
-    def _outcome(self) -> JobExecutionResult:
-        master = self.master
-        if master.status is JobStatus.FINISHED:
-            runtime_ms = (master.ended_ms or 0) - master.started_ms
-            return JobExecutionResult(master.job_id, runtime_ms, self._accumulators())
-        if isinstance(master.error, JobExecutionError):
-            raise master.error
-        if master.error is not None:
-            error = master.error
-            what = str(error) if isinstance(error, FiresteelError) else summary_of(error)
-            raise JobExecutionError(
-                f"Job {master.job_id} failed: {what}", job_id=str(master.job_id)
-            ) from error
-        raise JobCancelledError(f"Job {master.job_id} was cancelled", job_id=str(master.job_id))
+def result_of_outcome(outcome: JobOutcome) -> JobExecutionResult:
+    """What ``execute()`` returns for a job that has ended so, or raises."""
+    job_id, error = outcome.job_id, outcome.error
+    if outcome.status is JobStatus.FINISHED:
+        return JobExecutionResult(job_id, outcome.runtime_ms, values_of(outcome.accumulators))
+    if isinstance(error, JobExecutionError):
+        raise error
+    if error is not None:
+        what = str(error) if isinstance(error, FiresteelError) else summary_of(error)
+        raise JobExecutionError(f"Job {job_id} failed: {what}", job_id=str(job_id)) from error
+    raise JobCancelledError(f"Job {job_id} was cancelled", job_id=str(job_id))

@@ -1,19 +1,78 @@
-"""What others ask of a running job; its own thread does it between two epochs."""
+"""What other threads ask of a job, and the mailbox that it goes to.
+
+The job's own thread does it between two epochs: one request after the other, in the order in which they came.
+Each gets exactly one answer, also when the job ends at that moment.
+"""
 
 from __future__ import annotations
 
-import queue
+import copy
+import threading
+from collections import deque
+from collections.abc import Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_id import JobID
+from firesteel.common.job_status import JobStatus
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class JobOutcome:
+    """How a job has ended. ``error``: None unless it failed, or was handed over to another driver.
+
+    :param accumulators: the accumulators by name; nobody changes them any more.
+    """
+
+    job_id: JobID
+    status: JobStatus
+    runtime_ms: int
+    accumulators: Mapping[str, Any] = field(default_factory=dict)
+    error: BaseException | None = None
 
 
 @dataclass(slots=True)
-class SavepointRequest:
-    """:param directory: None: the configured one.
+class Request(Generic[T]):
+    """Something asked of a job. ``result``: the answer."""
+
+    result: Future[T] = field(default_factory=Future, kw_only=True)
+
+    @property
+    def name(self) -> str:
+        """What it asks for, for the journal."""
+        return type(self).__name__.removesuffix("Request").lower()
+
+    def done(self, value: T) -> None:
+        with suppress(InvalidStateError):  # the caller has given up
+            self.result.set_result(value)
+
+    def failed(self, error: BaseException) -> None:
+        with suppress(InvalidStateError):
+            self.result.set_exception(error)
+
+    def job_ended(self, outcome: JobOutcome) -> None:
+        """The answer of a job that has come to its end."""
+        self.failed(refusal(self.name, outcome.job_id, "it has ended"))
+
+
+@dataclass(slots=True)
+class CancelRequest(Request[None]):
+    """Stop the job where it is; answered when the job has ended."""
+
+    def job_ended(self, outcome: JobOutcome) -> None:
+        self.done(None)
+
+
+@dataclass(slots=True)
+class SavepointRequest(Request[str]):
+    """A savepoint; the answer is its path.
+
+    :param directory: None: the configured one.
     :param stop: the job ends with the savepoint.
     :param drain: before that all sources end, so that every window and timer of event time fires.
     """
@@ -21,39 +80,92 @@ class SavepointRequest:
     directory: str | None
     stop: bool = False
     drain: bool = False
-    result: Future[str] = field(default_factory=Future)
-    path: str | None = None  # of the savepoint, when it is written
-
-    def failed(self, error: BaseException) -> None:
-        with suppress(InvalidStateError):  # the caller has given up
-            self.result.set_exception(error)
-
-    def done(self, path: str) -> None:
-        with suppress(InvalidStateError):
-            self.result.set_result(path)
+    path: str | None = field(default=None, init=False)  # of the savepoint, when it is written
 
 
-class Requests:
-    """Taken from any thread, served by the job's."""
+@dataclass(slots=True)
+class CheckpointRequest(Request[int]):
+    """A checkpoint before the next one is due; the answer is its id."""
+
+
+@dataclass(slots=True)
+class AccumulatorsRequest(Request[dict[str, Any]]):
+    """The values of the accumulators and metrics by name, as of the last committed epoch."""
+
+    def give(self, accumulators: Mapping[str, Any]) -> None:
+        """Answer with copies: the job goes on changing its own."""
+        try:
+            self.done(values_of(accumulators))
+        except Exception as e:  # raised by a user's class
+            self.failed(e)
+
+    def job_ended(self, outcome: JobOutcome) -> None:
+        self.give(outcome.accumulators)
+
+
+AnyRequest = CancelRequest | SavepointRequest | CheckpointRequest | AccumulatorsRequest
+
+
+def values_of(accumulators: Mapping[str, Any]) -> dict[str, Any]:
+    """Copies of the values of accumulators."""
+    return {name: copy.deepcopy(a.get_local_value()) for name, a in accumulators.items()}
+
+
+def refusal(what: str, job_id: JobID, why: str) -> JobExecutionError:
+    return JobExecutionError(f"No {what} of job {job_id}: {why}", job_id=str(job_id))
+
+
+class Mailbox:
+    """The requests to one job. Any thread may ``put``; only the job's own thread takes and closes.
+
+    :ivar news: set when something was put since the job last looked; whoever waits in the job's thread wakes.
+    :ivar cancelled: set for good when the job was asked to stop.
+    """
 
     def __init__(self) -> None:
-        self._waiting: queue.SimpleQueue[SavepointRequest] = queue.SimpleQueue()
+        self.news = threading.Event()
+        self.cancelled = threading.Event()
+        self._lock = threading.Lock()
+        self._waiting: deque[AnyRequest] = deque()
+        self._cancels: list[CancelRequest] = []
+        self._ended = threading.Event()
+        self._outcome: JobOutcome | None = None
 
-    def put(self, request: SavepointRequest) -> None:
-        self._waiting.put(request)
+    @property
+    def outcome(self) -> JobOutcome | None:
+        """How the job has ended; None while it has not."""
+        return self._outcome
 
-    def take(self) -> SavepointRequest | None:
-        """The next one; None when there is none."""
-        try:
-            return self._waiting.get_nowait()
-        except queue.Empty:
-            return None
+    def put(self, request: AnyRequest) -> None:
+        """Hand a request in; a job that has ended answers at once."""
+        with self._lock:
+            outcome = self._outcome
+            if outcome is None:
+                if isinstance(request, CancelRequest):
+                    self._cancels.append(request)
+                    self.cancelled.set()
+                else:
+                    self._waiting.append(request)
+                self.news.set()
+        if outcome is not None:
+            request.job_ended(outcome)
 
-    def refuse_all(self, error: Exception) -> None:
-        """The job is not in a state to serve them."""
-        while (request := self.take()) is not None:
-            request.failed(error)
+    def take(self) -> AnyRequest | None:
+        """The oldest request that waits; None: there is none."""
+        with self._lock:
+            return self._waiting.popleft() if self._waiting else None
 
+    def close(self, outcome: JobOutcome) -> None:
+        """The job has ended; what waits, and whatever comes, is answered by that."""
+        with self._lock:
+            self._outcome = outcome
+            left = [*self._waiting, *self._cancels]
+            self._waiting.clear()
+            self._cancels.clear()
+        self._ended.set()
+        for request in left:
+            request.job_ended(outcome)
 
-def no_savepoint(job_id: JobID, why: str) -> JobExecutionError:
-    return JobExecutionError(f"No savepoint of job {job_id}: {why}", job_id=str(job_id))
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until the job has ended; False when it has not in time."""
+        return self._ended.wait(timeout_s)

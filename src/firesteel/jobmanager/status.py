@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from typing import Final
 
 from firesteel.common.errors import EngineError
@@ -21,20 +19,13 @@ _LEGAL: Final[dict[S, frozenset[S]]] = {
 
 
 class StatusMachine:
-    """The status of one job with its history; transitions that Flink does not know are refused."""
+    """The status of one job; transitions that Flink does not know are refused. The job's thread moves it."""
 
-    def __init__(self, now_ms: Callable[[], int]) -> None:
-        self._now_ms = now_ms
-        self._lock = threading.Lock()
-        self.history: list[tuple[S, int]] = [(S.INITIALIZING, now_ms())]
-
-    @property
-    def status(self) -> S:
-        return self.history[-1][0]
+    def __init__(self) -> None:
+        self.status = S.INITIALIZING
 
     def to(self, status: S) -> None:
-        with self._lock:
-            current = self.status
-            if status not in _LEGAL.get(current, frozenset()):
-                raise EngineError(f"A job cannot go from {current.name} to {status.name}")
-            self.history.append((status, self._now_ms()))
+        """Raises EngineError when a job cannot go there from its present status."""
+        if status not in _LEGAL.get(self.status, frozenset()):
+            raise EngineError(f"A job cannot go from {self.status.name} to {status.name}")
+        self.status = status

@@ -21,17 +21,17 @@ _PICKLE_BYTES: Final = 1 << 20  # a larger exception is told of by its text alon
 
 def report_of(error: UserCodeError, subtask: int) -> UserError:
     cause = error.__cause__ or error
-    summary, text = _texts(cause)
+    summary, text = texts_of(cause)
     return UserError(error.operator, error.uid, subtask, _pickled(cause), summary, text)
 
 
 def summary_of(error: BaseException) -> str:
     """Return the name and the text of an exception: ``ZeroDivisionError: division by zero``."""
-    return _texts(error)[0]
+    return texts_of(error)[0]
 
 
-def _texts(error: BaseException) -> tuple[str, str]:
-    """The summary of an exception in one line or a few, and its traceback."""
+def texts_of(error: BaseException) -> tuple[str, str]:
+    """Return the summary of an exception in a line or a few, and its traceback: short, without secrets."""
     try:
         text = "".join(traceback.format_exception(error))
         # Not simply the last line: notes come behind it, the place of a syntax error before.

@@ -15,10 +15,10 @@ from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_id import JobID
 from firesteel.graph import JobGraph, plan_levels
 from firesteel.graph.levels import Level
+from firesteel.jobmanager.accumulated import Accumulated
 from firesteel.jobmanager.committed import CommittedState
 from firesteel.jobmanager.epochs import EpochRunner
 from firesteel.jobmanager.lines import Subtask
-from firesteel.jobmanager.progress import JobProgress
 from firesteel.jobmanager.shipping import ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.runtime.program import Answer, LevelDescriptor, SourceAssignment
@@ -78,7 +78,7 @@ class HandDrivenJob:
         self._runner = EpochRunner(
             self._engine, self._job_id, graph, self._state.subtasks, 1, is_cancelled=lambda: False
         )
-        self.progress = JobProgress()
+        self.accumulated = Accumulated()
         self.warnings: list[str] = []
         self._epoch = 0
 
@@ -98,7 +98,7 @@ class HandDrivenJob:
         acks, _ = done
         self._epoch += 1
         self._state.commit(f"{self._job_id}-{self._epoch}", acks)
-        self.progress.count(acks)
+        self.accumulated.add(acks)
         self.warnings += [warning for ack in acks for warning in ack.warnings]
         return self._engine.tapped
 

@@ -226,7 +226,7 @@ class OperatorHarness:
     @property
     def accumulators(self) -> dict[str, Any]:
         """Accumulators and metrics of the functions by name, over all subtasks."""
-        return {name: a.get_local_value() for name, a in self._job.progress.accumulators.items()}
+        return {name: a.get_local_value() for name, a in self._job.accumulated.by_name.items()}
 
     def state(self, state: str | StateDescriptor, key: Any, *, operator: str | None = None) -> Any:
         """What a keyed state holds for ``key``: the value or None, a list, or a dict.

@@ -30,7 +30,7 @@ from firesteel.datastream import MapFunction, RuntimeContext
 from firesteel.datastream.connectors.file_system import FileSink, FileSource, StreamFormat
 from firesteel.datastream.functions import TwoPhaseCommitSinkFunction
 from firesteel.jobmanager.checkpoints.storage import stored_checkpoints
-from firesteel.jobmanager.job_master import JobMaster
+from firesteel.jobmanager.gateway import JobGateway
 from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, submit
 from tests.jobmanager.test_recovery import every_epoch
 from tests.runtime.support import local_platform
@@ -80,7 +80,7 @@ class Counted(MapFunction):
         return value
 
 
-def run(begin: str | None = None, fails_at: str | None = None) -> JobMaster:
+def run(begin: str | None = None, fails_at: str | None = None) -> JobGateway:
     """In the working directory, with a checkpoint after each epoch."""
     options = {
         RETENTION: "RETAIN_ON_CANCELLATION",

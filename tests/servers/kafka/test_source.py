@@ -308,8 +308,8 @@ def test_a_new_partition_and_a_new_topic_while_the_job_runs(kafka_broker: KafkaB
 def _pending() -> dict[str, int]:
     from firesteel.program.execution import get_executor
 
-    masters = get_executor().running_masters()
-    return {k: v for m in masters for splits in m.pending_records.values() for k, v in splits.items()}
+    jobs = get_executor().running_jobs
+    return {split: lag for job in jobs for _, splits in job.view.lag for split, lag in splits}
 
 
 def test_refusals_of_the_builder() -> None:

@@ -15,7 +15,7 @@ from firesteel.common.job_status import JobStatus
 from firesteel.common.serialization import SimpleStringSchema
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.connectors.rabbitmq import RMQConnectionConfig, RMQSink, RMQSource
-from firesteel.jobmanager.job_master import JobMaster
+from firesteel.jobmanager.gateway import JobGateway
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, env_with, submit
 from tests.jobmanager.test_recovery import FIXED, FailsAt
@@ -53,10 +53,10 @@ def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
 
 
 @pytest.fixture
-def jobs() -> Iterator[Callable[[Any], JobMaster]]:
-    running: list[JobMaster] = []
+def jobs() -> Iterator[Callable[[Any], JobGateway]]:
+    running: list[JobGateway] = []
 
-    def start(env: Any) -> JobMaster:
+    def start(env: Any) -> JobGateway:
         running.append(submit(env))
         return running[-1]
 
@@ -66,7 +66,7 @@ def jobs() -> Iterator[Callable[[Any], JobMaster]]:
         assert master.wait(30)
 
 
-Start = Callable[[Any], JobMaster]
+Start = Callable[[Any], JobGateway]
 
 
 def test_messages_are_read_in_order_and_acknowledged_by_checkpoints(
@@ -81,8 +81,8 @@ def test_messages_are_read_in_order_and_acknowledged_by_checkpoints(
     server.publish(queue, *texts[2000:])
     wait_until(lambda: len(sink.values) >= 3000)
     assert sink.values == texts
-    taken = master.checkpoints.statistics.completed
-    wait_until(lambda: master.checkpoints.statistics.completed > taken + 1)
+    taken = master.view.checkpoints.completed
+    wait_until(lambda: master.view.checkpoints.completed > taken + 1)
     master.cancel()
     assert master.wait(30)
     assert server.left(queue) == 0
@@ -152,8 +152,8 @@ def test_a_message_acknowledged_too_late_is_known_by_its_id(
         first = reading(env, server, queue)
         master = jobs(env)
         wait_until(lambda: first.values == ["a", "b", "c"])
-        taken = master.checkpoints.statistics.completed
-        wait_until(lambda: master.checkpoints.statistics.completed > taken + 1)
+        taken = master.view.checkpoints.completed
+        wait_until(lambda: master.view.checkpoints.completed > taken + 1)
         master.cancel()
         assert master.wait(30)
     wait_until(lambda: server.left(queue) == 3)

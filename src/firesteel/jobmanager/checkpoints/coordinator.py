@@ -21,6 +21,7 @@ from firesteel.jobmanager.checkpoints.statistics import (
     CheckpointReport,
     CheckpointStatistics,
     CheckpointStatus,
+    CheckpointsView,
     file_sizes,
     subtask_states,
 )
@@ -76,8 +77,8 @@ class CheckpointCoordinator:
         self.options = options
         self.storage = storage
         self.shared = shared
-        self.completed = CompletedCheckpoints(storage, shared, options.max_retained)
-        self.statistics = CheckpointStatistics()
+        self.statistics = CheckpointStatistics(CheckpointsView(claim=storage.claim, durable=storage.durable))
+        self.completed = CompletedCheckpoints(storage, shared, options.max_retained, self.statistics.retained)
         self._clock = clock
         self._next_id = 1
         self._failures = 0  # in a row
@@ -121,6 +122,7 @@ class CheckpointCoordinator:
         :raises SupersededError: another driver has taken the job over; nothing may be committed.
         """
         number = self.new_id()
+        self.statistics.triggered(number, False, now_ms)
         begun_s = self._clock.monotonic_s()
         try:
             manifest = cut(number)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
 from typing import Final
+
+import msgspec
 
 from firesteel.state.manifest import Manifest
 
@@ -16,8 +18,7 @@ class CheckpointStatus(enum.Enum):
     FAILED = "FAILED"
 
 
-@dataclass(frozen=True, slots=True)
-class SubtaskState:
+class SubtaskState(msgspec.Struct, frozen=True):
     """What one subtask has in a checkpoint."""
 
     vertex: str
@@ -26,8 +27,7 @@ class SubtaskState:
     entries: int
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointReport:
+class CheckpointReport(msgspec.Struct, frozen=True):
     """One checkpoint or savepoint.
 
     :param snapshot_ms: taking the cut in memory; ``write_ms``: the manifest, and what a savepoint copies;
@@ -55,32 +55,125 @@ class CheckpointReport:
         return self.snapshot_ms + self.write_ms + self.commit_ms
 
 
-@dataclass(slots=True)
-class CheckpointStatistics:
-    """Counts and the newest reports, oldest first. ``notes``: settings without effect."""
+class Restored(msgspec.Struct, frozen=True):
+    """What the job went on from last. ``restored_ms``: when."""
+
+    id: int
+    path: str
+    savepoint: bool
+    restored_ms: int
+
+
+class InProgress(msgspec.Struct, frozen=True):
+    """The checkpoint or savepoint that is being taken."""
+
+    id: int
+    savepoint: bool
+    triggered_ms: int
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """One figure of all completed checkpoints and savepoints of the job."""
+
+    count: int = 0
+    total: float = 0.0
+    least: float = 0.0
+    greatest: float = 0.0
+
+    @property
+    def average(self) -> float:
+        return self.total / self.count if self.count else 0.0
+
+    def with_value(self, value: float) -> Summary:
+        if not self.count:
+            return Summary(1, value, value, value)
+        least, greatest = min(self.least, value), max(self.greatest, value)
+        return Summary(self.count + 1, self.total + value, least, greatest)
+
+
+class CheckpointsView(msgspec.Struct, frozen=True):
+    """Counts and the newest reports, oldest first: at most 100.
+
+    :param latest_completed: the newest checkpoint; ``latest_savepoint`` and ``latest_failed`` likewise. They
+        stay when newer reports have pushed them out of the history.
+    :param retained: paths of the completed checkpoints that the job could go on from, oldest first.
+    :param claim: the fencing token of this driver; ``durable``: whether checkpoints outlive the process.
+    :param notes: settings without effect.
+    """
 
     completed: int = 0
     failed: int = 0
     restored: int = 0
-    restored_from: str | None = None
-    history: list[CheckpointReport] = field(default_factory=list)
+    in_progress: InProgress | None = None
+    history: tuple[CheckpointReport, ...] = ()
+    latest_completed: CheckpointReport | None = None
+    latest_savepoint: CheckpointReport | None = None
+    latest_failed: CheckpointReport | None = None
+    latest_restored: Restored | None = None
+    duration_ms: Summary = Summary()
+    state_bytes: Summary = Summary()
+    checkpointed_bytes: Summary = Summary()
+    retained: tuple[str, ...] = ()
+    claim: str = ""
+    durable: bool = False
     notes: tuple[str, ...] = ()
+
+    @property
+    def restored_from(self) -> str | None:
+        """The path of what the job went on from last; None: it began at the beginning."""
+        return None if self.latest_restored is None else self.latest_restored.path
+
+
+class CheckpointStatistics:
+    """Makes the view of a job's checkpoints; the job's thread calls it. ``view`` is replaced, never changed.
+
+    :ivar on_change: called when one is triggered, and with the report of each that has ended.
+    """
+
+    def __init__(self, view: CheckpointsView = CheckpointsView()) -> None:  # noqa: B008 - it is immutable
+        self.view = view
+        self.on_change: Callable[[CheckpointReport | None], None] = lambda report: None
+
+    def noted(self, notes: tuple[str, ...]) -> None:
+        """Settings of the job have no effect."""
+        self._change(notes=notes)
+
+    def retained(self, paths: tuple[str, ...]) -> None:
+        """These checkpoints are there to go on from."""
+        self._change(retained=paths)
+
+    def triggered(self, number: int, savepoint: bool, now_ms: int) -> None:
+        self._change(in_progress=InProgress(number, savepoint, now_ms))
+        self.on_change(None)
 
     def committed(self, elapsed_ms: float) -> None:
         """The output that the newest checkpoint covers is visible."""
-        self.history[-1] = replace(self.history[-1], commit_ms=elapsed_ms)
+        *before, newest = self.view.history
+        newest = msgspec.structs.replace(newest, commit_ms=elapsed_ms)
+        self._change(history=(*before, newest), latest_completed=newest)
 
-    def went_back_to(self, path: str) -> None:
-        self.restored += 1
-        self.restored_from = path
+    def went_back_to(self, path: str, number: int, savepoint: bool, now_ms: int) -> None:
+        restored = Restored(number, path, savepoint, now_ms)
+        self._change(restored=self.view.restored + 1, latest_restored=restored)
 
     def report(self, report: CheckpointReport) -> None:
-        if report.status is CheckpointStatus.COMPLETED:
-            self.completed += 1
+        view = self.view
+        self._change(in_progress=None, history=(*view.history, report)[-_KEPT:])
+        if report.status is CheckpointStatus.FAILED:
+            self._change(failed=view.failed + 1, latest_failed=report)
         else:
-            self.failed += 1
-        self.history.append(report)
-        del self.history[:-_KEPT]
+            latest = "latest_savepoint" if report.savepoint else "latest_completed"
+            self._change(
+                completed=view.completed + 1,
+                duration_ms=view.duration_ms.with_value(report.duration_ms),
+                state_bytes=view.state_bytes.with_value(report.state_bytes),
+                checkpointed_bytes=view.checkpointed_bytes.with_value(report.checkpointed_bytes),
+                **{latest: report},
+            )
+        self.on_change(report)
+
+    def _change(self, **fields: object) -> None:
+        self.view = msgspec.structs.replace(self.view, **fields)
 
 
 def file_sizes(manifest: Manifest) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from firesteel.common.logs import logger
@@ -27,12 +27,22 @@ class CompletedCheckpoint:
 
 class CompletedCheckpoints:
     """The newest checkpoints of a job, at most ``max_retained``. An older one is subsumed: its manifest is
-    removed, and then the state files that no other checkpoint, and not the job itself, refers to."""
+    removed, and then the state files that no other checkpoint, and not the job itself, refers to.
 
-    def __init__(self, storage: CheckpointStorage, shared: SharedFiles, max_retained: int) -> None:
+    :param on_change: called with the paths of those that are kept, oldest first, when these have changed.
+    """
+
+    def __init__(
+        self,
+        storage: CheckpointStorage,
+        shared: SharedFiles,
+        max_retained: int,
+        on_change: Callable[[tuple[str, ...]], None] = lambda paths: None,
+    ) -> None:
         self._storage = storage
         self._shared = shared
         self._max_retained = max_retained
+        self._on_change = on_change
         self._kept: list[CompletedCheckpoint] = []  # oldest first
 
     @property
@@ -51,16 +61,22 @@ class CompletedCheckpoints:
             self._kept.append(checkpoint)
         while len(self._kept) > self._max_retained:  # that driver died before it could remove them
             self._drop(self._kept[0])
+        self._changed()
 
     def add(self, checkpoint: CompletedCheckpoint) -> None:
         self._shared.acquire(checkpoint.manifest.files)
         self._kept.append(checkpoint)
         while len(self._kept) > self._max_retained:
             self._drop(self._kept[0])
+        self._changed()
 
     def give_up(self, checkpoint: CompletedCheckpoint) -> None:
         """It is damaged: nobody shall go on from it. What it refers to stays where it is needed elsewhere."""
         self._drop(checkpoint)
+        self._changed()
+
+    def _changed(self) -> None:
+        self._on_change(tuple(checkpoint.path for checkpoint in self._kept))
 
     def _drop(self, checkpoint: CompletedCheckpoint) -> None:
         self._kept.remove(checkpoint)

@@ -1,0 +1,52 @@
+"""What a view says of a job that does not change while it runs."""
+
+from __future__ import annotations
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.masking import masked_value
+from firesteel.graph.job_graph import JobEdge, JobGraph, JobVertex
+from firesteel.graph.levels import LevelPlan
+from firesteel.jobmanager.checkpoints.options import CheckpointOptions
+from firesteel.jobmanager.job_view import EdgeInfo, JobInfo, OperatorInfo, VertexInfo
+
+
+def job_info(
+    job_id: str,
+    graph: JobGraph,
+    plan: LevelPlan,
+    configuration: Configuration,
+    checkpointing: CheckpointOptions,
+    state_dir: str,
+) -> JobInfo:
+    settings = configuration.to_dict()
+    return JobInfo(
+        job_id,
+        graph.name,
+        graph.batch,
+        tuple(_vertex(vertex, plan.level_of(vertex.id)) for vertex in graph.vertices),
+        tuple((key, str(masked_value(key, settings[key]))) for key in sorted(settings)),
+        checkpointing,
+        state_dir,
+    )
+
+
+def _vertex(vertex: JobVertex, level: int) -> VertexInfo:
+    operators = tuple(
+        OperatorInfo(o.operator_id, o.node.name, o.node.description or o.node.name, o.node.uid)
+        for o in vertex.operators
+    )
+    return VertexInfo(
+        vertex.id,
+        vertex.name,
+        vertex.parallelism,
+        vertex.max_parallelism,
+        vertex.slot_sharing_group,
+        level,
+        operators,
+        tuple(map(_edge, vertex.inputs)),
+    )
+
+
+def _edge(edge: JobEdge) -> EdgeInfo:
+    exchange = edge.result_type.value.lower()
+    return EdgeInfo(edge.source_vertex, edge.input_index, edge.ship_strategy, exchange)

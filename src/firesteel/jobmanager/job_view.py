@@ -1,0 +1,220 @@
+"""One consistent picture of a job at one moment: plain, immutable data that any thread may read.
+
+The job's own thread publishes a new view after each epoch and each change of status. What did not change is
+shared with the view before. Instants are in milliseconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from firesteel.common.job_status import JobStatus
+from firesteel.graph.execution_graph import ExecutionState, aggregate_state
+from firesteel.jobmanager.checkpoints.options import CheckpointOptions
+from firesteel.jobmanager.checkpoints.statistics import CheckpointsView
+from firesteel.jobmanager.events import Journal, StatusChanged
+
+
+class OperatorInfo(msgspec.Struct, frozen=True):
+    """An operator of a chain. ``uid``: that of the program, None when it has none."""
+
+    id: str
+    name: str
+    description: str
+    uid: str | None
+
+
+class EdgeInfo(msgspec.Struct, frozen=True):
+    """Records on their way to an input of a vertex."""
+
+    source_vertex: str
+    input: int
+    ship_strategy: str
+    exchange: str
+
+
+class VertexInfo(msgspec.Struct, frozen=True):
+    """A job vertex: what does not change while the job runs. ``level``: which stage of an epoch runs it."""
+
+    id: str
+    name: str
+    parallelism: int
+    max_parallelism: int
+    slot_sharing_group: str
+    level: int
+    operators: tuple[OperatorInfo, ...]
+    inputs: tuple[EdgeInfo, ...]
+
+
+class JobInfo(msgspec.Struct, frozen=True):
+    """What does not change while the job runs.
+
+    :param vertices: in topological order, sources first.
+    :param settings: the configuration as sorted pairs, without its secrets.
+    :param state_dir: the directory of the job's state files.
+    """
+
+    id: str
+    name: str
+    batch: bool
+    vertices: tuple[VertexInfo, ...]
+    settings: tuple[tuple[str, str], ...]
+    checkpointing: CheckpointOptions
+    state_dir: str
+
+
+class AttemptView(msgspec.Struct, frozen=True):
+    """One attempt of a subtask. ``entered_ms``: its states in order, with when it entered each."""
+
+    number: int
+    id: str
+    state: ExecutionState
+    entered_ms: tuple[tuple[ExecutionState, int], ...]
+    failure: str | None = None
+
+
+class SubtaskView(msgspec.Struct, frozen=True):
+    """A subtask. The counters cover all attempts of this run of the job, records read again included.
+
+    :param earlier: the attempts before, oldest first; at most 16.
+    :param operators: records in and out of each operator, in the order of the vertex's operators.
+    :param watermark: of the last operator that has one, in milliseconds of event time.
+    """
+
+    index: int
+    attempt: AttemptView
+    earlier: tuple[AttemptView, ...] = ()
+    records_in: int = 0
+    records_out: int = 0
+    operators: tuple[tuple[int, int], ...] = ()
+    watermark: int | None = None
+
+
+class VertexView(msgspec.Struct, frozen=True):
+    """A job vertex while it runs."""
+
+    info: VertexInfo
+    subtasks: tuple[SubtaskView, ...]
+
+    @property
+    def id(self) -> str:
+        return self.info.id
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def state(self) -> ExecutionState:
+        """One state for all subtasks (``aggregate_state``)."""
+        return aggregate_state([subtask.attempt.state for subtask in self.subtasks])
+
+    @property
+    def state_counts(self) -> dict[ExecutionState, int]:
+        """How many subtasks are in each state."""
+        counts = Counter(subtask.attempt.state for subtask in self.subtasks)
+        return {state: counts[state] for state in ExecutionState}
+
+
+class ExceptionView(msgspec.Struct, frozen=True):
+    """Why an attempt of the job failed. What is not known is None: the engine's failures have no operator.
+
+    :param name: the class of the exception; of a user's exception its own.
+    :param traceback: without secrets, and cut when it is very long.
+    :param task: the name of the vertex.
+    """
+
+    time_ms: int
+    name: str
+    message: str
+    traceback: str
+    attempt: int
+    vertex: str | None = None
+    task: str | None = None
+    operator: str | None = None
+    subtask: int | None = None
+
+
+class AccumulatorView(msgspec.Struct, frozen=True):
+    """An accumulator or metric. ``value``: as text; None for one that is large or of a user's class, whose
+    value an ``AccumulatorsRequest`` gets."""
+
+    name: str
+    kind: str
+    value: str | None
+
+
+class EpochReport(msgspec.Struct, frozen=True):
+    """What one epoch did. ``records``: those that its sources read."""
+
+    epoch: int
+    started_ms: int
+    elapsed_ms: float
+    records: int
+    attempts: int
+
+
+class JobView(msgspec.Struct, frozen=True):
+    """A job at one moment.
+
+    :param version: rises with each view of the job.
+    :param published_ms: when the view was made.
+    :param timestamps: when the job last entered each of the statuses that it has had, in that order.
+    :param restarts: how often the job was restarted after a failure.
+    :param epoch: the newest committed epoch; 0: none.
+    :param reports: of the newest epochs, oldest first.
+    :param lag: records that were not read yet, by source operator and split, as far as sources know.
+    :param exceptions: the newest, oldest first.
+    :param exceptions_dropped: how many older ones are gone.
+    """
+
+    version: int
+    published_ms: int
+    info: JobInfo
+    status: JobStatus
+    timestamps: tuple[tuple[JobStatus, int], ...]
+    started_ms: int
+    ended_ms: int | None
+    attempt: int
+    restarts: int
+    vertices: tuple[VertexView, ...]
+    checkpoints: CheckpointsView
+    journal: Journal
+    epoch: int = 0
+    records_read: int = 0
+    reports: tuple[EpochReport, ...] = ()
+    lag: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+    accumulators: tuple[AccumulatorView, ...] = ()
+    exceptions: tuple[ExceptionView, ...] = ()
+    exceptions_dropped: int = 0
+
+    @property
+    def job_id(self) -> str:
+        return self.info.id
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def statuses(self) -> tuple[JobStatus, ...]:
+        """The statuses that the job has had, as far as the journal goes back."""
+        return tuple(event.status for event in self.journal.events if isinstance(event, StatusChanged))
+
+    def vertex(self, vertex_id: str) -> VertexView:
+        """Raises KeyError for an unknown id."""
+        for vertex in self.vertices:
+            if vertex.id == vertex_id:
+                return vertex
+        raise KeyError(vertex_id)
+
+
+class Published:
+    """Where the newest view of a job is. Any thread reads ``view``; the observer alone replaces it."""
+
+    __slots__ = ("view",)
+
+    def __init__(self, view: JobView) -> None:
+        self.view = view

@@ -1,0 +1,203 @@
+"""Makes the views of one job, as the job's own thread tells it what happens, and publishes them.
+
+Readers take ``Published.view``, one reference to immutable data, so they need no lock. A view costs time by
+the subtasks that an epoch changed and by the bounds of its histories, not by how long the job has run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from firesteel.common import accumulators as kinds
+from firesteel.common.clock import Clock
+from firesteel.common.job_status import JobStatus
+from firesteel.graph.execution_graph import ExecutionState
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmanager.checkpoints.statistics import (
+    CheckpointReport,
+    CheckpointStatistics,
+    CheckpointStatus,
+)
+from firesteel.jobmanager.events import (
+    AnyEvent,
+    AttemptStarted,
+    CheckpointCompleted,
+    CheckpointFailed,
+    CommandReceived,
+    ExceptionRaised,
+    Journal,
+    RestartPlanned,
+    StatusChanged,
+)
+from firesteel.jobmanager.exceptions import exception_view
+from firesteel.jobmanager.job_view import AccumulatorView, EpochReport, JobInfo, JobView, Published
+from firesteel.jobmanager.status import StatusMachine
+from firesteel.jobmanager.vertex_views import VertexViews
+from firesteel.runtime import metrics
+from firesteel.runtime.program import Ack
+
+REPORTS_KEPT: Final = 1000
+EXCEPTIONS_KEPT: Final = 16
+
+#: Accumulators with one number for a value, which is cheap to show after each epoch.
+_SMALL: Final = frozenset(
+    (
+        *(kinds.IntCounter, kinds.LongCounter, kinds.DoubleCounter, kinds.AverageAccumulator),
+        *(kinds.IntMinimum, kinds.IntMaximum, kinds.DoubleMinimum, kinds.DoubleMaximum),
+        *(metrics.Counter, metrics.Meter),
+    )
+)
+
+
+class JobObserver:
+    """Belongs to the job's own thread, but for ``published``."""
+
+    def __init__(
+        self, info: JobInfo, graph: JobGraph, clock: Clock, statistics: CheckpointStatistics
+    ) -> None:
+        self._graph = graph
+        self._clock = clock
+        self._statistics = statistics
+        statistics.on_change = self._checkpoints_changed
+        now_ms = clock.now_ms()
+        self._statuses = StatusMachine()
+        self._vertices = VertexViews(info.vertices, graph, info.id, now_ms)
+        status = self._statuses.status
+        self._next = JobView(  # what is published next, as far as it is known
+            version=0,
+            published_ms=now_ms,
+            info=info,
+            status=status,
+            timestamps=((status, now_ms),),
+            started_ms=now_ms,
+            ended_ms=None,
+            attempt=0,
+            restarts=0,
+            vertices=self._vertices.take(),
+            checkpoints=statistics.view,
+            journal=Journal((StatusChanged(now_ms, status),)),
+        )
+        self.published = Published(self._next)
+
+    @property
+    def status(self) -> JobStatus:
+        return self._statuses.status
+
+    # ---- the life of the job
+
+    def enter(self, status: JobStatus) -> None:
+        """The job enters ``status``.
+
+        :raises EngineError: it cannot go there from where it is.
+        """
+        self._statuses.to(status)
+        now_ms = self._clock.now_ms()
+        executions = self._vertices.executions
+        match status:
+            case JobStatus.FINISHED:
+                executions.advance(ExecutionState.FINISHED, now_ms)
+            case JobStatus.CANCELLING:
+                executions.cancelling(now_ms)
+            case JobStatus.CANCELED | JobStatus.SUSPENDED:
+                executions.cancelled(now_ms)
+        times = dict(self._next.timestamps)
+        times.pop(status, None)  # so that the newest comes last
+        self._change(status=status, timestamps=(*times.items(), (status, now_ms)))
+        self._tell(StatusChanged(now_ms, status))
+        self.publish()
+
+    def attempt_reached(self, state: ExecutionState) -> None:
+        """The attempts of all subtasks that have not ended are in ``state``."""
+        self._vertices.executions.advance(state, self._clock.now_ms())
+        self.publish()
+
+    def failed(self, error: BaseException) -> None:
+        """The attempt of the job has failed."""
+        now_ms = self._clock.now_ms()
+        view = self._next
+        found = exception_view(error, self._graph, view.attempt, now_ms)
+        at = None if found.vertex is None or found.subtask is None else (found.vertex, found.subtask)
+        known = at if at is not None and self._vertices.knows(at) else None
+        self._vertices.executions.failed(found.message, known, now_ms)
+        kept = (*view.exceptions, found)[-EXCEPTIONS_KEPT:]
+        dropped = view.exceptions_dropped + len(view.exceptions) + 1 - len(kept)
+        self._change(exceptions=kept, exceptions_dropped=dropped)
+        self._tell(ExceptionRaised(now_ms, found.name, found.message, view.attempt))
+
+    def restart_planned(self, delay_ms: int) -> None:
+        restarts = self._next.restarts + 1
+        self._change(restarts=restarts)
+        self._tell(RestartPlanned(self._clock.now_ms(), restarts, delay_ms))
+
+    def restarted(self, attempt: int, restored_from: str | None) -> None:
+        """All subtasks begin their next attempt."""
+        now_ms = self._clock.now_ms()
+        self._vertices.executions.restarted(now_ms)
+        self._change(attempt=attempt)
+        self._tell(AttemptStarted(now_ms, attempt, restored_from))
+
+    def asked(self, command: str) -> None:
+        """Somebody has asked the job for something."""
+        self._tell(CommandReceived(self._clock.now_ms(), command))
+
+    def ended(self, now_ms: int) -> None:
+        self._change(ended_ms=now_ms)
+        self.publish()
+
+    # ---- epochs
+
+    def epoch_done(
+        self,
+        acks: Iterable[Ack],
+        report: EpochReport,
+        lag: Mapping[str, Mapping[str, int]],
+        accumulators: Mapping[str, Any],
+    ) -> None:
+        """Publish what the job has come to with an epoch that is committed."""
+        self._vertices.count(acks, self._clock.now_ms())
+        self._change(
+            epoch=report.epoch,
+            records_read=self._next.records_read + report.records,
+            reports=(*self._next.reports, report)[-REPORTS_KEPT:],
+            lag=tuple((uid, tuple(splits.items())) for uid, splits in lag.items()),
+            accumulators=tuple(_shown(name, accumulators[name]) for name in sorted(accumulators)),
+        )
+        self.publish()
+
+    # ---- publishing
+
+    def publish(self) -> None:
+        """Make what has become known visible to all threads, at once."""
+        self._change(
+            version=self._next.version + 1,
+            published_ms=self._clock.now_ms(),
+            vertices=self._vertices.take(),
+            checkpoints=self._statistics.view,
+        )
+        self.published.view = self._next
+
+    def _change(self, **fields: object) -> None:
+        self._next = msgspec.structs.replace(self._next, **fields)
+
+    def _tell(self, event: AnyEvent) -> None:
+        self._change(journal=self._next.journal.with_event(event))
+
+    def _checkpoints_changed(self, report: CheckpointReport | None) -> None:
+        if report is not None:
+            self._tell(_event_of(report, self._clock.now_ms()))
+        self.publish()
+
+
+def _event_of(report: CheckpointReport, now_ms: int) -> AnyEvent:
+    if report.status is CheckpointStatus.FAILED:
+        return CheckpointFailed(now_ms, report.id, report.savepoint, report.failure or "")
+    return CheckpointCompleted(now_ms, report.id, report.savepoint, report.path, report.duration_ms)
+
+
+def _shown(name: str, accumulator: Any) -> AccumulatorView:
+    cls = type(accumulator)
+    value = str(accumulator.get_local_value()) if cls in _SMALL else None
+    return AccumulatorView(name, cls.__name__, value)

@@ -1,0 +1,92 @@
+"""Carries out what was put into the mailbox of a job, one request after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, assert_never
+
+from firesteel.common.job_id import JobID
+from firesteel.jobmanager.observer import JobObserver
+from firesteel.jobmanager.requests import (
+    AccumulatorsRequest,
+    AnyRequest,
+    CancelRequest,
+    CheckpointRequest,
+    Mailbox,
+    SavepointRequest,
+    refusal,
+)
+from firesteel.jobmanager.snapshots import Snapshots
+
+
+class RequestServer:
+    """Belongs to the job's own thread.
+
+    :param accumulators: those of the job as they are now.
+    :param drain: makes the sources of the job end.
+    :ivar last_wish: the savepoint that a job ends with that is drained; None: it is not drained.
+    """
+
+    def __init__(
+        self,
+        job_id: JobID,
+        mailbox: Mailbox,
+        observer: JobObserver,
+        snapshots: Snapshots,
+        accumulators: Callable[[], Mapping[str, Any]],
+        drain: Callable[[], None],
+    ) -> None:
+        self.last_wish: SavepointRequest | None = None
+        self._job_id = job_id
+        self._mailbox = mailbox
+        self._observer = observer
+        self._snapshots = snapshots
+        self._accumulators = accumulators
+        self._drain = drain
+
+    def serve(self) -> SavepointRequest | None:
+        """Do what was asked for; the savepoint that the job ends with, if there is one."""
+        while (request := self._take()) is not None:
+            match request:
+                case SavepointRequest():
+                    if self._saves_and_stops(request):
+                        return request
+                case CheckpointRequest():
+                    self._snapshots.checkpoint_for(request)
+                case AccumulatorsRequest():
+                    request.give(self._accumulators())
+                case CancelRequest():
+                    raise AssertionError("the mailbox keeps it until the job has ended")
+                case _:
+                    assert_never(request)
+        return None
+
+    def serve_without_snapshots(self, why: str) -> None:
+        """There is nothing to take a snapshot of now, and ``why``."""
+        if self.last_wish is not None:
+            self.last_wish.failed(refusal(self.last_wish.name, self._job_id, why))
+            self.last_wish = None
+        while (request := self._take()) is not None:
+            if isinstance(request, AccumulatorsRequest):
+                request.give(self._accumulators())
+            else:
+                request.failed(refusal(request.name, self._job_id, why))
+
+    def _take(self) -> AnyRequest | None:
+        request = self._mailbox.take()
+        if request is not None:
+            self._observer.asked(request.name)
+        return request
+
+    def _saves_and_stops(self, request: SavepointRequest) -> bool:
+        """Serve a request for a savepoint; whether the job has to end with it now."""
+        if self.last_wish is not None:
+            why = "it is being stopped with a savepoint"
+            request.failed(refusal(request.name, self._job_id, why))
+        elif request.drain:
+            self.last_wish = request
+            self._drain()
+        else:
+            self._snapshots.savepoint_for(request)
+            return request.stop and request.path is not None
+        return False
