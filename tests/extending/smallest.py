@@ -6,10 +6,8 @@ from typing import Any
 
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.state import StateDescriptor
-from firesteel.state._recoding import recoding
-from firesteel.state._value_state import ValueColumn, value_column
+from firesteel.state.columns import ValueColumn, recoding, rows_by_key, single, value_column
 from firesteel.state.kinds import KINDS, Handles, StateKind
-from firesteel.state.rows import rows_by_key, single
 
 
 class SmallestStateDescriptor(StateDescriptor):

@@ -15,16 +15,20 @@ import pytest
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
-from firesteel.graph import create_job_graph, generate
+from firesteel.graph import create_job_graph, generate, plan_levels
 from firesteel.graph.explain import explain
 from firesteel.graph.plan_json import to_dict
 from firesteel.jobmanager.executor import graph_config
+from firesteel.jobmanager.shipping import ship
+from firesteel.jobmanager.translate import to_program
 from firesteel.program import operators
 from firesteel.program.checks import WrongArgumentError
 from firesteel.program.operator_kinds import KINDS, OperatorKind, kind_of
 from firesteel.program.operators import Map, OperatorSpec
 from firesteel.program.registry import UnknownKindError
+from firesteel.program.transformations import OneInputTransformation
 from firesteel.runtime.kinds import added_kinds
+from firesteel.state.files import StateFiles
 from firesteel.testing import OperatorHarness
 from tests.runtime.support import collect, environment, local_platform
 
@@ -132,6 +136,18 @@ def test_one_stream_does_not_take_one_with_two_inputs() -> None:
         stream().transform("numbered", None, Numbered())
 
 
+def test_a_graph_refuses_what_no_stream_has_looked_at() -> None:
+    """Programs come by other doors too, which make transformations themselves."""
+    env = environment()
+    source = env.from_collection(["a"], TEXT)._transformation
+    without_key = OneInputTransformation(name="first", input=source, operator=FirstOf(10))
+    with pytest.raises(ProgramError, match="A FirstOf operator has keyed state, and its input is not keyed"):
+        generate([without_key], graph_config(env, "job"))
+    with_one = OneInputTransformation(name="numbered", input=source, operator=Numbered())
+    with pytest.raises(ProgramError, match="A Numbered operator has 2 inputs, and is given 1"):
+        generate([with_one], graph_config(env, "job"))
+
+
 def test_two_streams_do_not_take_one_with_one_input() -> None:
     one = stream()
     with pytest.raises(WrongArgumentError, match="A FirstOf operator has 1 input, not 2"):
@@ -237,6 +253,30 @@ def test_a_fresh_process_runs_what_a_script_registers(tmp_path: Path) -> None:
     subprocess.run([sys.executable, script, parcel], check=True)
     done = subprocess.run([sys.executable, "-c", READER, parcel], capture_output=True, text=True)
     assert done.stdout.split() == ["Shout", "Shout", "A!"], done.stderr
+
+
+WORKER = """
+import pickle, sys
+from firesteel.runtime import worker
+from firesteel.state.kinds import KINDS
+shipped = pickle.loads(open(sys.argv[1], "rb").read())
+assert "smallest" not in KINDS.names()
+worker._prepare_process(shipped)
+print("smallest" in KINDS.names(), "tests.extending.smallest" in sys.modules, KINDS.named("smallest").name)
+"""
+
+
+def test_a_worker_learns_with_the_program_what_there_is(tmp_path: Path) -> None:
+    """Also of kinds that nothing in the program refers to: stored state may be of them."""
+    from tests.extending import smallest  # noqa: F401  registers the kind
+
+    _, graph = program()
+    job_graph = create_job_graph(graph)
+    job = to_program("job", job_graph, plan_levels(job_graph), {})
+    name = ship(job, StateFiles(str(tmp_path)))
+    command = [sys.executable, "-c", WORKER, str(tmp_path / name)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.split() == ["True", "False", "smallest"], done.stderr
 
 
 def test_a_module_travels_as_its_name() -> None:

@@ -215,7 +215,8 @@ class _Chunks(Iterable[Any]):
 # ---- the kind
 
 
-def _column(operator: OperatorState, name: str, descriptor: Any, ttl: Ttl | None) -> ListColumn:
+def list_column(operator: OperatorState, name: str, descriptor: Any, ttl: Ttl | None) -> ListColumn:
+    """A new column with a list for each key, of elements of the descriptor's LIST."""
     return ListColumn(operator.core, operator, name, ttl, operator.declared.list(descriptor.type_info, name))
 
 
@@ -262,7 +263,7 @@ LIST: Final = KINDS.register(
         recoding=_recoding,
         handles=Handles(
             descriptor=ListStateDescriptor,
-            column=_column,
+            column=list_column,
             content=lambda handle: list(handle.get() or ()),
             is_collection=True,
             put=_put,

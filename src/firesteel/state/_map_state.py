@@ -158,7 +158,8 @@ def _value_of(name: CanonicalKey, cached: Any) -> Any:
 # ---- the kind
 
 
-def _column(operator: OperatorState, name: str, descriptor: Any, ttl: Ttl | None) -> MapColumn:
+def map_column(operator: OperatorState, name: str, descriptor: Any, ttl: Ttl | None) -> MapColumn:
+    """A new column with a map for each key, of the descriptor's MAP."""
     return MapColumn(operator.core, operator, name, ttl, operator.declared.map(descriptor.type_info, name))
 
 
@@ -190,7 +191,7 @@ MAP: Final = KINDS.register(
         recoding=recoding_but_none,
         handles=Handles(
             descriptor=MapStateDescriptor,
-            column=_column,
+            column=map_column,
             content=lambda handle: dict(handle.items()),
             is_collection=True,
             put=_put,

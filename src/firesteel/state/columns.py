@@ -1,0 +1,29 @@
+"""What a kind of state of another package is made of: columns that keep state, and what its record needs.
+
+A *column* is one state of one operator (``Column``): its cache, its changes, and how its entries are read and
+written. ``value_column``, ``list_column`` and ``map_column`` make those of Firesteel's own kinds, for kinds
+that are a handle on one of them.
+"""
+
+from __future__ import annotations
+
+from firesteel.state._column import Column
+from firesteel.state._list_state import ListColumn, list_column
+from firesteel.state._map_state import MapColumn, map_column
+from firesteel.state._recoding import recoding, recoding_but_none
+from firesteel.state._value_state import ValueColumn, value_column
+from firesteel.state.rows import rows_by_key, single
+
+__all__ = [
+    "Column",
+    "ListColumn",
+    "MapColumn",
+    "ValueColumn",
+    "list_column",
+    "map_column",
+    "recoding",
+    "recoding_but_none",
+    "rows_by_key",
+    "single",
+    "value_column",
+]
