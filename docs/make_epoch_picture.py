@@ -18,8 +18,8 @@ DESCRIPTION = (
     "Time goes from left to right. Epoch 7: the driver plans offsets 400 to 500 of split A and 90 to 160 of "
     "split B; two source tasks read them and send buffers through Spark's exchange to two keyed tasks; all "
     "four answer; the driver commits: positions 500 and 160, and the changes of state. Epoch 8 is planned "
-    "from there. In its first attempt a keyed task is lost, and nothing of the attempt counts. The second "
-    "attempt reads the same ranges and is committed."
+    "from there. Its first attempt fails with a keyed task, and nothing of the attempt counts. The second "
+    "attempt repeats the plan, reads the same ranges and is committed."
 )
 
 _DRIVER, _SOURCES, _KEYED, _STATE = 66.0, (132.0, 168.0), (246.0, 282.0), 352.0
@@ -32,9 +32,9 @@ class EpochPicture:
 
     def draw(self) -> str:
         self._lanes()
-        self._attempt(130, "epoch 7", ("400-500", "90-160"), "commit 7")
-        self._attempt(346, "epoch 8, first attempt", ("500-600", "160-240"), None)
-        self._attempt(536, "epoch 8, again", ("500-600", "160-240"), "commit 8")
+        self._attempt(130, "epoch 7", "plan", ("400-500", "90-160"), "commit 7")
+        self._attempt(346, "epoch 8, first attempt", "plan", ("500-600", "160-240"), None)
+        self._attempt(536, "epoch 8, again", "repeat", ("500-600", "160-240"), "commit 8")
         return self.canvas.render(398, TITLE, DESCRIPTION)
 
     def _lanes(self) -> None:
@@ -48,11 +48,11 @@ class EpochPicture:
         canvas.text(MARGIN, 222, "exchange", "quiet")
         canvas.line(124, _STATE + 13, 740, _STATE + 13, "axis")
 
-    def _attempt(self, x: float, name: str, ranges: tuple[str, str], commit: str | None) -> None:
+    def _attempt(self, x: float, name: str, begin: str, ranges: tuple[str, str], commit: str | None) -> None:
         canvas = self.canvas
         canvas.text(x, 52, name, "quiet", size=11.5, bold=True)
         canvas.box(x, _DRIVER, 44, _BOX, "box2")
-        canvas.text(x + 22, _DRIVER + 17, "plan", size=11, anchor="middle")
+        canvas.text(x + 22, _DRIVER + 17, begin, size=11, anchor="middle")
         reading, keyed = x + 22, x + 92
         for y, range_ in zip(_SOURCES, ranges, strict=True):
             canvas.line(x + 22, _DRIVER + _BOX, x + 22, y, "axis")
@@ -60,9 +60,9 @@ class EpochPicture:
             canvas.text(reading + 33, y + 17, range_, size=11, anchor="middle")
         self._exchange(reading + 56, keyed + 8)
         for number, y in enumerate(_KEYED):
-            lost = commit is None and number == 1
-            canvas.box(keyed, y, 58, _BOX, "late open" if lost else "box1", dashed=lost)
-            canvas.text(keyed + 29, y + 17, "lost" if lost else "process", "late-text" if lost else "ink",
+            fails = commit is None and number == 1
+            canvas.box(keyed, y, 58, _BOX, "late open" if fails else "box1", dashed=fails)
+            canvas.text(keyed + 29, y + 17, "fails" if fails else "process", "late-text" if fails else "ink",
                         size=11, anchor="middle")  # fmt: skip
         if commit is None:
             canvas.text(x + 60, _STATE + 4, "nothing of it counts", "late-text", size=11)

@@ -20,13 +20,14 @@ FILES = sorted(
     for place, kind in (("src", "py"), ("tests", "py"), ("docs", "md"), ("docs", "py"), ("examples", "py"))
     for path in (ROOT / place).rglob(f"*.{kind}")
     if str(path.relative_to(ROOT)) not in TABLES
-)
+) + sorted(ROOT.glob("*.md"))
 MARK = re.compile(r"\brow\(\s*(?:\"[A-Z0-9-]+\",?\s*)+\)")
 REFERENCE = re.compile(
     r"\bS-[A-Z]{2,7}(?:-\d+)?\b"  # a row of the feature table
     r"|\bCS-\d+\b|\b[TX]\d{2}\b|\bX\d\b"  # a case study, a trap
     r"|\bfeatures (?:[TX]\d+|S-[A-Z]+|CS-)"
-    r"|\bdesign, section"
+    r"|\b[Dd]esign,? sections?"
+    r"|\btest_\w*?_(?:[tx]\d{1,2}|cs\d{2})(?:_|\b)"  # the same in the name of a test
 )
 INVARIANT = re.compile(r"\binvariants? I[1-6]\b|\(I[1-6](?:, I[1-6])*\)")
 
@@ -40,6 +41,9 @@ def test_what_counts_as_a_reference() -> None:
     assert references('@pytest.mark.row("S-WIN-05", "T07")\ndef test() -> None: ...') == []
     assert references("A window fires once (T12), see S-WIN-05.") == ["T12", "S-WIN-05"]
     assert references("Nothing of it counts (I2); design, section 4.") == ["design, section", "(I2)"]
+    assert references("Design section 6 says so.") == ["Design section"]
+    assert references("def test_the_table_of_t01_by_splits") == ["test_the_table_of_t01_"]
+    assert references("def test_texts_of_64_bits_at_t_0: int64, x1") == []
     assert references("UTF-16, FLIP-27, 10T00:00, S-expressions") == []
 
 

@@ -116,7 +116,7 @@ class Program:
         return create_job_graph(self.graph(parallelism, **config))
 
 
-def cs23(sink_parallelism: int | None = 1) -> Program:
+def window_program(sink_parallelism: int | None = 1) -> Program:
     """source -> map -> key_by -> window -> sink, everything at parallelism 2 but perhaps the sink."""
     p = Program()
     mapped = p.op("map", p.source("numbers"))

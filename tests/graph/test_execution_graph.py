@@ -8,7 +8,7 @@ from firesteel.common.errors import EngineError
 from firesteel.graph import Execution, ExecutionGraph, ExecutionState, ExecutionVertex, create_execution_graph
 from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
-from .graph_programs import Program, cs23
+from .graph_programs import Program, window_program
 
 S = ExecutionState
 LIFE = (S.SCHEDULED, S.DEPLOYING, S.INITIALIZING, S.RUNNING, S.FINISHED)
@@ -24,8 +24,8 @@ def drive(subtask: ExecutionVertex, *states: ExecutionState) -> None:
 
 
 @pytest.mark.row("S-SLOT-13", "S-NET-01", "S-NET-02")
-def test_cs23_gates_and_partitions() -> None:
-    source, window, sink = expand(cs23()).vertices
+def test_the_window_program_gates_and_partitions() -> None:
+    source, window, sink = expand(window_program()).vertices
     # 2 x 2: two partitions with two subpartitions each, and 2 x 1
     assert [[p.subpartitions for p in s.partitions] for s in source.subtasks] == [[2], [2]]
     assert [[p.subpartitions for p in s.partitions] for s in window.subtasks] == [[1], [1]]
@@ -78,7 +78,7 @@ def test_key_group_ranges_cover_all_groups() -> None:
 
 @pytest.mark.row("S-GRAPH-18")
 def test_states_of_a_life_are_counted_and_timed() -> None:
-    graph = expand(cs23())
+    graph = expand(window_program())
     source = graph.vertices[0]
     assert source.state() is S.CREATED
     drive(source.subtasks[0], *LIFE[:4])
@@ -108,7 +108,7 @@ def test_states_of_a_life_are_counted_and_timed() -> None:
 )
 @pytest.mark.row("S-GRAPH-18")
 def test_aggregated_state(first: S, second: S, aggregate: S) -> None:
-    vertex = expand(cs23()).vertices[0]
+    vertex = expand(window_program()).vertices[0]
     for subtask, state in zip(vertex.subtasks, (first, second), strict=True):
         subtask.current.state = state
     assert vertex.state() is aggregate
@@ -125,7 +125,7 @@ LEGAL = {
 @pytest.mark.parametrize(("old", "new"), list(itertools.product(S, S)))
 @pytest.mark.row("S-LIFE-10")
 def test_only_legal_transitions(old: S, new: S) -> None:
-    execution = Execution(expand(cs23()).subtasks[0].current.attempt_id, state=old)
+    execution = Execution(expand(window_program()).subtasks[0].current.attempt_id, state=old)
     if (old, new) in LEGAL:
         execution.transition(new, 1, failure="why")
         assert (execution.state, execution.failure) == (new, "why")
@@ -137,7 +137,7 @@ def test_only_legal_transitions(old: S, new: S) -> None:
 
 @pytest.mark.row("S-GRAPH-17")
 def test_a_new_attempt_has_the_next_number_and_another_id() -> None:
-    subtask = expand(cs23()).subtasks[1]
+    subtask = expand(window_program()).subtasks[1]
     first = subtask.current
     with pytest.raises(EngineError, match="CREATED"):
         subtask.new_attempt(20)
@@ -150,12 +150,12 @@ def test_a_new_attempt_has_the_next_number_and_another_id() -> None:
 
 
 def test_attempts_of_two_graphs_of_one_job_differ() -> None:
-    job = cs23().job()
+    job = window_program().job()
     one, two = (create_execution_graph(job, name, 0) for name in ("one", "two"))
     assert {s.current.attempt_id for s in one.subtasks}.isdisjoint(s.current.attempt_id for s in two.subtasks)
 
 
 def test_vertices_are_found_by_id() -> None:
-    graph = expand(cs23())
+    graph = expand(window_program())
     assert graph.vertex(graph.vertices[1].id) is graph.vertices[1]
     assert graph.vertices[1].name == "window"

@@ -15,7 +15,7 @@ from firesteel.graph import (
 )
 from firesteel.program.transformations import PartitionKind
 
-from .graph_programs import Program, cs23
+from .graph_programs import Program, window_program
 
 
 def parsed(graph: Any) -> Any:
@@ -24,7 +24,7 @@ def parsed(graph: Any) -> Any:
 
 @pytest.mark.row("S-GRAPH-22")
 def test_execution_plan_has_the_shape_of_flinks() -> None:
-    plan = json.loads(execution_plan_json(cs23().graph()))
+    plan = json.loads(execution_plan_json(window_program().graph()))
     assert plan == {
         "nodes": [
             {
@@ -74,7 +74,7 @@ def test_execution_plan_puts_sinks_last() -> None:
 
 @pytest.mark.row("S-GRAPH-05")
 def test_node_json_has_operator_parallelism_and_serializers() -> None:
-    nodes = parsed(cs23().graph())["nodes"]
+    nodes = parsed(window_program().graph())["nodes"]
     for node in nodes:
         assert node["operator"]
         assert node["parallelism"]
@@ -116,7 +116,7 @@ def test_job_graph_json() -> None:
 
 
 def test_levels_json() -> None:
-    plan = parsed(plan_levels(cs23(None).job(chaining=False)))
+    plan = parsed(plan_levels(window_program(None).job(chaining=False)))
     assert [(e["route"], e["spark_exchange"]) for e in plan["edges"]] == [
         ("LOCAL", False),
         ("EXCHANGE", True),
@@ -126,7 +126,7 @@ def test_levels_json() -> None:
 
 
 def test_execution_graph_json() -> None:
-    graph = parsed(create_execution_graph(cs23().job(), "g", 7))
+    graph = parsed(create_execution_graph(window_program().job(), "g", 7))
     window = graph["vertices"][1]
     assert sum(window["tasks"].values()) == window["parallelism"] == 2
     assert window["subtasks"][1]["key_groups"] == {"start": 64, "end": 127}
@@ -151,7 +151,7 @@ def test_explained_exchanges_are_the_edges_that_are_not_forward() -> None:
 
 
 def test_all_parts_are_explained() -> None:
-    text = explain_all(cs23().graph(job_name="my job"))
+    text = explain_all(window_program().graph(job_name="my job"))
     for part in (
         "Stream graph: my job (STREAMING)",
         "Job graph: my job",
@@ -160,11 +160,11 @@ def test_all_parts_are_explained() -> None:
     ):
         assert part in text
     assert "needs 2 slots (default: 2)" in text
-    assert text == explain_all(cs23().graph(job_name="my job"))
+    assert text == explain_all(window_program().graph(job_name="my job"))
 
 
 def test_columns_are_aligned() -> None:
-    lines = explain(cs23().graph()).splitlines()
+    lines = explain(window_program().graph()).splitlines()
     start = lines.index("  3 edges")
     table = lines[start + 1 :]
     column = table[0].index("partitioner")

@@ -7,13 +7,13 @@ from firesteel.datastream.execution_mode import RuntimeExecutionMode
 from firesteel.graph import DistributionPattern, ResultType, operator_ids
 from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
-from .graph_programs import Program, cs23, identity, names
+from .graph_programs import Program, identity, names, window_program
 
 PRINT = "Sink: Print to Std. Out"
 
 
-def test_cs23_is_three_vertices_because_the_sink_has_another_parallelism() -> None:
-    graph = cs23().job()
+def test_the_window_program_is_three_vertices_because_the_sink_has_another_parallelism() -> None:
+    graph = window_program().job()
     assert names(graph) == ["Source: numbers -> map", "window", "Sink: out"]
     assert [v.parallelism for v in graph.vertices] == [2, 2, 1]
     first, second = graph.edges
@@ -28,14 +28,14 @@ def test_cs23_is_three_vertices_because_the_sink_has_another_parallelism() -> No
 
 
 @pytest.mark.row("S-OPS-16", "S-GRAPH-09", "S-GRAPH-10")
-def test_cs23_at_equal_parallelism_is_two_vertices() -> None:
-    graph = cs23(sink_parallelism=None).job()
+def test_the_window_program_at_equal_parallelism_is_two_vertices() -> None:
+    graph = window_program(sink_parallelism=None).job()
     assert names(graph) == ["Source: numbers -> map", "window -> Sink: out"]
     assert [edge.ship_strategy for edge in graph.edges] == ["HASH"]
 
 
 def test_vertex_id_is_the_operator_id_of_its_head() -> None:
-    p = cs23()
+    p = window_program()
     ids = operator_ids(p.graph())
     assert [v.id for v in p.job().vertices] == [ids[1], ids[3], ids[4]]
     assert [v.head.node.id for v in p.job().vertices] == [1, 3, 4]
@@ -65,7 +65,7 @@ def test_what_breaks_a_chain(options: dict[str, object], expected: list[str]) ->
 
 @pytest.mark.row("S-GRAPH-12")
 def test_chaining_can_be_switched_off_for_the_job() -> None:
-    graph = cs23(None).job(chaining=False)
+    graph = window_program(None).job(chaining=False)
     assert names(graph) == ["Source: numbers", "map", "window", "Sink: out"]
     assert [edge.ship_strategy for edge in graph.edges] == ["FORWARD", "HASH", "FORWARD"]
 
@@ -170,7 +170,7 @@ def test_slots_are_summed_over_groups() -> None:
 
 
 def test_a_job_graph_can_be_shipped() -> None:
-    graph = cs23().job()
+    graph = window_program().job()
     copy = cloudpickle.loads(cloudpickle.dumps(graph))
     assert names(copy) == names(graph)
     assert [e.id for e in copy.edges] == [e.id for e in graph.edges]

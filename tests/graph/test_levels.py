@@ -6,7 +6,7 @@ from hypothesis import given, strategies as st
 from firesteel.graph import JobGraph, LevelPlan, RouteKind, plan_levels
 from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
-from .graph_programs import Program, cs23
+from .graph_programs import Program, window_program
 
 LOCAL, EXCHANGE, CARRIED = RouteKind.LOCAL, RouteKind.EXCHANGE, RouteKind.CARRIED
 
@@ -26,8 +26,8 @@ def routes(graph: JobGraph) -> dict[tuple[str, str], tuple[RouteKind, int, int]]
     }
 
 
-def test_cs23_has_three_levels() -> None:
-    plan = plan_levels(cs23().job())
+def test_the_window_program_has_three_levels() -> None:
+    plan = plan_levels(window_program().job())
     assert levels(plan) == [["Source: numbers -> map"], ["window"], ["Sink: out"]]
     assert [level.parallelism for level in plan.levels] == [2, 2, 1]
     assert plan.exchanges == 2
@@ -44,7 +44,7 @@ def test_a_map_only_job_has_one_level_and_no_exchange() -> None:
 
 @pytest.mark.row("S-SLOT-10")
 def test_forward_edges_between_vertices_stay_inside_the_level_in_order() -> None:
-    graph = cs23(None).job(chaining=False)
+    graph = window_program(None).job(chaining=False)
     plan = plan_levels(graph)
     assert levels(plan) == [["Source: numbers", "map"], ["window", "Sink: out"]]
     assert [r.kind for r in plan.routes] == [LOCAL, EXCHANGE, LOCAL]

@@ -13,7 +13,7 @@ from firesteel.common.errors import ProgramError
 from firesteel.graph import operator_id_of_uid, operator_ids
 from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
-from .graph_programs import Program, cs23
+from .graph_programs import Program, window_program
 
 PRINT = "Sink: Print to Std. Out"
 
@@ -237,9 +237,9 @@ def test_uid_hash_that_is_the_id_of_another_operator_is_refused() -> None:
 
 
 SCRIPT = """
-from tests.graph.test_operator_ids import FLINK, cs23
+from tests.graph.test_operator_ids import FLINK, window_program
 from firesteel.graph import to_json
-print([to_json(program.job()) for program, _ in FLINK], to_json(cs23().graph()))
+print([to_json(program.job()) for program, _ in FLINK], to_json(window_program().graph()))
 """
 
 
@@ -253,6 +253,6 @@ def test_ids_and_plans_are_the_same_in_other_processes() -> None:
         ).stdout
 
     first, second = run("1"), run("2")
-    assert operator_ids(cs23().graph())[1] in second
+    assert operator_ids(window_program().graph())[1] in second
     assert first == second
     assert "cbc357ccb763df2852fee8c4fc7d55f2" in first

@@ -9,7 +9,7 @@ from firesteel.datastream.output_tag import OutputTag
 from firesteel.graph import GraphConfig, NodeKind, StreamGraph, generate
 from firesteel.program.transformations import PartitionKind, Transformation
 
-from .graph_programs import Program, cs23, edge_set, identity
+from .graph_programs import Program, edge_set, identity, window_program
 
 
 def only_edge(graph: StreamGraph, target: str) -> str:
@@ -18,8 +18,8 @@ def only_edge(graph: StreamGraph, target: str) -> str:
 
 
 @pytest.mark.row("S-GRAPH-04", "S-GRAPH-07", "S-GRAPH-08")
-def test_cs23_is_four_nodes_and_three_edges() -> None:
-    graph = cs23().graph()
+def test_the_window_program_is_four_nodes_and_three_edges() -> None:
+    graph = window_program().graph()
     assert [node.name for node in graph.nodes] == ["Source: numbers", "map", "window", "Sink: out"]
     assert [node.parallelism for node in graph.nodes] == [2, 2, 2, 1]
     assert edge_set(graph) == {
@@ -45,7 +45,7 @@ def test_nodes_carry_what_the_program_says() -> None:
 
 
 def test_ids_count_from_one_in_program_order_whatever_the_list_is_ordered_like() -> None:
-    p = cs23()
+    p = window_program()
     p.transformations.reverse()
     assert [(n.id, n.name) for n in p.graph().nodes] == [
         (1, "Source: numbers"),
@@ -57,7 +57,7 @@ def test_ids_count_from_one_in_program_order_whatever_the_list_is_ordered_like()
 
 @pytest.mark.row("S-GRAPH-03")
 def test_walks_back_from_the_sinks_alone() -> None:
-    p = cs23()
+    p = window_program()
     assert len(generate(p.transformations[-1:], GraphConfig()).nodes) == 4
 
 
@@ -71,7 +71,7 @@ def test_a_long_program_needs_no_deep_stack() -> None:
 
 
 def test_an_unread_source_is_left_out() -> None:
-    p = cs23()
+    p = window_program()
     p.source("unread")
     assert "Source: unread" not in {node.name for node in p.graph().nodes}
 
@@ -263,7 +263,7 @@ def test_parallelism_out_of_bounds_is_refused(options: dict[str, int], text: str
 
 def test_default_parallelism_over_the_environments_maximum_is_refused() -> None:
     with pytest.raises(ProgramError, match="max parallelism 3"):
-        cs23().graph(parallelism=4, max_parallelism=3)
+        window_program().graph(parallelism=4, max_parallelism=3)
 
 
 # ---- slot sharing groups, mode, name ----

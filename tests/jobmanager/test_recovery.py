@@ -290,7 +290,7 @@ def test_a_checkpoint_that_is_not_there(tmp_path: Path) -> None:
 
 @pytest.mark.row("S-SLOT-15", "S-HA-03")
 def test_an_older_driver_is_fenced(tmp_path: Path) -> None:
-    """Design, section 6: of two drivers of one job only the newer commits; the other is SUSPENDED."""
+    """Of two drivers of one job only the newer commits; the other is SUSPENDED."""
     clock = SteppedClock()
     env = env_with(1, tmp_path, clock=clock, **{RETENTION: "RETAIN_ON_CANCELLATION"})
     sink = CollectingSink()

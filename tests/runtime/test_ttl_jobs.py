@@ -69,7 +69,7 @@ class ThreeStates(KeyedProcessFunction):
 
 @pytest.mark.parametrize("processes", [1, 2])
 @pytest.mark.row("S-STATE-22", "X1")
-def test_the_example_of_x1(processes: int) -> None:
+def test_a_value_expires_when_its_time_to_live_is_over(processes: int) -> None:
     """ttl 10, write@0: read@9 gives it, read@10 does not; with OnReadAndWrite the read at 9 refreshes."""
 
     def reads(function: ThreeStates, *instants: int) -> list[Seen]:

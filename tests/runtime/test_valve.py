@@ -27,12 +27,12 @@ CASE: list[tuple[int, Mark, list[Mark]]] = [
 
 
 @pytest.mark.row("S-TIME-07", "T01")
-def test_the_table_of_t01() -> None:
+def test_the_watermark_is_the_minimum_over_active_channels() -> None:
     valve = WatermarkValve((0, 1))
     assert [(c, m, valve.feed(c, m)) for c, m, _ in CASE] == CASE
 
 
-def test_the_table_of_t01_with_a_new_process_before_each_mark() -> None:
+def test_the_watermark_is_the_minimum_over_active_channels_with_a_new_process_before_each_mark() -> None:
     valve = WatermarkValve((0, 1))
     seen = []
     for channel, mark, _ in CASE:
@@ -133,7 +133,7 @@ class Watermarks(ProcessFunction):
 
 
 @pytest.mark.row("S-TIME-07", "T01", "S-SPARK-07")
-def test_the_table_of_t01_through_a_job_with_two_channels() -> None:
+def test_the_watermark_is_the_minimum_over_active_channels_through_a_job_with_two_channels() -> None:
     """The last row but one of the table is the channel's first record after its idleness: it is active
     from then on. A record of channel 0 with an old watermark shows what the operator's watermark is."""
 
@@ -147,15 +147,15 @@ def test_the_table_of_t01_through_a_job_with_two_channels() -> None:
 
     clock = SteppedClock()
     env = environment(2, clock=clock)
-    stream = env.from_source(LiveSource("t01", splits=2), punctuated(Idling), "two channels")
+    stream = env.from_source(LiveSource("two channels", splits=2), punctuated(Idling), "two channels")
     stream.rebalance().process(Watermarks()).set_parallelism(1)
     client = env.execute_async()
     seen = []
     for channel, mark, _ in CASE:
         record = At(0, mark) if isinstance(mark, str) else At(0, None, mark)
-        feed("t01", (record, 0), split=channel)
+        feed("two channels", (record, 0), split=channel)
         clock.tick()
-        feed("t01", (At(0, "look"), 0), split=0)
+        feed("two channels", (At(0, "look"), 0), split=0)
         clock.tick()
         seen.append(notes["watermarks"][-1])
     lowest = -(2**63)

@@ -96,7 +96,7 @@ def test_bounded_out_of_orderness_is_the_highest_timestamp_less_the_bound_less_o
 
 
 @pytest.mark.row("T02")
-def test_the_window_of_t02_fires_at_310000_and_not_before() -> None:
+def test_a_window_fires_when_the_bound_has_passed_and_not_before() -> None:
     for last, expected in ((309999, [299998]), (310000, [299998, 299999])):
         env = environment(1, epoch_records=1)
         records = [At(100), At(309999), At(last), At(1)]  # the last one shows what the watermark has closed

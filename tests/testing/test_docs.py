@@ -82,12 +82,21 @@ def test_the_test_on_spark(tmp_path: Path) -> None:
     run_pytest(tmp_path, ON_SPARK)
 
 
-@pytest.mark.parametrize("page", [*pages(), *DOCS.parent.glob("*.md")], ids=lambda page: page.name)
+DESIGN = sorted((DOCS / "design").glob("*.md"))
+
+
+@pytest.mark.parametrize("page", [*pages(), *DESIGN, *DOCS.parent.glob("*.md")], ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     for path, anchor in links(page):
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{path} is not there"
         assert not anchor or anchor in anchors(target), f"{target.name} has no heading #{anchor}"
+
+
+def test_every_page_on_design_is_in_its_index() -> None:
+    index = DOCS / "design/index.md"
+    linked = {path for path, _ in links(index)}
+    assert [page.name for page in DESIGN if page != index and page.name not in linked] == []
 
 
 def test_every_example_has_a_name_of_its_own() -> None:

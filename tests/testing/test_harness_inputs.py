@@ -40,7 +40,7 @@ class Nothing(CoProcessFunction):
 
 @pytest.mark.parametrize("keyed", [False, True])
 @pytest.mark.parametrize("processes", [1, 3])
-def test_the_table_of_t01_by_channels(keyed: bool, processes: int) -> None:
+def test_the_watermark_is_the_minimum_over_active_channels(keyed: bool, processes: int) -> None:
     function: Any = Count() if keyed else Plain()
     key_by = identity if keyed else None
     harness = OperatorHarness(function, key_by=key_by, channels=2, processes=processes)
@@ -65,7 +65,7 @@ class Plain(MapFunction):
 @pytest.mark.parametrize(
     ("function", "key_by"), [(Nothing(), None), (Converter(), (identity, identity))], ids=["plain", "keyed"]
 )
-def test_the_table_of_t01_by_inputs(function: Any, key_by: Any) -> None:
+def test_the_watermark_is_the_minimum_over_active_inputs(function: Any, key_by: Any) -> None:
     harness = OperatorHarness(function, key_by=key_by)
     for number, marks, expected in CASE:
         harness.clear_output()

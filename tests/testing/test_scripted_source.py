@@ -63,7 +63,7 @@ def test_a_script_says_where_its_watermarks_are(cluster: MiniCluster) -> None:
 
 
 @pytest.mark.row("S-API-05")
-def test_the_table_of_t01_by_splits(cluster: MiniCluster) -> None:
+def test_the_watermark_is_the_minimum_over_active_splits(cluster: MiniCluster) -> None:
     """Two splits of one subtask, the operator sees the minimum."""
     clock = ManualClock()
     env = cluster.environment(parallelism=1, clock=clock)
