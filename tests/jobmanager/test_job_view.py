@@ -29,7 +29,7 @@ from firesteel.jobmanager.events import (
     StatusChanged,
 )
 from firesteel.jobmanager.gateway import JobGateway
-from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.job_view import JobView, Published
 from firesteel.jobmanager.requests import SavepointRequest
 from tests.jobmanager.checkpoint_support import env_with, submit
 from tests.runtime.support import At, LiveSource, SteppedClock, environment, feed, note, notes, punctuated
@@ -95,6 +95,27 @@ def check(view: JobView) -> None:
             assert subtask.attempt.entered_ms[-1][0] is subtask.attempt.state
 
 
+class Recorded(Published):
+    """Keeps all views that are published, not only those that a reader happens to see."""
+
+    __slots__ = ("_views",)
+
+    def __init__(self, view: JobView) -> None:
+        self._views = [view]
+
+    @property
+    def view(self) -> JobView:  # type: ignore[override]
+        return self._views[-1]
+
+    @view.setter
+    def view(self, view: JobView) -> None:
+        self._views.append(view)
+
+    @property
+    def all(self) -> list[JobView]:
+        return list(self._views)
+
+
 @contextmanager
 def readers(job: JobGateway, number: int = 4) -> Iterator[list[JobView]]:
     """Threads that take views until the block ends; those that the first of them has seen."""
@@ -137,13 +158,20 @@ def readers(job: JobGateway, number: int = 4) -> Iterator[list[JobView]]:
     ids=["runs", "restarts", "fails"],
 )
 def test_each_view_is_consistent_while_the_job(
-    function: Callable[[], MapFunction], options: dict[str, str], ends: S
+    function: Callable[[], MapFunction],
+    options: dict[str, str],
+    ends: S,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Broken by hand: a view is published between the counters of an epoch and its report."""
+    monkeypatch.setattr(observer, "Published", Recorded)
     job = numbers(400, function(), **options)
     with readers(job) as seen:
         assert job.wait(60)
-    check(job.view)
+    published: list[JobView] = job._published.all  # type: ignore[attr-defined]
+    for view in published:
+        check(view)
+    assert [view.version for view in published] == list(range(len(published)))
     assert job.status is ends
     assert job.view.ended_ms is not None
     assert len(seen) > 2, "views were taken while the job ran"
@@ -213,6 +241,18 @@ def test_settings_are_shown_without_their_secrets() -> None:
     assert "geheim" not in repr(job.view)
     assert dict(job.view.info.settings)["pipeline.name"] == "n"
     assert job.view.name == "named"
+
+
+def test_the_bytes_that_pass_through_an_exchange_are_counted_on_both_sides() -> None:
+    job = numbers(100, Fails(-1))
+    assert job.wait(30)
+    source, strict, total = job.view.vertices
+    assert sum(s.bytes_in for s in source.subtasks) == 0
+    assert sum(s.bytes_out for s in total.subtasks) == 0
+    for before, after in ((source, strict), (strict, total)):
+        sent = sum(s.bytes_out for s in before.subtasks)
+        assert sent == sum(s.bytes_in for s in after.subtasks)
+        assert sent > 100
 
 
 def test_accumulators_small_ones_in_the_view_and_all_on_request() -> None:

@@ -80,6 +80,7 @@ class SubtaskView(msgspec.Struct, frozen=True):
 
     :param earlier: the attempts before, oldest first; at most 16.
     :param operators: records in and out of each operator, in the order of the vertex's operators.
+    :param bytes_in: of the buffers that came through exchanges; ``bytes_out``: of those that left for them.
     :param watermark: of the last operator that has one, in milliseconds of event time.
     """
 
@@ -88,6 +89,8 @@ class SubtaskView(msgspec.Struct, frozen=True):
     earlier: tuple[AttemptView, ...] = ()
     records_in: int = 0
     records_out: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
     operators: tuple[tuple[int, int], ...] = ()
     watermark: int | None = None
 

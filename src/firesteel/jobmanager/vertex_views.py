@@ -77,6 +77,8 @@ def _counted(before: SubtaskView, ack: Ack, operators: tuple[str, ...]) -> Subta
         before.earlier,
         before.records_in + ack.records_in,
         before.records_out + ack.records_out,
+        before.bytes_in + ack.bytes_in,
+        before.bytes_out + ack.bytes_out,
         counts,
         before.watermark if ack.watermark is None else ack.watermark,
     )

@@ -264,8 +264,10 @@ class Chain:
         for router in self.routers:
             carry["router", router.edge.edge] = router.snapshot()
             ack.sent |= weighted(router.sent)
+            ack.bytes_out += router.bytes
         for gate in self._heads:
             ack.received |= weighted(self._from_exchanges(gate.received))
+            ack.bytes_in += gate.bytes
         for i, gate in enumerate(self._heads):
             carry["gate", i] = gate.snapshot()
             ended = ended and gate.is_ended

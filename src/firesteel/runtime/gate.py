@@ -14,7 +14,7 @@ from firesteel.runtime.wire import decode_batch
 class Gate:
     """Buffers of a channel come in order; their marks go through the watermark valve."""
 
-    __slots__ = ("_channels", "_consume", "_user_code", "_valve", "received")
+    __slots__ = ("_channels", "_consume", "_user_code", "_valve", "bytes", "received")
 
     def __init__(
         self, channels: Sequence[int], consume: Callable[[Batch], None], user_code: UserCode
@@ -24,9 +24,11 @@ class Gate:
         self._consume = consume
         self._user_code = user_code
         self.received = dict.fromkeys(self._channels, 0)  # records in this epoch
+        self.bytes = 0  # of the buffers of this epoch
 
     def decode(self, body: bytes) -> Batch:
         """Read a buffer; its records may be objects of the user's classes."""
+        self.bytes += len(body)
         try:
             return decode_batch(body)
         except BaseException as e:
@@ -56,5 +58,6 @@ class Gate:
     def restore(self, carry: Any) -> None:
         self._valve = WatermarkValve(self._channels)
         self.received = dict.fromkeys(self._channels, 0)
+        self.bytes = 0
         if carry is not None:
             self._valve.restore(carry)

@@ -222,6 +222,8 @@ class Ack:
     waited_ms: float = 0.0  # for answers from outside that a shorter epoch would have waited for as long
     records_in: int = 0
     records_out: int = 0
+    bytes_in: int = 0  # of the buffers that came through exchanges, and that left for them
+    bytes_out: int = 0
     operators: dict[str, tuple[int, int]] = field(default_factory=dict)  # uid -> records in, records out
     committables: dict[str, list[Any]] = field(default_factory=dict)  # sink uid -> payloads
     accumulators: dict[str, Any] = field(default_factory=dict)

@@ -109,6 +109,7 @@ class Router:
         self._was_idle = False
         self._pending: dict[int, _Pending] = {}
         self._sent = 0
+        self.bytes = 0  # of the buffers that have left in this epoch
 
     def functions(self) -> Iterator[Function]:
         """The key selector and the partitioner that are function objects, which have a life."""
@@ -121,7 +122,7 @@ class Router:
         # Everything that decides about bytes starts anew in each epoch: what a worker process happens to
         # remember must not change what crosses the exchange.
         self._send = send
-        self._sent = 0
+        self._sent = self.bytes = 0
         self._limit = FIRST_BUFFER_RECORDS
         self._most = _MOST_AT_ONCE_BYTES
         self._pending = {t: _Pending(t) for t in self._reached}
@@ -307,6 +308,7 @@ class Router:
         self._send(WireRow(pending.target, self._channel, pending.ord, RowKind.DATA, body))
         pending.ord += 1
         self._sent += stop - start
+        self.bytes += len(body)
         return len(body)
 
     def _too_large(self, pending: _Pending, at: int, size: int) -> RecordTooLargeError:
