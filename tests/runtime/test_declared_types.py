@@ -10,7 +10,13 @@ import pytest
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.typeinfo import Types
 from firesteel.common.types import Row
-from firesteel.datastream import DataStream, KeyedProcessFunction, RuntimeContext, RuntimeExecutionMode
+from firesteel.datastream import (
+    DataStream,
+    KeyedProcessFunction,
+    ProcessFunction,
+    RuntimeContext,
+    RuntimeExecutionMode,
+)
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.runtime import routers
 
@@ -108,3 +114,32 @@ def test_rows_as_keys_get_the_declared_names() -> None:
         "(Row(x=1, y=None), 1)",
         "(Row(x=1, y=None), 2)",
     ]
+
+
+class Same(ProcessFunction):
+    def process_element(self, value: Any, ctx: ProcessFunction.Context) -> Iterator[Any]:
+        yield value
+
+
+@pytest.mark.parametrize("chained", [True, False])
+@pytest.mark.parametrize(
+    "behind",
+    [
+        lambda stream: stream.map(lambda value: value),
+        lambda stream: stream.flat_map(lambda value: [value]),
+        lambda stream: stream.filter(lambda value: value == 0.1),
+        lambda stream: stream.process(Same()),
+    ],
+    ids=["map", "flat_map", "filter", "process"],
+)
+def test_a_type_is_not_applied_between_two_functions_of_a_chain(
+    behind: Callable[[DataStream], DataStream], chained: bool
+) -> None:
+    with local_platform():
+        env = environment(1)
+        env.configuration.set_string("python.operator-chaining.enabled", str(chained).lower())
+        found = collect(behind(env.from_collection([0.1]).map(lambda value: value, Types.FLOAT())))
+    if chained:
+        assert found == [0.1]
+    else:
+        assert found in ([TENTH], []), "a filter finds another number"
