@@ -1,4 +1,4 @@
-"""Apache Kafka (Flink: ``flink-connector-kafka``), with the client of the extra ``kafka``.
+"""Connector for Apache Kafka (Flink: ``flink-connector-kafka``); its client comes with the extra ``kafka``.
 
-Programs use the builders of ``firesteel.datastream.connectors.kafka``; here is what these build.
+Programs use the builders of ``firesteel.datastream.connectors.kafka``; this package holds what they build.
 """

@@ -1,4 +1,4 @@
-"""Streams of Kafka that move between clusters and topics (PyFlink:
+"""Builder of a Kafka source whose streams move between clusters and topics (PyFlink:
 ``pyflink.datastream.connectors.dynamic_kafka``); needs the extra ``kafka``."""
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WHO = "DynamicKafkaSource"
 
 
 class DynamicKafkaSource(SourceWrapper):
-    """Reads streams, which a metadata service translates to topics of clusters; see ``builder``.
+    """Reads streams, which a metadata service maps to topics of clusters; see ``builder``.
 
     >>> from firesteel.common import SimpleStringSchema
     >>> from firesteel.datastream.connectors.dynamic_kafka import SingleClusterTopicMetadataService
@@ -56,7 +56,7 @@ class DynamicKafkaSource(SourceWrapper):
 
 
 class DynamicKafkaSourceBuilder:
-    """Needs one of stream ids, pattern and subscriber, a metadata service, and a deserializer."""
+    """Requires stream ids, a pattern or a subscriber, plus a metadata service and a deserializer."""
 
     def __init__(self) -> None:
         self._subscriber: KafkaStreamSubscriber | None = None
@@ -67,9 +67,9 @@ class DynamicKafkaSourceBuilder:
         self._stopping: OffsetsInitializer | None = None
 
     def build(self) -> DynamicKafkaSource:
-        """The source.
+        """Build the source.
 
-        :raises ProgramError: something is missing, contradicts, or cannot be.
+        :raises ProgramError: a setting is missing or invalid, or settings contradict each other.
         """
         require_client()
         if self._subscriber is None:
@@ -101,7 +101,7 @@ class DynamicKafkaSourceBuilder:
         return DynamicKafkaSource(source)
 
     def set_stream_ids(self, stream_ids: Set[str]) -> DynamicKafkaSourceBuilder:
-        """Read these streams, which the service must know."""
+        """Read the streams with these ids. The metadata service must know all of them."""
         if isinstance(stream_ids, str) or not stream_ids:
             raise WrongArgumentError(
                 "set_stream_ids() needs ids of streams.", operator=_WHO, detail=f"got {stream_ids!r}"
@@ -110,13 +110,13 @@ class DynamicKafkaSourceBuilder:
         return self.set_kafka_stream_subscriber(KafkaStreamSetSubscriber(ids))
 
     def set_stream_pattern(self, stream_pattern: str) -> DynamicKafkaSourceBuilder:
-        """Read all streams in whose id the pattern is found, also those that come later."""
+        """Read all streams whose id contains a match of the pattern, including streams that appear later."""
         return self.set_kafka_stream_subscriber(StreamPatternSubscriber(stream_pattern))
 
     def set_kafka_stream_subscriber(
         self, kafka_stream_subscriber: KafkaStreamSubscriber
     ) -> DynamicKafkaSourceBuilder:
-        """Choose the streams by a class of your own."""
+        """Choose the streams with a subscriber of your own."""
         _require(kafka_stream_subscriber, KafkaStreamSubscriber)
         if self._subscriber is not None:
             raise ProgramError(
@@ -130,13 +130,14 @@ class DynamicKafkaSourceBuilder:
     def set_kafka_metadata_service(
         self, kafka_metadata_service: KafkaMetadataService
     ) -> DynamicKafkaSourceBuilder:
-        """Who knows where streams are: ``SingleClusterTopicMetadataService``, or a class of your own."""
+        """Set the service that knows where streams are: ``SingleClusterTopicMetadataService`` or a class of
+        your own."""
         _require(kafka_metadata_service, KafkaMetadataService)
         self._service = kafka_metadata_service
         return self
 
     def set_deserializer(self, deserializer: KafkaRecordDeserializationSchema) -> DynamicKafkaSourceBuilder:
-        """Make records of whole messages: key, headers, topic, offset."""
+        """Convert whole messages to records: key, headers, topic and offset."""
         _require(deserializer, KafkaRecordDeserializationSchema)
         self._deserializer = deserializer
         return self
@@ -150,37 +151,37 @@ class DynamicKafkaSourceBuilder:
     def set_starting_offsets(
         self, starting_offsets_initializer: KafkaOffsetsInitializer
     ) -> DynamicKafkaSourceBuilder:
-        """Where topics of a cluster begin that are there when the cluster is first read; by default at the
-        earliest record. Topics and partitions that come to it later are read from their first record."""
+        """Set where to start in topics that exist when their cluster is first read; the default is the
+        earliest record. Topics and partitions added later are read from their first record."""
         self._starting = offsets_rule(starting_offsets_initializer)
         return self
 
     def set_bounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> DynamicKafkaSourceBuilder:
-        """Stop at these offsets, which are looked up when the job begins; streams that change meanwhile are
-        read as they were then."""
+        """Stop at these offsets, which are looked up when the job starts. Streams that change afterwards are
+        read as they were at that time."""
         self._stopping = offsets_rule(stopping_offsets_initializer)
         return self
 
     def set_properties(self, props: Mapping[str, str]) -> DynamicKafkaSourceBuilder:
-        """Several properties."""
+        """Set several properties, as ``set_property`` does."""
         for key, value in props.items():
             self.set_property(key, value)
         return self
 
     def set_property(self, key: str, value: str) -> DynamicKafkaSourceBuilder:
-        """A property of Kafka's consumer, for all clusters, or one of Flink's:
-        ``stream-metadata-discovery-interval-ms`` (-1: the service is asked once),
-        ``stream-metadata-discovery-failure-threshold`` (1: how often in a row it may fail while the job
-        runs), and those of ``KafkaSource``; ``partition.discovery.interval.ms`` is -1 here."""
+        """Set a property of Kafka's consumer for all clusters, or one of Flink's:
+        ``stream-metadata-discovery-interval-ms`` (default -1: ask the service once),
+        ``stream-metadata-discovery-failure-threshold`` (default 1: consecutive failures tolerated while the
+        job runs), and those of ``KafkaSource``. ``partition.discovery.interval.ms`` defaults to -1 here."""
         self._properties[require_text(key, "property", _WHO)] = property_value(key, value, _WHO)
         return self
 
     def set_group_id(self, group_id: str) -> DynamicKafkaSourceBuilder:
-        """The group that offsets are committed to at checkpoints, in each cluster."""
+        """Set the consumer group to commit offsets to at checkpoints, in each cluster."""
         return self.set_property(GROUP_ID, group_id)
 
     def set_client_id_prefix(self, prefix: str) -> DynamicKafkaSourceBuilder:
-        """What the brokers' logs know the clients by, with the id of the cluster behind it."""
+        """Set the prefix of the client ids in the brokers' logs; the id of the cluster is appended to it."""
         return self.set_property(CLIENT_ID_PREFIX, prefix)
 
 

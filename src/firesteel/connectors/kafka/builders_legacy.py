@@ -1,5 +1,5 @@
-"""The source and sink functions that came before KafkaSource and KafkaSink. PyFlink still names them; the
-Java classes behind them are gone from Flink's connector."""
+"""The source and sink functions that preceded KafkaSource and KafkaSink. PyFlink still has them, but the Java
+classes they wrap were removed from Flink's connector."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ _RESET: Final = {
 
 
 class FlinkKafkaConsumer(SourceFunction):
-    """Reads topics, for ``add_source``; new programs use KafkaSource. It begins at the offsets of the group
-    that ``properties`` name, unless it is told otherwise."""
+    """Reads topics, for ``add_source``; new programs use KafkaSource. Starts at the committed offsets of the
+    group named in ``properties`` unless another start is set."""
 
     def __init__(
         self,
@@ -51,38 +51,40 @@ class FlinkKafkaConsumer(SourceFunction):
 
     @property
     def source(self) -> Source:  # type: ignore[override]
-        """What is read."""
+        """The source that this function wraps."""
         builder = KafkaSource.builder().set_topics(*self._topics).set_properties(self._properties)
         builder.set_value_only_deserializer(self._schema).set_starting_offsets(self._starting)
         found: Source = builder.build().wrapped_source
         return found
 
     def set_commit_offsets_on_checkpoints(self, commit_on_checkpoints: bool) -> FlinkKafkaConsumer:
-        """Whether offsets are committed to the group at checkpoints; so it is when there is a group."""
+        """Set whether offsets are committed to the group at checkpoints. The default is true if there is a
+        group."""
         self._properties[COMMIT_ON_CHECKPOINT] = str(commit_on_checkpoints).lower()
         return self
 
     def set_start_from_earliest(self) -> FlinkKafkaConsumer:
-        """Begin at the first record of each partition."""
+        """Start at the first record of each partition."""
         return self._start(KafkaOffsetsInitializer.earliest())
 
     def set_start_from_latest(self) -> FlinkKafkaConsumer:
-        """Begin behind the last record of each partition."""
+        """Start after the last record of each partition."""
         return self._start(KafkaOffsetsInitializer.latest())
 
     def set_start_from_timestamp(self, startup_offsets_timestamp: int) -> FlinkKafkaConsumer:
-        """Begin at the first record that is not older (epoch milliseconds)."""
+        """Start at the first record whose timestamp is at or after the given one (epoch milliseconds)."""
         return self._start(KafkaOffsetsInitializer.timestamp(startup_offsets_timestamp))
 
     def set_start_from_group_offsets(self) -> FlinkKafkaConsumer:
-        """Begin where the group is; where it is nowhere, as ``auto.offset.reset`` says."""
+        """Start at the offsets that the group has committed; without one, as ``auto.offset.reset`` says."""
         reset = self._properties.get("auto.offset.reset", "latest")
         if reset not in _RESET:
             raise ProgramError("auto.offset.reset is earliest, latest or none.", detail=f"got {reset!r}")
         return self._start(KafkaOffsetsInitializer.committed_offsets(_RESET[reset]))
 
     def disable_filter_restored_partitions_with_subscribed_topics(self) -> FlinkKafkaConsumer:
-        """Has no effect, and a warning says so: partitions that a job has begun to read it reads on."""
+        """Has no effect, and a warning says so: a job always continues to read the partitions it has
+        started."""
         tell_no_effect(
             "disable_filter_restored_partitions_with_subscribed_topics",
             "restored partitions are never filtered: those that a job has begun to read it reads on",
@@ -90,7 +92,7 @@ class FlinkKafkaConsumer(SourceFunction):
         return self
 
     def get_produced_type(self) -> TypeInformation | None:
-        """The type of the records."""
+        """Return the type of the records."""
         return self._schema.get_produced_type()
 
     def _start(self, starting: KafkaOffsetsInitializer) -> FlinkKafkaConsumer:
@@ -142,7 +144,7 @@ class FlinkKafkaProducer(SinkFunction):
         self._with_timestamps = False
 
     def to_sink(self, type_info: TypeInformation | None) -> Sink:
-        """What is put behind a stream."""
+        """Return the sink to add to a stream."""
         serializer = BuiltSerializer(self._schema, self._topic, with_timestamps=self._with_timestamps)
         prefix = self._properties.get(TRANSACTIONAL_ID)
         sink = KafkaTopicSink(serializer, self._properties, self._guarantee, prefix)
@@ -150,7 +152,7 @@ class FlinkKafkaProducer(SinkFunction):
         return sink
 
     def set_log_failures_only(self, log_failures_only: bool) -> FlinkKafkaProducer:
-        """Only False: what is not written fails the job."""
+        """Accepts only False: a record that cannot be written fails the job."""
         if log_failures_only:
             raise UnsupportedFeatureError(
                 "Records that Kafka does not take cannot be logged and forgotten.",
@@ -160,13 +162,14 @@ class FlinkKafkaProducer(SinkFunction):
         return self
 
     def set_flush_on_checkpoint(self, flush_on_checkpoint: bool) -> FlinkKafkaProducer:
-        """False: nothing waits for the answers of the brokers."""
+        """False: checkpoints do not wait for the brokers to acknowledge messages."""
         if not flush_on_checkpoint and self._guarantee is Guarantee.AT_LEAST_ONCE:
             self._guarantee = Guarantee.NONE
         return self
 
     def set_write_timestamp_to_kafka(self, write_timestamp_to_kafka: bool) -> FlinkKafkaProducer:
-        """Whether messages have the event time of their records; else the time of writing."""
+        """Set whether the timestamp of a message is the event time of its record; otherwise it is the time of
+        writing."""
         self._with_timestamps = write_timestamp_to_kafka
         return self
 

@@ -1,4 +1,4 @@
-"""The builder of what a Kafka sink writes."""
+"""Builder of the schema that turns records into Kafka messages."""
 
 from __future__ import annotations
 
@@ -23,14 +23,15 @@ _WHO: Final = "KafkaSink"
 
 
 class KafkaRecordSerializationSchema(RecordSerializer):
-    """Makes whole messages of records. ``builder()`` puts one together from parts, and is faster than one of
-    one's own, which derives from this and defines ``serialize``."""
+    """Turns records into whole messages. ``builder()`` assembles one from parts. It is faster than a class of
+    your own, which derives from this one and defines ``serialize``."""
 
     @abstractmethod
     def serialize(
         self, element: Any, context: KafkaSinkContext, timestamp: int | None
     ) -> ProducerRecord | None:
-        """The message of a record; None: it is left out. ``timestamp``: the record's event time."""
+        """Return the message of a record, or None to skip it. ``timestamp`` is the event time of the
+        record."""
 
     def encode(
         self, values: Sequence[Any], timestamps: Sequence[int | None] | None, context: KafkaSinkContext
@@ -57,19 +58,19 @@ class KafkaTopicSelector(ABC):
 
     @abstractmethod
     def apply(self, data: Any) -> str:
-        """The name of the topic."""
+        """Return the name of the topic for ``data``."""
 
 
 class HeaderProvider(ABC):
-    """Gives each message its headers (Flink: ``HeaderProvider``)."""
+    """Provides the headers of each message (Flink: ``HeaderProvider``)."""
 
     @abstractmethod
     def get_headers(self, element: Any) -> Headers | None:
-        """Names and values, in order; None: no headers."""
+        """Return names and values in order, or None for no headers."""
 
 
 class KafkaRecordSerializationSchemaBuilder:
-    """Needs a topic or a topic selector, and a value schema."""
+    """Requires a topic or a topic selector, and a value schema."""
 
     def __init__(self) -> None:
         self._topic: str | Callable[[Any], str] | None = None
@@ -79,7 +80,7 @@ class KafkaRecordSerializationSchemaBuilder:
         self._partitioner: KafkaPartitioner | None = None
 
     def build(self) -> RecordSerializer:
-        """What ``set_record_serializer`` takes.
+        """Build the schema, for ``set_record_serializer``.
 
         :raises ProgramError: the topic or the value schema is missing.
         """
@@ -92,41 +93,41 @@ class KafkaRecordSerializationSchemaBuilder:
         return BuiltSerializer(self._value, self._topic, self._key, self._headers, self._partitioner)
 
     def set_topic(self, topic: str) -> KafkaRecordSerializationSchemaBuilder:
-        """All messages go there."""
+        """Write all messages to this topic."""
         self._topic = require_text(topic, "topic", _WHO)
         return self
 
     def set_topic_selector(
         self, topic_selector: Callable[[Any], str] | KafkaTopicSelector
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """Each message goes where this says."""
+        """Choose the topic of each message with ``topic_selector``."""
         self._topic = _callable(topic_selector, KafkaTopicSelector, "apply", "topic_selector")
         return self
 
     def set_key_serialization_schema(
         self, key_serialization_schema: SerializationSchema
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """The key of each message; without this messages have none."""
+        """Set the schema of the message keys; without it messages have no key."""
         self._key = _schema(key_serialization_schema)
         return self
 
     def set_value_serialization_schema(
         self, value_serialization_schema: SerializationSchema
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """The value of each message; None from the schema makes a tombstone."""
+        """Set the schema of the message values. If it returns None the message is a tombstone."""
         self._value = _schema(value_serialization_schema)
         return self
 
     def set_header_provider(
         self, header_provider: Callable[[Any], Headers | None] | HeaderProvider
     ) -> KafkaRecordSerializationSchemaBuilder:
-        """The headers of each message (Flink: ``setHeaderProvider``)."""
+        """Set what provides the headers of each message (Flink: ``setHeaderProvider``)."""
         self._headers = _callable(header_provider, HeaderProvider, "get_headers", "header_provider")
         return self
 
     def set_partitioner(self, partitioner: KafkaPartitioner) -> KafkaRecordSerializationSchemaBuilder:
-        """The partition of each message (Flink: ``setPartitioner``); without this the key decides, and
-        messages without one are spread."""
+        """Set what chooses the partition of each message (Flink: ``setPartitioner``). By default the key
+        decides; messages without a key are spread over the partitions."""
         if not isinstance(partitioner, KafkaPartitioner):
             raise WrongArgumentError(
                 "Not a KafkaPartitioner.", operator=_WHO, detail=f"got {partitioner!r}", hint="derive from it"

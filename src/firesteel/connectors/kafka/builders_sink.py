@@ -1,4 +1,4 @@
-"""The builder of Kafka sinks."""
+"""Builder of the Kafka sink."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ _GUARANTEES: Final = {
 
 
 class KafkaSink(SinkWrapper, SupportsPreprocessing):
-    """Writes to topics of Kafka; see ``builder``. The event time of a record is the timestamp of its message.
+    """Writes to Kafka topics; see ``builder``. The event time of a record becomes the timestamp of its
+    message.
 
-    - ``DeliveryGuarantee.NONE``: nothing waits for the brokers; a failure may lose or double records.
-    - ``AT_LEAST_ONCE``: an epoch ends when the brokers have its messages; a failure may double them.
-    - ``EXACTLY_ONCE``: messages are written when a checkpoint that covers them is complete, in one
-      transaction. A consumer with ``isolation.level=read_committed`` sees each once.
+    - ``DeliveryGuarantee.NONE``: nothing waits for the brokers; a failure may lose or duplicate records.
+    - ``AT_LEAST_ONCE``: an epoch ends when the brokers have acknowledged its messages; a failure may
+      duplicate them.
+    - ``EXACTLY_ONCE``: messages are written in one transaction once a checkpoint that covers them is
+      complete. A consumer with ``isolation.level=read_committed`` sees each message once.
 
     >>> from firesteel.common import SimpleStringSchema
     >>> from firesteel.datastream.connectors.kafka import KafkaRecordSerializationSchema
@@ -64,7 +66,8 @@ class KafkaSink(SinkWrapper, SupportsPreprocessing):
 
 
 class KafkaSinkBuilder:
-    """Needs the bootstrap servers and a record serializer; with EXACTLY_ONCE a transactional id prefix."""
+    """Requires the bootstrap servers and a record serializer, and a transactional id prefix for
+    EXACTLY_ONCE."""
 
     def __init__(self) -> None:
         self._serializer: RecordSerializer | None = None
@@ -73,9 +76,9 @@ class KafkaSinkBuilder:
         self._prefix: str | None = None
 
     def build(self) -> KafkaSink:
-        """The sink.
+        """Build the sink.
 
-        :raises ProgramError: something is missing or contradicts.
+        :raises ProgramError: a setting is missing, or settings contradict each other.
         """
         if self._serializer is None:
             raise ProgramError(
@@ -88,11 +91,11 @@ class KafkaSinkBuilder:
         return KafkaSink(sink)
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSinkBuilder:
-        """``host:port`` of some brokers, with commas between them."""
+        """Set the addresses of some brokers as ``host:port``, separated by commas."""
         return self.set_property(BOOTSTRAP, bootstrap_servers)
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> KafkaSinkBuilder:
-        """What a failure may do to the output; NONE, when this is not called."""
+        """Set the delivery guarantee; the default is NONE."""
         if not isinstance(delivery_guarantee, DeliveryGuarantee):
             raise WrongArgumentError(
                 "Not a DeliveryGuarantee.", operator=_WHO, detail=f"got {delivery_guarantee!r}"
@@ -101,14 +104,14 @@ class KafkaSinkBuilder:
         return self
 
     def set_transactional_id_prefix(self, transactional_id_prefix: str) -> KafkaSinkBuilder:
-        """What the transactional ids of this sink begin with: one name for each sink on the cluster, which
-        stays when the job is started again. The newest job with it fences those before."""
+        """Set the prefix of the transactional ids. It must be unique to this sink on the cluster and stay the
+        same when the job is restarted. The newest job with a prefix fences the previous ones."""
         self._prefix = require_text(transactional_id_prefix, "transactional id prefix", _WHO)
         return self
 
     def set_record_serializer(self, record_serializer: RecordSerializer) -> KafkaSinkBuilder:
-        """How messages are made of records: ``KafkaRecordSerializationSchema.builder()``, or a schema derived
-        from that class."""
+        """Set what turns records into messages: a schema from ``KafkaRecordSerializationSchema.builder()`` or
+        one derived from that class."""
         if not isinstance(record_serializer, RecordSerializer):
             raise WrongArgumentError(
                 "Not a KafkaRecordSerializationSchema.",
@@ -120,6 +123,6 @@ class KafkaSinkBuilder:
         return self
 
     def set_property(self, key: str, value: Any) -> KafkaSinkBuilder:
-        """A property of Kafka's producer, by its Java name or that of librdkafka."""
+        """Set a property of Kafka's producer, by its Java name or its librdkafka name."""
         self._properties[require_text(key, "property", _WHO)] = property_value(key, value, _WHO)
         return self

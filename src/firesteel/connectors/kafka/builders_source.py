@@ -1,4 +1,4 @@
-"""The builder of Kafka sources."""
+"""Builder of the Kafka source."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class KafkaTopicPartition:
 
 
 class KafkaOffsetResetStrategy(Enum):
-    """What to do where there is no offset, or none that can be read (Kafka: ``auto.offset.reset``)."""
+    """What to do if there is no offset, or the offset cannot be read (Kafka: ``auto.offset.reset``)."""
 
     LATEST = 0
     EARLIEST = 1
@@ -47,7 +47,7 @@ class KafkaOffsetResetStrategy(Enum):
 
 
 class KafkaOffsetsInitializer:
-    """Where partitions begin, or stop, to be read; made by its static methods."""
+    """Where to start or stop reading partitions; created by its static methods."""
 
     def __init__(self, rule: OffsetsInitializer) -> None:
         self.rule = rule
@@ -56,25 +56,25 @@ class KafkaOffsetsInitializer:
     def committed_offsets(
         offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.NONE,
     ) -> KafkaOffsetsInitializer:
-        """What the consumer group has committed. A partition without that begins as the strategy says; with
-        NONE the job fails."""
+        """The offsets that the consumer group has committed. For a partition without one the strategy
+        applies; with NONE the job fails."""
         return KafkaOffsetsInitializer(OffsetsInitializer(Kind.COMMITTED, _reset(offset_reset_strategy)))
 
     @staticmethod
     def timestamp(timestamp: int) -> KafkaOffsetsInitializer:
-        """The first record whose timestamp (epoch milliseconds) is this or later; the end, if there is
-        none."""
+        """The first record whose timestamp (epoch milliseconds) is ``timestamp`` or later; the end of the
+        partition if there is none."""
         require_int(timestamp, "timestamp (in epoch milliseconds)", 0, None, _WHO)
         return KafkaOffsetsInitializer(OffsetsInitializer(Kind.TIMESTAMP, timestamp=timestamp))
 
     @staticmethod
     def earliest() -> KafkaOffsetsInitializer:
-        """The first record that is still there."""
+        """The first record that still exists."""
         return KafkaOffsetsInitializer(EARLIEST)
 
     @staticmethod
     def latest() -> KafkaOffsetsInitializer:
-        """Behind the last record that is there when the job begins."""
+        """After the last record that exists when the job starts."""
         return KafkaOffsetsInitializer(OffsetsInitializer(Kind.LATEST))
 
     @staticmethod
@@ -82,8 +82,8 @@ class KafkaOffsetsInitializer:
         offsets: Mapping[KafkaTopicPartition, int],
         offset_reset_strategy: KafkaOffsetResetStrategy = KafkaOffsetResetStrategy.EARLIEST,
     ) -> KafkaOffsetsInitializer:
-        """These. A partition that is not named begins at the offset of the group; where nothing can be read
-        the strategy says where."""
+        """The given offsets. Partitions that are not named start at the committed offset of the group; where
+        no record can be read, the strategy applies."""
         given = {}
         for partition, offset in offsets.items():
             if not isinstance(partition, KafkaTopicPartition):
@@ -106,7 +106,7 @@ def _partition(partition: KafkaTopicPartition) -> Partition:
 
 
 def offsets_rule(initializer: KafkaOffsetsInitializer) -> OffsetsInitializer:
-    """What the initializer stands for."""
+    """Return the rule that the initializer stands for."""
     if not isinstance(initializer, KafkaOffsetsInitializer):
         raise WrongArgumentError(
             "Not a KafkaOffsetsInitializer.",
@@ -118,8 +118,8 @@ def offsets_rule(initializer: KafkaOffsetsInitializer) -> OffsetsInitializer:
 
 
 class KafkaSource(SourceWrapper):
-    """Reads topics of Kafka; see ``builder``. A partition is read in order by one subtask and has its own
-    watermarks; the timestamps of the messages are those of the records.
+    """Reads Kafka topics; see ``builder``. Each partition is read in order by one subtask and has its own
+    watermark. The timestamp of a message becomes the event time of its records.
 
     >>> from firesteel.common import SimpleStringSchema
     >>> source = (
@@ -142,7 +142,7 @@ class KafkaSource(SourceWrapper):
 
 
 class KafkaSourceBuilder:
-    """Needs the bootstrap servers, one of topics, pattern and partitions, and a deserializer."""
+    """Requires the bootstrap servers, one of topics, pattern or partitions, and a deserializer."""
 
     def __init__(self) -> None:
         self._subscription: Subscription | None = None
@@ -153,9 +153,9 @@ class KafkaSourceBuilder:
         self._bounded = False
 
     def build(self) -> KafkaSource:
-        """The source.
+        """Build the source.
 
-        :raises ProgramError: something is missing, contradicts, or cannot be.
+        :raises ProgramError: a setting is missing or invalid, or settings contradict each other.
         """
         if BOOTSTRAP not in self._properties:
             raise ProgramError(
@@ -181,11 +181,11 @@ class KafkaSourceBuilder:
         return KafkaSource(source)
 
     def set_bootstrap_servers(self, bootstrap_servers: str) -> KafkaSourceBuilder:
-        """``host:port`` of some brokers, with commas between them."""
+        """Set the addresses of some brokers as ``host:port``, separated by commas."""
         return self.set_property(BOOTSTRAP, bootstrap_servers)
 
     def set_group_id(self, group_id: str) -> KafkaSourceBuilder:
-        """The group that offsets are committed to at checkpoints, for others to see."""
+        """Set the consumer group to commit offsets to at checkpoints, for monitoring."""
         return self.set_property(GROUP_ID, group_id)
 
     def set_topics(self, *topics: str) -> KafkaSourceBuilder:
@@ -195,7 +195,7 @@ class KafkaSourceBuilder:
         return self._subscribe(Subscription(topics=tuple(require_text(t, "topic", _WHO) for t in topics)))
 
     def set_topic_pattern(self, topic_pattern: str) -> KafkaSourceBuilder:
-        """Read all topics whose whole name matches, also those that come later."""
+        """Read all topics whose full name matches the pattern, including topics created later."""
         try:
             re.compile(require_text(topic_pattern, "topic pattern", _WHO))
         except re.error as error:
@@ -223,31 +223,31 @@ class KafkaSourceBuilder:
     def set_starting_offsets(
         self, starting_offsets_initializer: KafkaOffsetsInitializer
     ) -> KafkaSourceBuilder:
-        """Where a job begins that does not go on from a checkpoint; by default at the earliest record.
-        Partitions that come later are always read from their first record."""
+        """Set where a job starts that is not restored from a checkpoint; the default is the earliest record.
+        Partitions that are created later are always read from their first record."""
         self._starting = offsets_rule(starting_offsets_initializer)
         return self
 
     def set_unbounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
-        """Stop at these offsets, which are looked up when the job begins; the job is a streaming one all the
-        same."""
+        """Stop at these offsets, which are looked up when the job starts. The source still counts as
+        unbounded."""
         self._stopping, self._bounded = offsets_rule(stopping_offsets_initializer), False
         return self
 
     def set_bounded(self, stopping_offsets_initializer: KafkaOffsetsInitializer) -> KafkaSourceBuilder:
-        """Stop at these offsets, which are looked up when the job begins; the source is a bounded one."""
+        """Stop at these offsets, which are looked up when the job starts. The source is bounded."""
         self._stopping, self._bounded = offsets_rule(stopping_offsets_initializer), True
         return self
 
     def set_value_only_deserializer(
         self, deserialization_schema: DeserializationSchema
     ) -> KafkaSourceBuilder:
-        """Read the value of each message. One without a value (a tombstone) is a bad record, unless the
-        schema takes None."""
+        """Read the value of each message. A message without a value (a tombstone) is a bad record, unless the
+        schema accepts None."""
         return self.set_deserializer(KafkaRecordDeserializationSchema.value_only(deserialization_schema))
 
     def set_deserializer(self, record_deserializer: KafkaRecordDeserializationSchema) -> KafkaSourceBuilder:
-        """Make records of whole messages: key, headers, topic, offset (Flink: ``setDeserializer``)."""
+        """Convert whole messages to records: key, headers, topic and offset (Flink: ``setDeserializer``)."""
         if not isinstance(record_deserializer, KafkaRecordDeserializationSchema):
             raise WrongArgumentError(
                 "Not a KafkaRecordDeserializationSchema.",
@@ -259,18 +259,18 @@ class KafkaSourceBuilder:
         return self
 
     def set_client_id_prefix(self, prefix: str) -> KafkaSourceBuilder:
-        """What the brokers' logs and quotas know the clients by; by default the group id."""
+        """Set the client id in the brokers' logs and quotas; the default is the group id."""
         return self.set_property(CLIENT_ID_PREFIX, prefix)
 
     def set_property(self, key: str, value: str) -> KafkaSourceBuilder:
-        """A property of Kafka's consumer, by its Java name or that of librdkafka, or one of Flink's:
-        ``partition.discovery.interval.ms`` (300000; 0 or less: partitions are looked for once),
-        ``commit.offsets.on.checkpoint`` (true when there is a group id)."""
+        """Set a property of Kafka's consumer, by its Java name or its librdkafka name, or one of Flink's:
+        ``partition.discovery.interval.ms`` (default 300000; 0 or less: look for partitions once),
+        ``commit.offsets.on.checkpoint`` (default true if there is a group id)."""
         self._properties[require_text(key, "property", _WHO)] = property_value(key, value, _WHO)
         return self
 
     def set_properties(self, props: dict[str, Any]) -> KafkaSourceBuilder:
-        """Several properties."""
+        """Set several properties, as ``set_property`` does."""
         for key, value in props.items():
             self.set_property(key, value)
         return self

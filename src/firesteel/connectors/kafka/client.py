@@ -1,4 +1,4 @@
-"""The client library: where it comes from, how a cluster is found to answer, what its errors say."""
+"""The Kafka client library: importing it, connecting to a cluster, describing its errors."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ log = logger(__name__)
 
 Answer = TypeVar("Answer")
 
-PATIENCE_S: Final = 8.0  # for a cluster that does not answer when a job begins
+PATIENCE_S: Final = 8.0  # how long to wait for a cluster that does not answer when a job starts
 
-_TIMELY: Final = {  # librdkafka's own defaults wait up to 10 s before it looks for a broker again
+_TIMELY: Final = {  # by default librdkafka waits up to 10 s before it retries a broker
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 1000,
 }
@@ -33,11 +33,11 @@ def require_client() -> None:
 
 
 class Complaints:
-    """The client's ``error_cb``: why a call that timed out did so."""
+    """The client's ``error_cb``: remembers why a call timed out."""
 
     def __init__(self) -> None:
         self.last: KafkaError | None = None
-        self.refused: KafkaError | None = None  # asking again will not help
+        self.refused: KafkaError | None = None  # retrying will not help
 
     def __call__(self, error: KafkaError) -> None:
         self.last = error
@@ -46,9 +46,9 @@ class Complaints:
 
 
 def make_client(kind: type[Any], settings: Mapping[str, Any]) -> Any:
-    """A client of confluent_kafka whose log goes to ours.
+    """Create a client of confluent_kafka that logs to our logger.
 
-    :raises ConfigurationError: librdkafka does not take a setting.
+    :raises ConfigurationError: librdkafka rejects a setting.
     """
     from confluent_kafka import KafkaException
 
@@ -63,15 +63,15 @@ def make_client(kind: type[Any], settings: Mapping[str, Any]) -> Any:
 
 
 def describe(error: BaseException | KafkaError) -> str:
-    """What an error of the client says, without its wrapping."""
+    """Return the message of a client error, without its wrapping."""
     inner = error.args[0] if isinstance(error, BaseException) and error.args else error
     return inner.str() if hasattr(inner, "str") else str(inner)
 
 
 def ask_again(ask: Callable[[], Answer]) -> Answer:
-    """The answer of a coordinator; brokers move groups about, and say so for a moment.
+    """Ask a coordinator, retrying while brokers report that the group is being moved.
 
-    :raises KafkaException: it is something else, or it does not pass.
+    :raises KafkaException: the error is a different one, or it persists.
     """
     from confluent_kafka import KafkaError, KafkaException
 
@@ -102,10 +102,11 @@ class Cluster:
         self.admin: AdminClient = make_client(AdminClient, settings)
 
     def metadata(self, topic: str | None = None, patience_s: float = PATIENCE_S) -> ClusterMetadata:
-        """What the cluster knows of all topics. Asked for one, it may create it, where brokers do that.
+        """Return what the cluster knows of all topics, or of ``topic``. Asking for one topic may create it,
+        if the brokers create topics automatically.
 
-        :raises ConnectorError: it does not answer in time.
-        :raises ConfigurationError: it does not let us in.
+        :raises ConnectorError: the cluster does not answer in time.
+        :raises ConfigurationError: the cluster denies access.
         """
         from confluent_kafka import KafkaException
 
@@ -125,7 +126,7 @@ class Cluster:
                     raise self.unreachable(error, patience_s) from error
 
     def broker_config(self, name: str) -> str | None:
-        """A setting of a broker; None when we may not ask."""
+        """Return a setting of a broker, or None if we are not allowed to read it."""
         from confluent_kafka import KafkaException
         from confluent_kafka.admin import ConfigResource
 

@@ -1,8 +1,8 @@
 """Streams that move between clusters and topics while they are read (Flink: ``DynamicKafkaSource``).
 
-A metadata service says which topics of which clusters a stream is now. Each cluster has an enumerator and,
-in the tasks, a reader as a ``KafkaSource`` has them; when the service says something else they are made anew
-from what the former ones know.
+A metadata service maps each stream to topics of clusters. Each cluster has an enumerator and, in the tasks, a
+reader, as for a ``KafkaSource``. When the mapping changes they are rebuilt from the state of the previous
+ones.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ STREAM_DISCOVERY_FAILURES: Final = "stream-metadata-discovery-failure-threshold"
 @record("kafka cluster")
 @dataclass(frozen=True)
 class ClusterMetadata:
-    """The topics of a stream in one cluster, and how the cluster is reached."""
+    """The topics of a stream in one cluster, and how to connect to the cluster."""
 
     topics: Collection[str]
     properties: Mapping[str, str] = field(repr=False)
@@ -52,34 +52,35 @@ class ClusterMetadata:
 
 @dataclass(frozen=True)
 class KafkaStream:
-    """What a stream is now. ``cluster_metadata_map``: by the ids of clusters."""
+    """The current location of a stream. ``cluster_metadata_map`` is keyed by cluster id."""
 
     stream_id: str
     cluster_metadata_map: Mapping[str, ClusterMetadata]
 
 
 class KafkaMetadataService(ABC):
-    """Knows where streams are; plain data that is pickled, and asked in the driver."""
+    """Knows where streams are. It is plain data that can be pickled, and is called on the driver."""
 
     @abstractmethod
     def get_all_streams(self) -> Iterable[KafkaStream]: ...
 
     @abstractmethod
     def describe_streams(self, stream_ids: Collection[str]) -> Mapping[str, KafkaStream]:
-        """These streams, by id. An exception: one of them is not there, or nobody knows."""
+        """Return the streams by id. Raises an exception if one of them does not exist or cannot be looked
+        up."""
 
     @abstractmethod
     def is_cluster_active(self, kafka_cluster_id: str) -> bool:
-        """False: errors of the cluster are to be passed over."""
+        """Return False if errors of the cluster are to be ignored."""
 
     def close(self) -> None:
         """Called when the job ends."""
 
 
 class SingleClusterTopicMetadataService(KafkaMetadataService):
-    """The topics of one cluster are the streams.
+    """Treats each topic of one cluster as a stream.
 
-    :param properties: of the cluster, ``bootstrap.servers`` at least.
+    :param properties: of the cluster; at least ``bootstrap.servers``.
     """
 
     def __init__(self, kafka_cluster_id: str, properties: Mapping[str, str]) -> None:
@@ -124,11 +125,11 @@ class KafkaStreamSubscriber(ABC):
 
     @abstractmethod
     def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> Iterable[KafkaStream]:
-        """Those that are to be read now."""
+        """Return the streams to read now."""
 
 
 class KafkaStreamSetSubscriber(KafkaStreamSubscriber):
-    """The streams with these ids."""
+    """Chooses the streams with these ids."""
 
     def __init__(self, stream_ids: Iterable[str]) -> None:
         self._ids = tuple(sorted(stream_ids))
@@ -138,7 +139,7 @@ class KafkaStreamSetSubscriber(KafkaStreamSubscriber):
 
 
 class StreamPatternSubscriber(KafkaStreamSubscriber):
-    """The streams in whose ids the pattern is found, anywhere (as in Flink)."""
+    """Chooses the streams whose id contains a match of the pattern, as in Flink."""
 
     def __init__(self, stream_pattern: str) -> None:
         try:
@@ -154,8 +155,8 @@ class StreamPatternSubscriber(KafkaStreamSubscriber):
 
 @dataclass(frozen=True)
 class DynamicTopicSource(Source):
-    """What ``DynamicKafkaSource.builder()`` builds. ``properties``: those of Kafka's consumer, which hold for
-    all clusters, and Flink's own."""
+    """The source that ``DynamicKafkaSource.builder()`` builds. ``properties`` are those of Kafka's consumer,
+    which apply to all clusters, and Flink's own."""
 
     subscriber: KafkaStreamSubscriber
     service: KafkaMetadataService
@@ -175,7 +176,7 @@ class DynamicTopicSource(Source):
 
     @property
     def discovery_interval_ms(self) -> int | None:
-        """None: the service is asked when a job begins, or goes on from a checkpoint."""
+        """None: the service is asked only when a job starts or is restored."""
         interval = -1 if self.bounded else number(self.properties, STREAM_DISCOVERY_INTERVAL, -1)
         return interval if interval > 0 else None
 
@@ -184,7 +185,7 @@ class DynamicTopicSource(Source):
         return 0 if self.bounded else number(self.properties, STREAM_DISCOVERY_FAILURES, 1)
 
     def clusters(self) -> dict[str, ClusterMetadata]:
-        """All topics that are to be read now, by cluster. Raises what the service does."""
+        """Return all topics to read now, by cluster. Raises whatever the service raises."""
         topics: dict[str, set[str]] = {}
         properties: dict[str, Mapping[str, str]] = {}
         for stream in self.subscriber.get_subscribed_streams(self.service):
@@ -194,8 +195,8 @@ class DynamicTopicSource(Source):
         return {c: ClusterMetadata(tuple(sorted(topics[c])), properties[c]) for c in sorted(topics)}
 
     def of_cluster(self, cluster: str, metadata: ClusterMetadata) -> KafkaTopicSource:
-        """The part of the source that is in one cluster. As in Flink the source's properties go before those
-        of the service."""
+        """Return the part of the source that reads one cluster. As in Flink, the properties of the source
+        take precedence over those of the service."""
         own = {k: v for k, v in self.properties.items() if not k.startswith("stream-metadata-discovery-")}
         merged = {DISCOVERY_INTERVAL: "-1", **metadata.properties, **own}
         prefix = merged.get(CLIENT_ID_PREFIX, merged.get(GROUP_ID, self.description))
@@ -209,17 +210,17 @@ class DynamicTopicSource(Source):
         )
 
     def check(self) -> None:
-        """What can be known without the service.
+        """Check everything that does not need the service.
 
-        :raises ProgramError: something contradicts.
+        :raises ProgramError: settings contradict each other.
         """
         self.starting.check(self.properties)
         if self.stopping is not None:
             self.stopping.check(self.properties)
-        _ = self.discovery_interval_ms, self.tolerated_failures  # they are numbers
+        _ = self.discovery_interval_ms, self.tolerated_failures  # raises if they are not numbers
 
     def validate(self) -> None:
-        """Ask the service, and the clusters that it names."""
+        """Ask the service, and connect to the clusters it names."""
         require_client()
         for cluster, metadata in self.clusters().items():
             self.of_cluster(cluster, metadata).validate()
@@ -233,7 +234,8 @@ class DynamicTopicSource(Source):
 
 @record("dynamic kafka split")
 class DynamicSplit(NamedTuple):
-    """The payload of a split. ``split``: that of the cluster; ``age``: how often its topic was left."""
+    """The payload of a split. ``split`` is the payload in the cluster; ``age`` counts how often its topic was
+    removed."""
 
     cluster: str
     properties: Mapping[str, str]
@@ -253,14 +255,14 @@ class _ClusterReading(NamedTuple):
 
 
 class DynamicEnumerator(SplitEnumerator):
-    """The enumerators of the clusters. A partition that no stream has any more comes to its end where it is;
-    when its topic comes back it is another split, which begins as the source says."""
+    """Combines the enumerators of the clusters. A partition that no longer belongs to any stream ends at its
+    current position. If its topic comes back it is a new split, which starts where the source says."""
 
     def __init__(self, source: DynamicTopicSource) -> None:
         self._source = source
         self._clusters: dict[str, _ClusterReading] = {}
         self._ages: dict[tuple[str, str], int] = {}  # by cluster and topic
-        self._inner: dict[str, tuple[str, str]] = {}  # by split: the cluster, the split there
+        self._inner: dict[str, tuple[str, str]] = {}  # by split: the cluster and the split in it
         self._asked = False
         self._next_ms: int | None = None
         self._failures = 0
@@ -285,7 +287,7 @@ class DynamicEnumerator(SplitEnumerator):
         self._next_ms = None if interval is None else now_ms + interval
         try:
             wanted = self._source.clusters()
-        except Exception as error:  # whatever a service of the user's raises
+        except Exception as error:  # a user's service may raise anything
             self._failures += 1
             if not self._clusters or self._failures > self._source.tolerated_failures:
                 raise
@@ -388,7 +390,7 @@ class DynamicEnumerator(SplitEnumerator):
 
 
 def _end_of(split: Split, position: Any, max_records: int, max_bytes: int) -> ReadRange:
-    """A range of no records, at whose end the split ends."""
+    """Return an empty range that ends the split."""
     payload: DynamicSplit = split.payload
     start = payload.partition.start if position is None else position
     ended = replace(payload.split, payload=payload.partition._replace(stop=start))
@@ -398,7 +400,7 @@ def _end_of(split: Split, position: Any, max_records: int, max_bytes: int) -> Re
 
 
 class DynamicReader(SourceReader):
-    """A reader for each cluster, made with its first range."""
+    """Holds a reader for each cluster, created with the first range of that cluster."""
 
     def __init__(self, deserializer: KafkaRecordDeserializationSchema, starting: OffsetsInitializer) -> None:
         self._deserializer = deserializer
@@ -414,7 +416,7 @@ class DynamicReader(SourceReader):
         if reader is None or properties != payload.properties:
             if reader is not None:
                 reader.close()
-            schema = copy.deepcopy(self._deserializer)  # each is opened once
+            schema = copy.deepcopy(self._deserializer)  # each one is opened once
             reader = KafkaReader(payload.properties, schema, self._starting.reset_rule)
             reader.open()
             self._readers[payload.cluster] = payload.properties, reader

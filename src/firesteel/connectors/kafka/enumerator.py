@@ -1,4 +1,4 @@
-"""Which partitions there are, and how far each may be read now (Flink: ``KafkaSourceEnumerator``)."""
+"""Discovers partitions and plans how far each is read in an epoch (Flink: ``KafkaSourceEnumerator``)."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 log = logger(__name__)
 
-_WAIT_FOR_ENDS_S: Final = 0.25  # brokers that are slower than this are asked on while the job goes on
+_WAIT_FOR_ENDS_S: Final = 0.25  # the job continues while slower brokers are still being asked
 _FIVE_SECONDS: Final = 5_000
-_MAY_BE_SHORT_MS: Final = 60_000  # a new leader may not know yet that the last records are on all replicas
+_MAY_BE_SHORT_MS: Final = 60_000  # a new leader may not know yet that the last records are fully replicated
 
 
 class KafkaEnumerator(SplitEnumerator):
-    """Fixes what an epoch reads: up to the last record that may be read when the epoch is planned.
+    """Plans what an epoch reads: up to the last readable record at planning time.
 
-    Brokers that do not answer while the job runs stop nothing but their partitions: they are asked again.
+    A broker that does not answer while the job runs delays only its own partitions; it is asked again.
     """
 
     def __init__(self, source: KafkaTopicSource) -> None:
@@ -41,7 +41,7 @@ class KafkaEnumerator(SplitEnumerator):
         self._cluster = Cluster(source.properties)
         self._look_up = OffsetLookup(self._cluster, source.properties)
         self._known: set[Partition] = set()
-        self._discovered = False  # the partitions of the beginning were found
+        self._discovered = False  # the initial partitions were found
         self._looks_again = False
         self._next_discovery_ms: int | None = None
         self._ends = _Ends(self._look_up)
@@ -59,8 +59,8 @@ class KafkaEnumerator(SplitEnumerator):
         return splits
 
     def look_again(self) -> None:
-        """Look for partitions with the next ``discover``, when there is no interval too: the topics are
-        others than those that were restored."""
+        """Look for partitions in the next ``discover``, even if there is no discovery interval, because the
+        topics have changed since the restored checkpoint."""
         self._looks_again = True
 
     def _is_discovery_due(self, now_ms: int) -> bool:
@@ -70,7 +70,7 @@ class KafkaEnumerator(SplitEnumerator):
         if interval is None:
             return False
         if self._next_discovery_ms is None:
-            return True  # after a restore: there may be new ones since
+            return True  # after a restore: there may be new partitions
         return now_ms >= self._next_discovery_ms
 
     def _new_splits(self, now_ms: int) -> list[Split]:
@@ -94,7 +94,7 @@ class KafkaEnumerator(SplitEnumerator):
     def _splits(self, partitions: list[Partition]) -> list[Split]:
         if not partitions:
             return []
-        # What is created while the job runs is read whole, whatever the rule for the beginning is.
+        # The starting rule does not apply to partitions created while the job runs: they are read in full.
         rule = EARLIEST if self._discovered else self._source.starting
         starts = rule.start(partitions, self._look_up)
         stopping = self._source.stopping
@@ -118,7 +118,7 @@ class KafkaEnumerator(SplitEnumerator):
         if payload.stop is not None:
             self._stops[partition] = payload.stop
             if start >= payload.stop:
-                return ReadRange(split, start, max_records, max_bytes, start)  # only to say that it ends
+                return ReadRange(split, start, max_records, max_bytes, start)  # only to signal the end
         there = self._ends.get(partition)
         if there is not None:
             self._check_length(partition, start, there, now_ms)
@@ -128,7 +128,7 @@ class KafkaEnumerator(SplitEnumerator):
         return ReadRange(split, start, max_records, max_bytes, stop) if stop > start else None
 
     def _check_length(self, partition: Partition, position: int, end: int, now_ms: int) -> None:
-        """:raises ConnectorError: the partition has been shorter for a minute than what was read of it."""
+        """:raises ConnectorError: the partition has been shorter than what was read of it for a minute."""
         if end >= position:
             self._short_since.pop(partition, None)
             return
@@ -143,7 +143,7 @@ class KafkaEnumerator(SplitEnumerator):
             )
 
     def _is_all_there(self, partition: Partition) -> bool:
-        """What is to be read of it was there already: no need to ask again."""
+        """Return true if everything left to read existed already, so that there is no need to ask again."""
         stop, end = self._stops.get(partition), self._ends.get(partition)
         return stop is not None and end is not None and end >= stop
 
@@ -171,7 +171,7 @@ class KafkaEnumerator(SplitEnumerator):
 
 
 class _Ends:
-    """Behind the last record of each partition that may be read, as the brokers said last."""
+    """The last known end of each partition: the offset after its last readable record."""
 
     def __init__(self, look_up: OffsetLookup) -> None:
         self._look_up = look_up
@@ -183,7 +183,7 @@ class _Ends:
         return self._known.get(partition)
 
     def refresh(self, partitions: Any) -> None:
-        """Ask, and wait a moment for the answers; those that are late are taken the next time."""
+        """Ask the brokers and wait briefly for the answers. Late answers are used by the next call."""
         wanted = [p for p in partitions if p not in self._asked]
         if wanted:
             from confluent_kafka.admin import OffsetSpec
@@ -206,7 +206,7 @@ class _Ends:
             self._look_up.find_leaders()
 
     def _failed(self, partition: Partition, error: BaseException) -> None:
-        """A topic that is gone stays gone; everything else may pass."""
+        """Handle a failed look-up. A deleted topic is final; any other error may be temporary."""
         reason = error.args[0] if error.args else None
         if reason is not None and hasattr(reason, "code") and reason.code() == reason.UNKNOWN_TOPIC_OR_PART:
             raise ConnectorError(
@@ -220,8 +220,8 @@ class _Ends:
 
 
 class _Group:
-    """Tells the consumer group how far the source is, for tools that look there. The job never reads it
-    again: its positions are in its checkpoints."""
+    """Commits the position of the source to the consumer group, for monitoring tools. The job never reads it
+    back: its positions are in its checkpoints."""
 
     def __init__(self, source: KafkaTopicSource) -> None:
         properties = source.properties
@@ -234,7 +234,7 @@ class _Group:
         self._committed: dict[Partition, int] = {}
 
     def tick(self, now_ms: int, positions: Mapping[Partition, int]) -> None:
-        """Serve the client's answers; commit when it is time to (``enable.auto.commit``)."""
+        """Poll the client for callbacks, and commit if a commit is due (``enable.auto.commit``)."""
         if self._consumer is not None:
             self._consumer.poll(0)
         if self._auto_ms is not None:
@@ -263,7 +263,7 @@ class _Group:
         if self._auto_ms is not None:
             self.commit(positions)
         if self._consumer is not None:
-            self._consumer.close()  # waits for the commit under way
+            self._consumer.close()  # waits for the commit in progress
 
 
 def _report(error: Any, partitions: Any) -> None:

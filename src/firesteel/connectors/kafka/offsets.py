@@ -1,4 +1,4 @@
-"""Where partitions begin and stop to be read (Flink: ``OffsetsInitializer``)."""
+"""Where to start and stop reading partitions (Flink: ``OffsetsInitializer``)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Partition(NamedTuple):
 
 
 class Reset(enum.Enum):
-    """What to do where there is no offset, or none that can be read (Kafka: ``auto.offset.reset``)."""
+    """What to do if there is no offset, or the offset cannot be read (Kafka: ``auto.offset.reset``)."""
 
     LATEST = 0
     EARLIEST = 1
@@ -43,7 +43,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True)
 class OffsetsInitializer:
-    """A rule that gives each partition an offset, looked up once, when the partition is found."""
+    """A rule that gives each partition an offset. It is evaluated once, when the partition is discovered."""
 
     kind: Kind
     reset: Reset = Reset.EARLIEST
@@ -51,7 +51,7 @@ class OffsetsInitializer:
     offsets: Mapping[Partition, int] = field(default_factory=dict)
 
     def check(self, properties: Mapping[str, str]) -> None:
-        """:raises ProgramError: it cannot work with these properties."""
+        """:raises ProgramError: the rule does not work with these properties."""
         if self.kind is Kind.COMMITTED and GROUP_ID not in properties:
             raise ProgramError(
                 "Property group.id is required because offsets are initialized with committed offsets",
@@ -63,12 +63,13 @@ class OffsetsInitializer:
 
     @property
     def reset_rule(self) -> Reset:
-        """What a reader does when records are gone that it was to read (Flink: ``auto.offset.reset`` is
-        overridden with it)."""
+        """What a reader does if the records it should read are gone. Overrides ``auto.offset.reset``, as in
+        Flink."""
         return Reset.LATEST if self.kind in (Kind.LATEST, Kind.TIMESTAMP) else self.reset
 
     def start(self, partitions: Sequence[Partition], look_up: OffsetLookup) -> dict[Partition, int]:
-        """Where to begin: as ``resolve``, but where nothing is at an offset the rule for that case holds."""
+        """Return where to start: as ``resolve``, but the reset rule applies where the offset has no
+        record."""
         found = self.resolve(partitions, look_up)
         if self.kind in (Kind.COMMITTED, Kind.OFFSETS):
             first, end = look_up.beginning(partitions), look_up.end(partitions)
@@ -76,9 +77,9 @@ class OffsetsInitializer:
         return found
 
     def resolve(self, partitions: Sequence[Partition], look_up: OffsetLookup) -> dict[Partition, int]:
-        """The offset of each partition.
+        """Return the offset of each partition.
 
-        :raises ConfigurationError: a partition has none and ``reset`` is NONE.
+        :raises ConfigurationError: a partition has no offset and ``reset`` is NONE.
         """
         match self.kind:
             case Kind.EARLIEST:
@@ -113,7 +114,7 @@ EARLIEST: Final = OffsetsInitializer(Kind.EARLIEST)
 
 
 class OffsetLookup:
-    """Asks the brokers for offsets, for many partitions at once."""
+    """Asks the brokers for the offsets of many partitions at once."""
 
     def __init__(self, cluster: Cluster, properties: Mapping[str, str]) -> None:
         self._cluster = cluster
@@ -126,21 +127,22 @@ class OffsetLookup:
         return self._wait(self.request(partitions, OffsetSpec.earliest()))
 
     def end(self, partitions: Iterable[Partition]) -> dict[Partition, int]:
-        """Behind the last record that may be read now: of a transaction that is open none may."""
+        """Return the offsets after the last readable record. Records of an open transaction are not
+        readable."""
         from confluent_kafka.admin import OffsetSpec
 
         return self._wait(self.request(partitions, OffsetSpec.latest()))
 
     def at_time(self, partitions: Sequence[Partition], timestamp: int) -> dict[Partition, int]:
-        """Of the first record that is not older than ``timestamp``, else the end."""
+        """Return the offsets of the first record at or after ``timestamp``, or the end if there is none."""
         from confluent_kafka.admin import OffsetSpec
 
-        ends = self.end(partitions)  # before the other question: what comes in between must not be missed
+        ends = self.end(partitions)  # asked first, so that records written in between are not missed
         found = self._wait(self.request(partitions, OffsetSpec.for_timestamp(timestamp)))
         return {p: ends[p] if offset < 0 else offset for p, offset in found.items()}
 
     def committed(self, partitions: Sequence[Partition]) -> dict[Partition, int]:
-        """Of the consumer group; partitions without one are left out."""
+        """Return the offsets committed by the consumer group, without partitions that have none."""
         if self._group is None or not partitions:
             return {}
         from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
@@ -156,13 +158,13 @@ class OffsetLookup:
         return {Partition(t.topic, t.partition): t.offset for t in answer.topic_partitions if t.offset >= 0}
 
     def find_leaders(self) -> None:
-        """Have the client learn which brokers lead the partitions: what it knew it believes for minutes, also
-        where brokers answer that it is wrong."""
+        """Make the client look up the leaders of the partitions. Otherwise it uses cached leaders for
+        minutes, even if brokers answer that they are wrong."""
         with suppress(ConnectorError):
             self._cluster.metadata(patience_s=0)
 
     def request(self, partitions: Iterable[Partition], spec: Any) -> dict[Partition, Any]:
-        """A future for each partition."""
+        """Return a future for each partition."""
         from confluent_kafka import IsolationLevel, TopicPartition
 
         wanted = {TopicPartition(*p): spec for p in partitions}

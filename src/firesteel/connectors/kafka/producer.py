@@ -1,4 +1,4 @@
-"""Writing messages: the producer as all sinks use it."""
+"""Writing messages: the producer that all sinks share."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
 
 _DEFAULTS: Final[dict[str, Any]] = {
-    "enable.idempotence": True,  # as Kafka's Java client: no message is doubled or overtaken by a retry
-    "partitioner": "murmur2_random",  # where Java's clients put a key
+    "enable.idempotence": True,  # as in Kafka's Java client: a retry neither duplicates nor reorders messages
+    "partitioner": "murmur2_random",  # the same partitions as Java clients
     "delivery.timeout.ms": 120_000,
     "queue.buffering.max.kbytes": 64 << 10,
-    "linger.ms": 50,  # for large batches; the end of an epoch and a commit wait for no others
+    "linger.ms": 50,  # for large batches; the end of an epoch and a commit do not wait for it
 }
 
 
 def new_producer(properties: Mapping[str, str], failures: Failures) -> Producer:
-    """A producer that tells ``failures`` of what it could not deliver."""
+    """Create a producer that reports undelivered messages to ``failures``."""
     from confluent_kafka import Producer
 
     given = client_settings(properties, producer=True)
     defaults = dict(_DEFAULTS)
     if str(given.get("acks", "all")) not in ("all", "-1"):
-        del defaults["enable.idempotence"]  # it needs the answer of all replicas
+        del defaults["enable.idempotence"]  # it requires acks from all replicas
     reports = {"on_delivery": failures, "delivery.report.only.error": True, "error_cb": Complaints()}
     return make_client(Producer, {**defaults, **given, **reports})
 
@@ -43,18 +43,18 @@ def new_producer(properties: Mapping[str, str], failures: Failures) -> Producer:
 def new_transactional_producer(
     properties: Mapping[str, str], transactional_id: str, complaints: Complaints
 ) -> Producer:
-    """A producer that is to be initialised. What it cannot deliver it says when it commits: reports of
-    delivery would meet an exception that the client has raised already, when it is fenced."""
+    """Create a producer that still has to be initialised. Delivery failures are reported when it commits: a
+    delivery report would collide with the exception that the client raises when it is fenced."""
     from confluent_kafka import Producer
 
-    # A message cannot be waited for longer than its transaction.
+    # A message must not be waited for longer than its transaction lasts.
     timeout = min(_DEFAULTS["delivery.timeout.ms"], number(properties, TRANSACTION_TIMEOUT, ONE_MINUTE))
     settings = _DEFAULTS | {"delivery.timeout.ms": timeout} | client_settings(properties, producer=True)
     return make_client(Producer, {**settings, TRANSACTIONAL_ID: transactional_id, "error_cb": complaints})
 
 
 class Failures:
-    """The first message that was not delivered."""
+    """Holds the first message that was not delivered."""
 
     def __init__(self) -> None:
         self.first: tuple[str, KafkaError] | None = None
@@ -64,7 +64,7 @@ class Failures:
             self.first = (message.topic() or "", error)
 
     def check(self) -> None:
-        """:raises ConnectorError: there is one; it is forgotten."""
+        """:raises ConnectorError: a message was not delivered. The failure is then cleared."""
         if self.first is None:
             return
         (topic, error), self.first = self.first, None
@@ -72,9 +72,9 @@ class Failures:
 
 
 def produce(producer: Producer, block: Block) -> None:
-    """Hand over the messages; waits while the client holds as many as it may.
+    """Hand over the messages; blocks while the client's queue is full.
 
-    :raises ConnectorError: the client refuses one: it is too large, or its partition is not there.
+    :raises ConnectorError: the client rejects a message: it is too large, or its partition does not exist.
     """
     from confluent_kafka import KafkaException
 
@@ -106,14 +106,14 @@ def _send_when_there_is_room(producer: Producer, arguments: tuple[Any, ...]) -> 
 def flush(producer: Producer, failures: Failures) -> None:
     """Wait until all messages are delivered.
 
-    :raises ConnectorError: one is not, within ``delivery.timeout.ms``.
+    :raises ConnectorError: a message was not delivered within ``delivery.timeout.ms``.
     """
     from confluent_kafka import KafkaException
 
     try:
         while producer.flush(1.0) > 0:
             failures.check()
-    except (KafkaException, SystemError) as error:  # fatal; the other when the client was in a callback
+    except (KafkaException, SystemError) as error:  # fatal; SystemError if the client was in a callback
         reason = error if isinstance(error, KafkaException) else error.__cause__ or error
         raise ConnectorError("Kafka takes no more messages.", detail=describe(reason)) from error
     failures.check()

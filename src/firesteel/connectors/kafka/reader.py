@@ -1,4 +1,4 @@
-"""Reading ranges of offsets in a task, straight from the brokers (Flink: ``KafkaPartitionSplitReader``)."""
+"""Reads ranges of offsets in a task, directly from the brokers (Flink: ``KafkaPartitionSplitReader``)."""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ if TYPE_CHECKING:
 log = logger(__name__)
 
 _AT_ONCE: Final = 1000  # offsets in a chunk
-_CHUNK_BYTES: Final = 256 << 10  # of messages: what is made of them, too, is to stay in a cache of the CPU
+_CHUNK_BYTES: Final = 256 << 10  # of messages: the records made from them should also fit a CPU cache
 _POLL_S: Final = 0.1
 _ERROR: Final = methodcaller("error")
 
 _DEFAULTS: Final = {
     ISOLATION: "read_committed",
-    "fetch.wait.max.ms": 20,  # a range may end in offsets without a message: only an empty fetch tells
-    "fetch.queue.backoff.ms": 1,  # librdkafka waits a second when it has enough for the moment
-    "socket.timeout.ms": 10_000,  # a fetch that is lost is asked for again before the range is given up
-    # What is fetched beyond the range is fetched in vain, and what has to wait leaves the caches of the CPU.
+    "fetch.wait.max.ms": 20,  # a range may end in offsets without a message, which only an empty fetch shows
+    "fetch.queue.backoff.ms": 1,  # librdkafka pauses for a second when its queue is full
+    "socket.timeout.ms": 10_000,  # a lost fetch is retried before the range is given up
+    # What is fetched beyond the range is wasted, and what has to wait falls out of the CPU caches.
     "queued.min.messages": 20_000,
     "queued.max.messages.kbytes": 2 << 10,
 }
 
 
 def new_consumer(properties: Mapping[str, str], complaints: Complaints | None = None) -> Consumer:
-    """A consumer that is told what to read: it joins no group and commits nothing."""
+    """Create a consumer with manual assignment: it joins no group and commits nothing."""
     from confluent_kafka import Consumer
 
     group = properties.get(GROUP_ID, "firesteel")
@@ -95,12 +95,12 @@ class KafkaReader(SourceReader):
             return
         if self._incoming is None:
             self._incoming = _Incoming(self._properties, self._reset)
-        incoming = self._incoming  # which may be closed before this generator is
+        incoming = self._incoming  # it may be closed before this generator is
         records, size = range_.max_records, range_.max_bytes
         buffer = incoming.begin(split.partition, position)
         try:
             while (stop is None or position < stop) and records > 0 and size > 0:
-                if not incoming.is_reading(split.partition, buffer):  # another range of it was begun
+                if not incoming.is_reading(split.partition, buffer):  # another range of it was started
                     buffer = incoming.begin(split.partition, position)
                 limit = position + min(_AT_ONCE, records)
                 taken = incoming.take(split.partition, position, limit if stop is None else min(limit, stop))
@@ -113,7 +113,7 @@ class KafkaReader(SourceReader):
                     if stop is None:
                         return
                     buffer.at_end = (
-                        False  # a leader may not know at once how far it was when the range was fixed
+                        False  # a leader may briefly not know the offset up to which the range was planned
                     )
         finally:
             incoming.end(split.partition, buffer)
@@ -124,7 +124,7 @@ def _is_end(split: PartitionSplit, position: int) -> bool:
 
 
 class _Taken(NamedTuple):
-    """Some messages, where reading goes on after them, and whether there are more now."""
+    """Some messages, the position after them, and whether more are available now."""
 
     messages: list[Message]
     size: int
@@ -134,8 +134,8 @@ class _Taken(NamedTuple):
 
 @dataclass(slots=True)
 class _Buffer:
-    """The messages of a partition that are here, and their bytes. ``known``: there are no others before this
-    offset; ``at_end``: nor behind it, when that was said."""
+    """The buffered messages of a partition and their size in bytes. All messages before offset ``known`` are
+    in the buffer; with ``at_end`` there were none after it either when that was reported."""
 
     known: int
     messages: list[Message] = field(default_factory=list)
@@ -149,16 +149,16 @@ class _Buffer:
         self.at_end = False
 
     def has_chunk(self, limit: int) -> bool:
-        """Nothing that comes later belongs to a chunk that ends at offset ``limit`` at the latest."""
+        """Return true if no later message can belong to a chunk that ends at offset ``limit`` or before."""
         return self.known >= limit or self.size >= _CHUNK_BYTES or self.at_end
 
     def take(self, limit: int) -> _Taken:
-        """The messages before ``limit``, or the first of them when they are many bytes."""
+        """Return the messages before ``limit``, or only the first of them if they are large."""
         found = self.messages
         count = (
             len(found) if not found or _offset(found[-1]) < limit else bisect_left(found, limit, key=_offset)
         )
-        sizes = list(accumulate(map(len, found[:count]), initial=0))  # of the first so many
+        sizes = list(accumulate(map(len, found[:count]), initial=0))  # running total of the bytes
         if sizes[-1] >= _CHUNK_BYTES:
             count = bisect_left(sizes, _CHUNK_BYTES)
             limit = _offset(found[count - 1]) + 1
@@ -171,10 +171,10 @@ class _Buffer:
 
 
 class _Incoming:
-    """The messages of the ranges under way, which one consumer gets mixed.
+    """The messages of all ranges being read, which one consumer delivers interleaved.
 
-    They are cut into chunks by their offsets and sizes, never by when they come: in which order the records
-    of several partitions go on must not depend on that.
+    Chunks are cut by offsets and sizes, never by arrival time, so that the order of records from several
+    partitions does not depend on timing.
     """
 
     def __init__(self, properties: Mapping[str, str], reset: Reset) -> None:
@@ -183,7 +183,7 @@ class _Incoming:
         self._patience_s = number(properties, API_TIMEOUT, ONE_MINUTE) / 1000
         self._reset = reset
         self._buffers: dict[Partition, _Buffer] = {}
-        self._at_once = _AT_ONCE  # messages taken from the client: about a chunk
+        self._at_once = _AT_ONCE  # messages to take from the client: about a chunk
 
     def close(self) -> None:
         self._buffers.clear()
@@ -193,7 +193,7 @@ class _Incoming:
         return self._buffers.get(partition) is buffer
 
     def begin(self, partition: Partition, offset: int) -> _Buffer:
-        """A range of the partition that was not read to its end stops here."""
+        """Start a range. An unfinished range of the same partition stops here."""
         from confluent_kafka import TopicPartition
 
         if partition in self._buffers:
@@ -211,7 +211,8 @@ class _Incoming:
         self._consumer.incremental_unassign([TopicPartition(partition.topic, partition.number)])
 
     def take(self, partition: Partition, position: int, limit: int) -> _Taken:
-        """What there is from ``position`` to ``limit``, of many bytes the first."""
+        """Return the available messages from ``position`` to ``limit``, or only the first of them if they are
+        large."""
         buffer = self._buffers[partition]
         while not buffer.has_chunk(limit):
             self._fetch(partition, position)
@@ -221,7 +222,7 @@ class _Incoming:
         return taken
 
     def _fetch(self, partition: Partition, position: int) -> None:
-        """Wait for messages of any partition, and hand them out."""
+        """Wait for messages of any partition, and distribute them."""
         messages = [self._wait(partition, position), *self._consumer.consume(self._at_once, 0)]
         if len(self._buffers) == 1 and not any(map(_ERROR, messages)):
             self._buffers[partition].add(messages)
@@ -243,7 +244,8 @@ class _Incoming:
                 self._buffers[source].add(those)
 
     def _wait(self, partition: Partition, position: int) -> Message:
-        """Polls are counted, not seconds: a machine that stood still meanwhile has not waited."""
+        """Wait for a message. Polls are counted instead of seconds, so that time in which the machine was
+        suspended does not count."""
         for _ in range(max(1, int(self._patience_s / _POLL_S))):
             first = self._consumer.poll(_POLL_S)
             if first is not None:

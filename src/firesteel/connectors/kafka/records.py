@@ -20,9 +20,9 @@ _VALUE: Final = methodcaller("value")
 
 
 class ConsumerRecord(NamedTuple):
-    """One message with all that Kafka knows of it (Kafka: ``ConsumerRecord``). ``timestamp``: epoch
-    milliseconds, or None; ``timestamp_type``: "CreateTime", "LogAppendTime" or "NoTimestampType";
-    ``value`` None: a tombstone."""
+    """One message with all its metadata (Kafka: ``ConsumerRecord``). ``timestamp`` is in epoch milliseconds,
+    or None; ``timestamp_type`` is "CreateTime", "LogAppendTime" or "NoTimestampType"; a ``value`` of None is
+    a tombstone."""
 
     topic: str
     partition: int
@@ -42,16 +42,17 @@ class KafkaRecordDeserializationSchema(ABC):
 
     @abstractmethod
     def deserialize(self, record: ConsumerRecord) -> Iterable[Any]:
-        """The records in the message, in order; usually a generator. Each gets the message's timestamp."""
+        """Return the records of the message in order; usually a generator. Each gets the message's
+        timestamp."""
 
     def get_produced_type(self) -> TypeInformation | None:
-        """The declared type of the records; None: any Python object."""
+        """Return the declared type of the records; None means any Python object."""
         return None
 
     @staticmethod
     def value_only(deserialization_schema: DeserializationSchema) -> KafkaRecordDeserializationSchema:
-        """The value of each message, read by the schema. A message without one (a tombstone) is a bad record,
-        unless the schema takes None."""
+        """Read the value of each message with the schema. A message without a value (a tombstone) is a bad
+        record, unless the schema accepts None."""
         return ValueOnly(deserialization_schema)
 
 
@@ -84,7 +85,8 @@ class ValueOnly(KafkaRecordDeserializationSchema):
 
 
 class Decoded(NamedTuple):
-    """What came of some messages: records with their timestamps, and what could not be read."""
+    """The result of decoding messages: records with their timestamps, and the messages that could not be
+    read."""
 
     values: list[Any]
     timestamps: list[int]
@@ -96,7 +98,7 @@ Decode = Callable[[Sequence["Message"]], Decoded]
 
 
 def batch_decoder(schema: KafkaRecordDeserializationSchema) -> Decode:
-    """The function from some messages of a partition to their records."""
+    """Return the function that decodes messages of a partition to records."""
     if isinstance(schema, ValueOnly):
         return _value_decoder(schema.schema)
 

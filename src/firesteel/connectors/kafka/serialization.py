@@ -19,8 +19,9 @@ Headers = list[tuple[str, bytes | None]]
 
 
 class ProducerRecord(NamedTuple):
-    """One message to be written (Kafka: ``ProducerRecord``). ``partition`` None: by the key, else any;
-    ``timestamp`` None: when it is written; ``value`` None: a tombstone."""
+    """A message to write (Kafka: ``ProducerRecord``). Without a ``partition`` the key decides, or any
+    partition is used; without a ``timestamp`` it is the time of writing; a ``value`` of None is a tombstone.
+    """
 
     topic: str
     value: bytes | None
@@ -31,19 +32,19 @@ class ProducerRecord(NamedTuple):
 
 
 class KafkaSinkContext(ABC):
-    """Where a schema or partitioner is asked (Flink: ``KafkaRecordSerializationSchema.KafkaSinkContext``)."""
+    """The context of a schema or partitioner (Flink: ``KafkaRecordSerializationSchema.KafkaSinkContext``)."""
 
     @abstractmethod
     def get_parallel_instance_id(self) -> int:
-        """The index of the subtask."""
+        """Return the index of the subtask."""
 
     @abstractmethod
     def get_number_of_parallel_instances(self) -> int:
-        """The number of subtasks."""
+        """Return the number of subtasks."""
 
     @abstractmethod
     def get_partitions_for_topic(self, topic: str) -> list[int]:
-        """The partitions of a topic, as they were when this process first asked."""
+        """Return the partitions of a topic as of the first call in this process."""
 
 
 class KafkaPartitioner(ABC):
@@ -56,11 +57,12 @@ class KafkaPartitioner(ABC):
     def partition(
         self, record: Any, key: bytes | None, value: bytes | None, target_topic: str, partitions: list[int]
     ) -> int:
-        """One of ``partitions``."""
+        """Return one of ``partitions``."""
 
 
 class FlinkFixedPartitioner(KafkaPartitioner):
-    """All records of a subtask go to one partition (Flink: the same; the legacy producer's default)."""
+    """Sends all records of a subtask to one partition, as Flink's does; the default of the legacy
+    producer."""
 
     def open(self, parallel_instance_id: int, parallel_instances: int) -> None:
         self._subtask = parallel_instance_id
@@ -72,8 +74,8 @@ class FlinkFixedPartitioner(KafkaPartitioner):
 
 
 class Block(msgspec.Struct, array_like=True):
-    """Some messages, as columns; None: no message has one. A timestamp of 0 is the time of writing, a
-    partition of -1 is chosen by the client."""
+    """Some messages as columns. A column is None if no message has a value for it. A timestamp of 0 is the
+    time of writing; for a partition of -1 the client chooses."""
 
     topics: str | list[str]
     values: list[bytes | None]
@@ -88,12 +90,13 @@ class Block(msgspec.Struct, array_like=True):
 
     @property
     def size(self) -> int:
-        """About how many bytes."""
+        """The approximate size in bytes."""
         keys = sum(len(k) for k in self.keys if k) if self.keys else 0
         return keys + sum(len(v) for v in self.values if v) + 16 * len(self.values)
 
     def columns(self) -> Iterable[tuple[Any, ...]]:
-        """(topic, value, key, partition, None, None, timestamp, headers) of each: what ``produce`` takes."""
+        """Yield (topic, value, key, partition, None, None, timestamp, headers) of each message, the arguments
+        of ``produce``."""
         nothing = repeat(None)
         return zip(
             repeat(self.topics) if isinstance(self.topics, str) else self.topics,
@@ -109,13 +112,16 @@ class Block(msgspec.Struct, array_like=True):
 
 
 class RecordSerializer(ABC):
-    """What a sink knows of the messages it writes."""
+    """Turns the records of a sink into messages."""
 
-    #: Where all messages go; None: that is chosen for each.
+    #: The topic of all messages, or None if it is chosen for each one.
     fixed_topic: str | None = None
 
     def check_type(self, type_info: TypeInformation | None) -> None:
-        """Raise a ProgramError when a stream of this declared type cannot be written."""
+        """Check that a stream of this declared type can be written.
+
+        :raises ProgramError: it cannot.
+        """
 
     def open(self, context: KafkaSinkContext) -> None:
         """Called before the first record of a subtask in a worker process."""
@@ -124,12 +130,12 @@ class RecordSerializer(ABC):
     def encode(
         self, values: Sequence[Any], timestamps: Sequence[int | None] | None, context: KafkaSinkContext
     ) -> Block:
-        """The messages of some records, in order."""
+        """Return the messages of the records, in order."""
 
 
 @dataclass
 class BuiltSerializer(RecordSerializer):
-    """Topic, key, value, headers and partition, each by a part of its own."""
+    """Combines separate parts for topic, key, value, headers and partition."""
 
     value: SerializationSchema
     topic: str | Callable[[Any], str]

@@ -1,4 +1,4 @@
-"""Properties of Kafka's Java clients, as programs for Flink have them, in the words of librdkafka."""
+"""Translates properties of Kafka's Java clients, as Flink programs set them, to those of librdkafka."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ API_TIMEOUT: Final = "default.api.timeout.ms"
 
 ONE_MINUTE: Final = 60_000
 
-# Read by the connector itself, or always what the connector needs it to be.
+# Read by the connector itself, or fixed by it.
 _OURS: Final = frozenset(
     {
         *(DISCOVERY_INTERVAL, COMMIT_ON_CHECKPOINT, AUTO_COMMIT, AUTO_COMMIT_INTERVAL, CLIENT_ID_PREFIX),
@@ -35,7 +35,7 @@ _OURS: Final = frozenset(
         *("key.deserializer", "value.deserializer", "key.serializer", "value.serializer"),
     }
 )
-# What this client has no counterpart of; nothing of it changes what is read or written.
+# Properties without a counterpart in this client. None of them changes what is read or written.
 _WITHOUT_EFFECT: Final = frozenset(
     {
         *("max.poll.records", "partition.assignment.strategy", "interceptor.classes", "metric.reporters"),
@@ -127,7 +127,7 @@ def _say_once(end: str, name: str) -> None:
 
 
 def client_settings(properties: Mapping[str, str], *, producer: bool) -> dict[str, Any]:
-    """The settings of librdkafka for ``properties``, which may have Java's names or its own.
+    """Return librdkafka's settings for ``properties``, which may use Java's names or librdkafka's.
 
     :raises ConfigurationError: a property cannot be translated.
     """
@@ -155,13 +155,13 @@ _CONNECTION: Final = (
 
 
 def connection_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Those that say where the cluster is and how to get in, which hold for any kind of client."""
+    """Return the settings for address and authentication, which apply to any kind of client."""
     wanted = {name: value for name, value in properties.items() if name.startswith(_CONNECTION)}
     return client_settings(wanted, producer=True)
 
 
 def number(properties: Mapping[str, str], name: str, default: int) -> int:
-    """A property of ours that is a number of milliseconds."""
+    """Return one of the connector's own properties, in milliseconds."""
     text = properties.get(name)
     if text is None:
         return default

@@ -1,4 +1,4 @@
-"""The sink, with each of the three guarantees (Flink: ``KafkaSink``)."""
+"""The Kafka sink, with each of the three delivery guarantees (Flink: ``KafkaSink``)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Guarantee(enum.Enum):
 
 @dataclass(frozen=True)
 class KafkaTopicSink(Sink):
-    """What ``KafkaSink.builder()`` builds. ``properties``: those of Kafka's producer."""
+    """The sink that ``KafkaSink.builder()`` builds. ``properties`` are those of Kafka's producer."""
 
     serializer: RecordSerializer
     properties: Mapping[str, str] = field(repr=False)
@@ -67,9 +67,9 @@ class KafkaTopicSink(Sink):
         return "KafkaSink"
 
     def check(self) -> None:
-        """What can be known without the cluster.
+        """Check everything that does not need the cluster.
 
-        :raises ProgramError: something is missing or contradicts.
+        :raises ProgramError: a setting is missing, or settings contradict each other.
         """
         require_client()
         if BOOTSTRAP not in self.properties:
@@ -90,7 +90,7 @@ class KafkaTopicSink(Sink):
         client_settings(self.properties, producer=True)
 
     def validate(self) -> None:
-        """Ask the cluster: it answers, lets us in, and takes what is to be written."""
+        """Check that the cluster answers, grants access and accepts what is to be written."""
         self.check()
         exactly_once = self.guarantee is Guarantee.EXACTLY_ONCE
         if exactly_once:
@@ -128,7 +128,7 @@ class KafkaTopicSink(Sink):
 
 
 def _await_topic(cluster: Cluster, topic: str) -> None:
-    """Brokers may create a topic that is written to; it takes a moment."""
+    """Wait for a topic that the brokers create automatically; this takes a moment."""
     import time
 
     deadline = time.monotonic() + PATIENCE_S / 2
@@ -143,7 +143,7 @@ def _await_topic(cluster: Cluster, topic: str) -> None:
 
 
 class _Kept:
-    """What a worker process keeps of a sink between epochs: it does not travel."""
+    """What a worker process keeps of a sink between epochs. It is not pickled."""
 
     def __init__(self) -> None:
         self._task: TaskContext | None = None
@@ -161,7 +161,7 @@ class _Kept:
 
 
 class _DirectWriter(SinkWriter):
-    """Messages go out as they come; with AT_LEAST_ONCE an epoch ends when all are delivered."""
+    """Sends messages immediately; with AT_LEAST_ONCE an epoch ends when all are delivered."""
 
     def __init__(self, sink: KafkaTopicSink, task: TaskContext) -> None:
         self._serializer = sink.serializer
@@ -176,14 +176,14 @@ class _DirectWriter(SinkWriter):
         produce(self._producer, self._serializer.encode(values, timestamps, self._task))
 
     def flush(self, end_of_input: bool) -> None:
-        if self._waits or end_of_input:  # nobody comes back to this process when the job is over
+        if self._waits or end_of_input:  # this process is not used again after the job
             flush(self._producer, self._kept.failures)
         else:
             self._kept.failures.check()
 
 
 class _StagingWriter(SinkWriter):
-    """Messages wait beside the state of the job until their checkpoint is complete."""
+    """Stages messages next to the state of the job until their checkpoint is complete."""
 
     def __init__(self, serializer: RecordSerializer, task: TaskContext, context: WriterContext) -> None:
         self._serializer = serializer
@@ -198,8 +198,8 @@ class _StagingWriter(SinkWriter):
 
 
 class KafkaCommitter(Committer):
-    """Has tasks write what a checkpoint covers, what each subtask has staged in one transaction: readers of
-    committed records see all of it or nothing."""
+    """Runs tasks that write what a checkpoint covers. What a subtask has staged is one transaction: readers
+    of committed records see all of it or nothing."""
 
     def __init__(self, sink: KafkaTopicSink, context: CommitterContext) -> None:
         assert sink.transactional_id_prefix is not None

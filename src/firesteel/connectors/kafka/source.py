@@ -1,4 +1,4 @@
-"""The source: partitions are splits, offsets are positions (Flink: ``KafkaSource``)."""
+"""The Kafka source: partitions are splits, offsets are positions (Flink: ``KafkaSource``)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _FIVE_MINUTES: Final = 300_000
 
 @record("kafka split")
 class PartitionSplit(NamedTuple):
-    """The payload of a split. ``stop`` None: it has no end."""
+    """The payload of a split. If ``stop`` is None the split has no end."""
 
     topic: str
     number: int
@@ -49,16 +49,16 @@ class PartitionSplit(NamedTuple):
 
 @dataclass(frozen=True)
 class Subscription:
-    """Exactly one of the three: names of topics, a pattern for whole names, or partitions."""
+    """What to read: exactly one of topic names, a pattern for full topic names, or partitions."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None
     partitions: tuple[Partition, ...] = ()
 
     def find(self, cluster: Cluster) -> list[Partition]:
-        """The partitions there are now, in order.
+        """Return the partitions that exist now, in order.
 
-        :raises ConfigurationError: a topic or a partition that was named is not there.
+        :raises ConfigurationError: a named topic or partition does not exist.
         """
         known = cluster.metadata().topics
         if self.pattern is not None:
@@ -84,8 +84,9 @@ class Subscription:
 
 @dataclass(frozen=True)
 class KafkaTopicSource(Source):
-    """What ``KafkaSource.builder()`` builds. ``properties``: those of Kafka's consumer, and Flink's own
-    ``partition.discovery.interval.ms``, ``commit.offsets.on.checkpoint`` and ``client.id.prefix``."""
+    """The source that ``KafkaSource.builder()`` builds. ``properties`` are those of Kafka's consumer and
+    Flink's own ``partition.discovery.interval.ms``, ``commit.offsets.on.checkpoint`` and
+    ``client.id.prefix``."""
 
     subscription: Subscription
     deserializer: KafkaRecordDeserializationSchema
@@ -104,7 +105,7 @@ class KafkaTopicSource(Source):
 
     @property
     def discovery_interval_ms(self) -> int | None:
-        """None: partitions are looked for once."""
+        """None: look for partitions only once."""
         interval = -1 if self.bounded else number(self.properties, DISCOVERY_INTERVAL, _FIVE_MINUTES)
         return interval if interval > 0 else None
 
@@ -113,9 +114,9 @@ class KafkaTopicSource(Source):
         return GROUP_ID in self.properties and flag(self.properties, COMMIT_ON_CHECKPOINT, True)
 
     def check(self) -> None:
-        """What can be known without the cluster.
+        """Check everything that does not need the cluster.
 
-        :raises ProgramError: something is missing, or contradicts.
+        :raises ProgramError: a setting is missing, or settings contradict each other.
         """
         require_client()
         if BOOTSTRAP not in self.properties:
@@ -131,7 +132,7 @@ class KafkaTopicSource(Source):
         client_settings(self.properties, producer=False)
 
     def validate(self) -> None:
-        """Ask the cluster: it answers, lets us in, and has what is to be read."""
+        """Check that the cluster answers, grants access and has what is to be read."""
         self.check()
         from firesteel.connectors.kafka.reader import new_consumer
 

@@ -1,4 +1,5 @@
-"""Messages that wait for their checkpoint: beside the state of the job, where committers find them."""
+"""Stages messages until their checkpoint is complete, next to the state of the job, where committers find
+them."""
 
 from __future__ import annotations
 
@@ -25,8 +26,9 @@ _decode = msgspec.msgpack.Decoder(list[Block]).decode
 @record("kafka piece")
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A committable: some messages of one writer and epoch, in order. ``name`` is theirs alone, and the same
-    for all attempts of the task that write the same; ``path`` is where ``data`` lies when it is not here."""
+    """A committable: messages of one writer in one epoch, in order. ``name`` is unique to them, and the same
+    for all attempts of the task that write the same messages. ``path`` is where ``data`` is stored if it is
+    not inline."""
 
     name: str
     topic: str  # of the first message
@@ -58,7 +60,7 @@ class Piece:
 
 
 class Stage:
-    """What one writer stages in one epoch."""
+    """Collects what one writer stages in one epoch."""
 
     def __init__(self, context: WriterContext) -> None:
         self._context = context
@@ -96,7 +98,7 @@ class Stage:
 
 
 def discard_all_but(kept: Sequence[Piece], others: Iterable[Piece], transaction_prefix: str) -> None:
-    """Remove the files of ``others``, and what lost tasks left beside them."""
+    """Remove the files of ``others``, and files that lost tasks left next to them."""
     names = {piece.name for piece in kept}
     directories = {piece.path.rpartition("/")[0] for piece in [*kept, *others] if piece.path is not None}
     for directory in directories:
@@ -107,7 +109,7 @@ def discard_all_but(kept: Sequence[Piece], others: Iterable[Piece], transaction_
 
 
 def digest_of(pieces: Iterable[Piece]) -> str:
-    """Names a set of pieces."""
+    """Return a digest that identifies a set of pieces."""
     return hashlib.blake2b("\n".join(sorted(p.name for p in pieces)).encode(), digest_size=16).hexdigest()
 
 

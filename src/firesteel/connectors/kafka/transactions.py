@@ -1,9 +1,9 @@
-"""Transactions with a marker: what is committed is written down in the same transaction, so whoever comes
-after a failure can read it.
+"""Transactions with a marker. The marker records what is committed within the same transaction, so that it
+can be read after a failure.
 
-A driver claims a prefix, and has the output of each subtask written under a transactional id of its own, by a
-task. Markers are offsets of consumer groups of the ids' own, with what they say as metadata:
-``docs/design/kafka.md`` says why, and why nobody who was left behind can write twice.
+A driver claims a prefix. It has the output of each subtask written by a task, under the subtask's own
+transactional id. A marker is a committed offset of a consumer group that belongs to the id; its metadata
+holds the content. ``docs/design/kafka.md`` explains why, and why a stale driver or task cannot write twice.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 log = logger(__name__)
 
-#: Is there wherever a transaction was ever begun: a marker needs the name of a topic.
+#: A marker needs the name of a topic. This one exists wherever a transaction was ever started.
 ANY_TOPIC: Final = "__transaction_state"
 
 _COMMIT_S: Final = 30.0
 
 
 class FencedError(ConfigurationError):
-    """Another job, or another driver of this one, writes with the same prefix."""
+    """Another job, or another driver of this job, writes with the same prefix."""
 
 
 class Marker(NamedTuple):
-    """``claim``: of the driver; ``commit``: the number of its commit; ``digest``: names what was committed.
-    What a driver does later is greater, and so is what a newer driver does."""
+    """``claim`` is the number of the driver's claim, ``commit`` the number of its commit, and ``digest``
+    identifies what was committed. Later markers of a driver, and those of newer drivers, compare greater."""
 
     claim: int
     commit: int
@@ -48,7 +48,8 @@ class Marker(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """The transactional ids of a sink. ``marker_topic``: a topic that is there, for the name of markers."""
+    """The prefix of the transactional ids of a sink. ``marker_topic`` is an existing topic, for the
+    markers."""
 
     properties: Mapping[str, str] = field(repr=False)
     name: str
@@ -65,7 +66,7 @@ class Prefix:
 
 
 class Claim:
-    """The right of a driver to commit under a prefix: it lasts until another driver claims the prefix."""
+    """A driver's right to commit under a prefix. It lasts until another driver claims the prefix."""
 
     def __init__(self, prefix: Prefix) -> None:
         self._prefix = prefix
@@ -74,21 +75,21 @@ class Claim:
         self._reader: MarkerReader | None = None
 
     def take(self, now_ms: int) -> None:
-        """Who had it before cannot begin another commit from here on.
+        """Claim the prefix. The previous holder cannot start another commit from now on.
 
         :raises ConfigurationError: the cluster does not allow it.
-        :raises ConnectorError: it does not answer.
+        :raises ConnectorError: the cluster does not answer.
         """
         with transaction(self._prefix, "claim") as (before, write):
-            # Brokers forget markers of groups that nobody uses; the clock has gone on by then.
+            # Brokers drop the markers of unused groups; the clock is ahead of them by then.
             self._number = max(before.claim + 1, now_ms)
             write(Marker(self._number, 0, ""), ())
 
     def next_commit(self) -> SubtaskCommit:
-        """What the tasks of one commit do.
+        """Return what the tasks of the next commit run.
 
-        :raises FencedError: somebody else has claimed the prefix.
-        :raises TryLaterError: Kafka does not say.
+        :raises FencedError: another driver has claimed the prefix.
+        :raises TryLaterError: Kafka does not answer.
         """
         if self._reader is None:
             self._reader = MarkerReader(self._prefix, "claim")
@@ -105,34 +106,34 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class SubtaskCommit:
-    """Writes what a subtask has staged, and the marker, in one transaction of the subtask's id. Runs in
-    tasks, and may run several times: whoever begins last with an id fences the others, and finds their
-    marker."""
+    """Writes what a subtask has staged, and the marker, in one transaction under the subtask's id. It runs in
+    tasks, and may run several times: the last to start with an id fences the others and sees their marker."""
 
     prefix: Prefix
     claim: int
     number: int
 
     def __call__(self, subtask: int, pieces: Sequence[Piece]) -> None:
-        """Write them if that was not done.
+        """Write the pieces unless that was already done.
 
-        :raises TryLaterError: the marker will tell.
+        :raises TryLaterError: the outcome is unknown; the marker will tell.
         :raises FencedError: a newer driver has written for this subtask.
-        :raises ConnectorError: Kafka does not take a message, and will not.
+        :raises ConnectorError: Kafka rejects a message permanently.
         """
         marker = Marker(self.claim, self.number, digest_of(pieces))
         with transaction(self.prefix, subtask) as (before, write):
             if before.digest == marker.digest:
                 return
-            if before[:2] >= marker[:2]:  # what is here was committed, and something after it
+            if before[:2] >= marker[:2]:  # these pieces, and something after them, were committed
                 raise self.prefix.fenced()
             write(marker, all_blocks(pieces))
 
 
 @contextmanager
 def transaction(prefix: Prefix, part: str | int) -> Iterator[tuple[Marker, Transaction]]:
-    """Begin with an id: no transaction of it is under way any more, and none of those who began before can
-    end. Gives the marker, which is final, and what writes the next one. Nothing need be written."""
+    """Start a transaction with an id. No earlier transaction of the id is open any more, and none of its
+    previous users can commit. Yields the last marker, which is final, and what writes the next one. Writing
+    is optional."""
     reader = MarkerReader(prefix, part)
     try:
         producer = _new_producer(prefix, prefix.id_of(part))
@@ -153,8 +154,8 @@ class Transaction:
     def __call__(self, marker: Marker, blocks: Iterable[Block]) -> None:
         """Write both or nothing.
 
-        :raises TryLaterError: nobody knows whether it was written.
-        :raises ConnectorError: Kafka does not take a message; nothing is written.
+        :raises TryLaterError: it is unknown whether they were written.
+        :raises ConnectorError: Kafka rejects a message; nothing is written.
         """
         from confluent_kafka import KafkaException, TopicPartition
 
@@ -165,13 +166,13 @@ class Transaction:
             producer.begin_transaction()
             for block in blocks:
                 produce(producer, block)
-            while producer.flush(1.0) > 0:  # each message has its delivery.timeout.ms
+            while producer.flush(1.0) > 0:  # each message has its own delivery.timeout.ms
                 continue
             producer.send_offsets_to_transaction([place], self._group, _COMMIT_S)
             producer.commit_transaction(_COMMIT_S)
         except KafkaException as error:
             raise self._ended(error.args[0]) from error
-        except ConnectorError as error:  # the transaction ends with its producer's successor
+        except ConnectorError as error:  # the next producer with this id aborts the transaction
             reason = _end_of_transaction(error.__cause__)
             if reason is None:
                 raise
@@ -180,13 +181,13 @@ class Transaction:
     def _ended(self, error: KafkaError) -> ConnectorError | ConfigurationError:
         if error.code() in (error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, error.GROUP_AUTHORIZATION_FAILED):
             return _refused(self._prefix, self._id, error)
-        if _is_fenced(error):  # a newer job finds itself in the marker of the claim
+        if _is_fenced(error):  # a newer job sees the marker of its claim
             return TryLaterError(f"Somebody else began with the transactional id {self._id!r} meanwhile.")
         return TryLaterError(f"The transaction {self._id!r} could not be committed.", detail=describe(error))
 
 
 class MarkerReader:
-    """Reads the marker of one id."""
+    """Reads the marker of one transactional id."""
 
     def __init__(self, prefix: Prefix, part: str | int) -> None:
         self._prefix = prefix
@@ -194,10 +195,10 @@ class MarkerReader:
         self._consumer = _consumer_of(prefix.properties, f"firesteel-{self._id}")
 
     def read(self) -> Marker:
-        """The one that was committed last.
+        """Return the marker that was committed last.
 
-        :raises TryLaterError: Kafka does not say.
-        :raises ConfigurationError: it may not be read.
+        :raises TryLaterError: Kafka does not answer.
+        :raises ConfigurationError: access is denied.
         """
         from confluent_kafka import KafkaException, TopicPartition
 
@@ -216,7 +217,7 @@ class MarkerReader:
         return Marker(int(claim), int(commit), digest)
 
     def group_metadata(self) -> Any:
-        """What a producer needs to write the marker."""
+        """Return the group metadata that a producer needs to write the marker."""
         return self._consumer.consumer_group_metadata()
 
     def close(self) -> None:
@@ -229,8 +230,8 @@ def _new_producer(prefix: Prefix, transactional_id: str) -> Producer:
     complaints = Complaints()
     producer = new_transactional_producer(prefix.properties, transactional_id, complaints)
     try:
-        # Without a connection to a broker that it knows by number the client looks for the coordinator only
-        # after 0.5 s. The first answer names the brokers, and the second comes from one of them.
+        # Without a connection to a broker known by its number, the client looks for the coordinator only
+        # after 0.5 s. The first answer names the brokers; the second comes from one of them.
         for _ in range(2):
             producer.list_topics(prefix.marker_topic, timeout=PATIENCE_S)
         producer.init_transactions(PATIENCE_S)
@@ -265,7 +266,8 @@ def _is_fenced(error: KafkaError) -> bool:
 
 
 def _end_of_transaction(cause: BaseException | None) -> KafkaError | None:
-    """Why the client refused a message, when that is its transaction, which is over, and not the message."""
+    """Return the error if the client refused a message because its transaction is over, not because of the
+    message."""
     from confluent_kafka import KafkaException
 
     if not isinstance(cause, KafkaException):
