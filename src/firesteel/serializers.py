@@ -15,7 +15,7 @@ _LARGEST: Final = (1 << 31) - 1
 
 
 class PickleSerializer(TypeSerializer[Iterable[Any]]):
-    """Writes objects one after the other, each pickled behind its length in 4 bytes (PyFlink: the same).
+    """Writes objects one after the other, each as its length in 4 bytes and its pickle, as in PyFlink.
 
     >>> import io
     >>> stream = io.BytesIO()

@@ -208,8 +208,8 @@ def _is_float32(type_info: TypeInformation) -> bool:
 
 
 def _inline_check(type_info: TypeInformation) -> str | None:
-    """A test of ``{x}`` that is true only for values that are already as the type wants them; None: there
-    is no short one. For FLOAT the value still has to be rounded."""
+    """Return a test of ``{x}`` that is true only for values that already conform to the type, or None where
+    there is no short one. A FLOAT still has to be rounded."""
     if isinstance(type_info, DateTypeInfo):
         return "type({x}) is date"
     if isinstance(type_info, TimeTypeInfo):

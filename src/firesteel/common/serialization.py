@@ -61,7 +61,7 @@ class DeserializationSchema(ABC):
     """Turns bytes of a system outside into an element.
 
     What ``deserialize`` raises makes the message a bad record: it fails the job, or goes to the side output
-    of the source (``firesteel.datastream.bad_records``). An OSError is no such error, it fails the job.
+    of the source (``firesteel.datastream.bad_records``). An OSError is different: it always fails the job.
     """
 
     ignored = 0  #: How many messages were left out because of an option to ignore errors; it only grows.

@@ -70,7 +70,10 @@ class AvroRows:
 
 
 def avro_rows(text: str) -> AvroRows:
-    """:raises ConfigurationError: the schema is no record, or contains itself."""
+    """Return the rows that an Avro schema describes.
+
+    :raises ConfigurationError: if the schema is not a record or contains itself.
+    """
     schema = parse_avro(text)
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ConfigurationError("the Avro schema of rows must be a record", detail=text[:500])

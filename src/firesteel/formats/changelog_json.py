@@ -83,8 +83,8 @@ class _ReadingBuilder:
         return self
 
     def ignore_parse_errors(self) -> Self:
-        """A value that cannot be read becomes None, a message that is no change is left out; both are
-        counted. Without this it is an error."""
+        """Read invalid values as None and skip messages that are not changes; both are counted. Without
+        this they are errors."""
         self._ignore_parse_errors = True
         return self
 

@@ -41,7 +41,10 @@ class ChangelogOptions:
 
 
 def row_type(type_info: TypeInformation | None) -> RowTypeInfo:
-    """:raises ProgramError: it is no type of rows."""
+    """Return the type as a row type.
+
+    :raises ProgramError: if it is not one.
+    """
     if not isinstance(type_info, RowTypeInfo):
         raise ProgramError(f"changes are rows, not {type_info}", hint="declare Types.ROW_NAMED")
     return type_info
@@ -108,7 +111,7 @@ def maxwell_reader(options: ChangelogOptions) -> ReadChanges:
 
 
 def canal_reader(options: ChangelogOptions) -> ReadChanges:
-    """As Maxwell's, but ``data`` and ``old`` are lists; CREATE is no change of a row and is left out."""
+    """As Maxwell's, but ``data`` and ``old`` are lists; CREATE does not change a row and is skipped."""
     decode = value_decoder(options.type_info, False, options.ignore)
     patterns = [
         (name, re.compile(pattern))

@@ -129,7 +129,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
             return self._set(null_literal=null_literal)
 
         def set_ignore_parse_errors(self, ignore_parse_errors: bool) -> Self:
-            """A field that cannot be read becomes None, a message that is no CSV is left out."""
+            """Read invalid fields as None and skip messages that are not CSV."""
             return self._set(ignore_parse_errors=ignore_parse_errors)
 
         def build(self) -> CsvRowDeserializationSchema:

@@ -49,7 +49,7 @@ class CsvError(ValueError):
 
 
 class BadLines(NamedTuple):
-    """What is no record, from line ``start`` to the line of the error; ``before`` records come before it."""
+    """Lines that are not a record, from ``start`` to the line of the error, after ``before`` good records."""
 
     before: int
     start: int

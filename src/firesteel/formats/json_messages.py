@@ -93,8 +93,8 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             return self
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
-            """A value that cannot be read becomes None, a message that is no JSON is left out; without this
-            it is an error."""
+            """Read invalid values as None and skip messages that are not JSON; without this they are
+            errors."""
             self._ignore_parse_errors = True
             return self
 

@@ -57,7 +57,7 @@ PARSE_ERRORS: Final = (
 
 
 class JsonParseError(FiresteelError, ValueError):
-    """A message is no JSON, or not of the declared type."""
+    """Raised when a message is not JSON or not of the declared type."""
 
 
 def json_decoder(

@@ -18,7 +18,7 @@ _FORMATS: Final = {
 def type_of_json_schema(text: str) -> TypeInformation:
     """The type of the messages that a JSON schema describes.
 
-    :raises ConfigurationError: the schema is no JSON, or uses what has no type: unions of several types.
+    :raises ConfigurationError: if the schema is not JSON or has a union of several types.
     """
     try:
         schema = json.loads(text)

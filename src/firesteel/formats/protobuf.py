@@ -14,7 +14,7 @@ from firesteel.formats.text import encodable
 
 
 class ProtobufError(FiresteelError, ValueError):
-    """A message is no Protobuf message of its type, or a row does not fit it."""
+    """Raised when a message is not a Protobuf message of its type, or a row does not fit the type."""
 
 
 class ProtobufRowDeserializationSchema(DeserializationSchema):

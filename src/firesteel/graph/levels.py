@@ -1,8 +1,8 @@
 """Levels: how any acyclic job becomes one linear Spark plan.
 
 The level of a vertex is the number of exchanges on the longest way to it. All vertices of a level run in one
-Spark stage, and partition *i* of the stage hosts subtask *i* of each of them. A FORWARD edge is no exchange:
-it does not raise the level.
+Spark stage, and partition *i* of the stage hosts subtask *i* of each of them. A FORWARD edge is not an
+exchange: it does not raise the level.
 """
 
 from __future__ import annotations

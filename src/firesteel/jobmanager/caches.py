@@ -29,7 +29,7 @@ class KeptStreams:
         self.sinks = [keeping(node, directory) for node, directory in self._kept]
 
     def job_ended(self, status: JobStatus) -> None:
-        """What a job has left that did not come to its end is no result."""
+        """Keep what the job has written only if it finished; otherwise it is not a result."""
         for node, directory in self._kept:
             if status is JobStatus.FINISHED:
                 node.cache.keep(directory, node.input)

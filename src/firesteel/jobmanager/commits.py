@@ -52,9 +52,9 @@ class SinkCommits:
         self._is_open = False
         self._fresh: list[Committable] = []  # of epochs since the last pre-commit
         self._ready: list[Committable] = []
-        self._recovered = 0  # so many of those that are ready come from a checkpoint that was gone back to
-        self._snapshot: bytes | None = None  # the last one, while what it holds is not committed ...
-        self._covered = 0  # ... which are so many of those that are ready
+        self._recovered = 0  # how many of ``_ready`` come from a restored checkpoint
+        self._snapshot: bytes | None = None  # the last one, until what it holds is committed ...
+        self._covered = 0  # ... which is this many of ``_ready``
 
     def open(self) -> None:
         self._open()

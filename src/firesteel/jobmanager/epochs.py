@@ -18,7 +18,7 @@ from firesteel.runtime.program import Ack, Answer, LevelDescriptor, Overrun, Use
 
 log = logger(__name__)
 
-_UNKNOWN_PART: Final = 1 / 64  # done by a task that gave an epoch up, where nobody knows its input
+_UNKNOWN_PART: Final = 1 / 64  # assumed done by a task that gave up, where its input is unknown
 
 #: ``EpochEngine.do``.
 DoParts = Callable[[int, Callable[[int], bytes], str], list[bytes]]

@@ -1,4 +1,4 @@
-"""What happened to a job, in the order in which it did: a bounded journal."""
+"""A bounded journal of what happened to a job, in order."""
 
 from __future__ import annotations
 

@@ -76,5 +76,5 @@ class LocalJobs:
 def _outcome_of(run: Callable[[], JobOutcome], job: JobGateway) -> JobOutcome:
     try:
         return run()
-    except BaseException as e:  # a mistake of ours: nobody may wait for this job for ever
+    except BaseException as e:  # a mistake of ours: nothing may wait for this job for ever
         return JobOutcome(job.job_id, JobStatus.FAILED, 0, error=e)

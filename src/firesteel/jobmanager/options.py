@@ -13,7 +13,7 @@ from firesteel.jobmanager.pacing import PacingOptions
 from firesteel.runtime.user_logs import log_level
 
 _TARGET_UNBOUNDED_MS: Final = 500
-_TARGET_BOUNDED_MS: Final = 6000  # nobody waits for a single record of a job that will end
+_TARGET_BOUNDED_MS: Final = 6000  # no single record of a job that ends is waited for
 _BATCH_RECORDS: Final = 1 << 62
 _LARGEST_RECORD_BYTES: Final = 2000 << 20
 

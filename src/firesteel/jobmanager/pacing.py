@@ -16,12 +16,12 @@ from firesteel.jobmanager.sources import Budget
 from firesteel.runtime.program import Ack, Pace
 from firesteel.state.line import EpochDelta
 
-_FIRST_RECORDS: Final = 20_000  # nobody knows yet how large they are
+_FIRST_RECORDS: Final = 20_000  # their size is not known yet
 _FEW_RECORDS: Final = 1000  # an epoch with fewer tells what an empty one costs
 _DIRTY_ENTRIES: Final = 1_000_000  # changed state entries of one subtask in one epoch
 _DIRTY_BYTES: Final = 128 << 20  # the same in bytes: a worker holds them, and some copies when it writes
 _STEP: Final = 8.0  # an epoch is at most this many times larger than the one before
-_FIRST_LIMIT_MS: Final = 500  # of an epoch while nobody knows what a record costs
+_FIRST_LIMIT_MS: Final = 500  # of an epoch while the cost of a record is unknown
 _OVERRUN: Final = 4.0  # a task that works for this many limits gives the epoch up
 _AFTER_GIVING_UP: Final = 0.5  # the part of the target that is aimed at then: output is late already
 _PIECES: Final = 4  # the first look at the clock comes after this part of the limit

@@ -83,10 +83,10 @@ class FailureRate:
 
 
 class ExponentialDelay:
-    """Each failure makes the next wait longer, up to a limit; after a quiet time it begins anew.
+    """Each failure makes the next delay longer, up to a limit; a quiet time resets it.
 
-    :param attempts: restarts before the job has failed for good; a quiet time makes them all available again.
-    :param jitter: up to so much of the delay is added or taken away, so that jobs do not all come at once.
+    :param attempts: restarts before the job fails for good; a quiet time makes them all available again.
+    :param jitter: the largest part of the delay added or subtracted at random, so that jobs restart apart.
     """
 
     def __init__(

@@ -165,8 +165,8 @@ class SourceCoordinator:
     def restore(self, snapshot: bytes, exact: bool) -> None:
         """Go on from a snapshot; before the first ``plan``.
 
-        :param exact: subtasks remember their splits. Else the splits are dealt out anew, and a source that
-            had come to its end says so again.
+        :param exact: subtasks keep their splits. Otherwise the splits are assigned again, and a source that
+            had ended reports its end again.
         """
         state, splits, ended = records.unpack(snapshot)
         if state is not None:
@@ -280,7 +280,7 @@ class ReadPlan:
 
     @property
     def next_ms(self) -> int | None:
-        """When something may be there to read at the latest; None: nobody knows."""
+        """The latest instant at which there may be something to read; None: unknown."""
         hints = [p.next_ms for p in self.plans.values()]
         known = [h for h in hints if h is not None]
         return min(known) if known and len(known) == len(hints) else None

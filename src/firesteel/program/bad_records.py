@@ -92,9 +92,9 @@ MessageDecoder = Callable[[Sequence[bytes | None]], Decoded]
 def message_decoder(schema: DeserializationSchema) -> MessageDecoder:
     """The function that decodes many messages with a schema.
 
-    It calls ``schema.deserialize_batch`` where the schema has one of its own, and goes through the messages
-    one by one when that fails. An OSError is no bad record but a system that cannot be reached (a schema
-    registry): it is raised.
+    It calls ``schema.deserialize_batch`` if the schema defines one, and falls back to one message at a time
+    when that fails. An OSError is not a bad record but a system that cannot be reached (a schema registry):
+    it is raised.
     """
     batch: Callable[[Any], list[Any]] = schema.deserialize_batch
     has_batch = _reads_batches(type(schema))

@@ -337,8 +337,8 @@ def require_merge(aggregate_function: Any, operator: str, *, detail: str, hint: 
 def require_no_life(
     function: Any, function_class: type, operator: str, *, detail: str, hint: str | None
 ) -> None:
-    """The function has no ``open`` and ``close`` of its own (Flink: it is no ``RichFunction``), for nobody
-    would call them."""
+    """Refuse a function that defines ``open`` or ``close`` (Flink: a ``RichFunction``) where they would
+    never be called."""
     if not isinstance(function, function_class):
         return
     for hook in ("open", "close"):

@@ -99,7 +99,7 @@ class Executor(Protocol):
         """A source that reads the rows of ``frame``, and their type where the source does not say it."""
 
     def to_spark(self, env: Environment, transformation: Transformation) -> DataFrame:
-        """Run the program with a sink behind ``transformation`` that Spark reads."""
+        """Run the program up to ``transformation`` and return its records as a DataFrame."""
 
     def table_committer(self, target: SparkTarget, context: CommitterContext) -> Committer:
         """What commits the batches of ``write_spark``; called on the driver while a job runs."""

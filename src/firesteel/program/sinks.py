@@ -130,8 +130,8 @@ class SinkWriter(ABC):  # noqa: B024  # write or write_batch, whichever fits the
         return []
 
     def snapshot_state(self, checkpoint_id: int) -> list[Any]:
-        """What the writer of the next epoch is to know, as a list of picklable elements that may be dealt out
-        anew when the parallelism changes; only of a sink that derives from ``SupportsWriterState``."""
+        """Return what the writer of the next epoch needs to know, as a list of picklable elements, which are
+        redistributed when the parallelism changes; called only if the sink is a ``SupportsWriterState``."""
         return []
 
     def close(self) -> None:
@@ -340,9 +340,9 @@ class Sink(ABC):
 
 
 class SupportsWriterState(ABC):
-    """A mixin for sinks whose writers remember something from epoch to epoch (Flink: the same). What
-    ``SinkWriter.snapshot_state`` gave is operator state: it is in checkpoints and savepoints, and is dealt
-    out anew when the parallelism changes."""
+    """A mixin for sinks whose writers keep state between epochs (Flink: ``SupportsWriterState``). What
+    ``SinkWriter.snapshot_state`` returns is operator state: it is part of checkpoints and savepoints and is
+    redistributed when the parallelism changes."""
 
     @abstractmethod
     def restore_writer(self, context: WriterContext, recovered_state: Iterable[Any]) -> SinkWriter:

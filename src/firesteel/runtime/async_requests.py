@@ -23,11 +23,11 @@ from firesteel.runtime.user_code import raised
 Released: TypeAlias = tuple[list[Any], int] | Mark  # the results for one record and its timestamp, or a mark
 _Ready: TypeAlias = SimpleQueue[list[Released] | BaseException]
 
-_HAND_OVER: Final = 256  # requests: the task is woken once for so many while more of them wait
+_HAND_OVER: Final = 256  # requests that wake the task once while more of them wait
 
 
 class _Segment:
-    """Requests that may overtake each other, and the marks behind them, which none may overtake."""
+    """Requests that may overtake each other, and the marks after them, which none may overtake."""
 
     __slots__ = ("finished", "marks", "running")
 

@@ -40,12 +40,12 @@ class EventLoop:
         return asyncio.run_coroutine_threadsafe(coroutine, self._running()).result()
 
     def run_briefly(self, coroutine: Coroutine[Any, Any, Any]) -> None:
-        """As ``run()``, but the caller waits no longer than a moment."""
+        """Like ``run()``, but give up waiting after a short grace period."""
         with suppress(TimeoutError):
             asyncio.run_coroutine_threadsafe(coroutine, self._running()).result(_GRACE_S)
 
     def close(self) -> None:
-        """Cancel what is left and end the thread; one whose loop is blocked ends later, by itself."""
+        """Cancel what is left and end the thread; one whose loop is blocked ends later on its own."""
         if self._loop is not None:
             self._loop = None
             self._stop()

@@ -119,8 +119,8 @@ class Router:
                 yield function
 
     def begin_epoch(self, epoch: int, send: RowSink) -> None:
-        # Everything that decides about bytes starts anew in each epoch: what a worker process happens to
-        # remember must not change what crosses the exchange.
+        # Everything that affects bytes is reset in each epoch: what a worker process happens to remember must
+        # not change what crosses the exchange.
         self._send = send
         self._sent = self.bytes = 0
         self._limit = FIRST_BUFFER_RECORDS

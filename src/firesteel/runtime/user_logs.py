@@ -113,5 +113,5 @@ def stop_listening() -> None:
 
 
 def taken_logs() -> UserLogs | None:
-    """What was logged in this process since the last call; None: nothing, or nobody listens."""
+    """Return what was logged in this process since the last call; None if there is nothing."""
     return None if _collector is None else _collector.take()

@@ -218,8 +218,8 @@ def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) 
 
 
 def _make_room(operators: int) -> None:
-    """Let a record be handed on by so many operators: each calls the next one, and users' functions are to
-    have the depth at the end that they would have in a short program."""
+    """Raise the recursion limit for a chain of *operators* operators: each calls the next one, and the
+    functions at its end need the depth that they would have in a short program."""
     global _depth_before
     needed = _FUNCTIONS_DEPTH + _FRAMES * operators
     if operators > _SHORT and needed > sys.getrecursionlimit():

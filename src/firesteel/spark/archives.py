@@ -19,7 +19,8 @@ _ZIPPED: Final = (".zip", ".jar", ".whl", ".egg")
 def unpacked(archives: Sequence[str]) -> str:
     """A directory with what is in *archives* (``path`` or ``path#target``), under the target or their names.
 
-    It is made once for the same archives in this process. Raises ConfigurationError for what is no archive.
+    It is made once per process for the same archives. Raises ConfigurationError for a file that is not an
+    archive.
     """
     stats = [(entry, os.stat(entry.partition("#")[0])) for entry in archives]
     content = repr([(entry, stat.st_mtime_ns, stat.st_size) for entry, stat in stats])

@@ -1,7 +1,7 @@
 """An epoch as a Spark job: ``range -> mapInArrow -> exchange -> mapInArrow -> ... -> collect``.
 
-A Spark row is a buffer of records. Plans are made anew for each epoch: running a prepared one again would
-find its shuffle written and skip the map side.
+A Spark row is a buffer of records. Each epoch gets a new plan: running the same one again would find its
+shuffle written and skip the map side.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Work in the background that gives way to the programs of this user that start: it waits while one starts,
-takes only processor time that nobody else wants, and when a program starts meanwhile it begins anew later.
+uses only idle processor time, and starts over later if a program starts in the meantime.
 
 A low priority alone is not enough: where the kernel schedules by sessions (Linux, autogroup), ``nice`` counts
 within a session only; and memory and disk know no such priority.
@@ -34,8 +34,8 @@ _LOWEST: Final = 19
 
 
 def give_way() -> None:
-    """Wait for a quiet moment, and from then on look whether a program starts: then this process and its JVM
-    are ended at once, and it begins anew. Exits when no quiet moment comes."""
+    """Wait for a quiet moment, then watch for programs that start: this process and its JVM are then ended at
+    once, and the work starts over. Exits if no quiet moment comes."""
     clock = SystemClock()
     begun_s = float(os.environ.setdefault(_BEGUN, str(clock.monotonic_s())))
     take_what_is_left()

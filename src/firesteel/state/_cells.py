@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from firesteel.state._core import StateCore
     from firesteel.state.backend import OperatorState
 
-#: A collection of up to so many parts and bytes is taken into the cache whole when it is read.
+#: The largest collection, in parts and in bytes, that is cached completely when it is read.
 WHOLE_PARTS: Final = 1000
 WHOLE_BYTES: Final = 1 << 20
 
@@ -45,7 +45,7 @@ class Cell:
         self.large = False  # too large to be taken in whole
         self.cleared = False  # nothing is left of what is committed
         self.ordered = True  # data is in the order of iteration
-        self.lent = -1  # the epoch in which data is being read and must not be changed
+        self.lent = -1  # the epoch in which ``data`` is being iterated and must not change
         self.counted = 0  # parts that the column has counted
 
     def own(self, epoch: int) -> dict[CanonicalKey, Any]:
@@ -134,7 +134,7 @@ class CellColumn(Column, Generic[C]):
         changes = self._changes(cell)
         slices = self._slices(current, changes)
         if cell.complete:
-            return True  # so many keys were missed that the whole cache was completed
+            return True  # enough keys were missed for the whole cache to be completed
         taken: list[Slice] = []
         parts = size = 0
         for slice in slices:

@@ -33,9 +33,9 @@ from firesteel.state.runs import RunWriter, group_of
 BOTTOM: Final = 6
 BOTTOM_RATIO: Final = 2
 LEVEL_RATIO: Final = 8
-#: So many deltas are folded, however small they are.
+#: The number of deltas at which they are folded, however small they are.
 MOST_DELTAS: Final = 64
-#: A level has at most about so many files, whatever its size.
+#: The approximate maximum number of files of a level, whatever its size.
 PIECES_PER_LEVEL: Final = 64
 
 
@@ -106,7 +106,7 @@ class Compactor:
     def _fitting(
         self, line: StateLine, added: float, first: int, last: int, share: float = 1.0, above: int = 0
     ) -> int:
-        """The first level below ``above`` that has room for so many entries and for all that lies between."""
+        """Return the first level below *above* that can hold *added* entries plus everything in between."""
         bottom = self._bottom(line)
         held = added
         for level in range(above + 1, bottom):

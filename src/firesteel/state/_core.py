@@ -19,15 +19,15 @@ _OBJECT_BYTES: Final = 150
 class StateLimits:
     """Limits of one subtask's state, and how it works.
 
-    :param cache_bytes: about so much memory the cache of a process may take. Above it, entries that are not
-        changed are forgotten and read again when needed.
-    :param cache_entries: the same, in entries.
-    :param warm_entries: a state of up to so many entries is loaded whole by a process that has none of it.
-    :param inline_bytes: a delta whose entries have up to so many bytes rides in the ack of the task.
-    :param compaction_entries: at least so many entries may be rewritten by an epoch's compaction, or so many
-        as have ``compaction_bytes``.
-    :param local_store: whether there may be a store on the host's disk.
-    :param typed_values: states give back what the declared type makes of a value, else what was put in.
+    :param cache_bytes: approximately how much memory the cache of a process may use. Beyond that, unchanged
+        entries are evicted and read again when needed.
+    :param cache_entries: the same limit in entries.
+    :param warm_entries: the largest state, in entries, that a process without any of it loads completely.
+    :param inline_bytes: the largest delta, in bytes of its entries, that travels in the ack of the task.
+    :param compaction_entries: how many entries the compaction of an epoch may always rewrite, but no more
+        than fit in ``compaction_bytes``.
+    :param local_store: whether a store on the host's disk may be used.
+    :param typed_values: states return what the declared type makes of a value, instead of the value put in.
     :param batch: no epochs: changes are not tracked, and state is dropped key by key.
     """
 
@@ -42,7 +42,7 @@ class StateLimits:
     batch: bool = False
 
     def fitted(self, entry_bytes: int) -> StateLimits:
-        """The limits in entries, where an entry has so many bytes."""
+        """Return the limits in entries, for entries of *entry_bytes* bytes."""
         cache = min(self.cache_entries, self.cache_bytes // (entry_bytes + _OBJECT_BYTES))
         return replace(
             self,

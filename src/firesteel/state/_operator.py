@@ -168,9 +168,9 @@ class OperatorState:
     # ---- operator state
 
     def list_state(self, name: str, descriptor: Any = None) -> ListState[Any]:
-        """A list of this subtask; dealt out anew over the subtasks when the parallelism changes.
+        """Return a list of this subtask; its elements are redistributed when the parallelism changes.
 
-        :param descriptor: says the type of the elements; None: it is not recorded.
+        :param descriptor: gives the type of the elements; None: the type is not recorded.
         """
         return self._of_operator(name, OPERATOR_LIST, descriptor)  # type: ignore[no-any-return]
 

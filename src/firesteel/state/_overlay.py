@@ -23,10 +23,10 @@ from firesteel.state.runs import BLOCK_ENTRIES, TOMBSTONE, Run, mark_of, prefix_
 if TYPE_CHECKING:
     from firesteel.state._ttl import Expiry
 
-#: Up to so many delta entries are held in one dictionary, and of so many bytes.
+#: The maximum number and size of the delta entries that are held in one dictionary.
 RECENT_ENTRIES: Final = 100_000
 RECENT_BYTES: Final = 32 << 20
-#: Of these a process that comes late takes in no more before its first record.
+#: How much of that a process that joins late takes in before its first record.
 FIRST_BYTES: Final = 1 << 20
 
 

@@ -19,7 +19,7 @@ from firesteel.state._merge import Slice
 from firesteel.state._value_codec import TOMBSTONE
 
 STAMP_BYTES: Final = 8
-#: At the end of an epoch at least so many cached entries of a state are looked at.
+#: The minimum number of cached entries of a state that are checked at the end of an epoch.
 LEAST_LOOKS: Final = 1000
 _DEFAULT_LOOKS: Final = 5
 _LINGER_MS: Final = 10 * 60 * 1000
@@ -29,10 +29,10 @@ _LINGER_MS: Final = 10 * 60 * 1000
 class Ttl:
     """
     :param ms: how long an entry lives.
-    :param refresh_on_read: whether its life begins anew when it is read.
-    :param hide_expired: whether it is never seen once it has expired; else it is, as long as it is not gone.
-    :param gone_ms: so long after its last write an entry is removed though nobody reads it; 0: never.
-    :param looks: so many cached entries are looked at for each that an epoch changes.
+    :param refresh_on_read: whether reading an entry restarts its time to live.
+    :param hide_expired: whether an expired entry is never returned; otherwise it is until it is removed.
+    :param gone_ms: how long after its last write an entry is removed without being read; 0: never.
+    :param looks: how many cached entries are checked for each one that an epoch changes.
     """
 
     ms: int
@@ -85,9 +85,9 @@ def written_ms(stored: bytes) -> int:
 
 
 class Round:
-    """Goes round the cached entries of a column, some of them at a time, and begins anew at the end.
+    """Visits the cached entries of a column, a few at a time, and starts over at the end.
 
-    :param begin: gives an iterator that in each step looks at one more entry and yields 1.
+    :param begin: returns an iterator that visits one more entry in each step and yields 1.
     """
 
     def __init__(self, begin: Callable[[], Iterator[int]], ttl: Ttl | None) -> None:

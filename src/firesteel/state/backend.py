@@ -45,12 +45,12 @@ from firesteel.state.timers import TimerQueue
 __all__ = ["NO_KEY", "KeyScope", "OperatorState", "StateLimits", "SubtaskState", "TimerQueue"]
 
 _GROUP_KEYS_PER_CACHE: Final = 2
-#: A missed key costs about as much as loading so many entries of a whole state.
+#: How many entries can be loaded in bulk for the cost of one missed key.
 _MISS_SHARE: Final = 100
-#: So many entries may be compacted for each that an epoch has changed: a sweep to the bottom reads half as
-#: much again as the bottom has, and is over when half as much as the bottom has was changed.
+#: How many entries may be compacted for each one that an epoch changes. A sweep to the bottom level reads 1.5
+#: times the size of that level, and must be finished by the time that half its size has changed.
 _COMPACTED_FOR_CHANGED: Final = 3
-#: In about so many epochs a backlog of deltas is folded.
+#: The approximate number of epochs in which a backlog of deltas is folded.
 _BACKLOG_EPOCHS: Final = 48
 #: The largest entries that a local store is kept for.
 LARGEST_STORED_BYTES: Final = 512
@@ -114,9 +114,9 @@ class SubtaskState:
         self._core.move_time(now_ms)
 
     def begin(self, line: StateLine, now_ms: int) -> bool:
-        """Make the content equal to ``line``; ``now_ms`` is the processing time of the epoch.
+        """Bring the content up to ``line``; ``now_ms`` is the processing time at which the epoch begins.
 
-        :returns: whether this process had the newest content already: it ran the last epoch itself.
+        :returns: whether this process already had the newest content, having run the last epoch itself.
         """
         core = self._core
         core.begin(line.sequence, now_ms)

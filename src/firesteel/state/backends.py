@@ -23,11 +23,11 @@ from firesteel.state.manifest import FORMAT_VERSION
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """:param cache_bytes: about so much memory of a process the state of one subtask may take.
-    :param memory_option: Flink's option that sets it.
-    :param directory_option: Flink's option that says where the local store lies.
+    """:param cache_bytes: approximately how much memory of a process the state of one subtask may use.
+    :param memory_option: Flink's option for it.
+    :param directory_option: Flink's option for the location of the local store.
     :param local_store: whether there is one.
-    :param ample_bytes: state of a job beyond which another backend suits it better; None: there is none.
+    :param ample_bytes: the size of a job's state above which another backend suits it better; None: never.
     """
 
     name: str

@@ -166,7 +166,7 @@ class _RunWriter:
         self._keys: list[bytes] = []
         self._values: list[bytes] = []
         self._bytes = 0
-        self._seen = 0  # so many entries are of groups that have ended
+        self._seen = 0  # how many entries belong to groups that are complete
         self._first = self._last = 0
         self._runs: list[RunRef] = []
 

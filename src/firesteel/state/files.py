@@ -55,7 +55,7 @@ class StateFiles:
         self._remote = "://" in self.root
         self._file_systems: dict[str, Any] = {}
 
-    def __reduce__(self) -> tuple[Any, ...]:  # open handles stay behind
+    def __reduce__(self) -> tuple[Any, ...]:  # open handles are not pickled
         return type(self), (self.root, self._cache_dir)
 
     # ---- names

@@ -84,9 +84,9 @@ class StateLine(msgspec.Struct, frozen=True, array_like=True):
     :param segments: oldest first (highest level first).
     :param deltas: the changes of the epochs after ``base_id`` up to ``manifest_id``, oldest first.
     :param sequence: number of epochs on the line since it began empty; stamps list entries.
-    :param sweep_group: the next key group that the deltas are folded from into level 1; -1: no sweep is on.
-    :param sweep_upto: the newest manifest when the sweep began: its deltas are folded when it ends.
-    :param folded: so many of the oldest deltas are in the segments already, for all key groups.
+    :param sweep_group: the next key group whose deltas are folded into level 1; -1: no sweep is running.
+    :param sweep_upto: the newest manifest when the sweep began: the deltas up to it are folded when it ends.
+    :param folded: how many of the oldest deltas are in the segments already, for all key groups.
     """
 
     manifest_id: str = ""
@@ -124,8 +124,8 @@ class StateLine(msgspec.Struct, frozen=True, array_like=True):
         return sum(ref.length for ref in runs) // max(1, sum(ref.entries for ref in runs)) or 1
 
     def newest(self, entries: int) -> int:
-        """The position of the oldest delta that is not folded and has, with all after it, up to so many
-        entries."""
+        """Return the position of the oldest delta that is not folded and that has, together with all
+        newer ones, at most *entries* entries."""
         start = len(self.deltas)
         while start > self.folded:
             run = self.deltas[start - 1].run

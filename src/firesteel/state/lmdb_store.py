@@ -36,10 +36,10 @@ __all__ = ["LocalStore", "LocalStoreKey"]
 Slices = Callable[[DeltaRef], Iterator[Slice]]
 
 FIRST_MAP_BYTES: Final = 16 << 20
-#: A new store begins with the newest deltas that have up to so many entries: a host that comes late reads the
-#: large ones through, and does not copy them first.
+#: The number of entries, counted from the newest delta back, that a new store starts with. A host that joins
+#: late reads older and larger deltas in place instead of copying them first.
 NEW_STORE_ENTRIES: Final = 20_000
-#: While a store takes in deltas, so many of its entries are looked at for each, whether they are gone.
+#: How many entries of a store are checked for expiry with each entry of a delta that it takes in.
 _LOOKS: Final = 5
 _LEAST_LOOKS: Final = 1000
 _META: Final = b"m"  # shorter than any key of an entry

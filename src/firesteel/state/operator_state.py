@@ -57,8 +57,8 @@ T = TypeVar("T")
 
 
 def redistribute_split(lists: Sequence[Sequence[T]], parallelism: int) -> list[list[T]]:
-    """Deal the entries of all subtasks out anew: in order, in contiguous parts, the remainder one each to the
-    first subtasks. With an unchanged parallelism everyone keeps its own.
+    """Redistribute the entries of all subtasks in order, in contiguous parts of equal size; the first
+    subtasks get one more each of what remains. With an unchanged parallelism each subtask keeps its own.
 
     >>> redistribute_split([["a", "b", "c"], ["d"]], 3)
     [['a', 'b'], ['c'], ['d']]

@@ -1,13 +1,13 @@
 """State of time windows that do not merge: for each pane one value for each key.
 
-A pane is named by an integer, the start of its window. Entries lie beside the keys and by pane within a key
-group, as timers do: ``group (2) | 0 | column id | start (8) | length | typed key``, and ``f`` behind it for
-what has fired and is kept for late elements. So the window operator needs no timer of its own for them: which
-panes are open is known, and a pane is read in one piece when it fires. What is made and gone within one epoch
-leaves no trace in any file.
+A pane is identified by an integer, the start of its window. Within a key group, entries are sorted by pane
+and not by key, as timers are: ``group (2) | 0 | column id | start (8) | length | typed key``, followed by
+``f`` for values that have fired and are kept for late elements. The window operator therefore needs no timers
+for them: it knows which panes are open, and reads a pane in one piece when it fires. A pane that begins and
+ends within one epoch leaves no trace in any file.
 
-That a value has fired must be stored: after a restore the watermark begins anew, and what has fired before
-fires again only with a new element.
+That a value has fired must be stored: after a restore the watermark starts over, and such a value fires again
+only with a new element.
 """
 
 from __future__ import annotations
@@ -68,11 +68,11 @@ class Pane:
     __slots__ = ("dirty", "mark", "stored", "values", "whole")
 
     def __init__(self, mark: bytes = b"", whole: bool = True) -> None:
-        self.mark = mark  # behind the keys of its entries
+        self.mark = mark  # follows the keys of its entries
         self.values: dict[CanonicalKey, Any] = {}
         self.dirty: set[CanonicalKey] = set()
         self.stored: set[CanonicalKey] = set()  # keys that the committed state has, as far as is known
-        self.whole = whole  # there is no more of it than ``values`` has
+        self.whole = whole  # true if ``values`` holds the complete pane
 
 
 class PaneEntry(NamedTuple):

@@ -1,7 +1,7 @@
-"""The state of a vertex dealt out anew over another number of subtasks.
+"""Redistributes the state of a vertex over another number of subtasks.
 
 Keyed state follows its key groups and is not copied: each new line refers to parts of the old runs. Operator
-state is small; it is read, dealt out by its kind, and written as one more delta of each new line.
+state is small: it is read, redistributed by its kind, and written as one more delta of each new line.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ class RunWriter:
         self.length = 0
 
     def add(self, keys: list[bytes], values: list[bytes]) -> None:
-        """Go on with these entries: sorted, distinct, and behind all that were added before."""
+        """Append entries, which must be sorted, distinct and greater than all that were added before."""
         self.entries += len(keys)
         if self._keys:
             keys, values = self._keys + keys, self._values + values
@@ -373,8 +373,8 @@ class Run:
             number += 1
 
     def _announce(self, number: int, end: int) -> int:
-        """Say that the blocks before ``end`` will be read from ``number`` on: some of them now, and as many
-        behind them, which come from the disk meanwhile. The block at which to say it again."""
+        """Announce that blocks from ``number`` up to ``end`` will be read: some now, and as many after them,
+        which the disk can fetch in the meantime. Return the block at which to announce more."""
         start = self._offsets[number]
         half = bisect_left(self._offsets, start + _READ_AHEAD, number, end)
         stop = bisect_left(self._offsets, start + 2 * _READ_AHEAD, half, end) - 1

@@ -1,13 +1,13 @@
 """State of session windows: for each key its open sessions, with one value each.
 
 All sessions of a key are one entry of the key: ``(start, end, value, start, end, value, ...)``, in the order
-in which they grew, and behind them the numbers of those that have fired, where there are any: after a restore
-the watermark begins anew, and they fire again only with a new element.
+in which they last grew, followed by the numbers of those that have fired, if any. These must be stored: after
+a restore the watermark starts over, and a session that has fired fires again only with a new element.
 
-A key that has sessions has a deadline at or before the instant at which the first of them has to be looked
-after; it is moved only when it has come, so a session that grows costs nothing there. Deadlines are always in
-memory: what has none has no session and is never asked for. What begins and ends within one epoch leaves no
-trace in any file.
+Each key with sessions has a deadline: an instant no later than the first moment at which one of its sessions
+needs attention. It is moved only when it is reached, so a session that grows costs nothing there. Deadlines
+are always in memory, so a key without one has no sessions and is never looked up. A session that begins and
+ends within one epoch leaves no trace in any file.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class _Cell:
         self.counted = 0  # what the column has counted of this cell
 
     def insert(self, stamp: int, value: Any, fresh: int) -> None:
-        """Insert an element behind those of the same timestamp."""
+        """Insert an element after those with the same timestamp."""
         at = bisect_right(self.stamps, stamp, self.start)
         self.stamps.insert(at, stamp)
         self.values.insert(at, value)
@@ -250,7 +250,7 @@ class TimeBufferColumn(Column):
             self._count(cell)
 
     def _unpack(self, key: CanonicalKey, cell: _Cell) -> None:
-        """Take the pending chunks in, in the order in which they were made."""
+        """Merge the pending chunks, in the order in which they were made."""
         assert cell.chunks is not None
         for number in sorted(cell.pending):
             written, stamps, values = _decode(cell.pending[number])

@@ -248,7 +248,7 @@ def _of_text(wire: Wire, value: str) -> tuple[int, bytes]:
 
 
 def _of_moment(code: int) -> Callable[[Wire, Any], tuple[int, bytes]]:
-    """Times and datetimes: the fields as Python packs them, and the offset of a zone that is no more."""
+    """Times and datetimes: the fields as Python packs them, and the offset of a zone of fixed offset."""
 
     def encode(wire: Wire, value: Any) -> tuple[int, bytes]:
         packed, *zone = value.__reduce_ex__(4)[1]

@@ -153,8 +153,8 @@ class CheckpointCoordinator:
         return self._next_id - 1
 
     def _withdraw(self, number: int, error: Exception) -> None:
-        """A checkpoint that failed may have been written all the same, and the job does as if it was not: it
-        may abort what that checkpoint promises to commit. So nobody may find it."""
+        """Remove a checkpoint that failed but may have been written. The job goes on as if it did not exist
+        and may abort what it promises to commit, so it must never be restored."""
         try:
             self.storage.discard(self.storage.path_of(number))
         except Exception as left:
@@ -227,8 +227,8 @@ class CheckpointCoordinator:
     # ---- after a failure of the job
 
     def gives_up_after(self, error: Exception) -> bool:
-        """Whether it is no use to restart the job once more: nothing can be stored, time after time. Then its
-        checkpoints outlive it, for whoever makes room and starts it again."""
+        """Return whether restarting the job is pointless because storing keeps failing. Its checkpoints then
+        outlive it, so that it can be started again once there is room."""
         limit = self.options.storage_restarts
         if limit is None or not _is_of_storage(error):
             return False

@@ -135,7 +135,7 @@ def _own_manifest(stored: Stored) -> Manifest:
 
 
 def _nothing_sound(damaged: list[StateCorruptionError]) -> StateCorruptionError:
-    """To begin anew would give all output once more, so nobody does that unasked."""
+    """Starting over would duplicate all output, so it must be requested explicitly."""
     return StateCorruptionError(
         "None of the checkpoints that the job could go on from is sound.",
         detail="\n".join(error.message for error in damaged),

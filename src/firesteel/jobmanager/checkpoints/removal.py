@@ -30,7 +30,7 @@ def dispose_savepoint(path: str) -> list[str]:
             f"{path} is a checkpoint; other checkpoints may need its files.",
             hint="remove the directory of its job when the job is not needed any more",
         )
-    storage.delete(join(where, METADATA))  # first: what is left is no savepoint any more
+    storage.delete(join(where, METADATA))  # first: what is left is not a savepoint any more
     named = [join(where, name) for name in manifest.files if not is_absolute(name)]
     inside = [file for file in named if _lies_in(where, file, storage)]
     for file in inside:

@@ -66,9 +66,8 @@ def _is_keyed(vertex: JobVertex) -> bool:
 class Restorer:
     """Fits the content of a manifest to a job graph.
 
-    :param files: the state directory of the new job; where something must be written anew, it is written
-    there.
-    :param name: begins the names of new files and lines; it must be new in ``files``.
+    :param files: the state directory of the new job, which receives what has to be rewritten.
+    :param name: the prefix of new files and lines; it must not have been used in ``files``.
     """
 
     def __init__(

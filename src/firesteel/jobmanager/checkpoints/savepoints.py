@@ -32,7 +32,7 @@ from firesteel.state.manifest import (
 from firesteel.storage.durable import sync_file, sync_names
 from firesteel.storage.filesystems import join, resolve_private
 
-#: State of up to so many bytes is copied by the driver: that takes less time than tasks do.
+#: The largest state, in bytes, that the driver copies itself, which is then faster than starting tasks.
 SMALL_BYTES: Final = 16 << 20
 
 

@@ -241,7 +241,7 @@ def remove_manifest(path: str) -> None:
     """Make the directory of a checkpoint or savepoint none: its manifest goes, and what a driver that was
     killed has left of one; then the directory, unless something else is in it."""
     storage, where = resolve(path)
-    storage.delete(join(where, METADATA))  # first: what is left is no checkpoint any more
+    storage.delete(join(where, METADATA))  # first: what is left is not a checkpoint any more
     for info in storage.list_dir(where):
         if info.name.startswith(f".{METADATA}."):
             storage.delete(info.path)

@@ -95,8 +95,8 @@ class RuntimeContext(KeyedStateStore):
 class Function(ABC):  # noqa: B024  # abstract are the methods of its subclasses
     """Base of all functions. ``open`` is called before the first element, ``close`` when the worker is done.
 
-    A function object lives in a worker process and may be built anew between two epochs, so what it keeps in
-    ``self`` between elements is a cache; what must last belongs into state.
+    A function object lives in a worker process and may be created again between two epochs, so what it keeps
+    in ``self`` between elements is a cache; anything that must last belongs in state.
     """
 
     def open(self, runtime_context: RuntimeContext) -> None:

@@ -66,7 +66,7 @@ class SinkFunction:
         )
 
     def to_sink(self, type_info: TypeInformation | None) -> Sink:
-        """The sink that is put behind a stream of this type."""
+        """Return the sink for a stream of this type."""
         wrapped = unwrap_sink(getattr(self, "_wrapped", None), type_info)
         if isinstance(wrapped, Sink):
             return wrapped

@@ -101,8 +101,8 @@ class TwoPhaseCommitSinkFunction(SinkFunction):
     @abstractmethod
     def commit(self, transaction: Any) -> None:
         """Make the transaction visible. Called when a checkpoint (without checkpoints: the epoch) covers it,
-        and again after a failure, so one that is committed already is no error. An exception fails the job;
-        when it goes on from the checkpoint it is committed again."""
+        and again after a failure, so committing a transaction twice must not be an error. An exception fails
+        the job, which commits the transaction again after it is restored."""
 
     @abstractmethod
     def abort(self, transaction: Any) -> None:

@@ -30,7 +30,7 @@ class _CleanupStrategies:
         """A strategy that has no settings."""
 
     class IncrementalCleanupStrategy(CleanupStrategy):
-        """Look at ``cleanup_size`` entries at each access, or for every record."""
+        """Check ``cleanup_size`` entries at each access, or for every record."""
 
         def __init__(self, cleanup_size: int, run_cleanup_for_every_record: bool) -> None:
             if not isinstance(cleanup_size, int) or cleanup_size <= 0:
@@ -94,7 +94,7 @@ class StateTtlConfig:
     """
 
     class UpdateType(Enum):
-        """What starts the time to live of an entry anew."""
+        """What restarts the time to live of an entry."""
 
         Disabled = 0
         OnCreateAndWrite = 1

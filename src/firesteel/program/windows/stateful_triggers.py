@@ -241,7 +241,8 @@ _FIRING: Final = (TriggerResult.FIRE, TriggerResult.FIRE_AND_PURGE)
 
 
 def _purging(result: TriggerResult) -> TriggerResult:
-    """What is no answer passes: the operator refuses it."""
+    """Return *result*, purging if it fires. Anything that is not a trigger result passes unchanged, for the
+    operator to refuse."""
     return TriggerResult.FIRE_AND_PURGE if result in _FIRING else result
 
 

@@ -98,7 +98,7 @@ class SourceOperator(BaseOperator):
                 break
 
     def _in_turn(self, ranges: Sequence[ReadRange]) -> Sequence[ReadRange]:
-        """Each epoch begins with another split, so that a time limit leaves none of them out for ever."""
+        """Each epoch begins with another split, so that a time limit never starves any of them."""
         first = (self.context.epoch - 1) % len(ranges) if ranges else 0
         return [*ranges[first:], *ranges[:first]]
 
@@ -107,7 +107,7 @@ class SourceOperator(BaseOperator):
 
     def _read(self, range_: ReadRange, limit: TimeLimit) -> Generator[Chunk, None, None]:
         """The chunks of a range, read in parts of the size that the time limit allows. The bytes of the range
-        are shared among them, because nobody here knows how large records are."""
+        are shared among them, because the size of records is not known here."""
         position, left = range_.position, range_.max_records
         while left > 0:
             wanted = min(left, limit.piece)
@@ -164,7 +164,7 @@ class SourceOperator(BaseOperator):
                 output.emit(Batch([], None, [(0, m) for m in marks]))
 
     def _bad_records(self, chunk: Chunk) -> None:
-        """They go to whoever reads their side output, before the watermarks of their chunk."""
+        """Send bad records to their side output, before the watermarks of their chunk."""
         metrics = TaskMetricGroup(self.context.accumulators, (self.program.name,))
         metrics.counter(RECORDS_IN_ERRORS).inc(len(chunk.bad) + chunk.ignored)
         if not chunk.bad:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-#: What the windows of an element depend on: the start of the last one and, where the size is no multiple of
-#: the slide, whether the element is early enough in the slide to be in one window more.
+#: What the windows of an element depend on: the start of the last one and, if the size is not a multiple of
+#: the slide, whether the element is early enough in the slide to be in one more window.
 Place = Any
 
 

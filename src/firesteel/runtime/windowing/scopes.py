@@ -88,7 +88,7 @@ class WindowStateStore(KeyedStateStore):
 
 
 class NoWindowState(KeyedStateStore):
-    """Per-window state of windows that merge: there is none, since nobody could say how to merge it."""
+    """Per-window state of windows that merge: there is none, because it could not be merged."""
 
     def __init__(self, operator: str) -> None:
         self._operator = operator
