@@ -7,18 +7,23 @@ that are a handle on one of them.
 
 from __future__ import annotations
 
-from firesteel.state._column import Column
+from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
 from firesteel.state._list_state import ListColumn, list_column
 from firesteel.state._map_state import MapColumn, map_column
 from firesteel.state._recoding import recoding, recoding_but_none
+from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state._value_state import ValueColumn, value_column
 from firesteel.state.rows import rows_by_key, single
 
 __all__ = [
+    "TOMBSTONE",
+    "CanonicalKey",
     "Column",
     "ListColumn",
     "MapColumn",
     "ValueColumn",
+    "canonical_of",
+    "key_data",
     "list_column",
     "map_column",
     "recoding",
