@@ -1,1 +1,1 @@
-"""Files: reading, writing, and their formats."""
+"""Connectors for files: sources, sinks and their formats."""

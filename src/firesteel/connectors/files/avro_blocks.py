@@ -1,7 +1,7 @@
-"""The blocks of an Avro container file, found from any place in it.
+"""Locates the blocks of an Avro container file from any offset.
 
-(Avro 1.11 specification, *Object Container Files*.) A block belongs to the range that it begins in: a reader
-of a range looks for the file's sync marker, which ends each block and the header.
+(Avro 1.11 specification, *Object Container Files*.) A block belongs to the range it begins in. The reader of
+a range searches for the file's sync marker, which ends the header and each block.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _SEARCH_BYTES: Final = 64 << 10
 
 
 class AvroFileError(FiresteelError, ValueError):
-    """A file is no Avro container file, or is damaged."""
+    """Raised when a file is not an Avro container file or is corrupt."""
 
 
 class OpenAvro:
     """The blocks of a range of an Avro file.
 
-    :param reader_schema: what records are read as (None: what they were written as).
+    :param reader_schema: the schema to read records as; None is the schema they were written with.
     """
 
     def __init__(self, file: FileRange, reader_schema: Any) -> None:
@@ -48,7 +48,7 @@ class OpenAvro:
         self._source.close()
 
     def _read_header(self) -> bytes:
-        """The bytes before the first block."""
+        """Return the bytes before the first block."""
         size = 4 << 10
         while True:
             head = self._source.read(0, size)
@@ -65,7 +65,7 @@ class OpenAvro:
             size *= 4
 
     def _first_block(self) -> int:
-        """Where the first block of the range begins; the size of the content when it has none."""
+        """Return where the first block of the range begins, or the size of the content if there is none."""
         sync, at = self._header[-_SYNC_BYTES:], max(self._file.start, len(self._header)) - _SYNC_BYTES
         while True:
             data = self._source.read(at, _SEARCH_BYTES)
@@ -77,13 +77,13 @@ class OpenAvro:
             at += len(data) - _SYNC_BYTES + 1
 
     def is_end(self, position: int) -> bool:
-        """Whether the range has no block from ``position`` on."""
+        """Return true if the range has no block at or after ``position``."""
         if position >= self._file.end and self._file.end < self._file.size:
             return True
         return not self._source.read(position, 1)
 
     def records(self, position: int) -> tuple[list[Any], int]:
-        """The records of some blocks from the one at ``position`` on, and where the next one begins."""
+        """Return the records of some blocks from ``position`` on, and where the next block begins."""
         if self._last is None or self._last[0] != position:
             self._last = (position, self._read(position))
         return self._last[1]
@@ -93,11 +93,11 @@ class OpenAvro:
         try:
             reader = self._library.reader(BytesIO(self._header + data), self._reader_schema)
             return list(reader), position + len(data)
-        except Exception as error:  # the library has no root of its errors
+        except Exception as error:  # the library has no common base class for its errors
             raise self._damaged(position, f"{type(error).__name__}: {error}") from error
 
     def _blocks(self, position: int) -> bytes:
-        """Whole blocks of the range, some hundred kilobytes of them, one at least."""
+        """Return whole blocks of the range: some hundred kilobytes, but at least one block."""
         wanted = _GROUP_BYTES
         limit = self._file.end - position if self._file.end < self._file.size else None
         while True:
@@ -110,7 +110,8 @@ class OpenAvro:
             wanted = max(need, 2 * wanted)
 
     def _whole_blocks(self, data: bytes, limit: int | None, position: int) -> tuple[int, int]:
-        """Where the last whole block in ``data`` ends, and where the first one would end if there is none."""
+        """Return where the last whole block in ``data`` ends, and, if there is none, where the first one
+        would end."""
         sync, end = self._header[-_SYNC_BYTES:], 0
         while end < len(data) and (limit is None or end < limit):
             try:
@@ -133,7 +134,7 @@ class OpenAvro:
 
 
 def _long(data: bytes, at: int) -> tuple[int, int]:
-    """A zigzag number of variable length, and what comes behind it."""
+    """Decode a zigzag variable-length number; return it and the offset after it."""
     shift = number = 0
     while True:
         byte = data[at]
@@ -145,7 +146,7 @@ def _long(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _after_map(data: bytes, at: int) -> int:
-    """Where a map of text to bytes ends."""
+    """Return the offset after a map of text to bytes."""
     while True:
         count, at = _long(data, at)
         if count == 0:

@@ -28,9 +28,9 @@ _CHUNK: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class AvroFileSource(FilesSource):
-    """The records of Avro files as dicts. ``schema``: what they are read as, by Avro's rules for a reader's
-    schema (None: what they were written as). Paths, watching and compression of whole files as
-    ``TextFileSource`` has them; ``split_bytes`` cuts files between their blocks."""
+    """Reads the records of Avro files as dicts. ``schema`` is the reader's schema, by Avro's resolution
+    rules; None is the schema they were written with. Paths, watching and compression of whole files are as in
+    ``TextFileSource``. ``split_bytes`` cuts files between blocks."""
 
     paths: tuple[str, ...]
     schema: str | None = None
@@ -47,7 +47,7 @@ class AvroFileSource(FilesSource):
 
 
 class _AvroReader(SourceReader):
-    """A position is (where a block begins, how many records from there on were read)."""
+    """Positions are (offset of a block, number of records read since)."""
 
     def __init__(self, schema: str | None) -> None:
         self._schema = schema
@@ -83,7 +83,7 @@ class _AvroReader(SourceReader):
 
 @dataclass(frozen=True)
 class AvroWriterFactory(BulkWriterFactory):
-    """Writes dicts that fit ``schema`` to Avro files, their blocks compressed with ``codec``."""
+    """Writes dicts that match ``schema`` to Avro files, with blocks compressed by ``codec``."""
 
     schema: str
     codec: str = "null"
@@ -102,7 +102,7 @@ class AvroWriterFactory(BulkWriterFactory):
 class _AvroWriter(BulkWriter):
     def __init__(self, schema: str, codec: str, stream: BinaryIO) -> None:
         library = extra("fastavro.write", "Avro", "avro")
-        # Not a random marker: two attempts of a task must write the same bytes.
+        # Not a random marker: all attempts of a task must write the same bytes.
         marker = hashlib.blake2b(schema.encode(), digest_size=16).digest()
         try:
             self._writer = library.Writer(stream, parse_avro(schema), codec, sync_marker=marker)
@@ -118,14 +118,14 @@ class _AvroWriter(BulkWriter):
         try:
             for element in elements:
                 write(element)
-        except Exception as error:  # the library has no root of its errors
+        except Exception as error:  # the library has no common base class for its errors
             raise AvroError(
                 "the record does not fit its Avro schema",
                 detail=f"{type(error).__name__}: {error}: {element!r}"[:500],
             ) from error
 
     def flush(self) -> None:
-        """A block is written when it is full, and the last one at the end."""
+        """Do nothing: a block is written when it is full, and the last one when the file ends."""
 
     def finish(self) -> None:
         self._writer.flush()

@@ -1,4 +1,4 @@
-"""Avro files and Parquet files of Avro records, as sources and sinks of generic records."""
+"""Sources and sinks of generic records in Avro files, and in Parquet files with an Avro schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from firesteel.program.checks import WrongArgumentError, require_text
 
 
 class AvroInputFormat(InputFormat):
-    """The records of Avro files at ``path``, read as ``schema``, for ``env.create_input``."""
+    """Reads the records of Avro files at ``path`` as ``schema``, for ``env.create_input``."""
 
     def __init__(self, path: str, schema: AvroSchema) -> None:
         super().__init__()
@@ -32,8 +32,8 @@ class AvroInputFormat(InputFormat):
 
 
 class AvroGenericRecordBulkFormat(BulkFormat):
-    """Avro files for ``FileSource.for_bulk_file_format``, with watched directories and all else that a
-    FileSource has (PyFlink has no such class; Flink: ``AvroGenericRecordBulkFormat``)."""
+    """Avro files for ``FileSource.for_bulk_file_format``, with everything a FileSource supports, such as
+    watched directories (Flink: ``AvroGenericRecordBulkFormat``; not in PyFlink)."""
 
     def __init__(self, schema: AvroSchema) -> None:
         text = _text_of(schema, "AvroGenericRecordBulkFormat")
@@ -49,10 +49,10 @@ class AvroBulkWriters:
 
     @staticmethod
     def for_generic_record(schema: AvroSchema, codec: str = "null") -> BulkWriterFactory:
-        """Records as dicts that fit ``schema``.
+        """Write dicts that match ``schema``.
 
-        :param codec: of the blocks: null, deflate, bzip2, xz, snappy or zstandard (PyFlink has no such
-            parameter: null).
+        :param codec: of the blocks: null, deflate, bzip2, xz, snappy or zstandard. PyFlink lacks this
+            parameter and uses null.
         """
         return AvroWriterFactory(_text_of(schema, "AvroBulkWriters"), codec)
 
@@ -62,7 +62,7 @@ class AvroParquetReaders:
 
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> StreamFormat:
-        """The columns that ``schema`` names, as dicts, for ``FileSource.for_record_stream_format``."""
+        """Read the columns that ``schema`` names as dicts, for ``FileSource.for_record_stream_format``."""
         text = _text_of(schema, "AvroParquetReaders")
         columns = Columns("parquet", avro_columns(text).schema)
 
@@ -73,14 +73,14 @@ class AvroParquetReaders:
 
 
 class AvroParquetWriters:
-    """Writers of Parquet files of Avro records for ``FileSink.for_bulk_format``."""
+    """Writers of Parquet files with Avro records, for ``FileSink.for_bulk_format``."""
 
     @staticmethod
     def for_generic_record(schema: AvroSchema) -> BulkWriterFactory:
-        """Records as dicts that fit ``schema``. As parquet-avro does it, a field that is always null has no
-        column, and a union of several types is a group of optional columns ``member0``, ``member1`` ..."""
+        """Write dicts that match ``schema``. As in parquet-avro, a field that is always null has no column,
+        and a union of several types is a group of optional columns ``member0``, ``member1`` ..."""
         text = _text_of(schema, "AvroParquetWriters")
-        avro_columns(text)  # refuses what has no columns
+        avro_columns(text)  # rejects types that have no columns
         return GenericParquetFactory(text)
 
 

@@ -1,4 +1,4 @@
-"""Options of file sinks: names of part files, when they end, where they go."""
+"""Options of file sinks: names of part files, when they are closed, and their directories."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from firesteel.program.checks import WrongArgumentError, require_int
 
 
 class BucketAssigner:
-    """Which directory below the base path a record goes to: one of those below, or a subclass of yours that
-    defines ``get_bucket_id`` (Flink: ``BucketAssigner``)."""
+    """Chooses the directory of a record below the base path. Use one of the static methods, or a subclass
+    that defines ``get_bucket_id`` (Flink: ``BucketAssigner``)."""
 
     Context: TypeAlias = rolling.BucketContext
 
     _built_in: rolling.Buckets | None = None
 
     def get_bucket_id(self, element: Any, context: rolling.BucketContext) -> str:
-        """A path relative to the base path, such as ``country=de``; "" is the base path itself. It must
-        depend on the record and the context alone."""
+        """Return a path relative to the base path, such as ``country=de``; "" is the base path itself. It
+        must depend only on the record and the context."""
         return self.config.bucket_of(element, context)
 
     @property
@@ -42,23 +42,23 @@ class BucketAssigner:
 
     @staticmethod
     def base_path_bucket_assigner() -> BucketAssigner:
-        """All records into the base path itself."""
+        """Write all records to the base path itself."""
         return BucketAssigner._of(rolling.BasePathBuckets())
 
     @staticmethod
     def date_time_bucket_assigner(
         format_str: str = "yyyy-MM-dd--HH", timezone_id: str | None = None
     ) -> BucketAssigner:
-        """A directory for each hour, or whatever the pattern says, of the time of writing.
+        """Use a directory for each hour of processing time, or for another unit that the pattern gives.
 
         :param format_str: a pattern of Java's DateTimeFormatter.
-        :param timezone_id: such as ``Europe/Berlin``; None: the time zone of the driver.
+        :param timezone_id: such as ``Europe/Berlin``; None is the time zone of the driver.
         """
         return BucketAssigner._of(rolling.DateTimeBuckets(format_str, timezone_id))
 
 
 class RollingPolicy:
-    """When a part file is complete and a new one is begun."""
+    """Decides when a part file is complete and a new one is started."""
 
     def __init__(self, config: rolling.Rolling) -> None:
         self.config = config
@@ -69,7 +69,7 @@ class RollingPolicy:
         rollover_interval: int = 60 * 1000,
         inactivity_interval: int = 60 * 1000,
     ) -> DefaultRollingPolicy:
-        """By size (bytes), by age and by time without a record (both milliseconds)."""
+        """Roll by size (bytes), by age, and by time without a record (both in milliseconds)."""
         require_int(part_size, "part size (in bytes)", 1, None, "FileSink")
         require_int(rollover_interval, "rollover interval (in milliseconds)", 1, None, "FileSink")
         require_int(inactivity_interval, "inactivity interval (in milliseconds)", 1, None, "FileSink")
@@ -77,20 +77,21 @@ class RollingPolicy:
 
     @staticmethod
     def on_checkpoint_rolling_policy() -> OnCheckpointRollingPolicy:
-        """A file for each checkpoint that has records (without checkpoints: for each epoch)."""
+        """Start a new file after each checkpoint with records, or after each epoch if there are no
+        checkpoints."""
         return OnCheckpointRollingPolicy(rolling.Rolling(on_every_commit=True))
 
 
 class DefaultRollingPolicy(RollingPolicy):
-    """By size and time."""
+    """Rolls by size and time."""
 
 
 class OnCheckpointRollingPolicy(RollingPolicy):
-    """With each commit."""
+    """Rolls with each commit."""
 
 
 class OutputFileConfig:
-    """Part files are called ``<prefix>-<subtask>-<counter><suffix>``."""
+    """Names part files ``<prefix>-<subtask>-<counter><suffix>``."""
 
     def __init__(self, part_prefix: str, part_suffix: str) -> None:
         self.config = file_sink.PartNames(part_prefix, part_suffix)
@@ -106,7 +107,7 @@ class OutputFileConfig:
         return self.config.part_suffix
 
     class OutputFileConfigBuilder:
-        """Puts an OutputFileConfig together; without more it is ``part-...``."""
+        """Builds an OutputFileConfig; the default prefix is ``part``."""
 
         def __init__(self) -> None:
             self.part_prefix = "part"
@@ -125,7 +126,8 @@ class OutputFileConfig:
 
 
 class FileCompactStrategy:
-    """When part files would be compacted; see ``FileSink.BaseBuilder.enable_compact``."""
+    """When part files would be compacted, which is not supported; see
+    ``FileSink.BaseBuilder.enable_compact``."""
 
     def __init__(self, **options: Any) -> None:
         self.options = options
@@ -135,7 +137,7 @@ class FileCompactStrategy:
         return FileCompactStrategy.Builder()
 
     class Builder:
-        """Puts a FileCompactStrategy together."""
+        """Builds a FileCompactStrategy."""
 
         def __init__(self) -> None:
             self._options: dict[str, int] = {}
@@ -161,7 +163,8 @@ class FileCompactStrategy:
 
 
 class FileCompactor:
-    """How part files would be compacted; see ``FileSink.BaseBuilder.enable_compact``."""
+    """How part files would be compacted, which is not supported; see
+    ``FileSink.BaseBuilder.enable_compact``."""
 
     def __init__(self, kind: str, file_delimiter: bytes | None = None) -> None:
         self.kind = kind

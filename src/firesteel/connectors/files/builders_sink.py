@@ -1,4 +1,4 @@
-"""The builders of file sinks."""
+"""Builders of the file sinks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from firesteel.program.sink_wrappers import StreamTransformer, SupportsPreproces
 
 
 class _Builder:
-    """What the builders of both file sinks have in common."""
+    """What the builders of both file sinks share."""
 
     def __init__(self, base_path: str, encoder: Encoder | BulkWriterFactory) -> None:
         path = require_text(base_path, "base path", "FileSink")
@@ -37,25 +37,25 @@ class _Builder:
         self._sink = file_sink.RowFileSink(path, encoder, rolling_policy=policy)
 
     def with_bucket_check_interval(self, interval: int) -> Self:
-        """How often (milliseconds) Flink looks for files to be closed. Here that is done whenever output is
-        committed, so a value has no effect, and a warning says so."""
+        """Has no effect, and a warning says so. In Flink it is the interval (milliseconds) for checking which
+        files to close; here they are checked at each commit."""
         require_int(interval, "bucket check interval (in milliseconds)", 1, None, "FileSink")
         tell_no_effect("with_bucket_check_interval", "files are closed whenever output is committed")
         return self
 
     def with_bucket_assigner(self, bucket_assigner: BucketAssigner) -> Self:
-        """Which directory below the base path a record goes to."""
+        """Set which directory below the base path a record is written to."""
         _require(bucket_assigner, BucketAssigner, "BucketAssigner.date_time_bucket_assigner()")
         return self._set(bucket_assigner=bucket_assigner.config)
 
     def with_output_file_config(self, output_file_config: OutputFileConfig) -> Self:
-        """How part files are called."""
+        """Set how part files are named."""
         _require(output_file_config, OutputFileConfig, "OutputFileConfig.builder()...build()")
         return self._set(file_config=output_file_config.config)
 
     def with_partition_commit(self, partition_commit: PartitionCommit) -> Self:
-        """When a bucket is complete, and how others hear of it (PyFlink has this in SQL alone:
-        ``sink.partition-commit.*``)."""
+        """Set when a bucket is complete and how consumers are notified. PyFlink has this only in SQL:
+        ``sink.partition-commit.*``."""
         _require(partition_commit, PartitionCommit, "PartitionCommit(trigger='process-time')")
         return self._set(partition_commit=partition_commit)
 
@@ -78,7 +78,8 @@ class _Builder:
 
 
 class FileSink(SinkWrapper, SupportsPreprocessing):
-    """Writes records to part files that are whole or absent, exactly once (Flink: ``FileSink``)."""
+    """Writes records to part files exactly once. A part file is either complete or absent (Flink:
+    ``FileSink``)."""
 
     _sink: file_sink.RowFileSink
 
@@ -93,7 +94,7 @@ class FileSink(SinkWrapper, SupportsPreprocessing):
         return _for_stream(self._sink, type_info)
 
     class BaseBuilder(_Builder):
-        """Puts a FileSink together."""
+        """Builds a FileSink."""
 
         def enable_compact(self, strategy: FileCompactStrategy, compactor: FileCompactor) -> NoReturn:
             raise UnsupportedFeatureError(
@@ -103,24 +104,24 @@ class FileSink(SinkWrapper, SupportsPreprocessing):
             )
 
         def disable_compact(self) -> Self:
-            """Do not compact files: the only way."""
+            """Do not compact files, which is the only supported behaviour."""
             return self
 
         def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Self:
-            """When a new file is begun."""
+            """Set when a new file is started."""
             return self._set_policy(rolling_policy)
 
         def build(self) -> FileSink:
             return FileSink(self._sink)
 
     class RowFormatBuilder(BaseBuilder):
-        """Puts a FileSink together that writes record by record."""
+        """Builds a FileSink that writes record by record."""
 
         def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Self:
             return self._set_policy(rolling_policy)
 
     class BulkFormatBuilder(BaseBuilder):
-        """Puts a FileSink together that writes whole files."""
+        """Builds a FileSink that writes whole files."""
 
         def with_rolling_policy(self, rolling_policy: RollingPolicy) -> Self:
             return self._set_policy(rolling_policy)
@@ -130,19 +131,19 @@ class FileSink(SinkWrapper, SupportsPreprocessing):
 
     @staticmethod
     def for_row_format(base_path: str, encoder: Encoder) -> FileSink.RowFormatBuilder:
-        """Write records one after the other as ``encoder`` says."""
+        """Write records one by one with ``encoder``."""
         _require(encoder, Encoder, "Encoder.simple_string_encoder()")
         return FileSink.RowFormatBuilder(base_path, encoder)
 
     @staticmethod
     def for_bulk_format(base_path: str, writer_factory: BulkWriterFactory) -> FileSink.BulkFormatBuilder:
-        """Write files with a writer of its own for each."""
+        """Write files with one writer of ``writer_factory`` for each."""
         _require(writer_factory, BulkWriterFactory, "a subclass of BulkWriterFactory")
         return FileSink.BulkFormatBuilder(base_path, writer_factory)
 
 
 class StreamingFileSink(SinkFunction):
-    """The older form of FileSink, for ``add_sink``."""
+    """The predecessor of FileSink, for ``add_sink``."""
 
     def __init__(self, sink: file_sink.RowFileSink) -> None:
         warnings.warn(
@@ -155,23 +156,23 @@ class StreamingFileSink(SinkFunction):
         return _for_stream(self._file_sink, type_info)
 
     class BaseBuilder(_Builder):
-        """Puts a StreamingFileSink together."""
+        """Builds a StreamingFileSink."""
 
         def with_rolling_policy(self, policy: RollingPolicy) -> Self:
-            """When a new file is begun."""
+            """Set when a new file is started."""
             return self._set_policy(policy)
 
         def build(self) -> StreamingFileSink:
             return StreamingFileSink(self._sink)
 
     class DefaultRowFormatBuilder(BaseBuilder):
-        """Puts a StreamingFileSink together that writes record by record."""
+        """Builds a StreamingFileSink that writes record by record."""
 
         def with_rolling_policy(self, policy: RollingPolicy) -> Self:
             return self._set_policy(policy)
 
     class DefaultBulkFormatBuilder(BaseBuilder):
-        """Puts a StreamingFileSink together that writes whole files."""
+        """Builds a StreamingFileSink that writes whole files."""
 
         def with_rolling_policy(self, policy: RollingPolicy) -> Self:
             return self._set_policy(policy)
@@ -190,7 +191,8 @@ class StreamingFileSink(SinkFunction):
 
 
 def _for_stream(sink: file_sink.RowFileSink, type_info: TypeInformation | None) -> base.Sink:
-    """The sink for one place in a program: the id keeps its hidden files apart from those of other places."""
+    """Return the sink for one place in a program. The id separates its hidden files from those of other
+    places."""
     return dataclasses.replace(sink, type_info=type_info, id=uuid.uuid4().hex)
 
 

@@ -1,4 +1,4 @@
-"""The builder of file sources."""
+"""Builder of the file source."""
 
 from __future__ import annotations
 
@@ -14,40 +14,41 @@ from firesteel.program.connector_wrappers import SourceWrapper
 
 SPLIT_BYTES = 64 << 20
 
-# paths, interval of discovery in milliseconds (None: once), bytes of a split (None: a file is one) -> source
+# paths, discovery interval in milliseconds (None: discover once), bytes per split (None: one split per file)
+# -> source
 SourceFactory = Callable[[tuple[str, ...], int | None, int | None], base.Source]
 
 
 class FileEnumeratorProvider:
-    """How files become splits."""
+    """Decides how files become splits."""
 
     def __init__(self, split_bytes: int | None) -> None:
         self.split_bytes = split_bytes
 
     @staticmethod
     def default_splittable_file_enumerator() -> FileEnumeratorProvider:
-        """Large files are read in pieces, in parallel, in no order between them."""
+        """Read large files in ranges in parallel, with no order between ranges."""
         return FileEnumeratorProvider(SPLIT_BYTES)
 
     @staticmethod
     def default_non_splittable_file_enumerator() -> FileEnumeratorProvider:
-        """A file is read by one subtask, in order: the default of stream formats."""
+        """Read each file in order with one subtask; the default for stream formats."""
         return FileEnumeratorProvider(None)
 
 
 class FileSplitAssignerProvider:
-    """Which subtask reads which split."""
+    """Decides which subtask reads which split."""
 
     @staticmethod
     def locality_aware_split_assigner() -> FileSplitAssignerProvider:
-        """Left to Spark, which places the subtasks: the default."""
+        """Leave it to Spark, which places the subtasks; the default."""
         return FileSplitAssignerProvider()
 
 
 class StreamFormat:
-    """How the bytes of a file become records, one after the other.
+    """How the bytes of a file become records, one by one.
 
-    :param factory: makes the source; ``produced_type`` is the type of its records.
+    :param factory: creates the source; ``produced_type`` is the type of its records.
     """
 
     def __init__(self, factory: SourceFactory, produced_type: TypeInformation | None = None) -> None:
@@ -56,7 +57,7 @@ class StreamFormat:
 
     @staticmethod
     def text_line_format(charset_name: str = "UTF-8") -> StreamFormat:
-        """Lines of text."""
+        """Read lines of text."""
         require_text(charset_name, "charset")
 
         def make(paths: tuple[str, ...], interval_ms: int | None, split_bytes: int | None) -> base.Source:
@@ -66,10 +67,10 @@ class StreamFormat:
 
 
 class BulkFormat:
-    """How a file is read in batches of records, such as the blocks of columns of a Parquet file. Large files
-    are read in pieces unless another file enumerator is set.
+    """How a file is read in batches of records, such as the row groups of a Parquet file. Large files are
+    read in ranges unless another file enumerator is set.
 
-    :param factory: makes the source; ``produced_type`` is the type of its records.
+    :param factory: creates the source; ``produced_type`` is the type of its records.
     """
 
     def __init__(self, factory: SourceFactory, produced_type: TypeInformation | None = None) -> None:
@@ -78,7 +79,7 @@ class BulkFormat:
 
 
 class FileSourceBuilder:
-    """Puts a FileSource together; without more, the files that are there are read once."""
+    """Builds a FileSource; by default it reads the existing files once."""
 
     def __init__(
         self, file_format: StreamFormat | BulkFormat, paths: tuple[str, ...], split_bytes: int | None = None
@@ -89,7 +90,7 @@ class FileSourceBuilder:
         self._split_bytes = split_bytes
 
     def monitor_continuously(self, discovery_interval: Duration) -> FileSourceBuilder:
-        """Look for new files again and again; the source never ends."""
+        """Keep looking for new files; the source never ends."""
         millis = as_millis(discovery_interval, "discovery interval")
         if millis <= 0:
             raise ConfigurationError("The discovery interval must be positive.", detail=f"got {millis} ms")
@@ -97,7 +98,7 @@ class FileSourceBuilder:
         return self
 
     def process_static_file_set(self) -> FileSourceBuilder:
-        """Read the files that are there when the job starts, then end."""
+        """Read the files that exist when the job starts, then end."""
         self._interval_ms = None
         return self
 
@@ -118,7 +119,8 @@ class FileSourceBuilder:
 
 
 class FileSource(SourceWrapper):
-    """Reads files of one or more paths: files, directories, glob patterns, URIs (Flink: ``FileSource``)."""
+    """Reads the files at one or more paths: files, directories, glob patterns or URIs (Flink:
+    ``FileSource``)."""
 
     def __init__(self, source: base.Source, produced_type: TypeInformation | None = None) -> None:
         super().__init__(source)
@@ -126,13 +128,13 @@ class FileSource(SourceWrapper):
 
     @staticmethod
     def for_record_stream_format(stream_format: StreamFormat, *paths: str) -> FileSourceBuilder:
-        """Read records one after the other, as ``stream_format`` says."""
+        """Read records one by one with ``stream_format``."""
         _check_format(stream_format, StreamFormat, "StreamFormat.text_line_format()")
         return FileSourceBuilder(stream_format, _checked_paths(paths))
 
     @staticmethod
     def for_bulk_file_format(bulk_format: BulkFormat, *paths: str) -> FileSourceBuilder:
-        """Read records in batches, as ``bulk_format`` says."""
+        """Read records in batches with ``bulk_format``."""
         _check_format(bulk_format, BulkFormat, "ParquetColumnarRowInputFormat(row_type)")
         return FileSourceBuilder(bulk_format, _checked_paths(paths), SPLIT_BYTES)
 

@@ -1,7 +1,7 @@
-"""Files of columns in blocks: row groups of Parquet, stripes of ORC.
+"""Columnar files made of blocks: row groups in Parquet, stripes in ORC.
 
-A block belongs to the range of the file that it begins in, so ranges of a file can be read by several
-subtasks though only the file itself knows where its blocks are.
+A block belongs to the range of the file that it begins in. Several subtasks can therefore read ranges of one
+file, although only the file itself knows where its blocks are.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ WantedSchema = Any  # a pyarrow.Schema
 
 
 class ColumnarReadError(FiresteelError, ValueError):
-    """A file is not of the format that its source says, or its columns are not what they should be."""
+    """Raised when a file is not in the format of its source, or its columns do not match."""
 
 
 class BlockFile(Protocol):
-    """An open file of blocks."""
+    """An open file made of blocks."""
 
     def schema(self) -> Any:
         """The ``pyarrow.Schema`` of the file."""
 
     def block_starts(self) -> Sequence[int]:
-        """Where in the file each of its blocks begins, in order."""
+        """Return the offset of each block in the file, in order."""
 
     def read(self, block: int, columns: Sequence[str]) -> Any:
-        """A ``pyarrow.Table`` with some columns of a block, in the order of the file."""
+        """Return a ``pyarrow.Table`` with the given columns of a block, in the order of the file."""
 
 
 class _Parquet:
@@ -67,7 +67,8 @@ class _Orc:
         return self._file.schema
 
     def block_starts(self) -> Sequence[int]:
-        """Arrow does not say where stripes begin; as large ones as the file has on the average will do."""
+        """Return estimated offsets: Arrow does not expose where stripes begin, and equal sizes are good
+        enough."""
         count = max(1, self._file.nstripes)
         return [self._file.content_length * i // count for i in range(self._file.nstripes)]
 
@@ -82,8 +83,8 @@ OPENERS: Final[dict[str, Callable[[BinaryIO], BlockFile]]] = {"parquet": _Parque
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """What is read of each file: the columns of ``schema`` in its order (None: all that the file has). One
-    that a file does not have is null throughout."""
+    """The columns to read from each file: those of ``schema`` in its order, or all columns if it is None. A
+    column that a file does not have is null in every row."""
 
     format: str
     schema: WantedSchema | None = None
@@ -97,7 +98,7 @@ class Columns:
 
 
 class OpenBlocks:
-    """The blocks of a range of a file, and the one of them that was read last."""
+    """The blocks of a range of a file. The block read last is kept."""
 
     def __init__(self, columns: Columns, file: FileRange) -> None:
         self._columns = columns
@@ -125,7 +126,7 @@ class OpenBlocks:
         self._stream.close()
 
     def _match(self) -> list[str | None]:
-        """For each wanted column its name in the file; None: the file does not have it."""
+        """Return the name in the file of each wanted column, or None where the file does not have it."""
         names = self._file.schema().names
         if self._columns.schema is None:
             return list(names)
@@ -141,7 +142,7 @@ class OpenBlocks:
         return [matching[0] if matching else None for matching in found]
 
     def table(self, block: int) -> Any:
-        """The wanted columns of a block, each of its wanted type."""
+        """Return the wanted columns of a block, converted to the wanted types."""
         if self._last is None or self._last[0] != block:
             self._last = (block, self._read(block))
         return self._last[1]
@@ -150,7 +151,7 @@ class OpenBlocks:
         import pyarrow as pa
 
         present = [name for name in self._sources if name is not None]
-        # Without a column a table does not know how many rows it has.
+        # A table without columns does not know its number of rows.
         try:
             table = self._file.read(block, present or self._file.schema().names[:1])
         except Exception as error:
@@ -188,7 +189,7 @@ class OpenBlocks:
 
 
 def _is_alike(found: Any, wanted: Any) -> bool:
-    """Whether the values of one type can be meant by the other: no text for a number, no number for a
+    """Return true if values of one type can represent the other: not text for a number, nor a number for a
     date."""
     from pyarrow import types
 

@@ -1,4 +1,4 @@
-"""Parquet and ORC files as rows, and rows as such files."""
+"""Reading Parquet and ORC files as rows, and writing rows to them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _columnar_format(
 ) -> tuple[Any, Any]:
     type_info = row_type_info(row_type, name)
     require_int(batch_size, "batch size", 1, None, name)
-    # Flink takes every timestamp for an instant, whatever the file says of zones.
+    # Like Flink, treat every timestamp as an instant, whatever the file says about time zones.
     columns = Columns(kind, with_instants(to_arrow_schema(type_info)), is_case_sensitive)
     zone = "UTC" if is_utc_timestamp else local_zone()
 
@@ -43,10 +43,10 @@ class ParquetColumnarRowInputFormat(BulkFormat):
     """Reads the columns of Parquet files that ``row_type`` names, in its order, for
     ``FileSource.for_bulk_file_format``. A column that a file does not have is None.
 
-    :param row_type: ``DataTypes.ROW([...])`` or ``Types.ROW_NAMED(...)``; nested types too.
-    :param hadoop_config: options of Hadoop's reader in Flink; there is none of them here.
-    :param batch_size: rows of a batch in Flink; here batches have the size that the job wants.
-    :param is_utc_timestamp: timestamps are read in UTC, else in the time zone of the driver.
+    :param row_type: ``DataTypes.ROW([...])`` or ``Types.ROW_NAMED(...)``; types may be nested.
+    :param hadoop_config: options of Hadoop's reader in Flink; none of them is supported.
+    :param batch_size: rows per batch in Flink; here the job chooses the batch size.
+    :param is_utc_timestamp: if true timestamps are read in UTC, otherwise in the time zone of the driver.
     """
 
     def __init__(
@@ -71,8 +71,8 @@ class ParquetColumnarRowInputFormat(BulkFormat):
 
 
 class OrcColumnarRowInputFormat(BulkFormat):
-    """Reads columns of ORC files; as ``ParquetColumnarRowInputFormat`` (PyFlink has no such class; Flink:
-    ``OrcColumnarRowInputFormat``)."""
+    """Reads columns of ORC files, as ``ParquetColumnarRowInputFormat`` does for Parquet (Flink:
+    ``OrcColumnarRowInputFormat``; not in PyFlink)."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class OrcColumnarRowInputFormat(BulkFormat):
 
 _Option = tuple[str, Callable[[str], Any]]
 
-# Keys of Hadoop's writers, what the writer here calls them, and how their values are read.
+# Keys of Hadoop's writers, the names of the options here, and how their values are parsed.
 _PARQUET_OPTIONS: Final[dict[str, _Option]] = {
     "parquet.compression": ("codec", lambda v: codec_of(v, PARQUET_CODECS, "parquet.compression")),
     "parquet.block.size": ("block_bytes", int),
@@ -115,9 +115,9 @@ def _boolean(text: str) -> bool:
 def _options(
     given: tuple[Configuration | None, ...], known: Mapping[str, _Option], what: str
 ) -> dict[str, Any]:
-    """The options under the names that they have here.
+    """Translate the options to the names used here.
 
-    :raises ConfigurationError: one is not known, or has a value that it cannot have.
+    :raises ConfigurationError: an option is unknown or its value is invalid.
     """
     found = {}
     for configuration in given:
@@ -140,16 +140,17 @@ class ParquetBulkWriters:
     def for_row_type(
         row_type: Any, hadoop_config: Configuration | None = None, utc_timestamp: bool = False
     ) -> BulkWriterFactory:
-        """Rows of ``row_type`` (``DataTypes.ROW([...])`` or ``Types.ROW_NAMED(...)``), in snappy.
+        """Write rows of ``row_type`` (``DataTypes.ROW([...])`` or ``Types.ROW_NAMED(...)``); the default
+        codec is snappy.
 
         :param hadoop_config: ``parquet.compression``, ``parquet.block.size``, ``parquet.page.size``,
             ``parquet.enable.dictionary``, ``parquet.write.int64.timestamp`` of Hadoop's writer.
-        :param utc_timestamp: timestamps of the rows are in UTC, else in the time zone of the driver. Those of
-            TIMESTAMP_LTZ are instants, whatever the zone.
+        :param utc_timestamp: if true timestamps of the rows are in UTC, otherwise in the time zone of the
+            driver. TIMESTAMP_LTZ values are instants in either case.
         """
         name = "ParquetBulkWriters"
         options = _options((hadoop_config,), _PARQUET_OPTIONS, name)
-        # As Flink: readers of Hive and of Flink before 2.0 know no other timestamps.
+        # As in Flink: Hive, and Flink before 2.0, can read no other timestamps.
         options["use_deprecated_int96_timestamps"] = not options.pop("int64", False)
         return ColumnarWriterFactory(
             "parquet",
@@ -171,7 +172,8 @@ class OrcBulkWriters:
         writer_properties: Configuration | None = None,
         hadoop_config: Configuration | None = None,
     ) -> BulkWriterFactory:
-        """Rows of ``row_type`` (``DataTypes.ROW([...])`` or ``Types.ROW_NAMED(...)``), in zlib.
+        """Write rows of ``row_type`` (``DataTypes.ROW([...])`` or ``Types.ROW_NAMED(...)``); the default
+        codec is zlib.
 
         :param writer_properties: ``orc.compress`` and ``orc.stripe.size`` of ORC's writer.
         """

@@ -1,4 +1,4 @@
-"""Records of Parquet and ORC files, some columns of them (Flink: ``FileSource`` with
+"""Source of Parquet and ORC files that reads selected columns (Flink: ``FileSource`` with
 ``ParquetColumnarRowInputFormat``, ``OrcColumnarRowInputFormat``, ``AvroParquetReaders``)."""
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _CHUNK: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class ColumnarFileSource(FilesSource):
-    """The rows of Parquet or ORC files, as ``Row`` with the names of the columns, or as generic records.
+    """Reads Parquet or ORC files as ``Row`` with the names of the columns, or as generic records.
 
-    A struct becomes what a row becomes, a map a dict, an array a list, a timestamp with a zone the local time
-    in ``time_zone`` as a ``datetime`` without one, or a ``datetime`` in UTC where that is None. Paths and
-    watching are those of ``FilesSource``; ``split_bytes`` cuts files between row groups or stripes.
-    ``avro``: the text of the schema of generic records; None: rows.
+    A struct becomes the same as a row, a map a dict and an array a list. A timestamp with a time zone becomes
+    a naive ``datetime`` in ``time_zone``, or a ``datetime`` in UTC if that is None. Paths and watching are
+    those of ``FilesSource``. ``split_bytes`` cuts files between row groups or stripes. ``avro`` is the text
+    of the schema of generic records; None reads rows.
     """
 
     paths: tuple[str, ...]
@@ -43,7 +43,7 @@ class ColumnarFileSource(FilesSource):
     avro: str | None = None
     discovery_interval_ms: int | None = None
     split_bytes: int | None = None
-    record_type: TypeInformation | None = None  # of the columns, where it is known
+    record_type: TypeInformation | None = None  # of the columns, if known
 
     def __post_init__(self) -> None:
         super(ColumnarFileSource, self).__post_init__()
@@ -63,7 +63,7 @@ class ColumnarFileSource(FilesSource):
 
 
 class _ColumnarReader(SourceReader):
-    """A position is (block, row in it)."""
+    """Positions are (block, row in the block)."""
 
     def __init__(self, columns: Columns, zone: str | None, make: MakeRecord, convert: Convert = None) -> None:
         self._columns = columns
@@ -74,7 +74,7 @@ class _ColumnarReader(SourceReader):
         self._files = OpenFiles(self._open)
 
     def set_types(self, types: Sequence[TypeInformation]) -> None:
-        """Give the declared types of the columns: an instant looks like a timestamp in a file."""
+        """Set the declared types of the columns: in a file an instant looks like a timestamp."""
         zone = zoneinfo.ZoneInfo(self._zone or "UTC")
         converters = {number: from_arrow_converter(type_, zone) for number, type_ in enumerate(types)}
         self._typed = {number: convert for number, convert in converters.items() if convert is not None}

@@ -1,4 +1,4 @@
-"""Rows to Parquet and ORC files, for ``FileSink.for_bulk_format``."""
+"""Writes rows to Parquet and ORC files, for ``FileSink.for_bulk_format``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ ORC_CODECS: Final = {
 
 
 def codec_of(name: str, codecs: Mapping[str, str], option: str) -> str:
-    """What Arrow calls the codec that Hadoop calls ``name``."""
+    """Return Arrow's name for the codec that Hadoop calls ``name``."""
     try:
         return codecs[name.upper()]
     except KeyError:
@@ -46,8 +46,8 @@ def codec_of(name: str, codecs: Mapping[str, str], option: str) -> str:
 
 @dataclass(frozen=True)
 class ColumnarWriterFactory(BulkWriterFactory):
-    """Writes rows of ``type_info``. ``block_bytes``: a row group or stripe has about so many bytes, before
-    they are encoded. ``zone``: timestamps of the rows are local times there. ``required``: fields of Parquet
+    """Writes rows of ``type_info``. ``block_bytes`` is the approximate size of a row group or stripe before
+    encoding. ``zone`` is the time zone of the rows' timestamps. ``required`` names the fields of Parquet
     files that are never None."""
 
     format: str
@@ -79,7 +79,7 @@ class GenericParquetFactory(BulkWriterFactory):
 
 
 class _ArrowWriter(BulkWriter):
-    """Collects rows, and batches of them until there is a block."""
+    """Collects rows into batches, and batches into blocks."""
 
     def __init__(self, builder: BatchBuilder | DictBatchBuilder, block_bytes: int) -> None:
         self._builder = builder
@@ -117,7 +117,7 @@ class _ArrowWriter(BulkWriter):
         raise TypeError("an Arrow writer writes Parquet or ORC")
 
     def flush(self) -> None:
-        """A block is written when it is full: small ones would make the file slow to read."""
+        """Do nothing until a block is full: small blocks would make the file slow to read."""
 
     def finish(self) -> None:
         self._make_batch()
@@ -125,7 +125,7 @@ class _ArrowWriter(BulkWriter):
         self._out.close()
 
     def abort(self) -> None:
-        self._out.close()  # else Arrow does it later, when the stream is closed
+        self._out.close()  # otherwise Arrow does it later, when the stream is closed
 
 
 class _ParquetWriter(_ArrowWriter):
@@ -147,7 +147,7 @@ class _ParquetWriter(_ArrowWriter):
 
         try:
             self._out.write_table(table, row_group_size=table.num_rows)
-        except pa.ArrowInvalid as error:  # None where the schema allows none
+        except pa.ArrowInvalid as error:  # None where the schema does not allow it
             raise TypeMismatchError(
                 "a record does not fit the schema of its file", detail=str(error)
             ) from error

@@ -1,4 +1,4 @@
-"""The columns and characters of CSV files, and what reads and writes such files."""
+"""CSV schemas (columns and special characters), and the formats that read and write CSV files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from firesteel.program import sources as base
 
 
 def _type_of(data_type: Any) -> tuple[TypeInformation, int | None]:
-    """The type of a column and the scale of a decimal; ``data_type`` as in Types.INT() or DataTypes.INT()."""
+    """Return the type of a column and the scale of a decimal. ``data_type`` is e.g. Types.INT() or
+    DataTypes.INT()."""
     type_info = getattr(data_type, "type_info", data_type)
     if not isinstance(type_info, TypeInformation):
         raise ConfigurationError(
@@ -43,7 +44,7 @@ class CsvSchema:
         return CsvSchemaBuilder()
 
     def size(self) -> int:
-        """The number of columns."""
+        """Return the number of columns."""
         return len(self.columns)
 
     def __len__(self) -> int:
@@ -51,7 +52,7 @@ class CsvSchema:
 
     @property
     def row_type(self) -> TypeInformation:
-        """The type of the rows."""
+        """Return the type of the rows."""
         return Types.ROW_NAMED([c.name for c in self.columns], [c.type for c in self.columns])
 
     def reader_format(self) -> CsvFormat:
@@ -59,7 +60,7 @@ class CsvSchema:
 
 
 class CsvSchemaBuilder:
-    """Puts a CsvSchema together. Columns are in the order in which they are added."""
+    """Builds a CsvSchema. Columns keep the order in which they are added."""
 
     def __init__(self) -> None:
         self._columns: list[Column] = []
@@ -92,7 +93,7 @@ class CsvSchemaBuilder:
         return self
 
     def add_array_column(self, name: str, separator: str = ";", element_type: Any = None) -> CsvSchemaBuilder:
-        """A column with several values, parted by ``separator``; text when no type is given."""
+        """Add a column with several values separated by ``separator``; the default element type is text."""
         type_, scale = _type_of(Types.STRING() if element_type is None else element_type)
         self._columns.append(Column(name, Types.LIST(type_), separator, scale))
         return self
@@ -101,7 +102,7 @@ class CsvSchemaBuilder:
         return self._add(name, Types.BOOLEAN())
 
     def add_number_column(self, name: str, number_type: Any = None) -> CsvSchemaBuilder:
-        """A column of numbers; 64-bit integers when no type is given."""
+        """Add a column of numbers; the default is 64-bit integers."""
         return self._add(name, Types.LONG() if number_type is None else number_type)
 
     def add_string_column(self, name: str) -> CsvSchemaBuilder:
@@ -117,7 +118,7 @@ class CsvSchemaBuilder:
         return self
 
     def set_allow_comments(self, allow: bool = True) -> CsvSchemaBuilder:
-        """Leave out lines that begin with ``#``."""
+        """Skip lines that begin with ``#``."""
         return self._set("comments", allow)
 
     def set_any_property_name(self, name: str) -> CsvSchemaBuilder:
@@ -126,17 +127,17 @@ class CsvSchemaBuilder:
         )
 
     def disable_array_element_separator(self) -> CsvSchemaBuilder:
-        """An array column has one value."""
+        """Read each array column as a single value."""
         self._array_separator = ""
         return self
 
     def remove_array_element_separator(self, index: int) -> CsvSchemaBuilder:
-        """The array column at ``index`` has one value."""
+        """Read the array column at ``index`` as a single value."""
         self._columns[index] = dataclasses.replace(self._columns[index], separator="")
         return self
 
     def set_array_element_separator(self, separator: str) -> CsvSchemaBuilder:
-        """The separator of all array columns."""
+        """Set the separator of all array columns."""
         self._array_separator = separator
         return self
 
@@ -150,12 +151,12 @@ class CsvSchemaBuilder:
         return self._set_char("escape", "Escape char", char)
 
     def set_line_separator(self, separator: str) -> CsvSchemaBuilder:
-        """For writing only; reading takes LF, CR LF and CR."""
+        """Set the line separator for writing. Reading always accepts LF, CR LF and CR."""
         self._line_separator = separator
         return self
 
     def set_null_value(self, null_value: str) -> CsvSchemaBuilder:
-        """The text that stands for no value."""
+        """Set the text that represents null."""
         self._null_literal = null_value
         return self
 
@@ -170,12 +171,12 @@ class CsvSchemaBuilder:
         return self
 
     def set_strict_headers(self, strict: bool = True) -> CsvSchemaBuilder:
-        """The header must name the columns, in their order."""
+        """Require the header to name the columns in order."""
         self._strict_headers = strict
         return self
 
     def set_use_header(self, use: bool = True) -> CsvSchemaBuilder:
-        """The first line is a header: left out in reading, written at the start of a file."""
+        """Treat the first line as a header: skip it when reading, write it at the start of a file."""
         self._use_header = use
         return self
 
@@ -200,10 +201,11 @@ class CsvReaderFormat(StreamFormat):
 
     @staticmethod
     def for_schema(schema: CsvSchema, multiline: bool = True) -> CsvReaderFormat:
-        """
-        :param multiline: whether a quoted field may span lines. Where none does, False lets large files be
-            read in pieces, by ``FileEnumeratorProvider.default_splittable_file_enumerator()`` (PyFlink has no
-            such parameter).
+        """Read rows with the columns of ``schema``.
+
+        :param multiline: whether a quoted field may span lines. If no field does, False allows large files to
+            be read in ranges, with ``FileEnumeratorProvider.default_splittable_file_enumerator()``. Not in
+            PyFlink.
         """
         format_ = dataclasses.replace(schema.reader_format(), multiline=multiline)
 

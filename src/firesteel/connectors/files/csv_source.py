@@ -1,4 +1,4 @@
-"""Rows of CSV files (Flink: ``FileSource`` with ``CsvReaderFormat``)."""
+"""Source of rows in CSV files (Flink: ``FileSource`` with ``CsvReaderFormat``)."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _COUNT_BYTES: Final = 1 << 20
 class CsvFormat:
     """How a CSV file is read.
 
-    ``header``: ``"none"``, ``"skip"`` the first line, or ``"check"`` that it names the columns in their
-    order. ``ignore_parse_errors``: a field that does not fit its type becomes None, a line that is no CSV is
-    left out; both are counted.
+    ``header`` is ``"none"``, ``"skip"`` to skip the first line, or ``"check"`` to check that it names the
+    columns in order. With ``ignore_parse_errors`` a field that does not match its type becomes None and a
+    line that is not valid CSV is skipped; both are counted.
     """
 
     columns: tuple[Column, ...]
@@ -46,7 +46,7 @@ class CsvFormat:
     ignore_parse_errors: bool = False
     as_rows: bool = True  # False: tuples
     encoding: str = "utf-8"
-    multiline: bool = True  # False: no quoted field spans lines, so a file can be read in pieces
+    multiline: bool = True  # False: no quoted field spans lines, so a file can be read in ranges
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -61,13 +61,13 @@ class CsvFormat:
         if len(set(names)) != len(names):
             raise ConfigurationError(f"the columns of a CSV format do not have different names: {names}")
         for column in self.columns:
-            column_converter(column)  # refuses a type that CSV cannot have
+            column_converter(column)  # rejects a type that CSV cannot represent
 
 
 @dataclass(frozen=True, slots=True)
 class CsvFileSource(FilesSource):
-    """The rows of CSV files; paths, watching and compression as ``TextFileSource`` has them.
-    ``split_bytes`` is for files in which no field spans lines (``CsvFormat.multiline``)."""
+    """Reads the rows of CSV files; paths, watching and compression are as in ``TextFileSource``.
+    ``split_bytes`` requires files in which no field spans lines (``CsvFormat.multiline`` is False)."""
 
     paths: tuple[str, ...]
     format: CsvFormat
@@ -89,7 +89,7 @@ class CsvFileSource(FilesSource):
 
 
 class _CsvReader(SourceReader):
-    """A position is the offset of a record in the (decompressed) bytes of its file."""
+    """Positions are offsets of records in the (decompressed) bytes of the file."""
 
     def __init__(self, format_: CsvFormat) -> None:
         self._format = format_
@@ -137,13 +137,13 @@ class _CsvReader(SourceReader):
 
     def _parse(self, lines: Lines, at_start: bool, last: bool) -> Records:
         texts, text = lines.texts, lines.text
-        if at_start and text.startswith("\ufeff"):  # a byte order mark is no part of a name
+        if at_start and text.startswith("\ufeff"):  # a byte order mark is not part of a name
             text = text[1:]
             texts = [texts[0][1:], *texts[1:]]
         return parse_records(texts, text, self._format.dialect, last)
 
     def _skip_header(self, block: _Block) -> int:
-        """How many records at the start are the header; checks it."""
+        """Return how many records at the start are the header, after checking it."""
         parsed = block.parsed
         if self._format.header == "none" or not (parsed.rows or parsed.errors):
             return 0
@@ -159,7 +159,7 @@ class _CsvReader(SourceReader):
         return 1
 
     def _decode(self, block: _Block, start: int, stop: int) -> tuple[list[Any], list[BadRecord], int]:
-        """The records of some rows, what is bad among them, and how many errors were ignored."""
+        """Return the records of some rows, the bad records among them, and the number of ignored errors."""
         rows = block.parsed.rows
         rows = rows if stop - start == len(rows) else rows[start:stop]
         ignored = self._decoder.ignored
@@ -171,7 +171,7 @@ class _CsvReader(SourceReader):
             for field_ in fields:
                 row = start + field_.row
                 bad.append(block.bad_record(block.line_of(row), block.line_after(row), field_))
-        passed = stop + (stop == len(block.parsed.rows))  # with what comes behind the last record
+        passed = stop + (stop == len(block.parsed.rows))  # including what follows the last record
         lines = [e for e in block.parsed.errors if start <= e.before < passed]
         if self._format.ignore_parse_errors:
             return values, bad, self._decoder.ignored - ignored + len(lines)
@@ -184,8 +184,8 @@ class _CsvReader(SourceReader):
 
 @dataclass(slots=True)
 class _Block:
-    """Some lines of a file, and how far its records were handed on. ``number`` is that of the line to go on
-    with, counted from 1 in the file; None: it was not needed yet."""
+    """Some lines of a file, and how far their records have been emitted. ``number`` is the number of the next
+    line, counted from 1 in the file, or None if it has not been needed yet."""
 
     opened: OpenText
     path: str
@@ -193,11 +193,11 @@ class _Block:
     number: int | None
     lines: Lines
     parsed: Records
-    _line: int = 0  # the first that was not passed
+    _line: int = 0  # the first line not passed yet
     _offset: int = 0
 
     def refuse_records_of_lines(self) -> None:
-        """A range that began inside of such a record would read something else."""
+        """Raise if a record spans lines: a range that begins inside such a record would be misread."""
         for row in range(len(self.parsed.rows)) if self.parsed.ends is not None else ():
             if self.line_after(row) - self.line_of(row) > 1:
                 raise CsvParseError(
@@ -207,15 +207,15 @@ class _Block:
                 )
 
     def line_of(self, row: int) -> int:
-        """The line at which a record begins, counted from 0 in the block."""
+        """Return the line on which a record begins, counted from 0 in the block."""
         return row if self.parsed.starts is None else self.parsed.starts[row]
 
     def line_after(self, row: int) -> int:
-        """The line behind a record."""
+        """Return the line after a record."""
         return row + 1 if self.parsed.ends is None else self.parsed.ends[row]
 
     def pass_records(self, rows: int) -> int:
-        """The position behind the first ``rows`` records, and behind the comments after the last one."""
+        """Return the position after the first ``rows`` records and any comments that follow them."""
         line = self.parsed.used if rows == len(self.parsed.rows) else self.line_after(rows - 1)
         self._offset = self.lines.offset_after(self._line, self._offset, line - self._line)
         if self.number is not None:
@@ -224,8 +224,8 @@ class _Block:
         return self.position + self._offset
 
     def bad_record(self, start: int, stop: int, error: ValueError, at: int | None = None) -> BadRecord:
-        """What the lines from ``start`` to ``stop`` are when they are no record; ``at`` is the line of the
-        error in them."""
+        """Return the bad record made of the lines from ``start`` to ``stop``; ``at`` is the line of the error
+        in them."""
         if self.number is None:
             self.number = line_number(self.opened.source, self.position) + self._line
         number = self.number - self._line + (start if at is None else at)
@@ -235,7 +235,7 @@ class _Block:
 
 
 def line_number(source: ByteSource, offset: int) -> int:
-    """The number of the line that begins at an offset, counted from 1."""
+    """Return the number, counted from 1, of the line that begins at ``offset``."""
     ends, at, half = 1, 0, False
     while at < offset:
         data = source.read(at, min(_COUNT_BYTES, offset - at))

@@ -1,18 +1,18 @@
-"""Compressed files as blocks of their content.
+"""Decompresses files block by block.
 
-What is complete, and what follows the first compressed stream, is decided as Flink's decompressors do it:
+Truncated content, and what follows the first compressed stream, are handled as Flink's decompressors do:
 
 =======  ==========================  ============================  ==================
-format   content that ends early     another stream follows        other bytes follow
+format   truncated content           another stream follows        other bytes follow
 =======  ==========================  ============================  ==================
-gzip     error                       is read                       are left out
-bzip2    error                       is read (Flink stops here)    are left out
+gzip     error                       is read                       are ignored
+bzip2    error                       is read (Flink stops here)    are ignored
 xz       error                       is read                       error
-deflate  error                       is left out                   are left out
+deflate  error                       is ignored                    are ignored
 zstd     error                       is read                       error
 =======  ==========================  ============================  ==================
 
-A file of no bytes is not a complete stream, except in zstd, where it has no content.
+An empty file is a truncated stream, except for zstd, where it is empty content.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import BinaryIO, Final, Protocol, cast
 
 _BLOCK: Final = 256 << 10
-_ZLIB: Final = 15  # the largest window, with a header of zlib
-_GZIP: Final = 31  # the same with a header of gzip, whose checksum and length are checked
+_ZLIB: Final = 15  # the largest window, with a zlib header
+_GZIP: Final = 31  # the same with a gzip header, whose checksum and length are verified
 
 
 class _Stream(Protocol):
@@ -42,7 +42,7 @@ class _Stream(Protocol):
 
 
 class _Zlib:
-    """``zlib`` with the interface of the others."""
+    """Gives ``zlib`` the interface of the other decompressors."""
 
     def __init__(self, window: int) -> None:
         self._stream = zlib.decompressobj(window)
@@ -65,16 +65,16 @@ class _Zlib:
 
 @dataclass(frozen=True, slots=True)
 class _Format:
-    """``magic``: what each further stream begins with; None: only the first stream is read."""
+    """``magic`` is what each further stream begins with; None: only the first stream is read."""
 
     name: str
     new: Callable[[], _Stream]
     magic: bytes | None
     padded: bool = False  # zero bytes may follow a stream
-    refuses_others: bool = False  # bytes that follow and do not begin a stream are an error
+    refuses_others: bool = False  # other bytes after a stream are an error
 
     def goes_on(self, rest: bytes) -> bool:
-        """Whether another stream begins with ``rest``, which is not empty."""
+        """Return true if ``rest``, which is not empty, begins another stream."""
         if self.magic is None:
             return False
         begins = rest[: len(self.magic)] == self.magic[: len(rest)]
@@ -102,7 +102,8 @@ def _read(format_: _Format, file: BinaryIO) -> Iterator[bytes]:
 
 
 def _after_stream(format_: _Format, file: BinaryIO, data: bytes) -> bytes:
-    """What follows a stream and its padding: enough bytes to recognise another stream, if there are any."""
+    """Return what follows a stream and its padding: enough bytes to recognise another stream, if there is
+    one."""
     enough = len(format_.magic or b"")
     while len(data) < enough:
         more = file.read(_BLOCK)
@@ -121,7 +122,7 @@ def _zstd(file: BinaryIO) -> Iterator[bytes]:
 
 
 def blocks_of(stream: BinaryIO) -> Iterator[bytes]:
-    """The blocks of an uncompressed stream, which is closed at its end."""
+    """Yield the blocks of an uncompressed stream, and close it at its end."""
     with stream:
         while block := stream.read(_BLOCK):
             yield block
@@ -133,7 +134,7 @@ def _reading(format_: _Format) -> Callable[[BinaryIO], Iterator[bytes]]:
 
 _GZ: Final = _reading(_Format("gzip", lambda: _Zlib(_GZIP), b"\x1f\x8b\x08", padded=True))
 
-#: By the extension of the file's name.
+#: By file name extension.
 DECOMPRESSORS: Final[dict[str, Callable[[BinaryIO], Iterator[bytes]]]] = {
     "gz": _GZ,
     "gzip": _GZ,

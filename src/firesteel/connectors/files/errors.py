@@ -1,4 +1,4 @@
-"""Errors of reading a file, with its name."""
+"""Errors in reading a file, which name the file."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from firesteel.common.errors import FiresteelError
 
 
 class FileReadError(FiresteelError, OSError):
-    """The content of a file cannot be read: it is truncated, corrupt or not accessible."""
+    """Raised when the content of a file cannot be read: it is truncated, corrupt or not accessible."""
 
 
 @contextmanager
 def naming(path: str, at: int | None = None) -> Iterator[None]:
-    """Make each error raised inside one about the file at ``path``, and about byte ``at`` of its content."""
+    """Turn each error raised inside into one that names the file at ``path`` and byte ``at`` of its
+    content."""
     try:
         yield
     except FiresteelError:
@@ -24,7 +25,7 @@ def naming(path: str, at: int | None = None) -> Iterator[None]:
 
 
 def unreadable(path: str, error: Exception, at: int | None = None) -> FileReadError:
-    """The error about a file that ``error`` is the reason of."""
+    """Return the error for a file that could not be read because of ``error``."""
     place = "" if at is None else f"after byte {at} of its content: "
     return FileReadError(
         f"cannot read {path}",

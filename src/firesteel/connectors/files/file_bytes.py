@@ -1,8 +1,8 @@
-"""The content of a file as bytes at an offset, decompressed where its name says that it is compressed.
+"""Random access to the content of a file, decompressed if its name says that it is compressed.
 
-What is compressed, or in an encoding where a line end is not the byte of a line end (UTF-16 ...), can only be
-read from its start. Such a stream is kept open by its reader and goes on where it stopped, so that reading a
-file in many ranges decompresses it once; a range that starts elsewhere reads from the start again.
+Compressed files, and encodings in which a line end is more than one byte (UTF-16 ...), can only be read from
+the start. The reader keeps such a stream open and continues where it stopped, so that reading a file in many
+ranges decompresses it once. A range that starts elsewhere reads from the start again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from firesteel.storage.filesystems import resolve
 
 
 class ByteSource(Protocol):
-    """``read`` gives fewer bytes than asked for only at the end of the content."""
+    """``read`` returns fewer bytes than requested only at the end of the content."""
 
     def read(self, offset: int, size: int) -> bytes: ...
 
@@ -32,8 +32,8 @@ def _opened(path: str) -> BinaryIO:
 
 
 class _Seekable:
-    """An uncompressed file up to ``size``, the size it had when it was found: what is appended later is not
-    part of the split."""
+    """An uncompressed file up to ``size``, its size when it was discovered. Bytes appended later are not part
+    of the split."""
 
     def __init__(self, path: str, size: int) -> None:
         self._file = _opened(path)
@@ -47,7 +47,7 @@ class _Seekable:
             if offset != self._at:
                 self._file.seek(offset)
             data = self._file.read(wanted)
-        while len(data) < wanted:  # an unbuffered read may stop early
+        while len(data) < wanted:  # an unbuffered read may return less
             with naming(self._path, offset + len(data)):
                 more = self._file.read(wanted - len(data))
             if not more:
@@ -65,7 +65,7 @@ class _Seekable:
 
 
 class _Sequential:
-    """A stream that can only go forward; it starts again when asked for something behind it."""
+    """A forward-only stream. It restarts when it is asked for an earlier offset."""
 
     def __init__(self, path: str, start: Callable[[], tuple[BinaryIO, Iterator[bytes]]]) -> None:
         self._path = path
@@ -93,12 +93,12 @@ class _Sequential:
                 blocks.append(block)
         self._held = b"".join(blocks)
         skip = offset - self._held_at
-        self._held = self._held[skip:]  # what is before the offset is not asked for again in this range
+        self._held = self._held[skip:]  # bytes before the offset are not needed again in this range
         self._held_at = offset
         return self._held[:size]
 
     def _next_block(self, at: int) -> bytes:
-        """The block of the content that begins at byte ``at``; empty at its end."""
+        """Return the block of the content that begins at byte ``at``; empty at the end."""
         try:
             return next(self._blocks, b"")
         except Exception as error:
@@ -110,16 +110,17 @@ class _Sequential:
 
 
 def extension_of_compression(path: str) -> str | None:
-    """The extension that says how a file is compressed (Flink: by name, never by content); None: not."""
+    """Return the extension that says how a file is compressed, or None. As in Flink the content is not
+    examined."""
     extension = path.rpartition(".")[2].lower()
     return extension if extension in DECOMPRESSORS else None
 
 
 def check_encoding(encoding: str) -> str:
-    """The encoding under Python's name for it."""
+    """Return Python's name for the encoding."""
     try:
         name = codecs.lookup(encoding).name
-        "".encode(name)  # rot13 and base64 are codecs, and not of text
+        "".encode(name)  # rot13 and base64 are codecs, but not text encodings
         return name
     except LookupError as error:
         raise ConfigurationError(
@@ -128,7 +129,7 @@ def check_encoding(encoding: str) -> str:
 
 
 def has_plain_line_ends(encoding: str) -> bool:
-    """Whether the bytes 0x0A and 0x0D are line ends, wherever they are in text of this encoding."""
+    """Return true if in text of this encoding the bytes 0x0A and 0x0D are always line ends."""
     if encoding.startswith(("utf-7", "iso2022", "hz")):
         return False
     return "\n".encode(encoding) == b"\n" and "\r".encode(encoding) == b"\r"
@@ -144,7 +145,7 @@ def _transcoded(blocks: Iterator[bytes], encoding: str) -> Iterator[bytes]:
 
 
 def open_bytes(path: str, size: int, encoding: str) -> tuple[ByteSource, str]:
-    """The content of a file, and the encoding that its bytes are in then."""
+    """Open the content of a file; return it with the encoding that its bytes then have."""
     extension = extension_of_compression(path)
     if extension is None and has_plain_line_ends(encoding):
         return _Seekable(path, size), encoding

@@ -1,5 +1,4 @@
-"""Records of files with one JSON value in each line (Flink: the format ``json`` of its filesystem
-connector)."""
+"""Source of files with one JSON value per line (Flink: the format ``json`` of its filesystem connector)."""
 
 from __future__ import annotations
 
@@ -33,10 +32,10 @@ from firesteel.program.sources import (
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """How a line is read: the fields of ``type_info`` are looked up in it, others are left alone.
+    """How a line is read: the fields of ``type_info`` are looked up in it, and others are ignored.
 
-    A field that a line does not have becomes None, or makes it a bad record. ``ignore_parse_errors``: bad
-    records are left out and counted. Files are in UTF-8; blank lines are no records.
+    A field missing from a line becomes None or makes it a bad record. With ``ignore_parse_errors`` bad
+    records are skipped and counted. Files are in UTF-8; blank lines are not records.
     """
 
     type_info: TypeInformation
@@ -48,12 +47,12 @@ class JsonFormat:
             raise ConfigurationError(
                 "a JSON format cannot both fail on missing fields and ignore parse errors"
             )
-        json_decoder(self.type_info)  # refuses a type that JSON cannot have
+        json_decoder(self.type_info)  # rejects a type that JSON cannot represent
 
 
 @dataclass(frozen=True, slots=True)
 class JsonFileSource(FilesSource):
-    """One record for each line; paths, watching, compression and pieces as ``TextFileSource`` has them."""
+    """Reads one record per line; paths, watching, compression and ranges are as in ``TextFileSource``."""
 
     paths: tuple[str, ...]
     format: JsonFormat
@@ -65,7 +64,7 @@ class JsonFileSource(FilesSource):
 
 
 class _JsonReader(SourceReader):
-    """A position is the offset of a line in the (decompressed) bytes of its file."""
+    """Positions are offsets of lines in the (decompressed) bytes of the file."""
 
     def __init__(self, format_: JsonFormat) -> None:
         self._format = format_
@@ -110,7 +109,7 @@ class _JsonReader(SourceReader):
             try:
                 return self._decode_lines(lines), [], 0
             except (ValueError, RecursionError):
-                pass  # one by one
+                pass  # decode them one by one
         decode = self._decode
         assert decode is not None, "a reader is opened before it reads"
         values, bad, first = [], [], None
@@ -132,7 +131,7 @@ class _JsonReader(SourceReader):
 
 
 def _some_lines(block: bytes, start: int, most: int) -> tuple[bytes, int]:
-    """At most so many lines of a block of whole lines, and how many they are."""
+    """Return the first lines of a block of whole lines, at most ``most``, and how many they are."""
     rest = block[start:] if start else block
     if b"\r" not in rest:
         count = rest.count(b"\n") + (not rest.endswith(b"\n"))

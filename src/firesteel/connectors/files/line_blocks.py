@@ -1,4 +1,4 @@
-"""Reading a range of a file in blocks of whole lines."""
+"""Reads a range of a file in blocks of whole lines."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHUNK_RECORDS: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class OpenText:
-    """The content of an open text file, and the encoding that its bytes are in."""
+    """The content of an open text file, and the encoding of its bytes."""
 
     source: ByteSource
     encoding: str
@@ -30,7 +30,7 @@ class OpenText:
 
 
 def text_files(encoding: str) -> OpenFiles[OpenText]:
-    """The open files of a reader of text."""
+    """Create the cache of open files for a reader of text."""
     return OpenFiles(partial(_open_text, encoding))
 
 
@@ -40,7 +40,7 @@ def _open_text(encoding: str, split: Split) -> OpenText:
 
 
 def first_line(source: ByteSource, file: FileRange) -> int:
-    """Where the first line begins that is the range's own; a line belongs to the range it begins in."""
+    """Return where the first line of the range begins. A line belongs to the range it begins in."""
     if file.start == 0:
         return 0
     size = _SMALL
@@ -49,22 +49,22 @@ def first_line(source: ByteSource, file: FileRange) -> int:
         if len(block) < size:
             return file.start - 1 + end_of_line_at(block, 0)
         end = end_of_line_at(block, 0)
-        if end < len(block):  # else the line, or the pair \r\n, may go on
+        if end < len(block):  # otherwise the line, or the pair \r\n, may continue
             return file.start - 1 + end
         size *= 2
 
 
 def first_block_bytes(max_records: int, max_bytes: int) -> int:
-    """A block to begin with: no more than the limits of the range let it need."""
+    """Return the size of the first block: no more than the limits of the range can need."""
     return max(1, min(BLOCK, max_bytes, max(_SMALL, max_records * 256)))
 
 
 def line_blocks(
     source: ByteSource, file: FileRange, position: int, size: int
 ) -> Iterator[tuple[bytes, bool]]:
-    """Blocks of about ``size`` bytes from ``position`` on, each of whole lines, and whether the range ends
-    with it. The last block is the one with that mark; it may be empty."""
-    whole = file.end == file.size  # also what is compressed: its end is where its bytes end
+    """Yield blocks of about ``size`` bytes from ``position`` on, each of whole lines, and whether the block
+    is the last one of the range. The last block may be empty."""
+    whole = file.end == file.size  # also if it is compressed: it ends where its bytes end
     while True:
         wanted = size
         while True:
@@ -73,7 +73,7 @@ def line_blocks(
             end = end_of_lines(block, at_end)
             if end or at_end:
                 break
-            wanted *= 2  # a line longer than the block
+            wanted *= 2  # a line is longer than the block
         if not whole and position + end >= file.end:
             end = end_of_line_at(block, max(0, file.end - 1 - position)) if position < file.end else 0
             at_end = True

@@ -1,6 +1,6 @@
-"""Cutting bytes into lines as Java's ``BufferedReader.readLine`` does: at LF, CR LF and CR, nothing else.
+"""Splits bytes into lines as Java's ``BufferedReader.readLine`` does: at LF, CR LF and CR only.
 
-``str.splitlines`` cuts at eight more characters.
+``str.splitlines`` splits at eight more characters.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ _ANY_END_TEXT: Final = re.compile(r"\r\n|\r|\n")
 
 
 def end_of_lines(block: bytes, at_end: bool) -> int:
-    """How much of the block is whole lines. A ``\\r`` at its very end may be half of a ``\\r\\n``."""
+    """Return the length of the part of the block that is whole lines. A ``\r`` at the very end may be half of
+    a ``\r\n``."""
     if at_end:
         return len(block)
     newline = block.rfind(b"\n") + 1
@@ -21,23 +22,23 @@ def end_of_lines(block: bytes, at_end: bool) -> int:
 
 
 def end_of_line_at(block: bytes, index: int) -> int:
-    """Where the line that contains the byte at ``index`` ends, its line end included."""
+    """Return where the line that contains the byte at ``index`` ends, including its line end."""
     match = _ANY_END.search(block, index)
     return match.end() if match else len(block)
 
 
 class Lines(NamedTuple):
-    """Lines without their ends. ``separator`` None: their ends differ."""
+    """Lines without their line ends. ``separator`` is None if the line ends differ."""
 
     texts: list[str]
     text: str
     separator: str | None
     block: bytes
-    one_to_one: bool  # every byte is one character
+    one_to_one: bool  # each byte is one character
 
     def offset_after(self, start_line: int, start_offset: int, count: int) -> int:
-        """Where in the block the line begins that comes ``count`` lines after line ``start_line``, which
-        begins at ``start_offset``."""
+        """Return the offset in the block of the line ``count`` lines after line ``start_line``, which begins
+        at ``start_offset``."""
         block, end_line = self.block, start_line + count
         if end_line >= len(self.texts):
             return len(block)
@@ -54,7 +55,7 @@ class Lines(NamedTuple):
 
 
 def split_lines(block: bytes, encoding: str) -> Lines:  # hot
-    """The lines of a block that ends where a line ends (or where the file does)."""
+    """Split a block that ends at the end of a line or of the file."""
     text = block.decode(encoding, "replace")
     separator: str | None = "\n"
     if b"\r" in block:
@@ -66,5 +67,5 @@ def split_lines(block: bytes, encoding: str) -> Lines:  # hot
     texts = text.split(separator) if separator is not None else _ANY_END_TEXT.split(text)
     if not texts[-1]:
         texts.pop()
-    # No decoder gives more characters than there are bytes: equal lengths mean one byte for each.
+    # A decoder never yields more characters than bytes: equal lengths mean one byte per character.
     return Lines(texts, text, separator, block, len(text) == len(block))

@@ -1,9 +1,9 @@
-"""From staged chunks to part files, so that each committed record is in exactly one of them.
+"""Turns staged chunks into part files, so that each committed record is in exactly one of them.
 
-A journal in the sink's hidden directory says which part files are open and how long they are. Each commit
-appends the new chunks, writes the journal (whole or absent: that is the moment of the commit) and then does
-what may be done twice: it moves and deletes files. What was appended before a crash kept the journal from
-being written is cut off again, because the journal says the length.
+A journal in the sink's hidden directory lists the open part files and their lengths. Each commit appends the
+new chunks, atomically writes the journal, which is the moment of the commit, and then moves and deletes
+files, which is idempotent. If a crash comes before the journal is written, the data appended so far is
+truncated again, to the length in the journal.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from firesteel.storage.records import record
 @record("file chunks")
 @dataclass(frozen=True, slots=True)
 class FileChunks:
-    """What a writer hands to the committer; without chunks it still tells where they would be. ``now_ms`` is
-    the processing time of their epoch, by which time buckets and the age of part files go; ``watermark`` is
-    told when the ``subtasks`` of the sink look at it."""
+    """What a writer hands to the committer; without chunks it still says where they would be. ``now_ms`` is
+    the processing time of the epoch, which determines time buckets and the age of part files. ``watermark``
+    is set if the ``subtasks`` of the sink track it."""
 
     staging: str
     chunks: tuple[ChunkInfo, ...]
@@ -37,7 +37,7 @@ class FileChunks:
 
 @dataclass(frozen=True, slots=True)
 class PartNaming:
-    """Every subtask has a uid of its own within a sink, as in Flink."""
+    """Names part files. Every subtask has its own uid within a sink, as in Flink."""
 
     sink_id: str
     prefix: str
@@ -49,7 +49,10 @@ class PartNaming:
 
 
 class PartFileCommitter(Committer):
-    """:param size_limit: a part file that has so many bytes is not written on; 0: each chunk is one."""
+    """Commits chunks to part files.
+
+    :param size_limit: a part file of at least this many bytes is not appended to; 0: each chunk is one file.
+    """
 
     def __init__(
         self,
@@ -70,11 +73,11 @@ class PartFileCommitter(Committer):
         self._now_ms = now_ms
         self._size_limit = size_limit
         self._stagings = {staging: None}  # in the order in which they became known
-        self._ledgers: dict[str, _Ledger] = {}  # of those that were read
+        self._ledgers: dict[str, _Ledger] = {}  # those that have been read
         self._partitions = None if partition_commit is None else PartitionWatch(partition_commit)
 
     def snapshot(self) -> list[str]:
-        """The hidden directories that may hold part files which are not visible yet."""
+        """Return the hidden directories that may hold part files that are not visible yet."""
         return sorted(self._stagings)
 
     def restore(self, state: list[str]) -> None:
@@ -90,7 +93,7 @@ class PartFileCommitter(Committer):
         if ledger is None:
             storage, _ = resolve(staging)
             kind = LocalParts if storage.is_local else ObjectParts
-            # Parts of an earlier run keep that run's names: counters of two runs must not meet.
+            # Parts of an earlier run keep that run's names: the counters of two runs must not clash.
             naming = replace(self._naming, sink_id=staging.rpartition("-")[2])
             ledger = self._ledgers[staging] = _Ledger(
                 kind(storage, self._base, staging), naming, self._partitions
@@ -101,8 +104,8 @@ class PartFileCommitter(Committer):
         try:
             self._commit(requests)
         except BaseException:
-            # What it did is known to the journals alone, and a driver that was replaced may have written
-            # to one of them: they are read again.
+            # Only the journals know the outcome, and a replaced driver may have written to one of them: read
+            # them again.
             self._ledgers.clear()
             raise
 
@@ -118,7 +121,7 @@ class PartFileCommitter(Committer):
             self._ledger(staging).take(group, self._time_buckets, self._size_limit)
         for staging in self._stagings:
             ledger = self._ledger(staging)
-            # What an earlier run of the program left open is complete: this run writes files of its own.
+            # Files that an earlier run of the program left open are complete: this run writes its own.
             ledger.save(None if staging != self._own else self._policy, now_ms)
 
     def finish(self) -> None:
@@ -128,7 +131,7 @@ class PartFileCommitter(Committer):
 
 
 class _Ledger:
-    """The part files of one staging directory."""
+    """Tracks the part files of one staging directory."""
 
     def __init__(self, files: PartStore, naming: PartNaming, partitions: PartitionWatch | None) -> None:
         self._files = files
@@ -157,7 +160,8 @@ class _Ledger:
                 if chunk.name in self._taken:
                     continue
                 if not self._files.has_chunk(chunk.name):
-                    # Used up and removed before this driver began; or the directory is, after the job's end.
+                    # Consumed and removed before this driver started; or the directory was, after the end of
+                    # the job.
                     if committable.epoch <= self._state.epoch or not self._files.exists():
                         continue
                     raise FiresteelError(
@@ -171,7 +175,7 @@ class _Ledger:
             self._state.epoch = max(self._state.epoch, max(c.epoch for c in committables))
 
     def _part(self, bucket: str, subtask: int, now_ms: int, size_limit: float) -> Part:
-        """The part file that is written on in a bucket; a new one when there is none, or it is full."""
+        """Return the part file to append to in a bucket: a new one if there is none, or if it is full."""
         state = self._state
         part = next((p for p in state.open if (p.bucket, p.subtask) == (bucket, subtask)), None)
         if part is not None and part.length >= size_limit:
@@ -199,7 +203,7 @@ class _Ledger:
         self._dirty = True
 
     def save(self, policy: Rolling | None, now_ms: int, *, ended: bool = False) -> None:
-        """Makes what was taken permanent and shows what is complete; all of it when there is no policy."""
+        """Make the changes durable and publish complete part files; without a policy, publish all of them."""
         state = self._state
         complete = self._complete_partitions(now_ms, ended)
         full = [
@@ -233,7 +237,8 @@ class _Ledger:
         return [bucket for bucket, since in pending if ended or watch.is_due(bucket, since, now_ms)]
 
     def _commit_partitions(self, complete: list[str]) -> None:
-        """Tells it of each, and then forgets it: in this order, so it may be told again after a crash."""
+        """Notify about each complete partition, then forget it. In this order it may be notified again after
+        a crash, but never missed."""
         if self._partitions is None or not complete:
             return
         for bucket in complete:

@@ -1,7 +1,7 @@
-"""The files of a file sink, part files and journal; what differs between file systems is here.
+"""Stores the part files and the journal of a file sink, and hides the differences between file systems.
 
-A driver that was replaced may still be in the middle of its last commit while the one that goes on repeats
-it: both do the same to the same files, so each step may find that it is done, and none may undo another's.
+A replaced driver may still be in the middle of its last commit while its successor repeats that commit. Both
+do the same to the same files, so each step may find itself already done, and no step may undo another's.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SPOOL_BYTES: Final = 32 << 20
 @record("file chunk")
 @dataclass(frozen=True, slots=True)
 class ChunkInfo:
-    """A file of staged rows. ``bucket`` None: the committer chooses."""
+    """A file of staged rows. If ``bucket`` is None the committer chooses it."""
 
     bucket: str | None
     name: str
@@ -36,7 +36,7 @@ class ChunkInfo:
 
 @dataclass(slots=True)
 class Part:
-    """A part file that is not visible yet. ``chunks``: files that are still to be moved into it."""
+    """A part file that is not visible yet. ``chunks`` are files still to be moved into it."""
 
     bucket: str
     subtask: int
@@ -49,8 +49,8 @@ class Part:
 
 @dataclass(slots=True)
 class Journal:
-    """``taken``: chunks of the last commit, which may still be there though they are used. ``partitions``:
-    buckets that are not known to be complete, and when they began."""
+    """The state of a ledger. ``taken`` lists chunks of the last commit, whose files may not be deleted yet.
+    ``partitions`` maps buckets not known to be complete to the time they began."""
 
     epoch: int = -1
     counters: dict[str, int] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Journal:
 
 
 class PartStore:
-    """The files of a ledger; what differs between file systems is in its two kinds."""
+    """The files of a ledger; its two subclasses hold the differences between file systems."""
 
     def __init__(self, storage: Storage, base: str, staging: str) -> None:
         self._storage = storage
@@ -90,7 +90,7 @@ class PartStore:
                 continue
 
     def _newest(self) -> Journal:
-        # A crash may leave two journals, and where writing is not atomic the newer may be broken.
+        # A crash may leave two journals. Where writes are not atomic the newer one may be broken.
         names = [info.name for info in self._storage.list_dir(self._staging)]
         for name in sorted((n for n in names if _JOURNAL.fullmatch(n)), reverse=True):
             with self._storage.open_input(join(self._staging, name)) as file:
@@ -121,28 +121,28 @@ class PartStore:
         return join(self.base, part.bucket, part.name)
 
     def must_settle(self, part: Part) -> bool:
-        """Whether the chunks of the part have to be in it before the next one is appended."""
+        """Return true if the chunks of the part must be in it before the next one is appended."""
         return False
 
     def settle(self, part: Part) -> None:
-        """Move chunks into the part that the journal says are in it."""
+        """Move the chunks into the part that the journal assigns to it."""
 
     def append(self, part: Part, chunk: ChunkInfo) -> None:
         raise TypeError("a part store is local or an object store")
 
     def publish(self, part: Part) -> None:
-        """Make the part visible under its name; nothing happens when it is."""
+        """Make the part visible under its name. Does nothing if it is."""
 
     def publish_again(self, part: Part) -> None:
-        """The same after a crash: the part may have been visible already, and whoever reads it may have
-        taken it away."""
+        """Publish again after a crash. The part may have been visible already, and a reader may have removed
+        it."""
 
     def forget(self, name: str) -> None:
-        """Remove a chunk that was appended to its part."""
+        """Delete a chunk that was appended to its part."""
 
 
 class LocalParts(PartStore):
-    """The first chunk is renamed to be the part, further ones are appended to it."""
+    """Renames the first chunk to be the part, and appends further chunks to it."""
 
     def _hidden(self, part: Part) -> str:
         return join(self.base, part.bucket, f".{part.name}.inprogress")
@@ -151,24 +151,24 @@ class LocalParts(PartStore):
         return bool(part.chunks)
 
     def settle(self, part: Part) -> None:
-        for name in part.chunks:  # one at most
+        for name in part.chunks:  # at most one
             source = join(self._staging, name)
             if os.path.exists(source):
                 os.makedirs(join(self.base, part.bucket), exist_ok=True)
-                with suppress(FileNotFoundError):  # the other driver was quicker
+                with suppress(FileNotFoundError):  # the other driver was faster
                     os.replace(source, self._hidden(part))
         part.chunks = []
 
     def append(self, part: Part, chunk: ChunkInfo) -> None:
         if part.length == 0:
-            part.chunks = [chunk.name]  # moved when the journal says so
+            part.chunks = [chunk.name]  # moved once the journal says so
             return
         with open(self._hidden(part), "r+b") as target, open(join(self._staging, chunk.name), "rb") as source:
             target.seek(part.length)
             shutil.copyfileobj(source, target, _COPY_BYTES)
-            target.truncate()  # not before: what another driver has appended is the same, and stays
+            target.truncate()  # not earlier: what another driver has appended is identical, and stays
             target.flush()
-            os.fsync(target.fileno())  # before the journal says that it is there, and the chunk goes
+            os.fsync(target.fileno())  # before the journal lists it and the chunk is deleted
 
     def publish(self, part: Part) -> None:
         if not self._show(part) and not os.path.exists(self.final(part)):
@@ -181,7 +181,7 @@ class LocalParts(PartStore):
         self._show(part)
 
     def _show(self, part: Part) -> bool:
-        """False: it is not hidden, or another driver has just shown it."""
+        """Return False if the part is not hidden, or another driver has just published it."""
         hidden = self._hidden(part)
         try:
             with open(hidden, "r+b") as file:
@@ -197,7 +197,7 @@ class LocalParts(PartStore):
 
 
 class ObjectParts(PartStore):
-    """Chunks are kept until their part is complete; then it is uploaded as one object."""
+    """Keeps chunks until their part is complete, then uploads it as one object."""
 
     def append(self, part: Part, chunk: ChunkInfo) -> None:
         part.chunks.append(chunk.name)
@@ -217,7 +217,7 @@ class ObjectParts(PartStore):
         if all(self.has_chunk(name) for name in part.chunks):
             self.publish(part)
         else:
-            self._drop(part)  # chunks are removed only after their part was there
+            self._drop(part)  # chunks are removed only after their part exists
 
     def _drop(self, part: Part) -> None:
         for name in part.chunks:

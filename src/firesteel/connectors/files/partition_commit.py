@@ -1,5 +1,5 @@
-"""When a bucket of a file sink is a complete partition, and how others are told (Flink: *FileSystem SQL
-Connector, Partition Commit*)."""
+"""Decides when a bucket of a file sink is a complete partition, and notifies consumers (Flink: *FileSystem
+SQL Connector, Partition Commit*)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEY: Final = re.compile(r"\$(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class PartitionContext:
-    """A partition that is complete: where it is, and the values that its path says (``dt=2020-01-01``)."""
+    """A complete partition: its path, and the values in the path (``dt=2020-01-01``)."""
 
     path: str
     values: dict[str, str]
@@ -28,15 +28,16 @@ class PartitionContext:
 
 @dataclass(frozen=True, slots=True)
 class PartitionCommit:
-    """
-    :param trigger: ``"process-time"``: a partition is complete ``delay_ms`` after its first file was.
-        ``"partition-time"``: when the watermark has passed its time by ``delay_ms``.
-    :param success_file: the name of the empty file that is written into it; None: there is none.
-    :param callback: is called with a ``PartitionContext``, in the driver. It may be called again for a
-        partition after a failure, or when records came for it after it was complete.
-    :param timestamp_pattern: what the time of a partition is made of, such as ``$dt $hour:00:00``; None: the
+    """When partitions are complete, and what happens then.
+
+    :param trigger: ``"process-time"``: a partition is complete ``delay_ms`` after its first file.
+        ``"partition-time"``: a partition is complete when the watermark is ``delay_ms`` past its time.
+    :param success_file: name of the empty file to write into it; None for no file.
+    :param callback: called on the driver with a ``PartitionContext``. It may be called again for a partition
+        after a failure, or if records arrive for it after it was complete.
+    :param timestamp_pattern: how the time of a partition is composed, such as ``$dt $hour:00:00``; None: the
         value of its first key.
-    :param timestamp_formatter: how that is written, a pattern of Java's DateTimeFormatter.
+    :param timestamp_formatter: the format of that time, a pattern of Java's DateTimeFormatter.
     :param time_zone: of the times of partitions (Flink: ``watermark-time-zone``).
     """
 
@@ -68,7 +69,7 @@ class PartitionCommit:
             raise ConfigurationError(f"unknown time zone: {self.time_zone!r}") from error
 
     def time_of(self, bucket: str) -> int:
-        """When a partition begins, in epoch milliseconds."""
+        """Return when a partition begins, in epoch milliseconds."""
         values = partition_values(bucket)
         if not values:
             raise ConfigurationError(
@@ -100,7 +101,7 @@ class PartitionCommit:
 
 
 class PartitionWatch:
-    """Says which partitions are complete: it knows the watermarks of the sink's subtasks."""
+    """Tracks the watermarks of the sink's subtasks to decide which partitions are complete."""
 
     def __init__(self, config: PartitionCommit) -> None:
         self._config = config
@@ -114,7 +115,7 @@ class PartitionWatch:
         return min(self._watermarks.values())
 
     def observe(self, subtask: int, subtasks: int, watermark: int) -> None:
-        """How far a subtask had come when it staged what is committed now."""
+        """Record the watermark of a subtask at the time it staged what is being committed."""
         if subtasks != self._subtasks:
             self._watermarks, self._subtasks = {}, subtasks
         self._watermarks[subtask] = watermark
@@ -130,13 +131,13 @@ class PartitionWatch:
 
 
 def partition_values(bucket: str) -> dict[str, str]:
-    """The keys and values of a path such as ``dt=2020-01-01/hour=12``."""
+    """Return the keys and values of a path such as ``dt=2020-01-01/hour=12``."""
     pairs = (part.partition("=") for part in bucket.split("/") if "=" in part)
     return {key: value for key, _, value in pairs}
 
 
 def _moment(text: str, formatter: str, bucket: str) -> datetime.datetime:
-    for pattern in (strftime_pattern(formatter), "%Y-%m-%d"):  # Flink takes a date too
+    for pattern in (strftime_pattern(formatter), "%Y-%m-%d"):  # Flink accepts a date too
         try:
             return datetime.datetime.strptime(text, pattern)
         except ValueError:

@@ -1,4 +1,4 @@
-"""When a file sink begins a new file, and which directory a record goes to."""
+"""Decides when a file sink starts a new file, and which directory a record is written to."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NO_TIMESTAMP: Final = -(2**63)
 
 @dataclass(frozen=True, slots=True)
 class Rolling:
-    """A part file ends when it has ``part_size`` bytes, is ``rollover_interval_ms`` old, or was not written
-    to for ``inactivity_interval_ms`` (Flink: DefaultRollingPolicy, the same defaults). Its size is looked at
-    after each batch of records, its age whenever something is committed. ``on_every_commit``: it ends with
-    each commit, whatever its size (Flink: OnCheckpointRollingPolicy)."""
+    """A part file ends when it has ``part_size`` bytes, is ``rollover_interval_ms`` old, or has not been
+    written to for ``inactivity_interval_ms`` (Flink: DefaultRollingPolicy, with the same defaults). Its size
+    is checked after each batch of records, its age at each commit. With ``on_every_commit`` it also ends at
+    each commit (Flink: OnCheckpointRollingPolicy)."""
 
     part_size: int = 128 << 20
     rollover_interval_ms: int = 60_000
@@ -33,7 +33,7 @@ class Rolling:
 
     @property
     def size_limit(self) -> float:
-        """At how many bytes a part file ends between two commits."""
+        """The size in bytes at which a part file ends between two commits."""
         return float("inf") if self.on_every_commit else self.part_size
 
     def is_full(self, length: int, created_ms: int, written_ms: int, now_ms: int) -> bool:
@@ -46,8 +46,8 @@ class Rolling:
 
 
 class BucketContext:
-    """What a bucket may depend on besides the record (Flink: ``BucketAssigner.Context``). One object serves
-    all records of an epoch: do not keep it."""
+    """What the bucket of a record may depend on besides the record (Flink: ``BucketAssigner.Context``). One
+    object serves all records of an epoch, so do not keep a reference."""
 
     __slots__ = ("_now_ms", "_timestamp")
 
@@ -56,23 +56,23 @@ class BucketContext:
         self._timestamp: int | None = None
 
     def timestamp(self) -> int | None:
-        """The event time of the record, in epoch milliseconds; None when it has none."""
+        """Return the event time of the record in epoch milliseconds, or None."""
         return None if self._timestamp == _NO_TIMESTAMP else self._timestamp
 
     def current_processing_time(self) -> int:
-        """The processing time of the epoch, in epoch milliseconds."""
+        """Return the processing time of the epoch, in epoch milliseconds."""
         return self._now_ms
 
 
 class Buckets(Protocol):
-    """The directory below the base path for each record; "" is the base path itself."""
+    """Chooses the directory of each record, relative to the base path; "" is the base path itself."""
 
     def bucket_of(self, value: Any, context: BucketContext) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class BasePathBuckets:
-    """All in one directory."""
+    """Puts all records into the base path."""
 
     def bucket_of(self, value: Any, context: BucketContext) -> str:
         return ""
@@ -80,7 +80,7 @@ class BasePathBuckets:
 
 @dataclass(frozen=True, slots=True)
 class CustomBuckets:
-    """``function(value, context)`` gives the directory."""
+    """Calls ``function(value, context)`` for the directory."""
 
     function: Callable[[Any, BucketContext], str]
 
@@ -119,9 +119,9 @@ _FIELDS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class DateTimeBuckets:
-    """A directory for each hour (or what the pattern says) of the processing time of an epoch.
+    """Uses a directory per hour, or per unit of the pattern, of the processing time of an epoch.
 
-    ``pattern`` is one of Java's DateTimeFormatter; ``zone`` None: the driver's time zone.
+    ``pattern`` is a pattern of Java's DateTimeFormatter; if ``zone`` is None the driver's time zone is used.
     """
 
     pattern: str = "yyyy-MM-dd--HH"
@@ -153,7 +153,7 @@ def _zone(name: str | None) -> datetime.tzinfo | None:
 
 
 def strftime_pattern(pattern: str) -> str:
-    """What ``strftime`` and ``strptime`` take, of a pattern of Java's DateTimeFormatter."""
+    """Convert a pattern of Java's DateTimeFormatter to one for ``strftime`` and ``strptime``."""
     parts, at = [], 0
     while at < len(pattern):
         match = _PATTERN.match(pattern, at)

@@ -1,4 +1,4 @@
-"""Row types as the formats of columnar files take them, and the time zone of this machine."""
+"""Row types for the formats of columnar files, and the local time zone."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from firesteel.program.checks import WrongArgumentError
 
 
 def row_type_info(row_type: Any, what: str) -> RowTypeInfo:
-    """The type of the rows, of ``DataTypes.ROW([...])`` or ``Types.ROW_NAMED(...)``.
+    """Return the type of the rows for ``DataTypes.ROW([...])`` or ``Types.ROW_NAMED(...)``.
 
-    :param what: which format asks, for the error.
+    :param what: name of the format, for error messages.
     """
     type_info = getattr(row_type, "type_info", row_type)
     if not isinstance(type_info, RowTypeInfo) or not type_info.get_field_names():
@@ -29,7 +29,7 @@ def row_type_info(row_type: Any, what: str) -> RowTypeInfo:
 
 
 def required_fields(row_type: Any, path: Path = ()) -> frozenset[Path]:
-    """The fields of ``DataTypes.ROW([...])`` that are NOT NULL, by their path from the row."""
+    """Return the paths of the fields of ``DataTypes.ROW([...])`` that are NOT NULL, from the row down."""
     found: set[Path] = set()
     for field in getattr(row_type, "fields", ()):
         here = (*path, field.name)
@@ -40,7 +40,8 @@ def required_fields(row_type: Any, path: Path = ()) -> frozenset[Path]:
 
 
 def local_zone() -> str:
-    """The name of the time zone of this process: the driver's, so that all workers read alike."""
+    """Return the name of this process's time zone. It is taken on the driver, so that all workers read
+    alike."""
     name = os.environ.get("TZ", "").removeprefix(":")
     if not name:
         link = os.path.realpath("/etc/localtime")

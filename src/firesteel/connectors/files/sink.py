@@ -1,4 +1,4 @@
-"""Files of rows, whole or absent, exactly once (Flink: ``FileSink``)."""
+"""The file sink: part files that are complete or absent, exactly once (Flink: ``FileSink``)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _FLUSH_BYTES: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PartNames:
-    """Part files are called ``prefix-<uid of the subtask>-<counter>suffix``."""
+    """Names part files ``prefix-<uid of the subtask>-<counter>suffix``."""
 
     part_prefix: str = "part"
     part_suffix: str = ""
@@ -53,13 +53,13 @@ class PartNames:
 class RowFileSink(Sink):
     """Appends each record to a part file of its bucket and subtask.
 
-    A part file appears under its name when it is complete, by one rename, after the epoch of its last record
-    was committed; nothing of an epoch that was not committed is ever in one. Until then the data is in files
-    whose names begin with a dot. ``encoder`` is an ``Encoder``, or a ``BulkWriterFactory`` for formats that
-    cannot be appended to; those need a rolling policy with ``on_every_commit``.
+    A part file is published under its final name by one rename, once it is complete and the epoch of its last
+    record is committed. It never contains data of an uncommitted epoch. Until then the data is in files whose
+    names begin with a dot. ``encoder`` is an ``Encoder``, or a ``BulkWriterFactory`` for formats that cannot
+    be appended to; those need a rolling policy with ``on_every_commit``.
 
-    ``id`` tells the hidden files of this sink from those of another one under the same path; a sink object is
-    for one place in one program (``dataclasses.replace(sink, id=...)`` makes another one of it).
+    ``id`` separates the hidden files of this sink from those of other sinks under the same path. A sink
+    object is for one place in one program; ``dataclasses.replace(sink, id=...)`` makes another.
     """
 
     base_path: str
@@ -99,7 +99,7 @@ class RowFileSink(Sink):
 
     @property
     def writes_every_epoch(self) -> bool:
-        """A subtask without records says how far the watermark is, too."""
+        """Return true if subtasks without records must report their watermark too."""
         return self.partition_commit is not None and self.partition_commit.trigger == "partition-time"
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
@@ -108,7 +108,7 @@ class RowFileSink(Sink):
 
     def create_committer(self, context: CommitterContext) -> Committer:
         buckets = self.bucket_assigner
-        # A chunk of a bulk format has a head and a foot: it is a file, and nothing can follow it.
+        # A chunk of a bulk format has a header and a footer: it is a complete file and cannot be appended to.
         size_limit = 0 if isinstance(self.encoder, BulkWriterFactory) else self.rolling_policy.size_limit
         naming = PartNaming(self.id, self.file_config.part_prefix, self.file_config.part_suffix)
         return PartFileCommitter(
@@ -124,8 +124,8 @@ class RowFileSink(Sink):
 
 
 class _FileWriter(SinkWriter):
-    """Hidden files for each bucket, a new one when one is full; their names become known to the committer
-    with the committable."""
+    """Writes hidden files for each bucket, and starts a new one when one is full. The committer learns their
+    names from the committable."""
 
     def __init__(self, sink: RowFileSink, staging: str, context: WriterContext) -> None:
         self._staging = staging
@@ -188,14 +188,14 @@ class _FileWriter(SinkWriter):
 
 
 class _WatermarkWriter(_FileWriter):
-    """Tells the committer how far event time has come."""
+    """Also reports the watermark to the committer."""
 
     def write_watermark(self, watermark: int) -> None:
         self._watermark = watermark
 
 
 class _ChunkFile:
-    """A hidden file that is being written. ``length``: in bytes, as far as it is known."""
+    """A hidden file that is being written. ``length`` is its known length in bytes."""
 
     def __init__(self, path: str, name: str) -> None:
         self.name = name
@@ -213,13 +213,14 @@ class _ChunkFile:
         raise TypeError("a chunk is of rows or of a bulk format")
 
     def close(self) -> None:
-        """Completes the file."""
+        """Complete the file."""
         stream = self._open()
         self.length = stream.tell()
         stream.close()
 
     def settle(self, context: WriterContext, number: int) -> str:
-        """The name of the finished file: of its content, so that it is the same for all attempts."""
+        """Return the name of the finished file. It is derived from the content, so it is the same for all
+        attempts."""
         return settle(self._storage, self._path, context, number, ".chunk")
 
     def abort(self) -> None:

@@ -1,4 +1,4 @@
-"""What all sources of files have in common."""
+"""What all file sources share."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from firesteel.program.sources import Boundedness, EnumeratorContext, Source, Sp
 
 
 class FilesSource(Source):
-    """A source of the files of ``paths``: a dataclass with these fields derives from it and adds its reader.
+    """Base of file sources: a dataclass with these fields derives from it and adds its reader.
 
-    A path is a file, a directory (read with all below it, names that begin with ``.`` or ``_`` left out) or
-    a pattern with ``*``, ``?``, ``[..]`` and ``**``; local or a URI that ``pyarrow.fs`` knows.
+    A path is a file, a directory or a pattern with ``*``, ``?``, ``[..]`` and ``**``. It is local or a URI
+    that ``pyarrow.fs`` supports. Directories are read recursively, except names that begin with ``.`` or
+    ``_``.
 
-    With ``discovery_interval_ms`` the paths are watched for new files without end; a file is read once, when
-    it is first seen, so it must be complete then: write it elsewhere and move it there. ``split_bytes`` cuts
-    larger files that are not compressed as a whole into ranges, which are read in parallel, in no order
-    between them.
+    With ``discovery_interval_ms`` the paths are watched for new files and the source never ends. A file is
+    read once, when it is first seen, so it must be complete then: write it elsewhere and move it there.
+    ``split_bytes`` cuts larger files, unless they are compressed as a whole, into ranges that are read in
+    parallel, with no order between them.
     """
 
     __slots__ = ()

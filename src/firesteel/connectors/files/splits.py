@@ -1,4 +1,4 @@
-"""Finding the files of a file source: once, or again and again for new ones.
+"""Finds the files of a file source, once or repeatedly.
 
 (Flink: ``NonSplittingRecursiveEnumerator``, ``ContinuousFileSplitEnumerator``.)
 """
@@ -20,7 +20,7 @@ from firesteel.storage.records import record
 @dataclass(frozen=True, slots=True)
 class FileRange:
     """The lines of a file that begin in ``[start, end)``; ``size`` is the size of the file when it was
-    found."""
+    discovered."""
 
     path: str
     start: int
@@ -29,7 +29,7 @@ class FileRange:
 
 
 def check_paths(paths: tuple[str, ...], watched: bool) -> None:
-    """Raise when a path is not there; a pattern that matches nothing yet is right for a watched source."""
+    """Raise if a path does not exist. For a watched source, a pattern may match nothing yet."""
     for path in paths:
         storage, inner = resolve(path)
         found = expand(storage, inner)
@@ -71,7 +71,7 @@ def _below(storage: Storage, info: FileInfo) -> Iterator[FileInfo]:
 
 
 def _require_file(info: FileInfo) -> None:
-    """Raise for what never ends or ends anywhere, such as a named pipe: the job would hang, or lose it."""
+    """Raise for anything without a definite end, such as a named pipe: the job would hang or lose data."""
     if info.special:
         raise ConfigurationError(
             f"{info.path} is {info.special} and not a file",
@@ -80,8 +80,8 @@ def _require_file(info: FileInfo) -> None:
 
 
 def _require_nothing(info: FileInfo) -> None:
-    """Raise when a file without a size holds something, which would be lost: one of the kernel's, as those
-    of /proc, or one that is being written where it is read."""
+    """Raise if a file of size 0 has content, which would be lost: a kernel file, as in /proc, or one that is
+    being written in the watched directory."""
     storage, inner = resolve(info.path)
     with storage.open_input(inner) as file:
         if file.read(1):
@@ -92,10 +92,10 @@ def _require_nothing(info: FileInfo) -> None:
 
 
 class FileEnumerator(SplitEnumerator):
-    """A file is read once, under the path and with the size it had when it was first seen.
+    """Reads each file once, under the path and with the size it had when it was first seen.
 
-    Watched: what is later appended to it, or a later modification time, changes nothing (Flink remembers
-    paths too). Files that are new at the same time are read in the order of their modification times.
+    Data appended later, or a changed modification time, is ignored (Flink remembers paths too). Files
+    discovered at the same time are read in the order of their modification times.
     """
 
     def __init__(

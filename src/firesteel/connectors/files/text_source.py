@@ -1,4 +1,4 @@
-"""Sources that read files: lines of text, and rows of CSV (Flink: ``FileSource``)."""
+"""Source of lines in text files (Flink: ``FileSource``)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from firesteel.program.sources import (
 
 @dataclass(frozen=True, slots=True)
 class TextFileSource(FilesSource):
-    """The lines of text files, without their line ends (LF, CR LF or CR).
+    """Reads the lines of text files, without their line ends (LF, CR LF or CR).
 
-    A file whose name ends in gz, gzip, bz2, xz, deflate or zst is decompressed. Bytes that are not of the
+    A file whose name ends in gz, gzip, bz2, xz, deflate or zst is decompressed. Bytes that are invalid in the
     encoding become U+FFFD, as in Java.
     """
 
@@ -52,7 +52,7 @@ class TextFileSource(FilesSource):
 
 
 class _TextReader(SourceReader):
-    """A position is the offset of a line in the (decompressed) bytes of its file."""
+    """Positions are offsets of lines in the (decompressed) bytes of the file."""
 
     def __init__(self, encoding: str) -> None:
         self._files = text_files(encoding)

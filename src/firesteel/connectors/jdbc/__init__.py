@@ -1,1 +1,1 @@
-"""Relational databases through Python's own drivers, with Flink's JDBC connector as the model."""
+"""Connector for relational databases through Python drivers, modelled on Flink's JDBC connector."""

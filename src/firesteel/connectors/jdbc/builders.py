@@ -1,5 +1,5 @@
-"""Relational databases (PyFlink: ``pyflink.datastream.connectors.jdbc``; the source, the exactly-once sink
-and the lookup are those of Flink's Java API).
+"""Sinks, source and lookup for relational databases (PyFlink: ``pyflink.datastream.connectors.jdbc``; the
+source, the exactly-once sink and the lookup follow Flink's Java API).
 
 Tested against PostgreSQL and SQLite. See ``docs/jdbc.md``.
 """
@@ -45,10 +45,10 @@ class JdbcSink(SinkFunction):
         jdbc_connection_options: JdbcConnectionOptions,
         jdbc_execution_options: JdbcExecutionOptions | None = None,
     ) -> JdbcSink:
-        """Execute ``sql`` for each row, at least once; with an upsert (``upsert_statement``) each row is
-        there once in the end.
+        """Execute ``sql`` for each row, at least once. With an upsert (``upsert_statement``) each row ends up
+        in the table exactly once.
 
-        :param sql: an INSERT, UPDATE, DELETE or MERGE with a ``?`` for each field of the row, in their order.
+        :param sql: an INSERT, UPDATE, DELETE or MERGE with one ``?`` per field of the row, in order.
         """
         return JdbcSink(_of(sql, type_info, jdbc_connection_options, jdbc_execution_options, None))
 
@@ -60,8 +60,8 @@ class JdbcSink(SinkFunction):
         jdbc_exactly_once_options: JdbcExactlyOnceOptions | None = None,
         jdbc_execution_options: JdbcExecutionOptions | None = None,
     ) -> JdbcSink:
-        """Execute ``sql`` for each row, exactly once: the rows of a checkpoint are written in one transaction
-        with a marker that says so. (Flink: ``JdbcSink.exactlyOnceSink``.)"""
+        """Execute ``sql`` for each row, exactly once. The rows of a checkpoint are written in one
+        transaction, together with a marker that records it. (Flink: ``JdbcSink.exactlyOnceSink``.)"""
         options = jdbc_exactly_once_options or JdbcExactlyOnceOptions.defaults()
         return JdbcSink(_of(sql, type_info, jdbc_connection_options, jdbc_execution_options, options))
 
@@ -99,8 +99,8 @@ def _connection(options: JdbcConnectionOptions) -> ConnectionOptions:
 
 
 class JdbcNumericBetweenParametersProvider:
-    """Cuts the numbers from ``min_val`` to ``max_val``, both included, into ranges for ``BETWEEN ? AND ?``
-    (Flink: the same). Rows outside of them are not read."""
+    """Cuts the numbers from ``min_val`` to ``max_val``, both inclusive, into ranges for ``BETWEEN ? AND ?``.
+    Rows outside are not read. (Flink: ``JdbcNumericBetweenParametersProvider``.)"""
 
     def __init__(self, min_val: int, max_val: int) -> None:
         if type(min_val) is not int or type(max_val) is not int or min_val > max_val:
@@ -111,12 +111,12 @@ class JdbcNumericBetweenParametersProvider:
         self._low, self._high, self._batches = min_val, max_val, 1
 
     def of_batch_num(self, batch_num: int) -> Self:
-        """So many ranges; no more than there are numbers."""
+        """Make ``batch_num`` ranges, or fewer if there are fewer numbers."""
         self._batches = _positive("number of ranges", batch_num)
         return self
 
     def of_batch_size(self, batch_size: int) -> Self:
-        """Ranges of at most so many numbers."""
+        """Make ranges of at most ``batch_size`` numbers."""
         self._batches = -(-(self._high - self._low + 1) // _positive("size of a range", batch_size))
         return self
 
@@ -131,7 +131,7 @@ def _positive(what: str, value: int) -> int:
 
 
 class JdbcSource:
-    """Reads the rows of a query once (Flink: ``JdbcSource``); made by ``JdbcSource.builder()``."""
+    """Reads the rows of a query once (Flink: ``JdbcSource``); created by ``JdbcSource.builder()``."""
 
     @staticmethod
     def builder() -> JdbcSourceBuilder:
@@ -139,7 +139,7 @@ class JdbcSource:
 
 
 class JdbcSourceBuilder:
-    """What ``from_source`` takes is what ``build()`` gives. SQL, type and URL are a must."""
+    """Builds the source for ``from_source``. SQL, type and URL are required."""
 
     def __init__(self) -> None:
         self._sql: str | None = None
@@ -149,12 +149,12 @@ class JdbcSourceBuilder:
         self._fetch_size = 1000
 
     def set_sql(self, sql: str) -> Self:
-        """A SELECT; a ``?`` for each parameter of a partition."""
+        """Set the SELECT, with one ``?`` for each parameter of a partition."""
         self._sql = sql
         return self
 
     def set_type_information(self, type_info: RowTypeInfo) -> Self:
-        """``Types.ROW_NAMED`` or ``Types.ROW`` with the types of the columns."""
+        """Set the types of the columns: ``Types.ROW_NAMED`` or ``Types.ROW``."""
         self._type = type_info
         return self
 
@@ -175,17 +175,20 @@ class JdbcSourceBuilder:
         return self
 
     def set_jdbc_parameter_values_provider(self, provider: Any) -> Self:
-        """The query runs once for each list of ``provider.get_parameter_values()``: these are the splits."""
+        """Run the query once for each list of ``provider.get_parameter_values()``; each is a split."""
         self._parameters = provider.get_parameter_values()
         return self
 
     def set_result_set_fetch_size(self, fetch_size: int) -> Self:
-        """Rows that come from the database at once."""
+        """Set how many rows are fetched from the database at once."""
         self._fetch_size = _positive("fetch size", fetch_size)
         return self
 
     def build(self) -> SourceWrapper:
-        """:raises ConfigurationError: something is missing, or the parameters do not go with the query."""
+        """Build the source.
+
+        :raises ConfigurationError: something is missing, or the parameters do not match the query.
+        """
         if self._sql is None or not isinstance(self._type, RowTypeInfo):
             raise ConfigurationError(
                 "A JDBC source needs a query and the type of its rows.",
@@ -200,17 +203,17 @@ class JdbcSourceBuilder:
 
 
 class JdbcLookupFunction(AsyncFunction[Any, Any]):
-    """Looks up rows for each element; for ``AsyncDataStream``, which brings timeout and capacity. (Flink: the
+    """Looks up rows for each element, for ``AsyncDataStream``, which adds timeout and capacity. (Flink: the
     lookup of the JDBC table connector.)
 
     :param sql: a SELECT with a ``?`` for each part of the key.
-    :param key: the key of an element: a value, or a tuple when there are several ``?``.
-    :param result: what comes out for an element and its rows; by default a pair of the element and a row for
-        each row, and with None when there is none.
-    :param cache_max_rows: keys whose answers each subtask keeps in each worker process; 0: none.
-    :param cache_ttl_ms: how old an answer may be; None: there is no limit.
-    :param cache_missing_key: keep that there is no row, too.
-    :param max_connections: queries of a subtask that run at once.
+    :param key: returns the key of an element: a value, or a tuple if there are several ``?``.
+    :param result: returns the output for an element and its rows; by default a pair of the element and the
+        row for each row, or a pair with None if there is no row.
+    :param cache_max_rows: number of keys whose rows each subtask caches in each worker process; 0: no cache.
+    :param cache_ttl_ms: maximum age of a cached result; None: no limit.
+    :param cache_missing_key: whether to cache that there is no row, too.
+    :param max_connections: number of queries that a subtask runs concurrently.
     """
 
     def __init__(
@@ -235,7 +238,7 @@ class JdbcLookupFunction(AsyncFunction[Any, Any]):
             _positive("time to live of a cached row, in milliseconds,", cache_ttl_ms)
         self._kept = CacheOptions(cache_max_rows, cache_ttl_ms, cache_missing_key)
         self._lookup = LookupOptions(max_retries, _positive("number of connections", max_connections))
-        LookupClient(sql, self._options, self._lookup).close()  # refuses what is no URL
+        LookupClient(sql, self._options, self._lookup).close()  # rejects an invalid URL
 
     async def open(self, runtime_context: Any) -> None:  # type: ignore[override]
         self._client = LookupClient(self._sql, self._options, self._lookup)

@@ -1,4 +1,4 @@
-"""PyFlink's option classes of the JDBC connector."""
+"""Option classes of PyFlink's JDBC connector."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOpti
 
 
 class JdbcConnectionOptions:
-    """Which database, and as whom (PyFlink: ``JdbcConnectionOptions``); made by its builder."""
+    """The database and the credentials (PyFlink: ``JdbcConnectionOptions``); created by its builder."""
 
     def __init__(self, options: ConnectionOptions) -> None:
         self._options = options
@@ -28,8 +28,8 @@ class JdbcConnectionOptions:
         return self._options.password
 
     class JdbcConnectionOptionsBuilder:
-        """``with_url`` is a must: ``jdbc:postgresql://host:port/database`` or ``jdbc:sqlite:/path``. The
-        name of a Java driver may stay where it is; Python's own is used."""
+        """Requires ``with_url``: ``jdbc:postgresql://host:port/database`` or ``jdbc:sqlite:/path``. The name
+        of a Java driver is accepted but not used; Python has its own."""
 
         def __init__(self) -> None:
             self._given: dict[str, Any] = {}
@@ -55,14 +55,17 @@ class JdbcConnectionOptions:
             return self._with("password", password)
 
         def build(self) -> JdbcConnectionOptions:
-            """:raises ConfigurationError: there is no URL."""
+            """Build the options.
+
+            :raises ConfigurationError: the URL is missing.
+            """
             if "url" not in self._given:
                 raise ConfigurationError("A JDBC connection needs a URL.", hint="call with_url()")
             return JdbcConnectionOptions(ConnectionOptions(**self._given))
 
 
 class JdbcExecutionOptions:
-    """Sizes of batches and retries (PyFlink: ``JdbcExecutionOptions``)."""
+    """Batch sizes and retries (PyFlink: ``JdbcExecutionOptions``)."""
 
     def __init__(self, options: ExecutionOptions) -> None:
         self._options = options
@@ -78,7 +81,7 @@ class JdbcExecutionOptions:
 
     @staticmethod
     def defaults() -> JdbcExecutionOptions:
-        """Batches of 5000 rows, three retries."""
+        """Return the defaults: batches of 5000 rows, three retries."""
         return JdbcExecutionOptions(ExecutionOptions())
 
     @staticmethod
@@ -90,13 +93,13 @@ class JdbcExecutionOptions:
             self._given: dict[str, int] = {}
 
         def with_batch_size(self, size: int) -> Self:
-            """0: all rows of an epoch at once."""
+            """Set the number of rows per batch; 0: all rows of an epoch."""
             self._given["batch_size"] = size
             return self
 
         def with_batch_interval_ms(self, interval_ms: int) -> Self:
-            """How long a row may wait for its batch to fill. It never waits beyond the end of its epoch, so
-            this has no effect, and a warning says so."""
+            """Has no effect, and a warning says so. In Flink it is how long a row may wait for its batch to
+            fill; here it never waits longer than its epoch."""
             tell_no_effect("with_batch_interval_ms", "rows are sent with their epoch at the latest")
             self._given["batch_interval_ms"] = interval_ms
             return self
@@ -110,15 +113,15 @@ class JdbcExecutionOptions:
 
 
 class JdbcExactlyOnceOptions:
-    """Where the markers of ``JdbcSink.exactly_once_sink`` are, and how long they stay (Flink's class of this
-    name is about XA transactions, which are not used)."""
+    """Where the markers of ``JdbcSink.exactly_once_sink`` are stored, and for how long. Flink's class of this
+    name configures XA transactions, which are not used here."""
 
     def __init__(self, options: ExactlyOnceOptions) -> None:
         self._options = options
 
     @staticmethod
     def defaults() -> JdbcExactlyOnceOptions:
-        """The table ``firesteel_commits``, a week."""
+        """Return the defaults: the table ``firesteel_commits``, one week."""
         return JdbcExactlyOnceOptions(ExactlyOnceOptions())
 
     @staticmethod
@@ -130,14 +133,16 @@ class JdbcExactlyOnceOptions:
             self._given: dict[str, Any] = {}
 
         def with_marker_table(self, table: str) -> Self:
-            """``table`` or ``schema.table``; made when the job begins and it is not there."""
+            """Set the table, ``table`` or ``schema.table``. It is created when the job starts if it does not
+            exist."""
             if not isinstance(table, str) or not table:
                 raise ConfigurationError("The name of a marker table is a text.", detail=f"got {table!r}")
             self._given["marker_table"] = table
             return self
 
         def with_marker_retention_ms(self, retention_ms: int) -> Self:
-            """A job that goes back to a checkpoint older than this writes that one's rows again."""
+            """Set how long markers are kept. A job restored from an older checkpoint writes its rows
+            again."""
             if type(retention_ms) is not int or retention_ms <= 0:
                 raise ConfigurationError("The retention is in milliseconds.", detail=f"got {retention_ms!r}")
             self._given["retention_ms"] = retention_ms

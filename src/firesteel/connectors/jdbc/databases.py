@@ -1,4 +1,4 @@
-"""The databases: how each is connected to, asked what it thinks of a statement, and read in a stream."""
+"""The supported databases: how to connect, check a statement, and stream the rows of a query."""
 
 from __future__ import annotations
 
@@ -31,47 +31,48 @@ _CHECKED: Final = "firesteel_check"
 
 
 class DatabaseError(FiresteelError):
-    """A database refused what was asked of it. The driver's own error is the ``__cause__``."""
+    """Raised when a database rejects a request. The driver's error is the ``__cause__``."""
 
 
 class Database(Protocol):
-    """Connections are in autocommit mode; ``begin`` starts a transaction, ``COMMIT`` ends it."""
+    """Access to one kind of database. Connections are in autocommit mode; ``begin`` starts a transaction and
+    ``COMMIT`` ends it."""
 
     begin: str
     write: Mapping[str, Convert]
     read: Mapping[str, Convert]
 
     def connect(self) -> Any:
-        """:raises FiresteelError: it cannot be reached, or does not let us in."""
+        """:raises FiresteelError: the database cannot be reached or denies access."""
 
     def sql(self, statement: Statement) -> str:
-        """The statement as the driver takes it."""
+        """Return the statement in the driver's syntax."""
 
     def check(
         self, connection: Any, statement: Statement, types_: Sequence[TypeInformation] | None = None
     ) -> None:
-        """Refuse a statement that cannot work, with parameters of these types where they are known.
+        """Reject a statement that cannot work with parameters of ``types_``, where the types are known.
 
-        :raises FiresteelError: an unknown table or column, wrong syntax, types that do not fit.
+        :raises FiresteelError: a table or column is unknown, the syntax is wrong, or types do not match.
         """
 
     def columns(self, connection: Any, query: str, parameters: Sequence[Any]) -> list[tuple[str, str | None]]:
-        """The names of a query's columns and, where the database knows them, their types."""
+        """Return the names of a query's columns and, where the database knows them, their types."""
 
     def rows(self, connection: Any, query: str, parameters: Sequence[Any], fetch: int) -> Any:
-        """A cursor over the rows of a query that is read bit by bit, ``fetch`` at a time."""
+        """Return a cursor that streams the rows of a query, ``fetch`` at a time."""
 
     def is_transient(self, error: BaseException) -> bool:
-        """Whether the same may work later, over a new connection."""
+        """Return true if retrying over a new connection may succeed."""
 
     def is_alive(self, connection: Any) -> bool: ...
 
 
 def database_of(options: ConnectionOptions) -> Database:
-    """The database of a JDBC URL.
+    """Return the database of a JDBC URL.
 
-    :raises ConfigurationError: the URL is not one.
-    :raises UnsupportedFeatureError: there is no support for this kind of database.
+    :raises ConfigurationError: the URL is invalid.
+    :raises UnsupportedFeatureError: this kind of database is not supported.
     """
     scheme, _, rest = options.url.partition(":") if isinstance(options.url, str) else ("", "", "")
     kind, _, where = rest.partition(":")
@@ -103,7 +104,7 @@ def database_of(options: ConnectionOptions) -> Database:
 
 @dataclass(frozen=True, slots=True)
 class Postgres:
-    """Through psycopg. ``where``: the URL without its ``jdbc:postgresql:``."""
+    """PostgreSQL through psycopg. ``where`` is the URL without ``jdbc:postgresql:``."""
 
     options: ConnectionOptions
     where: str
@@ -156,7 +157,7 @@ class Postgres:
         return [(column.name, name) for column, (name,) in zip(description, names, strict=True)]
 
     def rows(self, connection: Any, query: str, parameters: Sequence[Any], fetch: int) -> Any:
-        connection.execute("BEGIN TRANSACTION READ ONLY")  # a cursor of the server lives in a transaction
+        connection.execute("BEGIN TRANSACTION READ ONLY")  # a server-side cursor lives in a transaction
         cursor = connection.cursor(name="firesteel_scan")
         cursor.itersize = fetch
         cursor.execute(query, parameters)
@@ -188,7 +189,8 @@ def _psycopg() -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Sqlite:
-    """Through Python's own module; the file must be one that all tasks reach. ``where``: its path."""
+    """SQLite through Python's module. ``where`` is the path of the file, which all tasks must be able to
+    access."""
 
     options: ConnectionOptions
     where: str
@@ -206,7 +208,7 @@ class Sqlite:
             raise PathNotFoundError(
                 f"There is no SQLite database at {self.where}", hint="create it, with its tables, first"
             )
-        # One thread at a time uses a connection, but not always the one that made it.
+        # Only one thread uses a connection at a time, but not always the one that opened it.
         return sqlite3.connect(self.where, _BUSY_S, isolation_level=None, check_same_thread=False)
 
     def sql(self, statement: Statement) -> str:
@@ -271,7 +273,7 @@ def _require_fit(declared: TypeInformation, column: str, what: str) -> None:
 def check_columns(
     found: Sequence[tuple[str, str | None]], declared: Sequence[TypeInformation], query: str
 ) -> None:
-    """Refuse a declared row that the columns of a query do not fit into."""
+    """Raise if the columns of a query do not match the declared row type."""
     if len(found) != len(declared):
         raise ConfigurationError(
             f"The query gives {len(found)} columns, the declared row has {len(declared)} fields.",

@@ -1,4 +1,4 @@
-"""Rows of a table for the elements of a stream."""
+"""Looks up rows of a table for the elements of a stream."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ _RETRY_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class LookupOptions:
-    """:param connections: queries that run at once in a subtask."""
+    """:param connections: number of concurrent queries in a subtask."""
 
     max_retries: int = 3
     connections: int = 4
 
 
 class LookupClient:
-    """Asks one query with many keys, over connections that are kept. Used on one event loop."""
+    """Runs one query with many keys over pooled connections. Used from one event loop."""
 
     def __init__(self, query: str, connection: ConnectionOptions, options: LookupOptions) -> None:
         self._database: Database = database_of(connection)
         self._query = parse(query)
         self._sql = self._database.sql(self._query)
         self._options = options
-        self._free: queue.SimpleQueue[Any] = queue.SimpleQueue()  # connections, by threads that have none
+        self._free: queue.SimpleQueue[Any] = queue.SimpleQueue()  # idle connections, for any thread
         self._threads = ThreadPoolExecutor(options.connections, "firesteel-jdbc-lookup")
 
     async def check(self) -> None:
-        """:raises FiresteelError: the database cannot be reached, or refuses the query."""
+        """:raises FiresteelError: the database cannot be reached or rejects the query."""
         await asyncio.get_running_loop().run_in_executor(self._threads, self._check)
 
     def _check(self) -> None:

@@ -1,4 +1,4 @@
-"""How to reach a database, and how often it is written to."""
+"""Connection, batching and exactly-once options."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ class ConnectionOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionOptions:
-    """:param batch_size: rows that are sent at once; 0: those of an epoch.
-    :param batch_interval_ms: a row is sent when it has waited so long: at the end of its epoch at the latest.
-    :param max_retries: how often a batch is tried again that the database could not take.
+    """:param batch_size: number of rows sent at once; 0: all rows of an epoch.
+    :param batch_interval_ms: maximum time until a row is sent, which is at the end of its epoch at the
+        latest.
+    :param max_retries: how often a failed batch is retried.
     """
 
     batch_size: int = 5000
@@ -39,8 +40,8 @@ class ExecutionOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExactlyOnceOptions:
-    """:param marker_table: made when it is not there; ``schema.table`` or ``table``.
-    :param retention_ms: how old a checkpoint may be that a job goes back to and commits again.
+    """:param marker_table: ``schema.table`` or ``table``; created if it does not exist.
+    :param retention_ms: maximum age of a checkpoint that a job may be restored from and commit again.
     """
 
     marker_table: str = "firesteel_commits"

@@ -1,10 +1,9 @@
-"""Rows into a database: in batches, at least once, or exactly once by markers in the same transactions.
+"""Writes rows to a database in batches: at least once, or exactly once with markers in the same transactions.
 
-Exactly once: a task stages its rows in the job's directory, and when their checkpoint is complete a task
-writes what each subtask has staged in one transaction of the database, together with a marker for each epoch.
-A commit that comes again finds the markers and writes nothing. So no transaction is open for longer than it
-takes to write it, and none can time out (Flink: ``JdbcSink.exactlyOnceSink`` uses XA transactions, which are
-open from checkpoint to checkpoint).
+Exactly once: a task stages its rows in the job's directory. When their checkpoint is complete, a task writes
+what each subtask has staged in one database transaction, together with a marker for each epoch. A repeated
+commit finds the markers and writes nothing. No transaction is open longer than it takes to write it, so none
+can time out (Flink: ``JdbcSink.exactlyOnceSink`` uses XA transactions, which are open between checkpoints).
 """
 
 from __future__ import annotations
@@ -37,11 +36,11 @@ from firesteel.program.sinks import (
 log = logger(__name__)
 
 _RETRY_S: Final = 0.2
-_PRUNE_MS: Final = 3_600_000  # between two looks for markers that nobody can ask for any more
+_PRUNE_MS: Final = 3_600_000  # between two searches for expired markers
 
 
 class _Held:
-    """A connection that outlives the epoch, in a worker process: it stays behind when its sink is pickled."""
+    """A connection that outlives the epoch in a worker process. It is not pickled with its sink."""
 
     def __init__(self) -> None:
         self._connection: Any = None
@@ -55,7 +54,7 @@ class _Held:
         return self._connection
 
     def drop(self) -> None:
-        """Its transaction, if there is one, is rolled back."""
+        """Close the connection, which rolls back any open transaction."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -66,10 +65,10 @@ class _Held:
 
 @dataclass(frozen=True, slots=True)
 class JdbcStatementSink(Sink):
-    """Executes a statement for each row, with the row's fields as its parameters.
+    """Executes a statement for each row, with the row's fields as parameters.
 
     :param types: of the fields, in the order of the parameters.
-    :param exactly_once: None: at least once, which is enough where the statement replaces rows by a key.
+    :param exactly_once: None is at least once, which is enough if the statement replaces rows by key.
     """
 
     statement: str
@@ -96,7 +95,7 @@ class JdbcStatementSink(Sink):
         return "JDBC"
 
     def validate(self) -> None:
-        """Ask the database what it thinks of the statement."""
+        """Have the database check the statement."""
         database = database_of(self.connection)
         connection = database.connect()
         try:
@@ -116,7 +115,7 @@ class JdbcStatementSink(Sink):
 
 
 class _Target:
-    """The statement with a connection to execute it on."""
+    """The statement and a connection to execute it on."""
 
     def __init__(self, sink: JdbcStatementSink, held: _Held | None = None) -> None:
         self.database = database_of(sink.connection)
@@ -129,7 +128,7 @@ class _Target:
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Everything in it or nothing; after an error the connection is a new one."""
+        """Run the block in a transaction. After an error the connection is replaced."""
         connection = self.held.get(self.database)
         try:
             connection.execute(self.database.begin)
@@ -141,7 +140,7 @@ class _Target:
 
 
 def _converter(sink: JdbcStatementSink) -> Callable[[Sequence[Any]], list[tuple[Any, ...]]]:
-    """Rows to parameters; what the driver takes as it is stays as it is."""
+    """Return the function from rows to parameters. Values that the driver accepts are not converted."""
     write = database_of(sink.connection).write
     converters = {i: write[f] for i, t in enumerate(sink.types) if (f := family(t)) in write}
     if not converters:
@@ -161,7 +160,7 @@ def _converter(sink: JdbcStatementSink) -> Callable[[Sequence[Any]], list[tuple[
 
 
 class _BatchWriter(SinkWriter):
-    """Writes when a batch is full and when the epoch ends, each batch in a transaction."""
+    """Writes when a batch is full and when the epoch ends, each batch in its own transaction."""
 
     def __init__(self, sink: JdbcStatementSink, target: _Target) -> None:
         self._size = sink.execution.batch_size or 1 << 62
@@ -196,7 +195,7 @@ class _BatchWriter(SinkWriter):
 
 
 class _StagingWriter(SinkWriter):
-    """Keeps the rows of the epoch for the committer."""
+    """Stages the rows of the epoch for the committer."""
 
     def __init__(
         self, context: WriterContext, convert: Callable[[Sequence[Any]], list[tuple[Any, ...]]]
@@ -215,7 +214,7 @@ class _StagingWriter(SinkWriter):
 
 
 class _MarkingCommitter(Committer):
-    """Has tasks write the rows; it sees to the table of markers itself."""
+    """Has tasks write the rows; manages the table of markers itself."""
 
     def __init__(
         self, sink: JdbcStatementSink, options: ExactlyOnceOptions, context: CommitterContext
@@ -230,7 +229,7 @@ class _MarkingCommitter(Committer):
     def open(self) -> None:
         columns = "job_id TEXT, sink_id TEXT, transaction_id TEXT PRIMARY KEY, committed_ms BIGINT"
         create = f"CREATE TABLE IF NOT EXISTS {self._table} ({columns})"
-        for again in (False, True):  # PostgreSQL fails when two drivers create it at once
+        for again in (False, True):  # PostgreSQL fails if two drivers create it at once
             try:
                 with self._target.transaction() as connection:
                     connection.execute(create)
@@ -255,7 +254,7 @@ class _MarkingCommitter(Committer):
             self._prune(context.now_ms())
 
     def _prune(self, now_ms: int) -> None:
-        """Forget old markers; what fails here can wait."""
+        """Delete expired markers; an error here is retried later."""
         self._pruned_ms = now_ms
         sql = f"DELETE FROM {self._table} WHERE job_id = ? AND sink_id = ? AND committed_ms < ?"
         oldest_ms = now_ms - self._options.retention_ms
@@ -271,8 +270,8 @@ class _MarkingCommitter(Committer):
 
 @dataclass(frozen=True, slots=True)
 class _MarkedRows:
-    """Writes the rows that a subtask has staged, with their markers, in one transaction. Runs in tasks: of
-    two that do so at once the second waits at the marker for the first."""
+    """Writes the rows that a subtask has staged, with their markers, in one transaction. Runs in tasks: if
+    two attempts run at once, the second waits at the marker for the first."""
 
     sink: JdbcStatementSink
     table: str
@@ -296,5 +295,5 @@ class _MarkedRows:
     def _write(self, target: _Target, connection: Any, transaction_id: str, staged: Staged) -> None:
         mark = f"INSERT INTO {self.table} VALUES (?, ?, ?, ?) ON CONFLICT (transaction_id) DO NOTHING"
         marker = (self.job_id, self.sink_id, transaction_id, self.now_ms)
-        if connection.execute(target.rendered(mark), marker).rowcount:  # else they were committed before
+        if connection.execute(target.rendered(mark), marker).rowcount:  # otherwise they were committed before
             connection.cursor().executemany(target.sql, loads_block(staged.load()))

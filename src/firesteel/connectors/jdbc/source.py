@@ -1,4 +1,4 @@
-"""Rows of a query, in partitions that are read in parallel (Flink: ``JdbcSource``)."""
+"""Reads the rows of a query, in partitions that are read in parallel (Flink: ``JdbcSource``)."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ from firesteel.program.sources import (
 )
 
 _CHUNK: Final = 1000
-_FIELD_BYTES: Final = 16  # of what is neither text nor bytes
+_FIELD_BYTES: Final = 16  # estimate for values that are neither text nor bytes
 
 
 @dataclass(frozen=True, slots=True)
 class JdbcQuerySource(Source):
-    """A query that runs once for each set of ``parameters``; each is a split.
+    """Runs a query once for each set of ``parameters``; each is a split.
 
-    The rows of a split come in the order of all their columns: so they come in the same order whenever they
-    are read, and a position is how many have come. The table must not change while it is read.
+    The rows of a split are ordered by all their columns, so they come in the same order on every read. A
+    position is the number of rows read. The table must not change while it is being read.
     """
 
     query: str
@@ -71,7 +71,7 @@ class JdbcQuerySource(Source):
         return "JDBC"
 
     def validate(self) -> None:
-        """Ask the database what it thinks of the query, and which columns it gives."""
+        """Have the database check the query and describe its columns."""
         database = database_of(self.connection)
         connection = database.connect()
         try:
@@ -99,7 +99,8 @@ def _ordered(query: str, columns: int) -> Statement:
 
 
 class _Scan:
-    """The rows of a split. Going on where it stands costs nothing, going elsewhere a query."""
+    """A scan over the rows of a split. Continuing at the current position is free; any other position costs a
+    query."""
 
     def __init__(self, source: JdbcQuerySource, database: Database, split: Split) -> None:
         self._database = database
@@ -111,7 +112,7 @@ class _Scan:
         self._cursor: Any = None
 
     def go_to(self, position: int) -> None:
-        """``position``: how many rows are before it."""
+        """Move to ``position``, the number of rows before it."""
         if position != self._position:
             self.close()
             sql = f"{self._scan.sql} LIMIT {1 << 62} OFFSET {position}"
@@ -169,7 +170,7 @@ class _JdbcReader(SourceReader):
 
 
 def _size(rows: Sequence[Sequence[Any]]) -> int:
-    """About how many bytes; rows of a chunk are alike."""
+    """Estimate the size in bytes, assuming that the rows of a chunk are similar."""
     if not rows:
         return 0
     one = sum(len(v) if isinstance(v, (str, bytes)) else _FIELD_BYTES for v in rows[0])
@@ -188,7 +189,7 @@ def _row_converter(row_type: RowTypeInfo, database: Database) -> Callable[[Seque
 
 
 def between(low: int, high: int, batches: int) -> tuple[tuple[int, int], ...]:
-    """``[low, high]`` in ``batches`` ranges that follow each other, both ends included; longer ones first.
+    """Split ``[low, high]`` into ``batches`` consecutive ranges with inclusive bounds, longer ones first.
 
     (Flink: ``JdbcNumericBetweenParametersProvider``.)
     """

@@ -1,4 +1,4 @@
-"""SQL as JDBC writes it: ``?`` stands for a parameter, ``??`` for the operator ``?``."""
+"""SQL in JDBC's syntax: ``?`` is a parameter, ``??`` is the operator ``?``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 from firesteel.common.errors import ConfigurationError
 
-# What a question mark means nothing in, then the question marks.
+# Tokens in which a question mark has no meaning, then question marks.
 _TOKENS: Final = re.compile(
     r"""
     '(?:[^']|'')*' | "(?:[^"]|"")*"          # texts and quoted names
@@ -23,13 +23,14 @@ _TOKENS: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """:param parameters: how many there are."""
+    """:param parameters: the number of parameters."""
 
     sql: str
     parameters: int
 
     def render(self, placeholder: Callable[[int], str], escape: Callable[[str], str] = str) -> str:
-        """The statement with other placeholders, by number from 1; ``escape`` is for what is between them."""
+        """Return the statement with other placeholders, numbered from 1; ``escape`` is applied to the text
+        between them."""
         parts, end, number = [], 0, 0
         for token in _TOKENS.finditer(self.sql):
             parts.append(escape(self.sql[end : token.start()]))
@@ -50,13 +51,13 @@ def parse(sql: object) -> Statement:
 
 
 def insert_statement(table: str, fields: Sequence[str]) -> str:
-    """``INSERT INTO table(a, b) VALUES (?, ?)``, with quoted names. (Flink: ``JdbcDialect``.)"""
+    """Return ``INSERT INTO table(a, b) VALUES (?, ?)`` with quoted names. (Flink: ``JdbcDialect``.)"""
     names = ", ".join(map(quoted, fields))
     return f"INSERT INTO {quoted_table(table)}({names}) VALUES ({', '.join('?' * len(fields))})"
 
 
 def upsert_statement(table: str, fields: Sequence[str], unique_key_fields: Sequence[str]) -> str:
-    """An INSERT that replaces the row with the same key, as PostgreSQL and SQLite write it.
+    """Return an INSERT that replaces the row with the same key, in the syntax of PostgreSQL and SQLite.
 
     :param unique_key_fields: the columns of a unique index or primary key of the table.
     """
@@ -77,5 +78,5 @@ def quoted(name: str) -> str:
 
 
 def quoted_table(table: str) -> str:
-    """``schema.table``, each part quoted."""
+    """Return ``schema.table`` with each part quoted."""
     return ".".join(map(quoted, table.split(".")))

@@ -1,4 +1,4 @@
-"""Which declared types go with which columns, and what values become on the way."""
+"""Which declared types match which columns, and how values are converted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from firesteel.connectors._column_families import datetime_to_instant, instant_t
 
 Convert: TypeAlias = Callable[[Any], Any]
 
-# SQLite has five kinds of values: what it has not is text, in ISO form, so that it sorts as it should.
+# SQLite has five kinds of values. Others are stored as text in ISO form, so that they sort correctly.
 SQLITE_WRITE: Final[Mapping[str, Convert]] = MappingProxyType(
     {
         "boolean": int,
@@ -61,11 +61,11 @@ _KNOWN: Final = frozenset().union(*_ACCEPTED.values())
 
 
 def fits_postgres(family_: str, column: str) -> bool:
-    """Whether values of the family go into a column, or parameter, of PostgreSQL's type ``column``."""
+    """Return true if values of the family fit a column or parameter of PostgreSQL's type ``column``."""
     base = column.partition("(")[0]
     if family_ == "array":
         return column.endswith("[]")
     if column.endswith("[]"):
         return False
-    # Types of its own (uuid, json, enums, domains ...) PostgreSQL makes of texts.
+    # PostgreSQL converts texts to its own types (uuid, json, enums, domains ...).
     return base in _ACCEPTED[family_] or (family_ == "text" and base not in _KNOWN)
