@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from firesteel.common.errors import StateError
 from firesteel.common.time import Time
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.functions import AggregateFunction
@@ -498,3 +499,17 @@ def test_a_time_to_live_may_be_changed() -> None:
     driver.run(driver.process(), write(value(ttl_ms=10), 1), now_ms=0)
     assert driver.run(driver.process(), read(value(ttl_ms=100)), now_ms=50) == 1
     assert driver.run(driver.process(), read(value(ttl_ms=20)), now_ms=51) is None
+
+
+def test_a_descriptor_that_gets_a_time_to_live_once_it_was_used_is_refused() -> None:
+    descriptor = ValueStateDescriptor("value", ANY)
+    driver = Driver()
+    state = driver.process()
+
+    def ask_again(op: OperatorState) -> None:
+        op.get_state(descriptor)
+        descriptor.enable_time_to_live(config())
+        op.get_state(descriptor)
+
+    with pytest.raises(StateError, match="asked for twice with two settings"):
+        driver.run(state, ask_again)
