@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.common.errors import StateError, UnsupportedFeatureError
 from firesteel.common.time import Time
+from firesteel.common.typeinfo import Types
 from firesteel.datastream.state import StateTtlConfig
 from firesteel.state._column import column_id
 from firesteel.state._overlay import Overlay
@@ -87,3 +88,15 @@ def test_one_that_knows_no_time_to_live_is_refused_it() -> None:
     driver = Driver()
     with pytest.raises(UnsupportedFeatureError, match="State 'mortal' cannot have a time to live"):
         driver.run(driver.process(), lambda op: op.get_partitioned_state(mortal))
+
+
+def test_a_stored_state_of_a_kind_that_cannot_convert_keeps_its_type() -> None:
+    driver = Driver()
+    driver.run(driver.process(), lambda op: use(op, "k").get_partitioned_state(COUNTER).add(1))
+    other = CounterStateDescriptor("hits")
+    other.type_info = Types.DOUBLE()
+    other.migrate_from(Types.LONG(), float)
+    with pytest.raises(StateError, match="was stored as Long and is now declared as Double") as caught:
+        driver.run(driver.process(), lambda op: op.get_partitioned_state(other))
+    assert caught.value.detail == "such state keeps its type"
+    assert "migrate_from" not in str(caught.value)

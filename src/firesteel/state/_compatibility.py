@@ -118,7 +118,9 @@ def _function(stored: CatalogEntry, declared: CatalogEntry, functions: Functions
         f"{shown_type(declared.type)}.",
         detail=difference,
         hint="declare the type it was stored with, or register a function that converts it: "
-        "descriptor.migrate_from(old_type, function); see docs/state.md",
+        "descriptor.migrate_from(old_type, function); see docs/state.md"
+        if converts
+        else "declare the type it was stored with, or give the new state a name of its own",
         uid=declared.uid,
     )
 
