@@ -47,22 +47,22 @@ def test_checkpoints_come_at_the_interval_and_their_ids_rise(tmp_path: Path) -> 
     clock = SteppedClock()
     env = env_with(2, tmp_path, clock=clock)
     counting(env)
-    master = submit(env)
+    job = submit(env)
     for number in range(35):
         feed("live", (At(number, number % 3), 0))
         clock.tick(1000)
-    reports = master.view.checkpoints.history
+    reports = job.view.checkpoints.history
     assert [r.id for r in reports] == [1, 2, 3]
     assert [r.triggered_ms for r in reports] == [10_000, 20_000, 30_000]
     assert all(r.state_bytes > 0 and r.checkpointed_bytes > 0 for r in reports)
     assert {s.vertex for s in reports[0].subtasks} == {
-        v.id for v in master.view.info.vertices if "KEYED" in v.name
+        v.id for v in job.view.info.vertices if "KEYED" in v.name
     }
     assert reports[0].persisted_in_flight_bytes == 0
     assert Path(reports[-1].path or "").joinpath("_metadata").exists()
     assert checkpoints(tmp_path) == [3], "one is retained"
-    master.cancel()
-    master.wait()
+    job.cancel()
+    job.wait()
 
 
 def test_a_manifest_comes_after_all_that_it_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -85,7 +85,7 @@ def test_a_manifest_comes_after_all_that_it_names(tmp_path: Path, monkeypatch: p
     clock = SteppedClock()
     env = env_with(2, tmp_path, clock=clock, **{"execution.checkpointing.num-retained": "3"})
     counting(env)
-    master = submit(env)
+    running = submit(env)
     for number in range(3):
         feed("live", (At(number, number), 0))
         turn(clock)
@@ -97,8 +97,8 @@ def test_a_manifest_comes_after_all_that_it_names(tmp_path: Path, monkeypatch: p
         assert files
         assert files | {os.path.dirname(file) for file in files} <= before
         assert {checkpoint.path, str(job)} <= on_disk, "and the names are there for good"
-    master.cancel()
-    master.wait()
+    running.cancel()
+    running.wait()
 
 
 @pytest.mark.row("S-SINK-04", "S-SINK-14", "S-CKPT-39")
@@ -107,17 +107,17 @@ def test_output_waits_for_its_checkpoint_and_the_end(tmp_path: Path) -> None:
     clock = SteppedClock()
     env = env_with(1, tmp_path, clock=clock)
     sink = counting(env)
-    master = submit(env)
+    job = submit(env)
     feed("live", (At(1, "a"), 0), (At(2, "b"), 0))
     clock.tick(5_000)
-    assert master.view.records_read == 2
+    assert job.view.records_read == 2
     assert sink.values == []
     clock.tick(5_000)
     assert sink.values == [("a", 1), ("b", 1)]
     feed("live", (At(3, "a"), 0))
     clock.tick()
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
     assert sink.values == [("a", 1), ("b", 1)]
 
 
@@ -127,11 +127,11 @@ def test_a_bounded_job_ends_with_a_checkpoint_that_covers_the_rest(tmp_path: Pat
     env = env_with(2, tmp_path)
     sink = CollectingSink()
     env.from_collection([1, 2, 3]).sink_to(sink)
-    master = submit(env)
-    assert master.wait(10)
-    assert master.status is JobStatus.FINISHED
+    job = submit(env)
+    assert job.wait(10)
+    assert job.status is JobStatus.FINISHED
     assert sorted(sink.values) == [1, 2, 3]
-    assert master.view.checkpoints.completed == 1
+    assert job.view.checkpoints.completed == 1
     assert list(tmp_path.iterdir()) == [], "nothing goes on from a job that has finished"
 
 
@@ -154,16 +154,16 @@ def test_what_outlives_the_job(
         env = env_with(1, directory, clock=clock, **{RETENTION: retention, "restart-strategy.type": "none"})
         stream = env.from_source(LiveSource(retention + str(fails)), punctuated(), "live")
         stream.map(lambda r: 1 // r.value).key_by(lambda v: v).process(Count())
-        master = submit(env)
+        running = submit(env)
         feed(retention + str(fails), (At(1, 1), 0))
         clock.tick(10_000)
         if fails:
             feed(retention + str(fails), (At(1, 0), 0))
             clock.advance(100)
         else:
-            master.cancel()
-        assert master.wait(10)
-        assert master.status is (JobStatus.FAILED if fails else JobStatus.CANCELED)
+            running.cancel()
+        assert running.wait(10)
+        assert running.status is (JobStatus.FAILED if fails else JobStatus.CANCELED)
         found = checkpoints(directory) if any(directory.iterdir()) else []
         assert found == expected
         for id in expected:
@@ -180,7 +180,7 @@ def test_so_many_checkpoints_are_kept_with_their_files_and_no_others(tmp_path: P
     clock = SteppedClock()
     env = env_with(1, tmp_path, clock=clock, **{"execution.checkpointing.num-retained": "2", **RETAIN})
     counting(env)
-    master = submit(env)
+    running = submit(env)
     seen: list[frozenset[str]] = []
     for number in range(12):
         feed("live", (At(number, number), 0))
@@ -190,13 +190,13 @@ def test_so_many_checkpoints_are_kept_with_their_files_and_no_others(tmp_path: P
         kept = set().union(*seen[-2:])
         assert checkpoints(tmp_path) == list(range(max(1, number), number + 2))
         [job] = tmp_path.iterdir()
-        root = job / "shared" / master.view.checkpoints.claim
+        root = job / "shared" / running.view.checkpoints.claim
         files = root.rglob("*")
         state = {str(f) for f in files if f.suffix == ".run" or f.name.startswith("epoch-")}
         assert kept == state, "the job itself needs what its newest checkpoint needs"
     assert any(old - new for old, new in itertools.pairwise(seen)), "compaction took files out"
-    master.cancel()
-    assert master.wait(10)
+    running.cancel()
+    assert running.wait(10)
 
 
 @pytest.mark.row("S-SINK-06", "T24")
@@ -216,24 +216,24 @@ def test_a_failed_checkpoint_that_is_tolerated_loses_nothing(
         return publish(self, manifest)
 
     monkeypatch.setattr(CheckpointDirectory, "publish", fails)
-    master = submit(env)
+    job = submit(env)
     feed("live", (At(1, "a"), 0))
     turn(clock)
     assert sink.values == []
     feed("live", (At(2, "b"), 0))
     turn(clock)
     assert sink.values == [("a", 1), ("b", 1)]
-    assert [r.status for r in master.view.checkpoints.history] == [
+    assert [r.status for r in job.view.checkpoints.history] == [
         CheckpointStatus.FAILED,
         CheckpointStatus.COMPLETED,
     ]
-    assert "no space left" in (master.view.checkpoints.history[0].failure or "")
+    assert "no space left" in (job.view.checkpoints.history[0].failure or "")
     turn(clock)
-    assert master.status is JobStatus.RUNNING
+    assert job.status is JobStatus.RUNNING
     turn(clock)
-    assert JobStatus.RESTARTING in list(master.view.statuses), "two in a row are too many"
-    master.cancel()
-    assert master.wait(10)
+    assert JobStatus.RESTARTING in list(job.view.statuses), "two in a row are too many"
+    job.cancel()
+    assert job.wait(10)
 
 
 @pytest.mark.row("S-CKPT-18", "S-CKPT-19", "S-CFG-09")
@@ -255,20 +255,20 @@ def test_a_checkpoint_that_takes_too_long_expires(tmp_path: Path, monkeypatch: p
         return publish(self, manifest)
 
     monkeypatch.setattr(CheckpointDirectory, "publish", slow)
-    master = submit(env)
+    job = submit(env)
     for _ in range(40):
         clock.tick(1_000)
         if not lengths:
             break
-    reports = master.view.checkpoints.history
+    reports = job.view.checkpoints.history
     assert [r.triggered_ms for r in reports] == [10_000, 23_000, 34_000], (
         "9 s after the end of the one before"
     )
     assert [r.status.name for r in reports] == ["FAILED", "COMPLETED", "COMPLETED"]
     assert "expired" in (reports[0].failure or "")
     assert checkpoints(tmp_path) == [3]
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
 
 
 @pytest.mark.row("S-CKPT-28", "S-CFG-08", "S-CKPT-10", "S-CKPT-12", "S-CFG-10", "S-CFG-06")
@@ -293,28 +293,28 @@ def test_settings_of_the_old_spelling_and_those_without_effect(
     env = environment(1, **conf)
     env.from_collection([1]).map(lambda v: v)
     with caplog.at_level(logging.WARNING):
-        master = submit(env)
-    assert master.wait(10)
-    options = master.view.info.checkpointing
+        job = submit(env)
+    assert job.wait(10)
+    options = job.view.info.checkpointing
     assert (options.interval_ms, options.timeout_ms, options.min_pause_ms) == (60_000, 300_000, 30_000)
     assert (options.directory, options.max_retained) == (str(tmp_path), 3)
     said = [r.getMessage() for r in caplog.records if "no effect" in r.getMessage()]
     assert len(said) == 3
-    assert tuple(said) == master.view.checkpoints.notes
+    assert tuple(said) == job.view.checkpoints.notes
 
 
 def test_checkpoints_without_a_directory_live_in_the_job(tmp_path: Path) -> None:
     clock = SteppedClock()
     env = env_with(1, clock=clock, **{INTERVAL: "10 s"})
     sink = counting(env)
-    master = submit(env)
+    job = submit(env)
     feed("live", (At(1, "a"), 0))
     turn(clock)
     assert sink.values == [("a", 1)]
-    assert not master.view.checkpoints.durable
-    master.cancel()
-    assert master.wait(10)
-    assert not Path(master.view.info.state_dir).exists()
+    assert not job.view.checkpoints.durable
+    job.cancel()
+    assert job.wait(10)
+    assert not Path(job.view.info.state_dir).exists()
 
 
 class KeepAll(KeyedProcessFunction):

@@ -46,19 +46,19 @@ def fails_later(directory: Path, path: str, **options: str) -> Any:
     """A job that begins there, takes some checkpoints, and fails for good."""
     env = every_epoch(directory, **{RECOVERY: path, "restart-strategy.type": "none", **MANY, **options})
     counting(env, FailsAt("later", 350))
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is JobStatus.FAILED
-    return master
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is JobStatus.FAILED
+    return job
 
 
 def goes_on(directory: Path) -> None:
     """The next driver of the job in ``directory`` ends it with the right result."""
     env = every_epoch(directory, **{RECOVERY: "latest"})
     sink = counting(env)
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is JobStatus.FINISHED, master.error
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is JobStatus.FINISHED, job.error
     wanted = Counter(value for value in expected().elements() if value[0] == "all")
     assert Counter(value for value in sink.values if value[0] == "all") == wanted
 
@@ -98,9 +98,9 @@ def test_a_claimed_checkpoint_goes_with_the_job(tmp_path: Path, drivers: int) ->
     else:
         env = every_epoch(tmp_path / "new", **{RECOVERY: path, CLAIM: "CLAIM"})
         counting(env)
-        master = submit(env)
-        assert master.wait(30)
-        assert master.status is JobStatus.FINISHED, master.error
+        job = submit(env)
+        assert job.wait(30)
+        assert job.status is JobStatus.FINISHED, job.error
     assert not Path(path).exists()
     assert not [file for file in files if Path(file).exists()]
     assert files_below(tmp_path / "new") == []
@@ -113,7 +113,7 @@ def test_a_claimed_savepoint_counts_as_the_first_checkpoint(tmp_path: Path) -> N
         "execution.checkpointing.dir": str(tmp_path / "job"),
     }
     job = Job(counts, begin=path, **{CLAIM: "CLAIM", **options})
-    assert job.master.view.checkpoints.retained == (path,)
+    assert job.running.view.checkpoints.retained == (path,)
     job.give("s", At(40, "w1", 40))
     job.clock.tick(10_000)
     assert not (Path(path) / "_metadata").exists(), "subsumed"

@@ -247,9 +247,9 @@ def damage(directory: Path, kind: str, how: Callable[[Place], Any], monkeypatch:
 def run_on(directory: Path, **options: str) -> tuple[Any, CollectingSink]:
     env = every_epoch(directory, **{RECOVERY: "latest", **MANY, **options})
     sink = counting(env)
-    master = submit(env)
-    assert master.wait(30)
-    return master, sink
+    job = submit(env)
+    assert job.wait(30)
+    return job, sink
 
 
 @every_damage
@@ -267,9 +267,9 @@ def test_an_older_checkpoint_is_used(
     older = stored_checkpoints(str(the_job(directory)))[1]
     file = damage(directory, kind, how, monkeypatch)
     with caplog.at_level(logging.WARNING):
-        master, sink = run_on(directory, **FIXED)
-    assert master.status is JobStatus.FINISHED, master.error
-    assert master.view.checkpoints.restored_from == older.path
+        job, sink = run_on(directory, **FIXED)
+    assert job.status is JobStatus.FINISHED, job.error
+    assert job.view.checkpoints.restored_from == older.path
     assert any(file.name in record.getMessage() for record in caplog.records), "the file is named"
     assert set(before) | set(sink.values) == set(expected())
     lasts = Counter(value for value in sink.values if value[0] == "all")
@@ -291,12 +291,12 @@ def test_without_an_older_one_the_damage_is_the_error(
     for stored in stored_checkpoints(str(the_job(directory)))[1:]:
         shutil.rmtree(stored.path)
     try:
-        master, sink = run_on(directory, **{"restart-strategy.type": "none"})
+        job, sink = run_on(directory, **{"restart-strategy.type": "none"})
     except FiresteelError as error:
         found: BaseException = error
     else:
-        assert master.status is JobStatus.FAILED
-        found = master.error
+        assert job.status is JobStatus.FAILED
+        found = job.error
         assert set(sink.values) <= set(before), "what had been committed"
     corrupt = [e for e in causes_of(found) if isinstance(e, StateCorruptionError)]
     assert corrupt, repr(found)

@@ -63,9 +63,9 @@ def keeping(directory: Path, clock: SteppedClock, size: int, **options: str) -> 
     env = env_with(1, directory, clock=clock, **options)
     live = env.from_source(LiveSource("disk", 1), punctuated(), "live").map(lambda r: r.value)
     live.key_by(lambda v: v).process(Keep(size)).sink_to(CollectingSink())
-    master = submit(env)
+    job = submit(env)
     clock.settle()
-    return master
+    return job
 
 
 def fill(disk: Path) -> None:
@@ -87,66 +87,66 @@ def advance_until(clock: SteppedClock, is_so: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def why(master: JobGateway) -> str:
-    assert master.error is not None
-    return "\n".join(str(cause) for cause in causes_of(master.error))
+def why(job: JobGateway) -> str:
+    assert job.error is not None
+    return "\n".join(str(cause) for cause in causes_of(job.error))
 
 
 @pytest.mark.parametrize("tolerated", [0, 2])
 def test_a_job_fails_when_more_checkpoints_than_tolerated_fail(disk: Path, tolerated: int) -> None:
     clock = SteppedClock()
-    master = keeping(disk / "chk", clock, 1, **NO_RESTART, **{TOLERABLE: str(tolerated)})
+    job = keeping(disk / "chk", clock, 1, **NO_RESTART, **{TOLERABLE: str(tolerated)})
     feed("disk", (At(1, "a"), 0))
     clock.tick()
     fill(disk)
-    advance_until(clock, lambda: master.wait(0))
-    assert master.status is JobStatus.FAILED
-    assert f"{tolerated + 1} in a row; {tolerated} are tolerated" in why(master)
-    assert "No space left" in why(master)
-    assert "bytes free" in why(master)
-    assert "make room" in why(master)
+    advance_until(clock, lambda: job.wait(0))
+    assert job.status is JobStatus.FAILED
+    assert f"{tolerated + 1} in a row; {tolerated} are tolerated" in why(job)
+    assert "No space left" in why(job)
+    assert "bytes free" in why(job)
+    assert "make room" in why(job)
 
 
 def test_a_job_whose_state_does_not_fit_says_so(disk: Path) -> None:
     """The delta of an epoch, written by a worker."""
     clock = SteppedClock()
-    master = keeping(disk / "chk", clock, 2 << 20, **NO_RESTART)
+    job = keeping(disk / "chk", clock, 2 << 20, **NO_RESTART)
     feed("disk", (At(1, "a"), 0))
-    advance_until(clock, lambda: master.wait(0))
-    assert any(isinstance(cause, StorageError) for cause in causes_of(master.error))
-    assert str(disk / "chk") in why(master)
-    assert "No space left" in why(master)
+    advance_until(clock, lambda: job.wait(0))
+    assert any(isinstance(cause, StorageError) for cause in causes_of(job.error))
+    assert str(disk / "chk") in why(job)
+    assert "No space left" in why(job)
 
 
 def test_a_job_is_not_restarted_for_ever_when_nothing_can_be_stored(disk: Path) -> None:
     clock = SteppedClock()
-    master = keeping(disk / "chk", clock, 1)
+    job = keeping(disk / "chk", clock, 1)
     feed("disk", (At(1, "a"), 0))
     clock.tick()
-    advance_until(clock, lambda: master.view.checkpoints.retained != ())
+    advance_until(clock, lambda: job.view.checkpoints.retained != ())
     fill(disk)
-    advance_until(clock, lambda: master.wait(0))
-    assert master.status is JobStatus.FAILED
-    assert master.view.restarts == 6
-    assert "given up" in "".join(master.error.__notes__)  # type: ignore[union-attr]
+    advance_until(clock, lambda: job.wait(0))
+    assert job.status is JobStatus.FAILED
+    assert job.view.restarts == 6
+    assert "given up" in "".join(job.error.__notes__)  # type: ignore[union-attr]
     assert list((disk / "chk").glob("*/chk-*/_metadata")), "who makes room goes on from it"
 
 
 def test_a_job_that_gets_room_again_goes_on(disk: Path) -> None:
     clock = SteppedClock()
-    master = keeping(disk / "chk", clock, 1)
+    job = keeping(disk / "chk", clock, 1)
     feed("disk", (At(1, "a"), 0))
     clock.tick()
     for round_ in range(1, 5):  # more failures than are allowed in a row
         fill(disk)
-        advance_until(clock, lambda: master.view.restarts >= 2 * round_)  # noqa: B023
+        advance_until(clock, lambda: job.view.restarts >= 2 * round_)  # noqa: B023
         (disk / "ballast").unlink()
-        before = master.view.checkpoints.retained
-        advance_until(clock, lambda: master.view.checkpoints.retained != before)  # noqa: B023
-    assert not master.status.is_terminal_state()
-    assert master.view.restarts > 6
-    master.cancel()
-    assert master.wait(10)
+        before = job.view.checkpoints.retained
+        advance_until(clock, lambda: job.view.checkpoints.retained != before)  # noqa: B023
+    assert not job.status.is_terminal_state()
+    assert job.view.restarts > 6
+    job.cancel()
+    assert job.wait(10)
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
@@ -170,11 +170,11 @@ def test_what_a_job_keeps_is_its_owners_alone(tmp_path: Path) -> None:
     try:
         ours = tmp_path / "given"
         ours.mkdir(0o755)
-        master = keeping(ours / "chk", clock, 1 << 18)
+        job = keeping(ours / "chk", clock, 1 << 18)
         feed("disk", (At(1, "a"), 0))
         clock.tick()
         clock.advance(10_000)
-        master.savepoint(SavepointRequest(str(tmp_path / "savepoints"))).result(20)
+        job.savepoint(SavepointRequest(str(tmp_path / "savepoints"))).result(20)
     finally:
         os.umask(old)
     made = [*(ours / "chk").rglob("*"), *(tmp_path / "savepoints").rglob("*")]
@@ -182,8 +182,8 @@ def test_what_a_job_keeps_is_its_owners_alone(tmp_path: Path) -> None:
     assert {path.stat().st_mode & 0o777 for path in made if path.is_file()} == {0o600}
     assert len([path for path in made if path.is_file()]) > 4
     assert ours.stat().st_mode & 0o777 == 0o755
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
 
 
 def test_a_directory_that_a_group_shares_stays_shared(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ def submit(env: StreamExecutionEnvironment, name: str = "job") -> JobGateway:
     return executor._submit(env, env._take_program(), name).job  # type: ignore[no-any-return]
 
 
-def history(master: JobGateway) -> list[JobStatus]:
-    assert master.wait(10)
-    return list(master.view.statuses)
+def history(job: JobGateway) -> list[JobStatus]:
+    assert job.wait(10)
+    return list(job.view.statuses)
 
 
 @pytest.mark.row("S-LIFE-01")
@@ -58,18 +58,18 @@ def test_the_statuses_of_a_bounded_job() -> None:
     clock = SteppedClock(77)
     env = environment(2, clock=clock)
     env.from_collection([1]).map(lambda v: v)
-    master = submit(env)
-    assert history(master) == [S.INITIALIZING, S.CREATED, S.RUNNING, S.FINISHED]
-    assert set(dict(master.view.timestamps).values()) == {77}
+    job = submit(env)
+    assert history(job) == [S.INITIALIZING, S.CREATED, S.RUNNING, S.FINISHED]
+    assert set(dict(job.view.timestamps).values()) == {77}
 
 
 @pytest.mark.row("S-LIFE-06")
 def test_the_statuses_of_a_job_that_fails() -> None:
     env = environment(1)
     env.from_collection([1]).map(lambda v: 1 // 0)
-    master = submit(env)
-    assert history(master) == [S.INITIALIZING, S.CREATED, S.RUNNING, S.FAILING, S.FAILED]
-    assert isinstance(master.error, JobExecutionError)
+    job = submit(env)
+    assert history(job) == [S.INITIALIZING, S.CREATED, S.RUNNING, S.FAILING, S.FAILED]
+    assert isinstance(job.error, JobExecutionError)
 
 
 @pytest.mark.row("S-LIFE-11")
@@ -94,10 +94,10 @@ def test_a_cancelled_job_is_cancelling_first() -> None:
     clock = SteppedClock()
     env = environment(1, clock=clock)
     env.from_source(LiveSource("live"), punctuated(), "live").map(lambda v: note("seen", v))
-    master = submit(env)
+    job = submit(env)
     clock.tick()
-    master.cancel()
-    assert history(master)[-3:] == [S.RUNNING, S.CANCELLING, S.CANCELED]
+    job.cancel()
+    assert history(job)[-3:] == [S.RUNNING, S.CANCELLING, S.CANCELED]
 
 
 def test_a_job_that_cannot_begin_has_failed() -> None:
@@ -113,8 +113,8 @@ def test_a_job_that_cannot_begin_has_failed() -> None:
 
     env = environment(1)
     env.from_source(Broken("b"), punctuated(), "broken").map(lambda v: v)
-    master = submit(env)
-    assert history(master) == [S.INITIALIZING, S.FAILED]
+    job = submit(env)
+    assert history(job) == [S.INITIALIZING, S.FAILED]
 
 
 # ---- failures
@@ -306,17 +306,17 @@ def test_the_progress_shows_which_source_holds_event_time_back() -> None:
     slow = env.from_source(LiveSource("slow"), WatermarkStrategy.no_watermarks(), "slow source")
     slow = slow.assign_timestamps_and_watermarks(punctuated())
     fast.union(slow).key_by(lambda r: 0).process(Watermark())
-    master = submit(env)
+    job = submit(env)
     clock.settle()
     feed("fast", (At(0, None, 1_000), 0))
     feed("slow", (At(0, None, 10), 0))
     clock.tick()
-    names = {v.id: v.name.partition(" ->")[0] for v in master.view.info.vertices}
-    watermarks = {names[vertex.id]: vertex.subtasks[0].watermark for vertex in master.view.vertices}
+    names = {v.id: v.name.partition(" ->")[0] for v in job.view.info.vertices}
+    watermarks = {names[vertex.id]: vertex.subtasks[0].watermark for vertex in job.view.vertices}
     assert watermarks.pop("Source: fast source") == 1_000
     assert watermarks.pop("Source: slow source") == 10
     assert set(watermarks.values()) == {10}, "the operator behind both"
-    master.cancel()
+    job.cancel()
 
 
 # ---- collecting
@@ -334,13 +334,13 @@ def test_closing_the_iterator_cancels_the_job() -> None:
     clock = SteppedClock()
     env = environment(1, clock=clock)
     records = env.from_source(LiveSource("c"), punctuated(), "live").map(lambda r: r.ts).execute_and_collect()
-    [master] = get_executor().running_jobs
+    [job] = get_executor().running_jobs
     feed("c", (At(5), 0), (At(6), 0))
     clock.tick()
     with records:
         assert [next(records), next(records)] == [5, 6]
-        assert master.status is S.RUNNING
-    assert master.status is S.CANCELED
+        assert job.status is S.RUNNING
+    assert job.status is S.CANCELED
     with pytest.raises(StopIteration):
         next(records)
 
@@ -360,9 +360,9 @@ def test_a_job_waits_for_a_reader_that_is_slow_and_ends_when_he_leaves() -> None
     env = environment(1, epoch_records=1)
     records = env.from_collection(range(500)).execute_and_collect()
     assert next(records) == 0
-    [master] = get_executor().running_jobs
+    [job] = get_executor().running_jobs
     records.close()
-    assert master.status is S.CANCELED
+    assert job.status is S.CANCELED
 
 
 # ---- results

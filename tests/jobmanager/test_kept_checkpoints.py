@@ -24,10 +24,10 @@ KEPT = sorted(path.name for path in DATA.glob("checkpoint-*"))
 
 
 def check_the_end(begin: str) -> None:
-    master = run(begin)
-    assert master.status is JobStatus.FINISHED, master.error
+    job = run(begin)
+    assert job.status is JobStatus.FINISHED, job.error
     assert outcome() == (Counter(LINES), Counter(LINES))
-    values = master.accumulators().result(10)
+    values = job.accumulators().result(10)
     assert sorted(values.pop("all")) == LINES
     assert values == ACCUMULATORS
 

@@ -47,9 +47,9 @@ def driver(directory: Path, fails: FailsAt | None, **options: str) -> tuple[Any,
     options = {JOB: ID, "firesteel.local-dir": str(directory / "local"), **MANY, **options}
     env = every_epoch(directory / "checkpoints", **options)
     sink = counting(env, fails, WORDS)
-    master = submit(env, "older")
-    assert master.wait(60)
-    return master, sink.values
+    job = submit(env, "older")
+    assert job.wait(60)
+    return job, sink.values
 
 
 @pytest.mark.row("S-FAIL-05")
@@ -59,15 +59,15 @@ def test_drivers_that_go_back_twice(tmp_path: Path, stores_used: list[str]) -> N
     gone_on_from = []
     for _ in range(2):
         with local_platform():
-            master, _ = driver(tmp_path, FailsAt("fails", 500), **{"restart-strategy.type": "none"})
-            assert master.status is JobStatus.FAILED
-        gone_on_from.append(master.view.checkpoints.restored_from)
+            running, _ = driver(tmp_path, FailsAt("fails", 500), **{"restart-strategy.type": "none"})
+            assert running.status is JobStatus.FAILED
+        gone_on_from.append(running.view.checkpoints.restored_from)
         for stored in stored_checkpoints(str(job))[:4]:
             rmtree(stored.path)
     with local_platform():
-        master, values = driver(tmp_path, None)
-    gone_on_from.append(master.view.checkpoints.restored_from)
-    assert master.status is JobStatus.FINISHED, master.error
+        running, values = driver(tmp_path, None)
+    gone_on_from.append(running.view.checkpoints.restored_from)
+    assert running.status is JobStatus.FINISHED, running.error
     assert gone_on_from[0] is None
     assert None not in gone_on_from[1:]
     check(values)
@@ -78,10 +78,10 @@ def test_restarts_that_go_back_twice(tmp_path: Path, stores_used: list[str]) -> 
     """In one driver: failures with several epochs behind the last checkpoint."""
     options = {**FIXED, "execution.checkpointing.interval": "400 ms"}
     with local_platform():
-        master, values = driver(tmp_path, FailsAt("fails", 500, 2), **options)
+        job, values = driver(tmp_path, FailsAt("fails", 500, 2), **options)
         assert len(notes["fails"]) == 2
-    assert master.status is JobStatus.FINISHED, master.error
-    assert master.view.checkpoints.restored == 2
+    assert job.status is JobStatus.FINISHED, job.error
+    assert job.view.checkpoints.restored == 2
     assert Counter(values) == expected(WORDS)
     assert stores_used
 

@@ -118,20 +118,20 @@ def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with
     """Nothing is lost and nothing is doubled."""
     env = every_epoch(tmp_path if with_directory else None, **FIXED)
     sink = counting(env, FailsAt("fails", place, 2))
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is S.FINISHED, master.error
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is S.FINISHED, job.error
     assert Counter(sink.values) == expected()
     assert len(notes["fails"]) == 2
-    assert master.view.attempt == 2
-    assert list(master.view.statuses) == [
+    assert job.view.attempt == 2
+    assert list(job.view.statuses) == [
         *(S.INITIALIZING, S.CREATED, S.RUNNING),
         *(S.RESTARTING, S.RUNNING) * 2,
         S.FINISHED,
     ]
-    assert master.view.restarts == 2
-    assert "cannot be" in master.view.exceptions[0].message
-    assert master.view.checkpoints.restored == 2
+    assert job.view.restarts == 2
+    assert "cannot be" in job.view.exceptions[0].message
+    assert job.view.checkpoints.restored == 2
 
 
 @pytest.mark.row("S-FAIL-10")
@@ -139,27 +139,27 @@ def test_the_strategy_says_how_often(tmp_path: Path) -> None:
     """Exactly three restarts."""
     env = every_epoch(tmp_path, **FIXED)
     counting(env, FailsAt("always", 50, 1000))
-    master = submit(env)
-    assert master.wait(30)
+    job = submit(env)
+    assert job.wait(30)
     assert len(notes["always"]) == 4
-    assert list(master.view.statuses)[-2:] == [S.FAILING, S.FAILED]
-    assert isinstance(master.error, JobExecutionError)
+    assert list(job.view.statuses)[-2:] == [S.FAILING, S.FAILED]
+    assert isinstance(job.error, JobExecutionError)
 
 
 @pytest.mark.row("S-CKPT-37")
 def test_without_checkpoints_a_job_is_not_restarted_unless_it_is_told_to() -> None:
     env = environment(1)
     counting(env, FailsAt("once", 50))
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is S.FAILED
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is S.FAILED
     env = environment(1, **FIXED)
     sink = counting(env, FailsAt("again", 50))
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is S.FINISHED
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is S.FINISHED
     assert Counter(sink.values) >= expected(), "from the start: at least once"
-    assert master.view.attempt == 1
+    assert job.view.attempt == 1
 
 
 @pytest.mark.row("S-FAIL-12")
@@ -169,22 +169,22 @@ def test_a_program_that_is_wrong_is_not_restarted(tmp_path: Path) -> None:
     cycle: list[Any] = []
     cycle.append(cycle)  # a key without a stable form
     env.from_source(source, UNMARKED, "s").key_by(lambda v: cycle).process(Count())
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is S.FAILED
-    assert master.view.attempt == 0
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is S.FAILED
+    assert job.view.attempt == 0
 
 
 def test_a_job_is_cancelled_while_it_waits_to_be_restarted(tmp_path: Path) -> None:
     clock = SteppedClock()
     env = env_with(1, tmp_path, clock=clock, **{**FIXED, "restart-strategy.fixed-delay.delay": "1 h"})
     counting(env, FailsAt("waits", 0))
-    master = submit(env)
+    job = submit(env)
     clock.settle()
-    assert master.status is S.RESTARTING
-    master.cancel()
-    assert master.wait(10)
-    assert list(master.view.statuses)[-3:] == [S.RESTARTING, S.CANCELLING, S.CANCELED]
+    assert job.status is S.RESTARTING
+    job.cancel()
+    assert job.wait(10)
+    assert list(job.view.statuses)[-3:] == [S.RESTARTING, S.CANCELLING, S.CANCELED]
 
 
 def test_accumulators_count_each_record_once_over_a_restart(tmp_path: Path) -> None:
@@ -202,10 +202,10 @@ def test_accumulators_count_each_record_once_over_a_restart(tmp_path: Path) -> N
 
     env = every_epoch(tmp_path, **FIXED)
     env.from_source(SplitsSource([((n, n), n) for n in range(400)]), UNMARKED, "n").map(Counted())
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is S.FINISHED
-    assert master.accumulators().result(10)["all"] == 400
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is S.FINISHED
+    assert job.accumulators().result(10)["all"] == 400
 
 
 # ---- in the next driver
@@ -215,9 +215,9 @@ def cancelled_half_way(directory: Path, **options: str) -> CollectingSink:
     """A job that fails for good at record 255; what it had committed."""
     env = every_epoch(directory, **{"restart-strategy.type": "none", **MANY, **options})
     sink = counting(env, FailsAt("half", 255))
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is S.FAILED
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is S.FAILED
     return sink
 
 
@@ -233,11 +233,11 @@ def test_the_next_driver_goes_on_with_the_job(tmp_path: Path) -> None:
     job = the_job(tmp_path)
     env = every_epoch(tmp_path, **{RECOVERY: "latest"})
     sink = counting(env)
-    master = submit(env)
-    assert str(master.job_id) == job.name
-    assert master.view.checkpoints.claim.startswith("2-")
-    assert master.wait(30)
-    assert master.status is S.FINISHED, master.error
+    running = submit(env)
+    assert str(running.job_id) == job.name
+    assert running.view.checkpoints.claim.startswith("2-")
+    assert running.wait(30)
+    assert running.status is S.FINISHED, running.error
     both = Counter(before.values) + Counter(sink.values)
     again = both - expected()
     assert both & expected() == expected(), "nothing is lost"
@@ -248,8 +248,8 @@ def test_the_next_driver_goes_on_with_the_job(tmp_path: Path) -> None:
 def test_latest_begins_anew_when_there_is_none(tmp_path: Path) -> None:
     env = every_epoch(tmp_path, **{RECOVERY: "latest"})
     sink = counting(env)
-    master = submit(env)
-    assert master.wait(30)
+    job = submit(env)
+    assert job.wait(30)
     assert Counter(sink.values) == expected()
 
 
@@ -270,10 +270,10 @@ def test_a_new_job_begins_with_any_retained_checkpoint(tmp_path: Path, paralleli
     before = read_manifest(path)
     env = every_epoch(tmp_path / "new", parallelism, **{RECOVERY: path})
     sink = counting(env)
-    master = submit(env)
-    assert str(master.job_id) != job.name
-    assert master.wait(30)
-    assert master.status is S.FINISHED, master.error
+    running = submit(env)
+    assert str(running.job_id) != job.name
+    assert running.wait(30)
+    assert running.status is S.FINISHED, running.error
     done = sum(1 for value in sink.values if value[0] != "all")
     assert 0 < done < 400, "it did not begin at the start"
     assert Counter(sink.values) <= expected()
@@ -424,10 +424,10 @@ def test_a_job_with_an_id_goes_on_by_itself(tmp_path: Path) -> None:
     assert the_job(tmp_path).name == ID
     env = every_epoch(tmp_path, **{JOB: ID.upper()})
     sink = counting(env)
-    master = submit(env)
-    assert master.view.checkpoints.claim.startswith("2-")
-    assert master.wait(30)
-    assert master.status is S.FINISHED, master.error
+    job = submit(env)
+    assert job.view.checkpoints.claim.startswith("2-")
+    assert job.wait(30)
+    assert job.status is S.FINISHED, job.error
     assert (Counter(before.values) | Counter(sink.values)) == expected()
 
     with local_platform():  # another driver
@@ -456,16 +456,16 @@ def test_a_job_with_an_id_prefers_its_own_checkpoint_to_a_savepoint(tmp_path: Pa
     options = {JOB: ID, RECOVERY: first}
     env = every_epoch(tmp_path / "new", **{**options, "restart-strategy.type": "none", **MANY})
     counting(env, FailsAt("later", 300))
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is S.FAILED
-    assert master.view.checkpoints.restored_from == first
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is S.FAILED
+    assert job.view.checkpoints.restored_from == first
     newest = stored_checkpoints(str(the_job(tmp_path / "new")))[0].path
     env = every_epoch(tmp_path / "new", **options)
     counting(env)
-    master = submit(env)
-    assert master.wait(30)
-    assert master.view.checkpoints.restored_from == newest
+    job = submit(env)
+    assert job.wait(30)
+    assert job.view.checkpoints.restored_from == newest
 
 
 def test_a_program_with_a_job_id_has_one_job(tmp_path: Path) -> None:
@@ -492,9 +492,9 @@ def test_a_job_that_was_half_removed_has_ended(tmp_path: Path) -> None:
     (job / "_result").write_bytes(encode_result(JobResult(job.name, "job", "FINISHED", 7, b"")))
     env = every_epoch(tmp_path, **{RECOVERY: "latest"})
     sink = counting(env)
-    master = submit(env)
-    assert str(master.job_id) != job.name
-    assert master.wait(30)
+    running = submit(env)
+    assert str(running.job_id) != job.name
+    assert running.wait(30)
     assert Counter(sink.values) == expected(), "a new job"
     (job / "_result").write_bytes(b"{")
     with pytest.raises(StateCorruptionError, match="_result is damaged"):
@@ -537,9 +537,9 @@ def test_a_checkpoint_that_failed_after_it_was_written_is_not_there(
     failed = checks_fail(monkeypatch, also_removal=False)
     env = every_epoch(tmp_path, **FIXED, **MANY)
     sink = counting(env, FailsAt("then", 255, 4))
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is S.FAILED, "for good, so that its checkpoints stay"
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is S.FAILED, "for good, so that its checkpoints stay"
     assert failed
     paths = [stored.path for stored in stored_checkpoints(str(the_job(tmp_path)))]
     assert paths
@@ -553,15 +553,15 @@ def test_a_checkpoint_that_cannot_be_taken_back_is_left_to_another_driver(
     failed = checks_fail(monkeypatch, also_removal=True)
     env = every_epoch(tmp_path, **FIXED)
     before = counting(env)
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is S.SUSPENDED
-    assert "does not answer" in str(master.error)
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is S.SUSPENDED
+    assert "does not answer" in str(job.error)
     assert stored_checkpoints(str(the_job(tmp_path)))[0].path == failed[0], "it counts"
     monkeypatch.undo()
     env = every_epoch(tmp_path, **{RECOVERY: "latest"})
     sink = counting(env)
-    master = submit(env)
-    assert master.wait(30)
-    assert master.view.checkpoints.restored_from == failed[0]
+    job = submit(env)
+    assert job.wait(30)
+    assert job.view.checkpoints.restored_from == failed[0]
     assert Counter(before.values) + Counter(sink.values) == expected()

@@ -47,7 +47,7 @@ class Job:
         self.env = env_with(parallelism, clock=self.clock, **options)
         self.sink = CollectingSink()
         build(self.env, self.sink)
-        self.master = submit(self.env)
+        self.running = submit(self.env)
         self.clock.settle()
 
     def give(self, topic: str, *records: At, split: int = 0) -> None:
@@ -57,18 +57,18 @@ class Job:
     def ask(self, directory: Path, **how: bool) -> str:
         from firesteel.jobmanager.requests import SavepointRequest
 
-        result = self.master.savepoint(SavepointRequest(str(directory), **how))
+        result = self.running.savepoint(SavepointRequest(str(directory), **how))
         return result.result(20)
 
     def stop(self, directory: Path, drain: bool = False) -> str:
         path = self.ask(directory, stop=True, drain=drain)
-        assert self.master.wait(10)
-        assert self.master.status is S.FINISHED
+        assert self.running.wait(10)
+        assert self.running.status is S.FINISHED
         return path
 
     def end(self) -> None:
-        self.master.cancel()
-        assert self.master.wait(10)
+        self.running.cancel()
+        assert self.running.wait(10)
 
 
 def counts(env: Any, sink: CollectingSink, **uids: str) -> None:
@@ -243,13 +243,13 @@ def test_state_is_found_when_chains_change(
     if from_checkpoint:
         job.clock.tick(10_000)
         job.end()
-        path = job.master.view.checkpoints.retained[-1]
+        path = job.running.view.checkpoints.retained[-1]
     else:
         path = job.stop(tmp_path)
     assert job.sink.values == [("a", 1, 1), ("b", 1, 2), ("a", 2, 3)]
-    vertices = len(job.master.view.info.vertices)
+    vertices = len(job.running.view.info.vertices)
     job = Job(lambda env, sink: chain_of_two(env, sink, after, more=True), 1, begin=path)
-    assert len(job.master.view.info.vertices) != vertices
+    assert len(job.running.view.info.vertices) != vertices
     covered = len(job.sink.values)  # by the checkpoint: it is committed again
     assert covered == (3 if from_checkpoint else 0)
     job.give("c", At(4, "a"), At(5, "c"))
@@ -294,7 +294,7 @@ def test_max_parallelism_is_frozen(tmp_path: Path) -> None:
         with pytest.raises(StateError, match="128"):
             Job(counts, parallelism, begin=path, **options)
     job = Job(counts, 100, begin=path)
-    assert {v.max_parallelism for v in job.master.view.info.vertices if "COUNT" in v.name.upper()} == {128}
+    assert {v.max_parallelism for v in job.running.view.info.vertices if "COUNT" in v.name.upper()} == {128}
     job.give("s", At(2, "a"))
     assert job.sink.values == [("a", 2)]
     job.end()
@@ -319,11 +319,11 @@ def test_state_of_another_kind_is_refused(tmp_path: Path) -> None:
     clock = SteppedClock()
     env = env_with(1, clock=clock, **{RECOVERY: path})
     other(env, CollectingSink())
-    master = submit(env)
-    assert master.wait(10)
-    assert isinstance(master.error, JobExecutionError)
-    assert "value state" in str(master.error)
-    assert "list state" in str(master.error)
+    running = submit(env)
+    assert running.wait(10)
+    assert isinstance(running.error, JobExecutionError)
+    assert "value state" in str(running.error)
+    assert "list state" in str(running.error)
 
 
 # ---- rescaling with every kind of state
@@ -404,7 +404,7 @@ def test_rescaling_2_3_7_1_loses_nothing_and_doubles_nothing(tmp_path: Path, fro
         if from_checkpoints:
             job.clock.tick(10_000)
             job.end()
-            path = job.master.view.checkpoints.retained[-1]
+            path = job.running.view.checkpoints.retained[-1]
         else:
             path = job.stop(tmp_path)
         rules = {n: n * 2 for n in range(step + 1)}
@@ -464,8 +464,8 @@ def test_a_savepoint_needs_a_directory_and_a_running_job(tmp_path: Path) -> None
 
     job = Job(counts)
     with pytest.raises(Exception, match="directory"):
-        job.master.savepoint(SavepointRequest(None)).result(10)
-    assert job.master.status is S.RUNNING
+        job.running.savepoint(SavepointRequest(None)).result(10)
+    assert job.running.status is S.RUNNING
     job.end()
     with pytest.raises(JobExecutionError, match="ended"):
         job.ask(tmp_path)
@@ -578,10 +578,10 @@ def refused(build: Any, begin: str) -> str:
     clock = SteppedClock()
     env = env_with(1, clock=clock, **{RECOVERY: begin})
     build(env, CollectingSink())
-    master = submit(env)
-    assert master.wait(10)
-    assert isinstance(master.error, JobExecutionError)
-    return str(master.error)
+    job = submit(env)
+    assert job.wait(10)
+    assert isinstance(job.error, JobExecutionError)
+    return str(job.error)
 
 
 @pytest.mark.row("S-STATE-02")
@@ -629,7 +629,7 @@ def test_large_state_is_copied_by_tasks(
     assert platform.engines[-1].parts_done == 0
     monkeypatch.setattr(savepoints, "SMALL_BYTES", 100)
     large = job.ask(tmp_path)
-    subtasks = sum(v.parallelism for v in job.master.view.info.vertices)
+    subtasks = sum(v.parallelism for v in job.running.view.info.vertices)
     assert platform.engines[-1].parts_done == subtasks
     files = [
         {file.name: file.read_bytes() for file in Path(path).iterdir() if file.name != "_metadata"}

@@ -138,7 +138,7 @@ def live(topic: str, directory: Path | None, **options: str) -> tuple[SteppedClo
 @pytest.mark.row("S-SINK-02", "S-SINK-04", "S-SINK-16", "S-SINK-17", "S-API-06")
 def test_who_is_called_when(tmp_path: Path, topic: str) -> None:
     """Two epochs in one checkpoint."""
-    clock, master = live(topic, tmp_path)
+    clock, job = live(topic, tmp_path)
     assert notes[topic] == ["recover [] []"]
     of_an_epoch = ["flush", "prepare_commit", "close"]
     feed(topic, (At(1, "a"), 0), (At(2, "b"), 0))
@@ -156,46 +156,46 @@ def test_who_is_called_when(tmp_path: Path, topic: str) -> None:
     assert visible(topic) == [("a", "b", "c")]
     clock.tick(10_000)
     assert len(notes[topic]) == 13, "nothing was written, so nothing is committed"
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
 
 
 def test_the_end_of_the_input(topic: str) -> None:
     """Without checkpoints each epoch is committed as it ends."""
     env = environment(1)
     env.from_collection([1, 2]).sink_to(Recording(topic))
-    master = submit(env)
-    assert master.wait(10)
-    assert master.status is JobStatus.FINISHED, master.error
+    job = submit(env)
+    assert job.wait(10)
+    assert job.status is JobStatus.FINISHED, job.error
     assert "flush at the end" in notes[topic]
     assert [v for payload in visible(topic) for v in payload] == [1, 2]
 
 
 def test_a_request_is_tried_again_until_it_succeeds(tmp_path: Path, topic: str) -> None:
     """The job waits: no epoch is run while a checkpoint is not committed."""
-    clock, master = live(topic, tmp_path)
+    clock, job = live(topic, tmp_path)
     answers[topic] = lambda r: r.retry_later() if r.get_number_of_retries() < 3 else None
     feed(topic, (At(1, "a"), 0))
     clock.tick(1_000)
     clock.tick(9_000)
-    epochs = master.view.epoch
+    epochs = job.view.epoch
     feed(topic, (At(2, "b"), 0))
     clock.tick(100)
     clock.tick(200)
     assert visible(topic) == []
-    assert master.view.epoch == epochs
+    assert job.view.epoch == epochs
     clock.tick(400)
     assert visible(topic) == [("a",)]
     assert [n for n in notes[topic] if n.startswith("commit")] == [f"commit ('a',) {n}" for n in range(4)]
     clock.tick(1_000)
-    assert master.view.epoch > epochs
-    assert master.view.restarts == 0
-    master.cancel()
-    assert master.wait(10)
+    assert job.view.epoch > epochs
+    assert job.view.restarts == 0
+    job.cancel()
+    assert job.wait(10)
 
 
 def test_a_request_may_be_changed_before_it_is_tried_again(tmp_path: Path, topic: str) -> None:
-    clock, master = live(topic, tmp_path)
+    clock, job = live(topic, tmp_path)
 
     def half(request: CommitRequest) -> None:
         payload = request.get_committable()
@@ -209,33 +209,33 @@ def test_a_request_may_be_changed_before_it_is_tried_again(tmp_path: Path, topic
     clock.tick(100)
     assert visible(topic) == [("b",)]
     assert "post_commit [('b',)]" in notes[topic]
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
 
 
 @pytest.mark.row("S-SINK-03")
 def test_patience_ends(tmp_path: Path, topic: str) -> None:
     """The job fails with the sink's name; its checkpoint still has the output; the next job commits it."""
     options = {**RETAIN, **NONE, "sink.committer.retries": "2"}
-    clock, master = live(topic, tmp_path, **options)
+    clock, job = live(topic, tmp_path, **options)
     answers[topic] = CommitRequest.retry_later
     feed(topic, (At(1, "a"), 0))
     clock.tick(1_000)
     clock.tick(9_000)
     clock.tick(100)
     clock.advance(200)
-    assert master.wait(10)
-    assert master.status is JobStatus.FAILED
-    assert isinstance(master.error, CommitError)
-    assert "tried 3 times" in str(master.error)
-    assert "('a',)" in str(master.error)
+    assert job.wait(10)
+    assert job.status is JobStatus.FAILED
+    assert isinstance(job.error, CommitError)
+    assert "tried 3 times" in str(job.error)
+    assert "('a',)" in str(job.error)
     assert visible(topic) == []
     del answers[topic]
-    clock, master = live(topic, tmp_path, **options, **{RECOVERY: "latest"})
+    clock, job = live(topic, tmp_path, **options, **{RECOVERY: "latest"})
     assert visible(topic) == [("a",)]
     assert "recover [('a',)] []" in notes[topic]
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
 
 
 def fails(request: CommitRequest) -> None:
@@ -251,22 +251,22 @@ def raises(request: CommitRequest) -> None:
 def test_a_commit_that_fails_is_never_passed_over(tmp_path: Path, topic: str, answer: Answer) -> None:
     """Without a restart the job has FAILED; nothing is lost, and nothing is doubled by the next job."""
     answers[topic] = answer
-    clock, master = live(topic, tmp_path, **RETAIN, **NONE)
+    clock, job = live(topic, tmp_path, **RETAIN, **NONE)
     feed(topic, (At(1, "a"), 0))
     clock.tick(1_000)
     clock.advance(9_000)
-    assert master.wait(10)
-    assert master.status is JobStatus.FAILED
-    assert isinstance(master.error, CommitError)
-    assert master.error.operator
-    assert isinstance(master.error.__cause__, OSError)
-    assert "the target is full" in str(master.error)
+    assert job.wait(10)
+    assert job.status is JobStatus.FAILED
+    assert isinstance(job.error, CommitError)
+    assert job.error.operator
+    assert isinstance(job.error.__cause__, OSError)
+    assert "the target is full" in str(job.error)
     del answers[topic]
     for _ in range(2):  # the second one gets again what the first has committed
-        clock, master = live(topic, tmp_path, **RETAIN, **{RECOVERY: "latest"})
+        clock, job = live(topic, tmp_path, **RETAIN, **{RECOVERY: "latest"})
         assert visible(topic) == [("a",)]
-        master.cancel()
-        assert master.wait(10)
+        job.cancel()
+        assert job.wait(10)
     assert notes[topic].count("commit ('a',) 0") == 3
 
 
@@ -283,16 +283,16 @@ def test_a_restart_tries_the_commit_again(tmp_path: Path, topic: str) -> None:
     answers[topic] = answer
     env = every_epoch(tmp_path, 1, **FIXED)
     env.from_source(source, UNMARKED, "numbers").map(lambda r: r[1]).sink_to(Recording(topic))
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is JobStatus.FINISHED, master.error
-    assert master.view.restarts == 2
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is JobStatus.FINISHED, job.error
+    assert job.view.restarts == 2
     assert sorted(v for payload in visible(topic) for v in payload) == list(range(40))
 
 
 def test_a_committable_can_be_given_up(tmp_path: Path, topic: str, caplog: pytest.LogCaptureFixture) -> None:
     """It is for the sink to say so, and it is logged as an error."""
-    clock, master = live(topic, tmp_path)
+    clock, job = live(topic, tmp_path)
     answers[topic] = lambda r: r.signal_failed_with_known_reason(ValueError("too old"))
     with caplog.at_level(logging.ERROR):
         feed(topic, (At(1, "a"), 0))
@@ -301,28 +301,28 @@ def test_a_committable_can_be_given_up(tmp_path: Path, topic: str, caplog: pytes
     assert "given up" in caplog.text
     assert "too old" in caplog.text
     assert not any(n.startswith("post_commit") for n in notes[topic])
-    assert master.view.restarts == 0
-    master.cancel()
-    assert master.wait(10)
+    assert job.view.restarts == 0
+    job.cancel()
+    assert job.wait(10)
 
 
 def test_a_job_that_is_cancelled_does_not_wait_for_its_sink(
     tmp_path: Path, topic: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock, master = live(topic, tmp_path, **RETAIN)
+    clock, job = live(topic, tmp_path, **RETAIN)
     answers[topic] = CommitRequest.retry_later
     feed(topic, (At(1, "a"), 0))
     clock.tick(1_000)
     clock.tick(9_000)
-    master.cancel()
-    assert master.wait(10)
-    assert master.status is JobStatus.CANCELED
+    job.cancel()
+    assert job.wait(10)
+    assert job.status is JobStatus.CANCELED
     assert "output that is not committed" in caplog.text
     del answers[topic]
-    clock, master = live(topic, tmp_path, **RETAIN, **{RECOVERY: "latest"})
+    clock, job = live(topic, tmp_path, **RETAIN, **{RECOVERY: "latest"})
     assert visible(topic) == [("a",)]
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
 
 
 @pytest.mark.row("S-SINK-06", "T24")
@@ -332,7 +332,7 @@ def test_output_after_the_checkpoint_is_dropped_by_name(tmp_path: Path, topic: s
     env = env_with(1, tmp_path, clock=clock, **FIXED)
     stream = env.from_source(LiveSource(topic), punctuated(), "live").uid("live")
     stream.map(lambda r: (r.value, r.value)).map(FailsAt(f"{topic} fails", "x")).sink_to(Recording(topic))
-    master = submit(env)
+    job = submit(env)
     feed(topic, (At(1, "a"), 0))
     clock.tick(1_000)
     clock.tick(9_000)
@@ -341,12 +341,12 @@ def test_output_after_the_checkpoint_is_dropped_by_name(tmp_path: Path, topic: s
     feed(topic, (At(3, "x"), 0))
     clock.tick(1_000)
     clock.tick(1_000)
-    assert master.view.restarts == 1
+    assert job.view.restarts == 1
     assert "recover [('a',)] [('b',)]" in notes[topic]
     clock.tick(10_000)
     assert visible(topic) == [("a",), ("b", "x")]
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
 
 
 def test_retries_are_checked() -> None:
@@ -382,14 +382,14 @@ def test_a_writer_sees_timestamps_and_watermarks(topic: str) -> None:
     env = environment(1, clock=clock)
     stream = env.from_source(LiveSource(topic), punctuated(), "live")
     stream.map(lambda r: r.value).sink_to(Watching(topic))
-    master = submit(env)
+    job = submit(env)
     feed(topic, (At(5, "a"), 0), (At(6, "b", 4), 0), (At(7, "c"), 0))
     clock.tick(1_000)
     feed(topic, (At(8, "d"), 0))
     clock.tick(1_000)
     assert notes[topic] == [("a", 5, MIN_WATERMARK), ("b", 6, MIN_WATERMARK), ("c", 7, 4), ("d", 8, 4)]
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
 
 
 def test_a_watermark_between_batches_and_epochs(topic: str) -> None:
@@ -497,9 +497,9 @@ def test_tasks_do_the_work_of_a_committer(tmp_path: Path, topic: str) -> None:
         return engines[-1]
 
     with local_platform(engine):
-        master = submit(env)
-        assert master.wait(60)
-    assert master.status is JobStatus.FINISHED, master.error
+        job = submit(env)
+        assert job.wait(60)
+    assert job.status is JobStatus.FINISHED, job.error
     assert sorted(n for payload in visible(topic) for n in payload) == list(range(40))
     answered = [entry for entry in notes[topic] if isinstance(entry, tuple)]
     assert all(answers == [sum(payload) for payload in payloads] for payloads, answers in answered)
@@ -529,9 +529,9 @@ def test_a_writer_remembers(tmp_path: Path, topic: str, place: int | None) -> No
     source = SplitsSource([((n, n), n) for n in range(25)])
     stream = env.from_source(source, UNMARKED, "numbers").map(FailsAt(f"{topic} fails", place))
     stream.sink_to(Pairs(topic))
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is JobStatus.FINISHED, master.error
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is JobStatus.FINISHED, job.error
     assert [pair for _, pair in notes[topic]] == [(n, n + 1) for n in range(0, 24, 2)] + [(24,)]
 
 
@@ -545,22 +545,22 @@ def test_what_writers_remember_is_dealt_out_anew(tmp_path: Path, topic: str) -> 
         env = env_with(parallelism, None, clock=clock, **options, **{INTERVAL: "10 s"})
         stream = env.from_source(LiveSource(topic, 2), punctuated(), "live").uid("live")
         stream.map(lambda r: r.value).uid("map").sink_to(Pairs(topic)).uid("pairs")
-        master = submit(env)
+        job = submit(env)
         feed(topic, (At(1, f"a{parallelism}"), 0))
         feed(topic, (At(1, f"b{parallelism}"), 0), split=1)
         clock.tick(1_000)
-        paths.append(save(master, clock, tmp_path))
-        assert master.wait(10)
+        paths.append(save(job, clock, tmp_path))
+        assert job.wait(10)
     assert sorted(len(pair) for _, pair in notes[topic]) == [2, 2]
     assert sorted(v for _, pair in notes[topic] for v in pair) == ["a1", "a2", "b1", "b2"]
 
 
-def save(master: Any, clock: SteppedClock, directory: Path) -> str:
+def save(job: Any, clock: SteppedClock, directory: Path) -> str:
     """Stop with a savepoint."""
     from firesteel.jobmanager.requests import SavepointRequest
 
     request = SavepointRequest(str(directory), stop=True)
-    future = master.savepoint(request)
+    future = job.savepoint(request)
     return str(future.result(10))
 
 
@@ -577,9 +577,9 @@ class Empty(Sink):
 def test_a_writer_without_write_is_refused() -> None:
     env = environment(1)
     env.from_collection([1]).sink_to(Empty())
-    master = submit(env)
-    assert master.wait(10)
-    assert "needs a write method" in str(master.error)
+    job = submit(env)
+    assert job.wait(10)
+    assert "needs a write method" in str(job.error)
 
 
 # ---- two-phase functions
@@ -632,7 +632,7 @@ def test_two_phases(tmp_path: Path, topic: str) -> None:
     values = stream.map(lambda r: (r.value, r.value))
     sink = Noting(topic)
     values.map(lambda v: v[0]).filter(FailsAfter(f"{topic} fails")).add_sink(sink).uid("sink")
-    master = submit(env)
+    job = submit(env)
     feed(topic, (At(1, "a"), 0), (At(2, "b"), 0))
     clock.tick(1_000)
     feed(topic, (At(3, "c"), 0))
@@ -665,8 +665,8 @@ def test_two_phases(tmp_path: Path, topic: str) -> None:
     assert calls[-1] == "commit [('d', 4), ('x', 5)]"
     names = notes[f"{topic} names"]
     assert len(set(names)) == len(names)
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
     assert not hasattr(sink, "_names"), "the program's own object is left alone"
 
 
@@ -699,12 +699,12 @@ def test_an_attempt_that_fails_rolls_its_transaction_back(tmp_path: Path, topic:
     env = every_epoch(tmp_path, 1, **FIXED)
     source = SplitsSource([(value, None) for value in ("good", "bad", "last")])
     env.from_source(source, UNMARKED, "values").add_sink(Refusing(topic))
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is JobStatus.FINISHED, master.error
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is JobStatus.FINISHED, job.error
     calls = notes[topic]
     assert calls[:4] == ["recovered []", "begin", "invoke good", "abort [('good', None)]"]
-    assert master.view.restarts == 1
+    assert job.view.restarts == 1
     committed = [call for call in calls if call.startswith("commit")]
     assert committed == ["commit [('good', None), ('bad', None), ('last', None)]"]
 
@@ -725,7 +725,7 @@ def after_a_failure(topic: str, directory: Path, sink: Any, pause_ms: int) -> An
     env = env_with(1, directory, clock=clock, **options)
     values = env.from_source(LiveSource(topic), punctuated(), "live").uid("live").map(lambda r: r.value)
     values.filter(FailsAfter(f"{topic} fails")).add_sink(sink).uid("sink")
-    master = submit(env)
+    job = submit(env)
     feed(topic, (At(1, "a"), 0))
     clock.tick(1_000)
     clock.tick(9_000)
@@ -733,7 +733,7 @@ def after_a_failure(topic: str, directory: Path, sink: Any, pause_ms: int) -> An
     clock.tick(1_000)
     clock.settle()
     clock.advance(pause_ms)
-    return master, clock
+    return job, clock
 
 
 @pytest.mark.parametrize(
@@ -753,13 +753,13 @@ def test_what_is_lost_after_its_timeout_may_be_ignored(
     if ignores:
         sink.ignore_failures_after_transaction_timeout()
     with caplog.at_level(logging.WARNING):
-        master, clock = after_a_failure(topic, tmp_path, sink, 60_000)
+        job, clock = after_a_failure(topic, tmp_path, sink, 60_000)
         if goes_on:
             clock.settle()
-            assert master.status is JobStatus.RUNNING
-            master.cancel()
-        assert master.wait(10)
-    assert master.status is (JobStatus.CANCELED if goes_on else JobStatus.FAILED)
+            assert job.status is JobStatus.RUNNING
+            job.cancel()
+        assert job.wait(10)
+    assert job.status is (JobStatus.CANCELED if goes_on else JobStatus.FAILED)
     assert any("records are lost" in record.getMessage() for record in caplog.records) is goes_on
 
 
@@ -776,13 +776,13 @@ def test_a_commit_close_to_the_timeout_is_warned_of(
     env.from_source(LiveSource(topic), punctuated(), "live").add_sink(sink)
     feed(topic, (At(1, "a"), 0))
     with caplog.at_level(logging.WARNING):
-        master = submit(env)
+        job = submit(env)
         clock.tick(1_000)
         clock.tick(9_000)
     assert [call for call in notes[topic] if call.startswith("commit")]
     assert any("has been open for 10000 ms" in record.getMessage() for record in caplog.records) is warns
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
 
 
 def test_a_timeout_that_cannot_be_is_refused() -> None:
@@ -814,16 +814,16 @@ def test_a_target_that_is_away_at_the_start_is_tried_again(tmp_path: Path, topic
     stream = env.from_source(SplitsSource([("a", None), ("b", None)]), UNMARKED, "values")
     stream.add_sink(Noting(f"{topic} first"))
     stream.add_sink(Away(topic, times))
-    master = submit(env)
-    assert master.wait(30)
+    job = submit(env)
+    assert job.wait(30)
     assert len(notes[f"{topic} away"]) == times
     committed = [call for call in notes[topic] if call.startswith("commit")]
     if times <= 3:
-        assert master.status is JobStatus.FINISHED, master.error
+        assert job.status is JobStatus.FINISHED, job.error
         assert committed == ["commit [('a', None), ('b', None)]"]
     else:
-        assert master.status is JobStatus.FAILED
-        assert "nobody answers" in str(master.error)
+        assert job.status is JobStatus.FAILED
+        assert "nobody answers" in str(job.error)
         assert committed == []
 
 
@@ -859,7 +859,7 @@ def test_what_each_kind_of_sink_shows_after_a_failure(tmp_path: Path, topic: str
     values.add_sink(Plain(f"{topic} plain"))
     values.add_sink(Upsert(f"{topic} upsert"))
     values.sink_to(Recording(topic))
-    master = submit(env)
+    job = submit(env)
     feed(topic, (At(1, "a"), 0))
     clock.tick(1_000)
     clock.tick(9_000)
@@ -870,9 +870,9 @@ def test_what_each_kind_of_sink_shows_after_a_failure(tmp_path: Path, topic: str
     clock.tick(1_000)
     clock.tick(1_000)
     clock.tick(10_000)
-    assert master.view.restarts == 1
+    assert job.view.restarts == 1
     assert notes[f"{topic} plain"] == ["a", "b", "b", "x"]
     assert notes[f"{topic} upsert"] == ["a", "b", "x"]
     assert [v for payload in visible(topic) for v in payload] == ["a", "b", "x"]
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)

@@ -67,11 +67,11 @@ def test_a_function_is_opened_once_for_attempt_subtask_and_process(
     env = environment(2, epoch_records=PER_EPOCH // 2)
     stream = env.from_sequence(0, EPOCHS * PER_EPOCH - 1).map(NotesOpen(opens["map"]), Types.LONG())
     results = stream.key_by(lambda v: v % 100).process(Counts(opens["keyed"])).execute_and_collect()
-    (master,) = get_executor().running_jobs
+    (job,) = get_executor().running_jobs
     best: Counter[int] = Counter()
     for key, count in results:
         best[key] = max(best[key], count)
-    assert master.view.epoch >= EPOCHS
+    assert job.view.epoch >= EPOCHS
     assert best == dict.fromkeys(range(100), EPOCHS * PER_EPOCH // 100), "state goes with the subtask"
     for name, notes in opens.items():
         lines = Counter(notes.read_text().split("\n")[:-1])
@@ -93,13 +93,13 @@ def test_shuffle_files_of_past_epochs_do_not_pile_up(
             env.from_sequence(0, epochs * 100 - 1).key_by(lambda v: v % 10).process(Counts(tmp_path / "n"))
         )
         stream.filter(lambda r: False).print()
-        master = get_executor()._submit(env, env._take_program(), "epochs").job
+        job = get_executor()._submit(env, env._take_program(), "epochs").job
         seen = False
-        while not master.wait(0.02):
+        while not job.wait(0.02):
             seen = seen or bool(shuffle_files(spark_dir))
         assert seen, "shuffle files are not where they are looked for"
-        assert master.status is JobStatus.FINISHED
-        assert master.view.epoch >= epochs
+        assert job.status is JobStatus.FINISHED
+        assert job.view.epoch >= epochs
         settled(lambda: not shuffle_files(spark_dir))
         return len(shuffle_files(spark_dir))
 
@@ -130,18 +130,18 @@ def test_a_job_takes_its_files_with_it(environment: MakeEnvironment, tmp_path: P
     env = environment(2, epoch_records=300, **{"firesteel.local-dir": str(local)})
     counted = env.from_sequence(0, 2999).map(check, Types.LONG()).key_by(lambda v: v)
     counted.process(Counts(tmp_path / "n")).filter(lambda r: False).print()
-    master = get_executor()._submit(env, env._take_program(), "files").job
-    root = Path(master.view.info.state_dir)
+    job = get_executor()._submit(env, env._take_program(), "files").job
+    root = Path(job.view.info.state_dir)
     assert list(root.iterdir()), "the state directory is not where it is looked for"
     # A store comes with a million keys; this is one in its place, of an earlier attempt.
-    store = local / str(master.job_id) / "0" / "vertex" / "0"
+    store = local / str(job.job_id) / "0" / "vertex" / "0"
     store.mkdir(parents=True)
     (store / "data.mdb").write_bytes(b"store")
     go_on.touch()
-    assert master.wait(60)
-    assert master.status is (JobStatus.FINISHED if ends == "finished" else JobStatus.FAILED)
+    assert job.wait(60)
+    assert job.status is (JobStatus.FINISHED if ends == "finished" else JobStatus.FAILED)
     assert settled(lambda: not root.exists()), "the temporary state directory is still there"
-    assert settled(lambda: not (local / str(master.job_id)).exists()), "local stores are still there"
+    assert settled(lambda: not (local / str(job.job_id)).exists()), "local stores are still there"
 
 
 def test_deltas_of_past_epochs_do_not_pile_up(environment: MakeEnvironment, tmp_path: Path) -> None:
@@ -152,16 +152,14 @@ def test_deltas_of_past_epochs_do_not_pile_up(environment: MakeEnvironment, tmp_
         env.from_sequence(0, 2 * EPOCHS * 200 - 1).key_by(lambda v: v % 500).process(Counts(tmp_path / "n"))
     )
     counted.filter(lambda r: False).print()
-    master = get_executor()._submit(env, env._take_program(), "kept").job
+    job = get_executor()._submit(env, env._take_program(), "kept").job
     most = 0
-    while not master.wait(0.05):
+    while not job.wait(0.05):
         most = max(most, sum(len(files) for _, _, files in os.walk(state)))
-    assert master.status is JobStatus.FINISHED
-    assert master.view.epoch >= 2 * EPOCHS
+    assert job.status is JobStatus.FINISHED
+    assert job.view.epoch >= 2 * EPOCHS
     assert 0 < most < EPOCHS, "files in the state directory at once"
-    assert not list(Path(tempfile.gettempdir()).glob(f"firesteel-*/{master.job_id}")), (
-        "all is where it belongs"
-    )
+    assert not list(Path(tempfile.gettempdir()).glob(f"firesteel-*/{job.job_id}")), "all is where it belongs"
 
 
 def test_what_functions_log_reaches_the_driver_and_standard_input_is_empty(

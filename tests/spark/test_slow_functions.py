@@ -45,15 +45,15 @@ def test_a_slow_job_has_checkpoints_and_ends_when_it_is_told_to(
     numbers = env.from_source(SequenceSource(0, 99_999), WatermarkStrategy.no_watermarks(), "numbers")
     place(numbers, slow).print()
     client = env.execute_async("slow")
-    master = client._handle.job  # type: ignore[attr-defined]
+    job = client._handle.job  # type: ignore[attr-defined]
     until = time.monotonic() + PATIENCE_S
-    while master.view.checkpoints.completed < 3:
+    while job.view.checkpoints.completed < 3:
         assert time.monotonic() < until, "no checkpoints"
-        assert not master.status.is_terminal_state(), master.error
+        assert not job.status.is_terminal_state(), job.error
         time.sleep(0.1)
     client.cancel().result()
-    assert master.status is JobStatus.CANCELED
-    reports = list(master.view.reports)
+    assert job.status is JobStatus.CANCELED
+    reports = list(job.view.reports)
     assert reports[0].records > 0
     # What two subtasks can do in the time of an epoch, and the pieces that are under way when it is over.
     most = 2 * (1.5 * INTERVAL_MS / 1_000 / cost_s + 8)

@@ -52,14 +52,14 @@ def test_the_timers_of_an_idle_job_fire_in_time_and_else_it_costs_no_spark_job(
     source = watched.monitor_continuously(Duration.of_hours(1)).build()
     stream = environment(2).from_source(source, WatermarkStrategy.no_watermarks(), "watched")
     records = stream.key_by(lambda v: v).process(EveryThreeSeconds()).execute_and_collect()
-    (master,) = get_executor().running_jobs
+    (job,) = get_executor().running_jobs
     late, jobs = [], []
     for _ in range(TIMES):
         late.append(next(records))
         jobs.append(spark_jobs(spark_session))
         time.sleep(EVERY_MS / 2000)
         assert spark_jobs(spark_session) == jobs[-1], "nothing is due, and a Spark job runs"
-    epochs = [report.epoch for report in master.view.reports]
+    epochs = [report.epoch for report in job.view.reports]
     records.close()
     assert epochs in (list(range(1, TIMES + 1)), list(range(1, TIMES + 2))), "the record, and the timers"
     assert [after - before for before, after in pairwise(jobs)] == [1] * (TIMES - 1), (
@@ -67,7 +67,7 @@ def test_the_timers_of_an_idle_job_fire_in_time_and_else_it_costs_no_spark_job(
     )
     by_job_ms, by_clock_ms = min(late)
     assert 0 <= by_job_ms <= 150
-    assert by_clock_ms <= 1.5 * max(100, *(report.elapsed_ms for report in master.view.reports[1:]))
+    assert by_clock_ms <= 1.5 * max(100, *(report.elapsed_ms for report in job.view.reports[1:]))
 
 
 def spark_jobs(session: SparkSession) -> int:
@@ -102,9 +102,9 @@ def test_aligned_sources_read_everything_in_steps_of_the_drift(environment: Make
         streams.append(env.from_source(source, strategy, f"by {step_ms}").map(lambda v, s=step_ms: (s, 1)))
     summed = streams[0].union(streams[1]).key_by(lambda v: v[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
     records = summed.execute_and_collect()
-    (master,) = get_executor().running_jobs
+    (job,) = get_executor().running_jobs
     counts: dict[int, int] = {}
     for step_ms, count in records:
         counts[step_ms] = max(count, counts.get(step_ms, 0))
     assert counts == {1: 100_000, 10: 100_000}
-    assert 5 <= master.view.epoch <= 25, "500,000 ms in steps of one drift and one chunk (40,960 ms) at most"
+    assert 5 <= job.view.epoch <= 25, "500,000 ms in steps of one drift and one chunk (40,960 ms) at most"

@@ -41,10 +41,10 @@ def test_an_exception_in_a_map(environment: MakeEnvironment, tmp_path: Path) -> 
     env.from_sequence(0, 999).map(DivideByZero(750, calls), Types.LONG()).name("ratio").uid(
         "ratio-uid"
     ).print()
-    master = get_executor()._submit(env, env._take_program(), "divides").job
-    assert master.wait(60)
+    job = get_executor()._submit(env, env._take_program(), "divides").job
+    assert job.wait(60)
 
-    assert list(master.view.statuses) == [
+    assert list(job.view.statuses) == [
         JobStatus.INITIALIZING,
         JobStatus.CREATED,
         JobStatus.RUNNING,
@@ -52,7 +52,7 @@ def test_an_exception_in_a_map(environment: MakeEnvironment, tmp_path: Path) -> 
         JobStatus.FAILED,
     ]
     assert calls.read_text() == "1\n", "the record was processed once: nothing was tried again"
-    error = master.error
+    error = job.error
     assert isinstance(error, JobExecutionError)
     assert (error.operator, error.uid, error.subtask) == ("ratio", "ratio-uid", 1)
     cause = error.__cause__

@@ -37,7 +37,7 @@ class Job:
         pairs = source.map(lambda record: record.value, PAIR)
         once = pairs.key_by(str, TEXT).transform("first of", PAIR, FirstOf(1000)).uid("once")
         once.key_by(key_of, TEXT).process(KeepSmallest()).uid("keep").sink_to(self.sink)
-        self.master = submit(env)
+        self.running = submit(env)
         self.clock.settle()
 
     def give(self, *pairs: tuple[str, int]) -> None:
@@ -45,13 +45,13 @@ class Job:
         self.clock.tick()
 
     def stop(self, directory: Path) -> str:
-        path = self.master.savepoint(SavepointRequest(str(directory), stop=True)).result(20)
-        assert self.master.wait(10)
+        path = self.running.savepoint(SavepointRequest(str(directory), stop=True)).result(20)
+        assert self.running.wait(10)
         return path
 
     def end(self) -> None:
-        self.master.cancel()
-        assert self.master.wait(10)
+        self.running.cancel()
+        assert self.running.wait(10)
 
 
 @pytest.fixture

@@ -153,7 +153,7 @@ def test_one_value_is_changed(spark: SparkSession, kept: str, target: str) -> No
     job.clock.tick()
     (said,) = (text for text in job.output if text.startswith("('kinds', 'ada'"))
     assert ", 1012, " in said, "1,000 and the record with the number 12"
-    job.master.cancel()
+    job.running.cancel()
 
 
 def test_operators_are_renamed_and_removed(spark: SparkSession, kept: str, target: str) -> None:
@@ -203,12 +203,12 @@ def run(build: Any, path: str, *records: tuple[Any, int], parallelism: int = 3) 
     env = env_with(parallelism, clock=clock, **{RECOVERY: path})
     watermarks = WatermarkStrategy.for_monotonous_timestamps()
     build(env.from_source(LiveSource("t"), watermarks, "source").uid("source")).sink_to(sink)
-    master = submit(env)
+    job = submit(env)
     clock.settle()
     feed("t", *records)
     clock.tick()
-    master.savepoint(SavepointRequest(str(Path(path).parent), stop=True, drain=True)).result(20)
-    assert master.wait(20)
+    job.savepoint(SavepointRequest(str(Path(path).parent), stop=True, drain=True)).result(20)
+    assert job.wait(20)
     return sink.values
 
 
@@ -324,18 +324,18 @@ def test_a_checkpoint_becomes_a_savepoint(spark: SparkSession, target: str, tmp_
     env = env_with(2, clock=clock, **options)
     source = env.from_source(LiveSource("t"), WatermarkStrategy.for_monotonous_timestamps(), "source")
     counting(source.uid("source")).sink_to(CollectingSink())
-    master = submit(env)
+    job = submit(env)
     for n in range(5):
         feed("t", *(((f"k{key}", n), n) for key in range(20)))
         clock.tick()
     clock.tick(10_000)
-    checkpoint = master.view.checkpoints.retained[-1]
+    checkpoint = job.view.checkpoints.retained[-1]
     reader = read(checkpoint, spark)
     table = {row["key"]: row["value"] for row in reader.keyed_state("totals", "total").collect()}
     assert table == {f"k{key}": 10 for key in range(20)}
     path = SavepointWriter.from_existing_savepoint(checkpoint, spark).write(target)
-    master.cancel()
-    assert master.wait(10)
+    job.cancel()
+    assert job.wait(10)
     copied = read(path, spark).keyed_state("totals", "total")
     assert {row["key"]: row["value"] for row in copied.collect()} == table
     found = run(counting, path, (("k3", 5), 100), parallelism=1)

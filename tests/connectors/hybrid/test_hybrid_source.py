@@ -87,9 +87,9 @@ def test_a_restart_goes_on_in_the_source_whose_turn_it_was(tmp_path: Path, place
     fails = FailsAt(f"hybrid-{tmp_path.name}", place, 2)
     stream = env.from_source(numbers((0, 19), (20, 39), (40, 59)), UNMARKED, "numbers")
     stream.map(lambda n: (n, n)).map(fails).sink_to(sink)
-    master = submit(env)
-    assert master.wait(30)
-    assert master.status is JobStatus.FINISHED, master.error
+    job = submit(env)
+    assert job.wait(30)
+    assert job.status is JobStatus.FINISHED, job.error
     assert len(notes[fails.topic]) == 2
     assert Counter(sink.values) == Counter(range(60))
 

@@ -225,7 +225,7 @@ class KeptJob:
         self.sink = CollectingSink()
         env = env_with(parallelism, clock=self.clock, **options)
         build(env, self.sink)
-        self.master = submit(env, "kept")
+        self.running = submit(env, "kept")
         self.clock.settle()
 
     def give(self, *records: Any) -> None:
@@ -235,8 +235,8 @@ class KeptJob:
             self.clock.tick()
 
     def stop(self, directory: Path, drain: bool) -> str:
-        result = self.master.savepoint(SavepointRequest(str(directory), stop=True, drain=drain)).result(120)
-        assert self.master.wait(120)
+        result = self.running.savepoint(SavepointRequest(str(directory), stop=True, drain=drain)).result(120)
+        assert self.running.wait(120)
         return result
 
     @property

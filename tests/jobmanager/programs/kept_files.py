@@ -96,9 +96,9 @@ def run(begin: str | None = None, fails_at: str | None = None) -> JobGateway:
     rows = FileSink.for_row_format("output", Encoder.simple_string_encoder()).build()
     counted.sink_to(rows).uid("rows")
     counted.add_sink(Committed()).uid("committed")
-    master = submit(env, "kept files")
-    assert master.wait(60)
-    return master
+    job = submit(env, "kept files")
+    assert job.wait(60)
+    return job
 
 
 def prepare() -> None:

@@ -120,7 +120,7 @@ def test_new_partitions_are_found_and_checkpoints_acknowledge(server: PulsarServ
     builder = reading(server, topic).set_config("pulsar.source.partitionDiscoveryIntervalMs", 100)
     source = builder.set_unbounded_stop_cursor(StopCursor.never()).build()
     env.from_source(source, WatermarkStrategy.no_watermarks(), "topic").sink_to(sink)
-    master = submit(env)
+    job = submit(env)
     try:
         wait_until(lambda: sorted(sink.values) == numbers(20))
         wait_until(lambda: server.backlog(f"{topic}-partition-0", "reads") == 0)
@@ -129,8 +129,8 @@ def test_new_partitions_are_found_and_checkpoints_acknowledge(server: PulsarServ
         server.produce(f"{topic}-partition-1", numbers(5, 20))
         wait_until(lambda: sorted(sink.values) == numbers(25))
     finally:
-        master.cancel()
-        assert master.wait(30)
+        job.cancel()
+        assert job.wait(30)
 
 
 def test_event_times_become_timestamps(server: PulsarServer) -> None:

@@ -61,9 +61,9 @@ def jobs() -> Iterator[Callable[[Any], JobGateway]]:
         return running[-1]
 
     yield start
-    for master in running:
-        master.cancel()
-        assert master.wait(30)
+    for job in running:
+        job.cancel()
+        assert job.wait(30)
 
 
 Start = Callable[[Any], JobGateway]
@@ -76,15 +76,15 @@ def test_messages_are_read_in_order_and_acknowledged_by_checkpoints(
     server.publish(queue, *texts[:2000])
     env = env_with(1, tmp_path, **OFTEN)
     sink = reading(env, server, queue)
-    master = jobs(env)
+    job = jobs(env)
     wait_until(lambda: len(sink.values) >= 2000)
     server.publish(queue, *texts[2000:])
     wait_until(lambda: len(sink.values) >= 3000)
     assert sink.values == texts
-    taken = master.view.checkpoints.completed
-    wait_until(lambda: master.view.checkpoints.completed > taken + 1)
-    master.cancel()
-    assert master.wait(30)
+    taken = job.view.checkpoints.completed
+    wait_until(lambda: job.view.checkpoints.completed > taken + 1)
+    job.cancel()
+    assert job.wait(30)
     assert server.left(queue) == 0
     assert not list(tmp_path.rglob("rabbitmq-*/*.log")), "what a checkpoint covers is not kept"
 
@@ -96,10 +96,10 @@ def test_without_a_checkpoint_nothing_is_acknowledged(
     server.publish(queue, "a", "b")
     env = env_with(1, tmp_path, **SELDOM)
     reading(env, server, queue, through=lambda text: note(queue, text))
-    master = jobs(env)
+    job = jobs(env)
     wait_until(lambda: notes[queue] == ["a", "b"])
-    master.cancel()
-    assert master.wait(30)
+    job.cancel()
+    assert job.wait(30)
     wait_until(lambda: server.left(queue) == 2)
 
 
@@ -109,10 +109,10 @@ def test_a_job_without_checkpoints_takes_messages_for_good(
     server.publish(queue, "a", "b")
     env = environment(1)
     sink = reading(env, server, queue, ids=False)
-    master = jobs(env)
+    job = jobs(env)
     wait_until(lambda: sink.values == ["a", "b"])
-    master.cancel()
-    assert master.wait(30)
+    job.cancel()
+    assert job.wait(30)
     assert server.left(queue) == 0
 
 
@@ -125,12 +125,12 @@ def test_each_message_once_over_restarts(
     env = env_with(1, tmp_path, **{**OFTEN, **FIXED, "firesteel.epoch.max-records": "5"})
     fails = FailsAt(queue, place, 2)
     sink = reading(env, server, queue, through=lambda text: fails((int(text), text)))
-    master = jobs(env)
+    job = jobs(env)
     for n in range(100):
         server.publish(queue, str(n))
     wait_until(lambda: len(set(sink.values)) == 100)
     assert len(notes[queue]) == 2
-    assert master.status is JobStatus.RUNNING
+    assert job.status is JobStatus.RUNNING
     assert Counter(sink.values) == Counter(str(n) for n in range(100))
 
 
@@ -150,12 +150,12 @@ def test_a_message_acknowledged_too_late_is_known_by_its_id(
         patched.setattr(receiver.Receiver, "acknowledge", lost)
         env = env_with(1, tmp_path, **OFTEN)
         first = reading(env, server, queue)
-        master = jobs(env)
+        job = jobs(env)
         wait_until(lambda: first.values == ["a", "b", "c"])
-        taken = master.view.checkpoints.completed
-        wait_until(lambda: master.view.checkpoints.completed > taken + 1)
-        master.cancel()
-        assert master.wait(30)
+        taken = job.view.checkpoints.completed
+        wait_until(lambda: job.view.checkpoints.completed > taken + 1)
+        job.cancel()
+        assert job.wait(30)
     wait_until(lambda: server.left(queue) == 3)
     server.publish(queue, "d")
     env = env_with(1, tmp_path, **OFTEN, **{RECOVERY: "latest"})
@@ -190,10 +190,10 @@ def test_a_message_without_an_id_where_ids_are_needed(
     server.publish(queue, "a", ids=False)
     env = env_with(1, tmp_path, **OFTEN, **{"restart-strategy.type": "none"})
     reading(env, server, queue)
-    master = jobs(env)
-    assert master.wait(30)
-    assert master.status is JobStatus.FAILED
-    assert "has no correlation id" in str(master.error)
+    job = jobs(env)
+    assert job.wait(30)
+    assert job.status is JobStatus.FAILED
+    assert "has no correlation id" in str(job.error)
 
 
 @pytest.mark.parametrize("parallelism", [1, 2])

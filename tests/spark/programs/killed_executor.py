@@ -87,7 +87,7 @@ def run(session: SparkSession, folder: Path, routing: str) -> dict[str, Any]:
         keyed = env.from_sequence(0, RECORDS - 1).map(lambda v: (v % KEYS, v))
     begun = time.monotonic()
     results = keyed.key_by(lambda v: v[0]).process(Counts(folder)).execute_and_collect()
-    (master,) = get_executor().running_jobs
+    (job,) = get_executor().running_jobs
     killer = threading.Thread(target=kill_after_first_result, args=(session, folder))
     killer.start()
     found = list(results)
@@ -95,8 +95,8 @@ def run(session: SparkSession, folder: Path, routing: str) -> dict[str, Any]:
     return {
         "elapsed_s": time.monotonic() - begun,
         "killed": (folder / "killed").exists(),
-        "status": master.status.name,
-        "attempts": [report.attempts for report in master.view.reports],
+        "status": job.status.name,
+        "attempts": [report.attempts for report in job.view.reports],
         "values": sorted(value for value, _, _ in found),
         "first": sum(count == 1 for _, count, _ in found),
         "last": sorted({v % KEYS: (c, t) for v, c, t in sorted(found, key=lambda r: r[1])}.items()),
