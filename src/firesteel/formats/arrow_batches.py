@@ -1,4 +1,4 @@
-"""Records of a declared type to Arrow record batches."""
+"""Converts records of a declared type to Arrow record batches."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from firesteel.formats.types_to_arrow import Path, to_arrow_schema, with_instant
 
 
 class BatchBuilder:
-    """The columns are the fields of a row or tuple, or ``value``.
+    """Builds batches whose columns are the fields of a row or tuple, or a single column ``value``.
 
-    :param zone: timestamps are local times in this zone, and become instants; None: they stay local.
-    :param required: fields that are never None, by their path from the row.
+    :param zone: timestamps are local times in this zone and become instants; None: they stay local.
+    :param required: fields that are never None, as paths from the row.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class BatchBuilder:
         self._converters = [to_arrow_converter(type_, local) for type_ in self._types]
 
     def batch(self, records: Sequence[Any]) -> Any:
-        """A ``pyarrow.RecordBatch``.
+        """Return a ``pyarrow.RecordBatch``.
 
         :raises TypeMismatchError: a value does not fit its column.
         """
@@ -82,9 +82,9 @@ class BatchBuilder:
 
 
 class DictBatchBuilder:
-    """Batches of dicts, with the columns of a ``pyarrow.Schema``.
+    """Builds batches from dicts, with the columns of a ``pyarrow.Schema``.
 
-    :param convert: makes such a dict of a record; None: records are such dicts.
+    :param convert: converts a record to such a dict; None: records are such dicts.
     """
 
     def __init__(self, schema: Any, convert: Callable[[Any], Any] | None = None) -> None:
@@ -92,7 +92,7 @@ class DictBatchBuilder:
         self._convert = convert
 
     def batch(self, records: Sequence[Any]) -> Any:
-        """A ``pyarrow.RecordBatch``.
+        """Return a ``pyarrow.RecordBatch``.
 
         :raises TypeMismatchError: a record does not fit.
         """

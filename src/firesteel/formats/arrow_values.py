@@ -1,7 +1,7 @@
-"""Arrow columns to lists of Python values as a stream has them, and back.
+"""Converts Arrow columns to lists of Python values for a stream, and back.
 
-A column is converted as a whole: ``to_pylist`` makes a scalar object of each timestamp, decimal and element
-of a list on the way, which takes ten times as long.
+Whole columns are converted at once: ``to_pylist`` creates a scalar object for each timestamp, decimal and
+list element, which is ten times slower.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from firesteel.formats.csv_columns import element_type
 _Convert = Callable[[Any], Any]
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
-#: Makes a record of the values of its fields and their names, which all records share.
+#: Creates a record from the values of its fields and the field names, which all records share.
 MakeRecord = Callable[[list[Any], Sequence[str]], Any]
 make_row: MakeRecord = _make_row
 
@@ -45,9 +45,9 @@ def records(  # hot
     make: MakeRecord,
     typed: Mapping[int, _Convert] = MappingProxyType({}),
 ) -> list[Any]:
-    """The rows of an Arrow table or record batch that has the columns ``names``.
+    """Return the rows of an Arrow table or record batch with the columns ``names``.
 
-    :param typed: what ``from_arrow_converter`` gives for some of the columns, by their numbers.
+    :param typed: the result of ``from_arrow_converter`` for some of the columns, by column index.
     """
     columns = [
         [_apply(typed[number], value) for value in column_values(column, None, make)]
@@ -59,8 +59,9 @@ def records(  # hot
 
 
 def column_values(column: Any, zone: str | None, make: MakeRecord = make_row) -> list[Any]:  # hot
-    """The values of an Arrow array or chunked array: ``make`` makes records of structs, maps are dicts, and a
-    timestamp with a zone is the local time in ``zone``, or a datetime in UTC where that is None."""
+    """Return the values of an Arrow array or chunked array. ``make`` creates records from structs; maps
+    become dicts. A timestamp with a time zone becomes the local time in ``zone``, or a datetime in UTC if
+    that is None."""
     chunks = getattr(column, "chunks", None)
     if chunks is None:
         return _values(column, zone, make)
@@ -104,8 +105,8 @@ def _local(array: Any, zone: str) -> Any:
 
 
 def _moments(array: Any) -> list[Any]:
-    """Dates, or timestamps in microseconds: NumPy gives what Python has for them, and bare numbers for years
-    that Python does not have."""
+    """Return dates, or timestamps in microseconds. NumPy returns Python objects for them, but plain integers
+    for years outside Python's range."""
     import pyarrow.compute as pc
 
     pc.min_max(array).as_py()  # raises for such a year
@@ -157,8 +158,8 @@ def _apply(convert: _Convert | None, value: Any) -> Any:
 
 
 def to_arrow_converter(type_info: TypeInformation, zone: datetime.tzinfo | None = None) -> _Convert | None:
-    """What has to be done to a value before Arrow takes it; None: nothing. Timestamps are local times in
-    ``zone``, if there is one."""
+    """Return the function that prepares a value for Arrow, or None if no conversion is needed. Timestamps are
+    local times in ``zone``, if given."""
     if isinstance(type_info, (RowTypeInfo, TupleTypeInfo)):
         types_ = type_info.get_field_types()
         names = (
@@ -189,8 +190,9 @@ def to_arrow_converter(type_info: TypeInformation, zone: datetime.tzinfo | None 
 
 
 def from_arrow_converter(type_info: TypeInformation, zone: datetime.tzinfo) -> _Convert | None:
-    """What has to be done to a value of Arrow in which timestamps are datetimes in UTC; None: nothing, for it
-    holds no ``Instant``. A timestamp without a zone becomes the local time in ``zone``."""
+    """Return the function that converts a value from Arrow in which timestamps are datetimes in UTC. None: it
+    contains no ``Instant``, so no conversion is needed. A timestamp without a time zone becomes the local
+    time in ``zone``."""
     if not _holds_instants(type_info):
         return None
     return _from_arrow(type_info, zone)
@@ -236,8 +238,8 @@ def _instant(moment: datetime.datetime) -> Instant:
 
 
 def _to_scale(type_info: DecimalTypeInfo) -> _Convert:
-    """Digits that the column has no room for are rounded half up, as Flink does; more before the point
-    are an error."""
+    """Round digits beyond the column's scale half up, as Flink does; too many digits before the point are an
+    error."""
     quantum = Decimal(1).scaleb(-type_info.scale)
     context = Context(prec=100, rounding=ROUND_HALF_UP)
     return lambda value: value.quantize(quantum, context=context)

@@ -1,4 +1,4 @@
-"""Avro records as rows, or as they are (PyFlink: ``pyflink.datastream.formats.avro``)."""
+"""Schemas for Avro records as rows or as generic records (PyFlink: ``pyflink.datastream.formats.avro``)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from firesteel.formats.row_input import check_rows
 
 
 class AvroRowDeserializationSchema(DeserializationSchema):
-    """Reads messages of one Avro record as rows.
+    """Reads messages that are one Avro record each as rows.
 
-    :param avro_schema_string: the schema that they were written with; see ``docs/formats.md`` for the types.
-    :param record_class: a class generated for Java; cannot be used.
+    :param avro_schema_string: the schema they were written with; ``docs/formats.md`` lists the types.
+    :param record_class: a generated Java class; not supported.
     """
 
     def __init__(self, record_class: str | None = None, avro_schema_string: str | None = None) -> None:
@@ -37,9 +37,9 @@ class AvroRowDeserializationSchema(DeserializationSchema):
 
 
 class AvroRowSerializationSchema(SerializationSchema):
-    """Writes rows as messages of one Avro record, field by field in the order of the schema.
+    """Writes rows as messages of one Avro record each, field by field in the order of the schema.
 
-    Parameters as those of ``AvroRowDeserializationSchema``.
+    The parameters are those of ``AvroRowDeserializationSchema``.
     """
 
     def __init__(self, record_class: str | None = None, avro_schema_string: str | None = None) -> None:
@@ -59,7 +59,8 @@ class AvroRowSerializationSchema(SerializationSchema):
 
 
 class AvroDeserializationSchema(DeserializationSchema):
-    """Reads messages of one Avro record as generic records (Flink: ``AvroDeserializationSchema``)."""
+    """Reads messages that are one Avro record each as generic records (Flink:
+    ``AvroDeserializationSchema``)."""
 
     def __init__(self, schema: AvroSchema, writer_schema: AvroSchema | None = None) -> None:
         self._schemas = schema, writer_schema
@@ -71,7 +72,8 @@ class AvroDeserializationSchema(DeserializationSchema):
 
     @staticmethod
     def for_generic(schema: AvroSchema, writer_schema: AvroSchema | None = None) -> AvroDeserializationSchema:
-        """Records of ``schema``; ``writer_schema`` is what they were written with, if that is another one."""
+        """Read records of ``schema``; ``writer_schema`` is the schema they were written with, if it
+        differs."""
         return AvroDeserializationSchema(schema, writer_schema)
 
     def deserialize(self, message: bytes | None) -> Any:
@@ -85,7 +87,7 @@ class AvroDeserializationSchema(DeserializationSchema):
 
 
 class AvroSerializationSchema(SerializationSchema):
-    """Writes generic records as messages of one Avro record (Flink: ``AvroSerializationSchema``)."""
+    """Writes generic records as messages of one Avro record each (Flink: ``AvroSerializationSchema``)."""
 
     def __init__(self, schema: AvroSchema) -> None:
         self._schema = schema

@@ -1,4 +1,4 @@
-"""Single records in Avro's binary encoding, without a header."""
+"""Encodes and decodes single records in Avro's binary encoding, without a header."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Encode = Callable[[Any], bytes]
 
 
 class AvroError(FiresteelError, ValueError):
-    """A message is not what its Avro schema says, or a record does not fit the schema."""
+    """Raised when a message does not match its Avro schema, or a record does not match the schema."""
 
 
 def avro_decoder(writer: Any, reader: Any = None, convert: Callable[[Any], Any] | None = None) -> Decode:
-    """The function from a message that was written with the schema ``writer`` to a record of the schema
-    ``reader`` (None: the same). What comes behind the record is not looked at, as in Flink."""
+    """Return the function that decodes a message written with the schema ``writer`` to a record of the schema
+    ``reader`` (None: the same). Bytes after the record are ignored, as in Flink."""
     read = extra("fastavro", "Avro", "avro").schemaless_reader
 
     def decode(message: bytes) -> Any:  # hot
         try:
             datum = read(BytesIO(message), writer, reader)
             return datum if convert is None else convert(datum)
-        except Exception as error:  # the library has no root of its errors
+        except Exception as error:  # the library has no common base class for its errors
             raise AvroError("cannot read Avro", detail=f"{type(error).__name__}: {error}") from error
 
     return decode
 
 
 def avro_encoder(writer: Any, convert: Callable[[Any], Any] | None = None) -> Encode:
-    """The function from a record to its message."""
+    """Return the function that encodes a record."""
     write = extra("fastavro", "Avro", "avro").schemaless_writer
 
     def encode(record: Any) -> bytes:  # hot

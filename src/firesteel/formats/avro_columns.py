@@ -1,7 +1,7 @@
-"""Avro schemas as columns (parquet-avro: ``AvroSchemaConverter``): what Parquet files of Avro records hold.
+"""Maps Avro schemas to columns (parquet-avro: ``AvroSchemaConverter``), for Parquet files of Avro records.
 
-A field of the type null has no column. A union of null and one type is an optional column of that type. Any
-other union is a struct of optional columns ``member0``, ``member1`` and so on, of which one has a value.
+A field of type null has no column. A union of null and one type is an optional column of that type. Any other
+union is a struct of optional columns ``member0``, ``member1`` and so on, one of which has a value.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from firesteel.formats.avro_schema import Convert, each, each_value, parse_avro,
 
 @dataclass(frozen=True, slots=True)
 class AvroColumns:
-    """How generic records (dicts) are rows of columns.
+    """How generic records (dicts) map to rows of columns.
 
     :param schema: a ``pyarrow.Schema``.
     :param read: dict of columns -> record; *write*: record -> dict of columns. None: they are the same.
@@ -31,7 +31,7 @@ class AvroColumns:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """:param type: a ``pyarrow.DataType``; None: of null, which has no column."""
+    """:param type: a ``pyarrow.DataType``, or None for null, which has no column."""
 
     type: Any
     nullable: bool = False
@@ -42,8 +42,8 @@ class _Column:
 def avro_columns(text: str) -> AvroColumns:
     """Return the columns of a schema.
 
-    :raises ConfigurationError: the schema is not a record, contains itself, or has a record, array or map of
-        nothing but null.
+    :raises ConfigurationError: the schema is not a record, contains itself, or has a record, array or map
+        that contains only null.
     """
     import pyarrow as pa
 
@@ -79,10 +79,10 @@ def _logical_types() -> dict[tuple[str, str], Any]:
 
 
 class _Columns:
-    """Makes the columns of one schema; ``_named`` are the named types met so far, by full name."""
+    """Builds the columns of one schema; ``_named`` holds the named types met so far, by full name."""
 
     def __init__(self) -> None:
-        self._named: dict[str, _Column | None] = {}  # None: we are inside of it
+        self._named: dict[str, _Column | None] = {}  # None: the type is being built
         self._types = _types()
         self._logical = _logical_types()
 
@@ -183,7 +183,7 @@ class _Columns:
 
 
 def _group(branches: list[Any], members: list[_Column], nullable: bool, path: str) -> _Column:
-    """A union of several types: a struct with a column for each."""
+    """Return a struct with a column for each type of a union."""
     import pyarrow as pa
 
     names = [f"member{number}" for number in range(len(members))]
@@ -217,7 +217,7 @@ def _nothing(kind: str, path: str) -> ConfigurationError:
 
 
 def _fields(converters: dict[str, Callable[[Any], Any]], names: Sequence[str]) -> Callable[[Any], Any]:
-    """Make a dict with *names* of another one; what that does not have is None."""
+    """Return the function that picks *names* from a dict; missing ones are None."""
 
     def convert(record: Any) -> dict[str, Any]:  # hot
         found = {name: record.get(name) for name in names}

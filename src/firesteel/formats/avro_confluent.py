@@ -1,6 +1,6 @@
 """Avro records whose schemas are in Confluent's schema registry (Flink: ``flink-avro-confluent-registry``).
 
-A message is a zero byte, the id of its schema in four bytes, and the record.
+A message consists of a zero byte, the id of its schema in four bytes, and the record.
 
 >>> from firesteel.datastream.formats.avro import AvroSchema
 >>> field = '{"name": "x", "type": "int"}'
@@ -31,8 +31,8 @@ _HEADER: Final = 5
 
 
 class _RegistryReader:
-    """Reads each message with the schema that it was written with; ``decoder_of`` makes a decoder of the text
-    of a schema, once for each."""
+    """Reads each message with the schema it was written with. ``decoder_of`` is called once per schema, with
+    its text, and returns a decoder."""
 
     def __init__(
         self, settings: RegistrySettings, decoder_of: Callable[[str], Callable[[bytes], Any]]
@@ -55,7 +55,7 @@ class _RegistryReader:
 
 
 class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
-    """Reads messages with the schema that each was written with, as records of the schema given.
+    """Reads messages, each with the schema it was written with, as records of the given schema.
 
     A registry that does not answer fails the job; an id that it does not know makes a bad record.
     """
@@ -78,10 +78,10 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
     def for_generic(
         schema: AvroSchema, url: str, registry_configs: Mapping[str, str] | None = None
     ) -> ConfluentRegistryAvroDeserializationSchema:
-        """Generic records.
+        """Read generic records.
 
-        :param url: of the registry; several are parted by commas.
-        :param registry_configs: authentication and others, see ``docs/formats.md``.
+        :param url: of the registry; several are separated by commas.
+        :param registry_configs: authentication and other options, see ``docs/formats.md``.
         """
         settings = RegistrySettings(url, registry_configs or {})
         return ConfluentRegistryAvroDeserializationSchema(schema, settings, False)
@@ -90,7 +90,7 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
     def for_row(
         schema: AvroSchema, url: str, registry_configs: Mapping[str, str] | None = None
     ) -> ConfluentRegistryAvroDeserializationSchema:
-        """Rows; parameters as those of ``for_generic``."""
+        """Read rows; the parameters are those of ``for_generic``."""
         return ConfluentRegistryAvroDeserializationSchema(
             schema, RegistrySettings(url, registry_configs or {}), True
         )
@@ -111,7 +111,8 @@ class ConfluentRegistryAvroDeserializationSchema(DeserializationSchema):
 
 
 class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
-    """Writes messages with the id that the schema has under a subject, which is asked for with the first."""
+    """Writes messages with the id of the schema under a subject. The id is requested with the first
+    message."""
 
     def __init__(self, subject: str, schema: AvroSchema, settings: RegistrySettings, as_rows: bool) -> None:
         self._options = subject, schema, settings, as_rows
@@ -128,12 +129,12 @@ class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
     def for_generic(
         subject: str, schema: AvroSchema, url: str, registry_configs: Mapping[str, str] | None = None
     ) -> ConfluentRegistryAvroSerializationSchema:
-        """Generic records.
+        """Write generic records.
 
-        :param subject: of the registry, mostly the topic with ``-value`` or ``-key`` behind it.
-        :param url: of the registry; several are parted by commas.
-        :param registry_configs: as those of the deserialization schema; with ``auto.register.schemas`` set to
-            ``false`` the schema must be there.
+        :param subject: of the registry, usually the topic followed by ``-value`` or ``-key``.
+        :param url: of the registry; several are separated by commas.
+        :param registry_configs: as for the deserialization schema. If ``auto.register.schemas`` is ``false``
+            the schema must be registered already.
         """
         settings = RegistrySettings(url, registry_configs or {})
         return ConfluentRegistryAvroSerializationSchema(subject, schema, settings, False)
@@ -142,7 +143,7 @@ class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
     def for_row(
         subject: str, schema: AvroSchema, url: str, registry_configs: Mapping[str, str] | None = None
     ) -> ConfluentRegistryAvroSerializationSchema:
-        """Rows; parameters as those of ``for_generic``."""
+        """Write rows; the parameters are those of ``for_generic``."""
         settings = RegistrySettings(url, registry_configs or {})
         return ConfluentRegistryAvroSerializationSchema(subject, schema, settings, True)
 
@@ -170,13 +171,13 @@ class ConfluentRegistryAvroSerializationSchema(SerializationSchema):
 class DebeziumAvroDeserializationSchema(DeserializationSchema):
     """Reads what Debezium sends through Kafka Connect's Avro converter (Flink: ``debezium-avro-confluent``).
 
-    Rows have row kinds: an update is two of them, -U and +U. The columns are found by their names in the
-    schema that a message was written with; what has no logical type of Avro (Debezium's own
-    ``io.debezium.time``) is the number or text that carries it.
+    Rows have row kinds: an update is two rows, -U and +U. Columns are looked up by name in the schema that a
+    message was written with. A type without an Avro logical type (Debezium's own ``io.debezium.time``) is the
+    underlying number or text.
 
     :param type_info: the type of the table's rows.
-    :param url: of the registry; several are parted by commas.
-    :param registry_configs: as those of ``ConfluentRegistryAvroDeserializationSchema``.
+    :param url: of the registry; several are separated by commas.
+    :param registry_configs: as for ``ConfluentRegistryAvroDeserializationSchema``.
     """
 
     def __init__(
@@ -197,7 +198,7 @@ class DebeziumAvroDeserializationSchema(DeserializationSchema):
         return avro_decoder(row_wire(text), None, rows)
 
     def deserialize(self, message: bytes) -> Any:
-        """:raises ProgramError: always, for a message may have two rows: see ``deserialize_many``."""
+        """:raises ProgramError: always, because a message may have two rows: use ``deserialize_many``."""
         raise ProgramError("a message of Debezium may have two rows", hint="call deserialize_many(message)")
 
     def deserialize_many(self, message: bytes | None) -> Sequence[Row]:

@@ -1,8 +1,8 @@
 """Avro schemas, and the types of the rows that they describe (Flink: ``AvroSchemaConverter``).
 
-What the logical types become is Flink's "legacy" mapping, that of its Row schemas: date, time and timestamp
-are SQL types, a decimal is a BigDecimal; ``local-timestamp-*``, ``uuid`` and ``duration`` are the plain long,
-string and bytes that carry them. A timestamp is a datetime without a zone, in UTC.
+Logical types follow Flink's "legacy" mapping, that of its Row schemas. Date, time and timestamp are SQL
+types, and a decimal is a BigDecimal. ``local-timestamp-*``, ``uuid`` and ``duration`` are the underlying
+long, string and bytes. A timestamp is a naive datetime in UTC.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from firesteel.common.extras import extra
 from firesteel.common.typeinfo import TypeInformation, Types
 from firesteel.common.types import Row, _make_row
 
-Convert = Callable[[Any], Any] | None  # None: the value stays what it is
+Convert = Callable[[Any], Any] | None  # None: the value is not converted
 
-# (type, logical type) -> the logical type that the library is told, and the declared type
+# (type, logical type) -> the logical type to tell the library, and the declared type
 _LOGICAL: Final[dict[tuple[str, str], tuple[str, Callable[[], TypeInformation]]]] = {
     ("int", "date"): ("date", Types.SQL_DATE),
     ("int", "time-millis"): ("time-millis", Types.SQL_TIME),
     ("long", "time-micros"): ("time-micros", Types.SQL_TIME),
-    # The same bytes; what is "local" is a datetime without a zone for the library.
+    # The same bytes; with "local" the library uses a naive datetime.
     ("long", "timestamp-millis"): ("local-timestamp-millis", Types.SQL_TIMESTAMP),
     ("long", "timestamp-micros"): ("local-timestamp-micros", Types.SQL_TIMESTAMP),
     ("bytes", "decimal"): ("decimal", Types.BIG_DEC),
     ("fixed", "decimal"): ("decimal", Types.BIG_DEC),
 }
 _TYPES: Final[dict[str, Callable[[], TypeInformation]]] = {
-    "null": Types.PICKLED_BYTE_ARRAY,  # nothing but None
+    "null": Types.PICKLED_BYTE_ARRAY,  # only None
     "boolean": Types.BOOLEAN,
     "int": Types.INT,
     "long": Types.LONG,
@@ -46,9 +46,9 @@ _TYPES: Final[dict[str, Callable[[], TypeInformation]]] = {
 
 
 def parse_avro(text: str) -> Any:
-    """An Avro schema as the library has it, with full names.
+    """Return an Avro schema in the library's form, with full names.
 
-    :raises ConfigurationError: it is none, or the extra is not installed.
+    :raises ConfigurationError: it is not an Avro schema, or the extra is not installed.
     """
     library = extra("fastavro", "Avro", "avro")
     try:
@@ -60,8 +60,8 @@ def parse_avro(text: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class AvroRows:
-    """How the records of a schema are rows: ``wire`` is the schema to read and write them with,
-    ``from_datum`` and ``to_datum`` go between what the library has (dicts) and rows."""
+    """How the records of a schema map to rows. ``wire`` is the schema to read and write them with;
+    ``from_datum`` and ``to_datum`` convert between the library's dicts and rows."""
 
     wire: Any
     type_info: TypeInformation
@@ -70,10 +70,7 @@ class AvroRows:
 
 
 def avro_rows(text: str) -> AvroRows:
-    """Return the rows that an Avro schema describes.
-
-    :raises ConfigurationError: if the schema is not a record or contains itself.
-    """
+    """:raises ConfigurationError: the schema is not a record, or contains itself."""
     schema = parse_avro(text)
     if not isinstance(schema, dict) or schema.get("type") != "record":
         raise ConfigurationError("the Avro schema of rows must be a record", detail=text[:500])
@@ -84,7 +81,7 @@ def avro_rows(text: str) -> AvroRows:
 
 
 def row_wire(text: str) -> Any:
-    """A schema with the logical types that values of rows have."""
+    """Return a schema with the logical types of the values of rows."""
     return extra("fastavro", "Avro", "avro").parse_schema(_with_row_types(parse_avro(text)))
 
 
@@ -114,16 +111,16 @@ class _Shape:
 
 
 class _Shapes:
-    """Makes the shapes of one schema; ``_named`` are the named types met so far, by full name."""
+    """Builds the shapes of one schema; ``_named`` holds the named types met so far, by full name."""
 
     def __init__(self) -> None:
-        self._named: dict[str, _Shape | None] = {}  # None: we are inside of it
+        self._named: dict[str, _Shape | None] = {}  # None: the type is being built
 
     def shape(self, schema: Any) -> _Shape:
         if isinstance(schema, list):
             return self._union(schema)
         if isinstance(schema, str):
-            write = _checked_int if schema == "int" else None  # the library writes any number of 64 bits
+            write = _checked_int if schema == "int" else None  # the library writes any 64-bit number
             return _Shape(_TYPES[schema](), None, write) if schema in _TYPES else self._known(schema)
         kind = schema["type"]
         if not isinstance(kind, str):
@@ -181,12 +178,12 @@ class _Shapes:
         return _Shape(type_info, each_value(item.read), each_value(item.write))
 
     def _union(self, branches: list[Any]) -> _Shape:
-        """A value that may be null has the type of the other branch; any other union has no type, and its
-        records are dicts."""
+        """A nullable value has the type of the other branch. Any other union has no type, and its records are
+        dicts."""
         others = [branch for branch in branches if branch != "null"]
         if len(others) != 1:
             for branch in others:
-                self.shape(branch)  # may name a type that is used again
+                self.shape(branch)  # it may define a named type that is used again
             return _Shape(Types.PICKLED_BYTE_ARRAY(), None, _row_as_dict)
         shape = self.shape(others[0])
         return _Shape(shape.type_info, unless_none(shape.read), unless_none(shape.write))

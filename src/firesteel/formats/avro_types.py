@@ -1,4 +1,4 @@
-"""Avro schemas, and the type of records that are what Avro has."""
+"""Avro schemas, and the type of generic records."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class AvroSchema:
 
     @staticmethod
     def parse_string(json_schema: str) -> AvroSchema:
-        """The schema in a JSON text."""
+        """Parse a schema from JSON text."""
         return AvroSchema(json_schema)
 
     @staticmethod
     def parse_file(file_path: str) -> AvroSchema:
-        """The schema in a file."""
+        """Parse a schema from a file."""
         path = Path(file_path)
         if not path.is_file():
             raise PathNotFoundError(f"there is no Avro schema at {file_path}")
@@ -39,8 +39,8 @@ class AvroSchema:
 
 
 class GenericRecordAvroTypeInfo(PickledBytesTypeInfo):
-    """The type of records that are what Avro has: a record or a map is a dict, an array a list, a timestamp a
-    datetime in UTC, a UUID a ``uuid.UUID``. Nothing is converted; a sink checks them against its schema."""
+    """The type of generic records: a record or map is a dict, an array a list, a timestamp a datetime in UTC,
+    a UUID a ``uuid.UUID``. Nothing is converted; a sink checks records against its schema."""
 
     def __init__(self, schema: AvroSchema) -> None:
         super().__init__()

@@ -27,7 +27,7 @@ from firesteel.formats.row_input import MISFITS, check_rows, misfit
 
 
 class _Reading(DeserializationSchema):
-    """What the three formats share. A message may have any number of rows; none is of a tombstone."""
+    """Base of the three formats. A message may have any number of rows; a tombstone has none."""
 
     _format: ClassVar[str]
 
@@ -40,7 +40,7 @@ class _Reading(DeserializationSchema):
         self.ignored += 1
 
     def deserialize(self, message: bytes) -> Any:
-        """:raises ProgramError: always, for a message may have several rows: see ``deserialize_many``."""
+        """:raises ProgramError: always, because a message may have several rows: use ``deserialize_many``."""
         raise ProgramError(
             f"a message of {self._format} may have several rows", hint="call deserialize_many(message)"
         )
@@ -68,7 +68,7 @@ class _Reading(DeserializationSchema):
 
 
 class _ReadingBuilder:
-    """Needs ``type_info``."""
+    """Requires ``type_info``."""
 
     _schema: ClassVar[type[_Reading]]
 
@@ -78,13 +78,13 @@ class _ReadingBuilder:
         self._ignore_parse_errors = False
 
     def type_info(self, type_info: TypeInformation) -> Self:
-        """The type of the table's rows; its field names are looked up in the messages."""
+        """Set the type of the table's rows; its field names are looked up in the messages."""
         self._type_info = type_info
         return self
 
     def ignore_parse_errors(self) -> Self:
-        """Read invalid values as None and skip messages that are not changes; both are counted. Without
-        this they are errors."""
+        """A value that cannot be read becomes None and a message that is not a change is skipped; both are
+        counted. Otherwise they are errors."""
         self._ignore_parse_errors = True
         return self
 
@@ -99,10 +99,10 @@ class DebeziumJsonDeserializationSchema(_Reading):
     _format = "debezium"
 
     class Builder(_ReadingBuilder):
-        """Needs ``type_info``."""
+        """Requires ``type_info``."""
 
         def schema_include(self) -> Self:
-            """Messages have their schema with them (Kafka Connect: ``schemas.enable``)."""
+            """Messages include their schema (Kafka Connect: ``schemas.enable``)."""
             self._options["schema_include"] = True
             return self
 
@@ -117,15 +117,15 @@ class CanalJsonDeserializationSchema(_Reading):
     _format = "canal"
 
     class Builder(_ReadingBuilder):
-        """Needs ``type_info``."""
+        """Requires ``type_info``."""
 
         def set_database(self, pattern: str) -> Self:
-            """Read the changes of databases whose whole name matches a regular expression, no others."""
+            """Read only changes of databases whose full name matches a regular expression."""
             self._options["database"] = _checked_pattern(pattern)
             return self
 
         def set_table(self, pattern: str) -> Self:
-            """Read the changes of tables whose whole name matches a regular expression, no others."""
+            """Read only changes of tables whose full name matches a regular expression."""
             self._options["table"] = _checked_pattern(pattern)
             return self
 
@@ -140,7 +140,7 @@ class MaxwellJsonDeserializationSchema(_Reading):
     _format = "maxwell"
 
     class Builder(_ReadingBuilder):
-        """Needs ``type_info``."""
+        """Requires ``type_info``."""
 
     @staticmethod
     def builder() -> MaxwellJsonDeserializationSchema.Builder:
@@ -156,7 +156,7 @@ class _Writing(SerializationSchema):
     """Writes each row as one message: +I and +U as an insertion, -U and -D as a deletion.
 
     :param type_info: a row type; its field names are those of the messages.
-    :param timestamp_format: ``SQL`` (a blank between date and time) or ``ISO-8601``.
+    :param timestamp_format: ``SQL`` (a space between date and time) or ``ISO-8601``.
     """
 
     _format: ClassVar[str]

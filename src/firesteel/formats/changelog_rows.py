@@ -1,7 +1,7 @@
 """Changes of database tables as JSON: the formats of Debezium, Canal and Maxwell (Flink: ``debezium-json``).
 
-A reader makes rows of a message, with their row kinds; an update is two rows, -U and +U. What is wrong with a
-message is raised as one of PARSE_ERRORS.
+A reader converts a message to rows with row kinds; an update is two rows, -U and +U. An invalid message
+raises one of PARSE_ERRORS.
 """
 
 from __future__ import annotations
@@ -29,9 +29,8 @@ WriteChange = Callable[[Row], bytes]
 
 @dataclass(frozen=True, slots=True)
 class ChangelogOptions:
-    """``schema_include``: of Debezium, the change is in ``payload``. ``database`` and ``table``: of Canal,
-    the patterns of those whose changes are read; others are left out. ``ignore``: as that of
-    ``json_decoder``."""
+    """``schema_include`` (Debezium): the change is in ``payload``. ``database`` and ``table`` (Canal):
+    patterns of the names to read; other changes are skipped. ``ignore`` is as in ``json_decoder``."""
 
     type_info: RowTypeInfo
     schema_include: bool = False
@@ -41,17 +40,15 @@ class ChangelogOptions:
 
 
 def row_type(type_info: TypeInformation | None) -> RowTypeInfo:
-    """Return the type as a row type.
-
-    :raises ProgramError: if it is not one.
-    """
+    """:raises ProgramError: it is not a row type."""
     if not isinstance(type_info, RowTypeInfo):
         raise ProgramError(f"changes are rows, not {type_info}", hint="declare Types.ROW_NAMED")
     return type_info
 
 
 def debezium_reader(options: ChangelogOptions) -> ReadChanges:
-    """``before``, ``after`` and ``op``: c (created), r (read in a snapshot), u (updated), d (deleted)."""
+    """Read ``before``, ``after`` and ``op``: c (created), r (read in a snapshot), u (updated), d
+    (deleted)."""
     row = options.type_info
     change_type = Types.ROW_NAMED(["before", "after", "op"], [row, row, Types.STRING()])
     wrapped = Types.ROW_NAMED(["payload"], [change_type])
@@ -69,7 +66,7 @@ def debezium_reader(options: ChangelogOptions) -> ReadChanges:
 
 
 def debezium_rows(before: Row | None, after: Row | None, op: Any) -> Sequence[Row]:
-    """The rows of a change, with their kinds."""
+    """Return the rows of a change, with their kinds."""
     match op:
         case "c" | "r":
             return (_of_kind(RowKind.INSERT, _there(after, "after")),)
@@ -90,7 +87,8 @@ def _there(row: Row | None, name: str, hint: str = "") -> Row:
 
 
 def maxwell_reader(options: ChangelogOptions) -> ReadChanges:
-    """``data``, ``type`` (insert, update, delete) and, with an update, ``old``: the fields that changed."""
+    """Read ``data``, ``type`` (insert, update, delete) and, for an update, ``old``: the fields that
+    changed."""
     decode = value_decoder(options.type_info, False, options.ignore)
 
     def read(message: bytes) -> Sequence[Row]:
@@ -111,7 +109,7 @@ def maxwell_reader(options: ChangelogOptions) -> ReadChanges:
 
 
 def canal_reader(options: ChangelogOptions) -> ReadChanges:
-    """As Maxwell's, but ``data`` and ``old`` are lists; CREATE does not change a row and is skipped."""
+    """As Maxwell's, but ``data`` and ``old`` are lists. CREATE is not a change of a row and is skipped."""
     decode = value_decoder(options.type_info, False, options.ignore)
     patterns = [
         (name, re.compile(pattern))
@@ -152,7 +150,7 @@ def _update(before: Row, after: Row) -> Sequence[Row]:
 
 
 def _before(changed: Row, old: Any, after: Row) -> Row:
-    """The row before an update of which only the fields that changed are told; null counts as told."""
+    """Return the row before an update, of which only the changed fields are given; a null counts as given."""
     names = after._fields or ()
     return _make_row([changed[n] if n in old else after[n] for n in names], list(names))
 
@@ -171,7 +169,7 @@ def _sql(separator: str) -> TimeFormat:
 
 TIME_FORMATS: Final = {"SQL": _sql(" "), "ISO-8601": _sql("T")}
 
-# The text around a row: where it is there after the change, and where it is not any more.
+# The text around a row, for an insertion and for a deletion.
 ENVELOPES: Final = {
     "debezium": ('{"before":null,"after":%s,"op":"c"}', '{"before":%s,"after":null,"op":"d"}'),
     "canal": ('{"data":[%s],"type":"INSERT"}', '{"data":[%s],"type":"DELETE"}'),
@@ -181,7 +179,7 @@ READERS: Final = {"debezium": debezium_reader, "canal": canal_reader, "maxwell":
 
 
 def change_writer(format_: str, type_info: RowTypeInfo, times: str) -> WriteChange:
-    """The function from a row to its message. An update cannot be told from a deletion and an insertion."""
+    """Return the function from a row to its message. An update is written as a deletion and an insertion."""
     encode = value_encoder(type_info, TIME_FORMATS[times])
     there, gone = ((a, b) for a, b in (envelope.split("%s") for envelope in ENVELOPES[format_]))
     envelopes = {

@@ -1,7 +1,7 @@
-"""Text of a CSV column to values of its declared type, a whole column at a time.
+"""Converts the text of a CSV column to values of its declared type, a whole column at a time.
 
-Numbers are read as Java reads them (Flink: ``CsvToRowDataConverters``): surrounding blanks do not count,
-``1_000`` and ``inf`` are errors, ``Infinity``, ``1.5f`` and hexadecimal floats are not.
+Numbers are parsed as in Java (Flink: ``CsvToRowDataConverters``): surrounding blanks are ignored; ``1_000``
+and ``inf`` are errors; ``Infinity``, ``1.5f`` and hexadecimal floats are valid.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _WIDE: Final = Context(prec=100)
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column and its type. ``separator`` parts the elements of an array (empty: one element);
-    ``scale`` rounds decimals half up."""
+    """A column and its type. ``separator`` separates the elements of an array (empty: one element); decimals
+    are rounded half up to ``scale`` digits."""
 
     name: str
     type: TypeInformation
@@ -165,7 +165,7 @@ def _plain_converter(column: Column) -> ColumnConverter:
 
 
 def element_type(type_: TypeInformation) -> TypeInformation | None:
-    """The type of the elements of a list or array type; None for any other type."""
+    """Return the element type of a list or array type; None for any other type."""
     if isinstance(type_, ListTypeInfo):
         return type_.elem_type
     if isinstance(type_, (BasicArrayTypeInfo, ObjectArrayTypeInfo, PrimitiveArrayTypeInfo)):
@@ -174,8 +174,8 @@ def element_type(type_: TypeInformation) -> TypeInformation | None:
 
 
 def column_converter(column: Column, null_literal: str | None = None) -> ColumnConverter:
-    """The function that reads a column. It raises ValueError when a text does not fit; it never raises
-    for ``null_literal``, which becomes None."""
+    """Return the function that converts a column. It raises ValueError if a text does not fit, but never for
+    ``null_literal``, which becomes None."""
     plain = _plain_converter(column)
     if null_literal is None:
         return plain
@@ -189,7 +189,7 @@ def column_converter(column: Column, null_literal: str | None = None) -> ColumnC
     if element_type(column.type) is None:
         return convert
 
-    # Jackson knows no null array: the literal is a null element.
+    # Jackson has no null arrays: the literal is a null element.
     element = column_converter(
         Column(column.name, element_type(column.type) or column.type, "", column.scale), null_literal
     )

@@ -1,4 +1,4 @@
-"""Records to lines of CSV, quoted as Flink's writer (Jackson) quotes."""
+"""Encodes records as lines of CSV, quoted as Flink's writer (Jackson) does."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from firesteel.formats.java_format import formatter
 
 RecordEncoder = Callable[[Iterable[Any]], str]
 
-_LONGEST_CHECKED: Final = 24  # Jackson quotes longer texts without a look at them
+_LONGEST_CHECKED: Final = 24  # Jackson quotes longer texts without checking them
 
 
 def csv_encoder(
     columns: Sequence[Column], dialect: CsvDialect, null_literal: str = "", line_end: str = "\n"
 ) -> RecordEncoder:
-    """The function from the values of a record to its line."""
+    """Return the function that encodes the values of a record as a line."""
     quote = _quoter(dialect)
     cells = [_cell(column, quote) for column in columns]
     delimiter = dialect.delimiter
@@ -40,8 +40,8 @@ def _quoter(dialect: CsvDialect) -> Callable[[str], str]:
     if mark is None:
         return str
     first_safe = chr(max(map(ord, (dialect.delimiter, mark, "\r"))) + 1)
-    unsafe = escape or "\\"  # Jackson's own escape character counts where none is set
-    doubled = mark * 2  # with an escape character too, which escapes itself alone
+    unsafe = escape or "\\"  # Jackson's own escape character applies if none is set
+    doubled = mark * 2  # even with an escape character, which escapes only itself
 
     def quote(text: str) -> str:
         if len(text) <= _LONGEST_CHECKED and all(first_safe <= char != unsafe for char in text):
@@ -63,6 +63,6 @@ def _cell(column: Column, quote: Callable[[str], str]) -> Callable[[Any], str]:
 
 
 def _is_bare(type_: TypeInformation) -> bool:
-    """Numbers and booleans are never quoted."""
+    """Return true for numbers and booleans, which are never quoted."""
     texts = (BasicType.STRING, BasicType.CHAR, BasicType.INSTANT)
     return isinstance(type_, BasicTypeInfo) and type_._basic_type not in texts

@@ -1,4 +1,4 @@
-"""Single CSV records as messages."""
+"""Schemas for messages that are one CSV record each."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Options:
 
 
 class _Builder:
-    """Puts a schema together.
+    """Builds a schema.
 
     :param type_info: a row type.
     """
@@ -62,7 +62,7 @@ class _Builder:
 
 
 class CsvRowDeserializationSchema(DeserializationSchema):
-    """Reads a message of one CSV record as a row; see ``Builder``."""
+    """Reads a message that is one CSV record as a row; see ``Builder``."""
 
     def __init__(self, options: _Options) -> None:
         self._options = options
@@ -87,20 +87,20 @@ class CsvRowDeserializationSchema(DeserializationSchema):
         return rows[0] if rows else None
 
     def deserialize_batch(self, messages: Sequence[bytes]) -> list[Any]:  # hot
-        """Column by column, where each message is a line."""
+        """Decode column by column if each message is a single line."""
         lines = [message.rstrip(b"\r\n") for message in messages]
         whole = b"\n".join(lines).decode("utf-8", "replace")
         texts = whole.split("\n")
         if len(texts) != len(lines) or "\r" in whole:
             return super().deserialize_batch(messages)
         parsed = parse_records(texts, whole, self._options.dialect, True)
-        if parsed.errors or parsed.starts is not None:  # a record of several lines, a comment
+        if parsed.errors or parsed.starts is not None:  # a record of several lines, or a comment
             return super().deserialize_batch(messages)
         before = self.ignored
         rows = self._decode(parsed.rows)
         if len(rows) == len(messages):
             return rows
-        self.ignored = before  # something was left out
+        self.ignored = before  # something was skipped
         return super().deserialize_batch(messages)
 
     def _decode(self, rows: list[list[str]]) -> list[Any]:
@@ -116,20 +116,20 @@ class CsvRowDeserializationSchema(DeserializationSchema):
         return CsvRowDeserializationSchema, (self._options,)
 
     class Builder(_Builder):
-        """Puts the schema together, for rows of ``type_info``."""
+        """Builds the schema, for rows of ``type_info``."""
 
         def set_field_delimiter(self, delimiter: str) -> Self:
             return self._set_dialect(delimiter=delimiter)
 
         def set_allow_comments(self, allow_comments: bool) -> Self:
-            """A message that begins with ``#`` is left out."""
+            """Skip messages that begin with ``#``."""
             return self._set_dialect(comments=allow_comments)
 
         def set_null_literal(self, null_literal: str) -> Self:
             return self._set(null_literal=null_literal)
 
         def set_ignore_parse_errors(self, ignore_parse_errors: bool) -> Self:
-            """Read invalid fields as None and skip messages that are not CSV."""
+            """A field that cannot be read becomes None, and a message that is not CSV is skipped."""
             return self._set(ignore_parse_errors=ignore_parse_errors)
 
         def build(self) -> CsvRowDeserializationSchema:
@@ -158,13 +158,13 @@ class CsvRowSerializationSchema(SerializationSchema):
         return CsvRowSerializationSchema, (self._options,)
 
     class Builder(_Builder):
-        """Puts the schema together, for rows of ``type_info``."""
+        """Builds the schema, for rows of ``type_info``."""
 
         def set_field_delimiter(self, c: str) -> Self:
             return self._set_dialect(delimiter=c)
 
         def set_line_delimiter(self, delimiter: str) -> Self:
-            """What ends a record; may be empty."""
+            """Set the end of a record; may be empty."""
             return self._set(line_end=delimiter)
 
         def disable_quote_character(self) -> Self:

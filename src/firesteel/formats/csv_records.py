@@ -1,7 +1,8 @@
-"""Lines of text to CSV records, as lists of text (Flink reads CSV with Jackson; so the rules are Jackson's).
+"""Parses lines of text to CSV records, as lists of text. The rules are those of Jackson, which Flink uses.
 
-Three ways, the fastest that the text allows: cutting lines at the delimiter, Python's ``csv`` module, and a
-parser of our own for what ``csv`` does otherwise (escapes, blanks after a closing quote) and for errors.
+The fastest of three ways that the text allows is used: splitting lines at the delimiter, Python's ``csv``
+module, or a parser of our own. The last is for what ``csv`` does differently (escapes, blanks after a closing
+quote) and for errors.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ _ESCAPES: Final = {"n": "\n", "r": "\r", "t": "\t", "0": "\0"}
 
 
 class CsvParseError(FiresteelError, ValueError):
-    """A CSV message, or the header of a CSV file, is not what the schema says."""
+    """Raised when a CSV message, or the header of a CSV file, does not match the schema."""
 
 
 @dataclass(frozen=True, slots=True)
 class CsvDialect:
-    """The characters of a CSV file. ``quote`` and ``escape`` None: there is none."""
+    """The special characters of a CSV file. If ``quote`` or ``escape`` is None there is none."""
 
     delimiter: str = ","
     quote: str | None = '"'
     escape: str | None = None
-    comments: bool = False  # lines that begin with ``#`` are left out
+    comments: bool = False  # skip lines that begin with ``#``
 
     def __post_init__(self) -> None:
         for name, value in (("delimiter", self.delimiter), ("quote", self.quote), ("escape", self.escape)):
@@ -41,7 +42,7 @@ class CsvDialect:
 
 
 class CsvError(ValueError):
-    """A record that is not CSV. ``line`` counts from 0, the first line of the text given."""
+    """Raised for a record that is not CSV. ``line`` counts from 0, the first line of the given text."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -49,7 +50,7 @@ class CsvError(ValueError):
 
 
 class BadLines(NamedTuple):
-    """Lines that are not a record, from ``start`` to the line of the error, after ``before`` good records."""
+    """A malformed record, from line ``start`` to the line of the error; ``before`` records precede it."""
 
     before: int
     start: int
@@ -57,8 +58,8 @@ class BadLines(NamedTuple):
 
 
 class Records(NamedTuple):
-    """``starts[i]`` is the line at which record i begins, ``ends[i]`` the one behind it (None: each line is a
-    record), ``used`` the number of lines that were read, those of ``errors`` too."""
+    """``starts[i]`` is the line on which record i begins, ``ends[i]`` the line after it (None: each line is a
+    record). ``used`` is the number of lines read, including those of ``errors``."""
 
     rows: list[list[str]]
     starts: list[int] | None
@@ -68,9 +69,10 @@ class Records(NamedTuple):
 
 
 def parse_records(texts: Sequence[str], whole: str, dialect: CsvDialect, at_end: bool) -> Records:  # hot
-    """The records of whole lines: ``texts`` are the lines without their ends, ``whole`` is the text uncut.
+    """Parse whole lines: ``texts`` are the lines without their ends, ``whole`` is the unsplit text.
 
-    A quoted field that the last line leaves open is an error when ``at_end``; else its record is not read.
+    A quoted field that is still open at the last line is an error if ``at_end``; otherwise its record is not
+    read.
     """
     delimiter, quote, escape = dialect.delimiter, dialect.quote, dialect.escape
     comments = dialect.comments and "#" in whole
@@ -92,7 +94,7 @@ def parse_records(texts: Sequence[str], whole: str, dialect: CsvDialect, at_end:
                 rows.append(row or [""])
                 ends.append(reader.line_num)
         except csv.Error:
-            pass  # the record after the last one given is for the careful parser
+            pass  # the record after the last one given is left to the careful parser
         if len(rows) == len(lines):
             return Records(rows, None, None, len(rows))
     return _parse_carefully(lines, dialect, at_end, rows, ends)
@@ -105,7 +107,7 @@ def _is_comment(line: str) -> bool:
 def _parse_carefully(
     lines: list[str], dialect: CsvDialect, at_end: bool, rows: list[list[str]], ends: list[int]
 ) -> Records:
-    """Goes on after the records that were read already; after an error, behind the line that has it."""
+    """Continue after the records read so far, and after an error on the line after it."""
     line, count = ends[-1] if ends else 0, len(lines)
     starts = [0, *ends[:-1]] if ends else []
     errors: list[BadLines] = []
@@ -115,7 +117,7 @@ def _parse_carefully(
             continue
         try:
             row, next_line = _parse_record(lines, line, dialect)
-            if row is None:  # its quotes stay open
+            if row is None:  # a quote is still open
                 if not at_end:
                     break
                 raise CsvError("closing quote is missing", line)
@@ -131,7 +133,7 @@ def _parse_carefully(
 
 
 def _parse_record(lines: list[str], line: int, dialect: CsvDialect) -> tuple[list[str] | None, int]:
-    """The record that begins at a line, and the line after it; None when its quotes stay open."""
+    """Return the record that begins at a line, and the line after it; None if a quote is still open."""
     text, at = lines[line].rstrip("\r\n"), 0
     fields: list[str] = []
     while True:
@@ -150,7 +152,7 @@ def _parse_record(lines: list[str], line: int, dialect: CsvDialect) -> tuple[lis
         fields.append(value)
         if at >= len(text):
             return fields, line + 1
-        at += 1  # the delimiter
+        at += 1  # skip the delimiter
 
 
 def _bare_field(text: str, at: int, dialect: CsvDialect) -> tuple[str, int]:

@@ -1,4 +1,4 @@
-"""Lists of text to records of the declared columns."""
+"""Converts lists of text to records with the declared columns."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from firesteel.formats.csv_columns import Column, ColumnConverter, column_conver
 
 
 class BadField(ValueError):
-    """What does not fit: the index of the row, the name of the column (None: the whole row), its text."""
+    """Raised for a value that does not fit: the row index, the column name (None: the whole row), and the
+    text."""
 
     def __init__(self, row: int, column: str | None, text: str, reason: str) -> None:
         super().__init__(reason if column is None else f"column {column!r}, value {text!r}: {reason}")
@@ -18,10 +19,10 @@ class BadField(ValueError):
 
 
 class RowDecoder:
-    """Makes a Row (or a tuple) of each list of text.
+    """Converts each list of text to a Row (or a tuple).
 
-    ``ignored`` counts what errors cost when they are ignored: a field that does not fit its type, or is
-    missing, becomes None; a row with too many fields is left out.
+    ``ignored`` counts ignored errors: a field that does not fit its type, or is missing, becomes None; a row
+    with too many fields is skipped.
     """
 
     def __init__(
@@ -36,7 +37,7 @@ class RowDecoder:
     def decode(self, rows: list[list[str]]) -> list[Any]:  # hot
         """:raises BadField: a row does not fit and errors are not ignored. See ``decode_each``."""
         width = len(self._converters)
-        missing: dict[int, int] = {}  # row -> the fields it has
+        missing: dict[int, int] = {}  # row -> number of fields it has
         if set(map(len, rows)) != {width}:
             rows = self._fit(rows, width, missing)
             if not rows:
@@ -50,7 +51,7 @@ class RowDecoder:
         return [make(values, names) for values in map(list, zip(*columns, strict=True))]
 
     def decode_each(self, rows: list[list[str]]) -> tuple[list[Any], list[BadField]]:
-        """The records of those rows that fit, and what does not fit of the others."""
+        """Return the records of the rows that fit, and the errors of the others."""
         values: list[Any] = []
         bad: list[BadField] = []
         for i, row in enumerate(rows):
@@ -67,7 +68,7 @@ class RowDecoder:
             try:
                 return convert(texts)
             except ValueError:
-                pass  # one by one, to find which
+                pass  # decode one by one, to find the bad ones
         return [
             None if missing.get(i, number + 1) <= number else self._field(i, number, text)
             for i, text in enumerate(texts)
@@ -89,7 +90,7 @@ class RowDecoder:
             if count == width:
                 fitted.append(row)
             elif count == width + 1 and not row[width]:
-                fitted.append(row[:width])  # a delimiter after the last field
+                fitted.append(row[:width])  # a trailing delimiter
             elif not self._ignore_errors:
                 raise BadField(i, None, "", f"{count} fields where {width} are expected")
             else:

@@ -1,4 +1,4 @@
-"""Encoders of a file sink, applied to many elements at once."""
+"""Applies the encoder of a file sink to many elements at once."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ BatchEncoder = Callable[[Sequence[Any]], bytes]
 
 
 def batch_encoder(encoder: Encoder, type_info: TypeInformation | None) -> BatchEncoder:
-    """The bytes of some elements in order. Elements of a simple string encoder show as their type does.
+    """Return the function that encodes elements in order. A simple string encoder formats them by their type.
 
-    An encoder of its own kind may have ``encode_batch(values) -> bytes``, which is then used.
+    A custom encoder may define ``encode_batch(values) -> bytes``, which is then used.
     """
     if type(encoder) is SimpleStringEncoder:
         charset, to_string = encoder.charset_name, formatter(type_info)

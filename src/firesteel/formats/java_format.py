@@ -1,7 +1,8 @@
-"""How ``print`` shows a record: what PyFlink writes to the standard output for it.
+"""How ``print`` shows a record: the text that PyFlink writes to standard output for it.
 
-Records with a declared type have been Java objects there, so they look as Java's ``toString`` makes them:
-``(a,5)``, ``1.0E10``, ``true``. Rows and records without a declared type are shown as Python's ``str``.
+In PyFlink, records with a declared type are Java objects at this point, so they look as in Java's
+``toString``: ``(a,5)``, ``1.0E10``, ``true``. Rows and records without a declared type are shown as Python's
+``str``.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _LAST_DAY = datetime.date.max.toordinal()
 
 
 def formatter(type_info: TypeInformation | None) -> Formatter:
-    """A function from a record of this type to the text that ``print`` shows."""
+    """Return the function from a record of this type to the text that ``print`` shows."""
     while isinstance(type_info, ExternalTypeInfo):
         type_info = type_info._type_info
     if isinstance(type_info, RowTypeInfo):
@@ -51,7 +52,7 @@ def formatter(type_info: TypeInformation | None) -> Formatter:
 
 
 def format_row(row: Any) -> str:
-    """A row on its own: ``+I[1,a]``, fields as Python shows them."""
+    """Format a row on its own: ``+I[1,a]``, with fields as Python shows them."""
     return (
         f"{row.get_row_kind()}[{','.join([str(field) for field in row])}]"
         if isinstance(row, Row)
@@ -60,7 +61,7 @@ def format_row(row: Any) -> str:
 
 
 def _nested(type_info: TypeInformation | None) -> Formatter:
-    """The same for a value inside another one, or for what is not a row."""
+    """As ``formatter``, for a value inside another one, or one that is not a row."""
     while isinstance(type_info, ExternalTypeInfo):
         type_info = type_info._type_info
     for kind, make in _MAKERS:
@@ -115,7 +116,7 @@ def _map(type_info: MapTypeInfo) -> Formatter:
 
 
 def _hash_map_order(keys: Any, hash_key: Callable[[Any], int]) -> list[Any]:
-    """The order in which ``java.util.HashMap``, made for this number of keys, walks over them."""
+    """Return the keys in the iteration order of a ``java.util.HashMap`` created for this number of keys."""
     size = len(keys)
     capacity = 1 << max(size - 1, 0).bit_length()
     if size > capacity * 0.75:
@@ -130,7 +131,7 @@ def _hash_map_order(keys: Any, hash_key: Callable[[Any], int]) -> list[Any]:
 
 
 def _java_hash(type_info: TypeInformation) -> Callable[[Any], int] | None:
-    """``hashCode`` of a key as an unsigned number of 32 bits; None where it is not known here."""
+    """Return ``hashCode`` of a key as an unsigned 32-bit number; None if it is unknown here."""
     if not isinstance(type_info, BasicTypeInfo):
         return None
     match type_info._basic_type:
@@ -177,7 +178,7 @@ def _decimal(value: Any) -> str:
 def _instant(value: Instant) -> str:
     days, second_of_day = divmod(value.seconds, 86_400)
     ordinal = days + _EPOCH_DAY
-    # Python's calendar ends with the year 9999; the calendar repeats itself after 400 years
+    # Python's calendar ends with the year 9999, but the calendar repeats every 400 years
     cycles = 0
     while ordinal > _LAST_DAY:
         ordinal -= 146_097
@@ -192,7 +193,7 @@ def _instant(value: Instant) -> str:
 
 
 def _fraction(nanos: int, group: int) -> str:
-    """``.5`` to ``.123456789`` in steps of ``group`` digits; nothing for 0."""
+    """Return ``.5`` to ``.123456789`` in steps of ``group`` digits; empty for 0."""
     if nanos == 0:
         return ""
     digits = f"{nanos:09d}".rstrip("0")

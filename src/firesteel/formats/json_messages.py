@@ -1,4 +1,4 @@
-"""JSON messages and lines as rows (PyFlink: ``pyflink.datastream.formats.json``)."""
+"""Schemas for JSON messages and lines as rows (PyFlink: ``pyflink.datastream.formats.json``)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         return None if message is None else self._decode(message)
 
     def deserialize_batch(self, messages: Sequence[bytes]) -> list[Any]:
-        """Raises when one of them is not as messages commonly are."""
+        """Decode messages quickly; raises if any of them has an unusual form."""
         if self._read_common is None:
             return super().deserialize_batch(messages)
         return self._read_common(messages)
@@ -68,7 +68,7 @@ class JsonRowDeserializationSchema(DeserializationSchema):
         return JsonRowDeserializationSchema, self._options
 
     class Builder:
-        """Needs ``type_info`` or ``json_schema``."""
+        """Requires ``type_info`` or ``json_schema``."""
 
         def __init__(self) -> None:
             self._type_info: TypeInformation | None = None
@@ -76,25 +76,25 @@ class JsonRowDeserializationSchema(DeserializationSchema):
             self._ignore_parse_errors = False
 
         def type_info(self, type_info: TypeInformation) -> JsonRowDeserializationSchema.Builder:
-            """The type of the records; the names of its fields are looked up in the messages."""
+            """Set the type of the records; its field names are looked up in the messages."""
             self._type_info = type_info
             return self
 
         def json_schema(self, json_schema: str) -> JsonRowDeserializationSchema.Builder:
-            """Take the type from a JSON schema."""
+            """Derive the type from a JSON schema."""
             if json_schema is None:
                 raise TypeError("The json_schema must not be None.")
             self._type_info = type_of_json_schema(json_schema)
             return self
 
         def fail_on_missing_field(self) -> JsonRowDeserializationSchema.Builder:
-            """A field that is not there is an error; without this it is None."""
+            """Treat a missing field as an error; otherwise it is None."""
             self._fail_on_missing_field = True
             return self
 
         def ignore_parse_errors(self) -> JsonRowDeserializationSchema.Builder:
-            """Read invalid values as None and skip messages that are not JSON; without this they are
-            errors."""
+            """A value that cannot be read becomes None and a message that is not JSON is skipped; otherwise
+            they are errors."""
             self._ignore_parse_errors = True
             return self
 
@@ -132,20 +132,20 @@ class JsonRowSerializationSchema(SerializationSchema):
             return super().serialize_batch(elements)
         try:
             return list(self._encode_all(elements))
-        except MISFITS:  # one by one, to say which
+        except MISFITS:  # encode one by one, to find the bad one
             return super().serialize_batch(elements)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return JsonRowSerializationSchema, (self._type_info,)
 
     class Builder:
-        """Needs ``with_type_info``."""
+        """Requires ``with_type_info``."""
 
         def __init__(self) -> None:
             self._type_info: TypeInformation | None = None
 
         def with_type_info(self, type_info: TypeInformation) -> JsonRowSerializationSchema.Builder:
-            """The type of the records; its field names are those of the objects."""
+            """Set the type of the records; its field names are those of the objects."""
             self._type_info = type_info
             return self
 

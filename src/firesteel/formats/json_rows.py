@@ -1,4 +1,4 @@
-"""Records of a declared type from and to JSON (Flink: ``JsonRowDeserializationSchema``)."""
+"""Converts records of a declared type from and to JSON (Flink: ``JsonRowDeserializationSchema``)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterable
 from decimal import Decimal
 from functools import lru_cache
-from json.encoder import encode_basestring  # json.dumps makes an encoder for each call
+from json.encoder import encode_basestring  # json.dumps creates an encoder for each call
 from types import CodeType
 from typing import Any, Final, NamedTuple
 
@@ -45,7 +45,7 @@ _SHORT_TEXT: Final = 40  # characters
 _encode_long_text: Final = msgspec.json.Encoder().encode
 
 
-#: RecursionError: it is nested too deeply.
+#: RecursionError: the message is nested too deeply.
 PARSE_ERRORS: Final = (
     ValueError,
     KeyError,
@@ -57,16 +57,16 @@ PARSE_ERRORS: Final = (
 
 
 class JsonParseError(FiresteelError, ValueError):
-    """Raised when a message is not JSON or not of the declared type."""
+    """Raised when a message is not JSON or does not match the declared type."""
 
 
 def json_decoder(
     type_info: TypeInformation, fail_on_missing_field: bool = False, ignore: Ignore | None = None
 ) -> Callable[[bytes], Any]:
-    """The function from a message to its record.
+    """Return the function from a message to its record.
 
-    A field that a message does not have becomes None, or is an error. With ``ignore``, which is called for
-    each error, a value that cannot be read becomes None, and a message that cannot be read gives None.
+    A missing field becomes None or is an error. With ``ignore``, which is called for each error, a value that
+    cannot be read becomes None, and for a message that cannot be read the function returns None.
     """
     decode = value_decoder(type_info, fail_on_missing_field, ignore)
     read_common = struct_decoder(type_info, fail_on_missing_field)
@@ -76,7 +76,7 @@ def json_decoder(
             try:
                 return read_common(message)
             except Exception:
-                pass  # not as most messages are; see what it is
+                pass  # an unusual message; examine it below
         try:
             return decode(parse_json(message))
         except PARSE_ERRORS as error:
@@ -93,12 +93,12 @@ def json_decoder(
 
 
 def reason_of(error: Exception) -> str:
-    """What one of PARSE_ERRORS says."""
+    """Return the text of one of PARSE_ERRORS."""
     return f"field {error} is missing" if isinstance(error, KeyError) else str(error)
 
 
 def parse_json(message: bytes) -> Any:
-    """The objects, lists and values of a message. Numbers with a point remember how they were written."""
+    """Parse a message. Numbers with a decimal point remember their text."""
     return json.loads(message, parse_float=_Number, parse_constant=_no_constant)
 
 
@@ -107,7 +107,7 @@ def _no_constant(name: str) -> None:
 
 
 class _Number(float):
-    """A float that remembers how it was written: a decimal takes it from there."""
+    """A float that remembers its text, from which a decimal is made exactly."""
 
     __slots__ = ("text",)
     text: str
@@ -129,7 +129,8 @@ def _text(value: Any) -> str:
 
 
 def value_decoder(type_info: TypeInformation, strict: bool, ignore: Ignore | None) -> Decode:
-    """The function from what JSON has to a value of a type; parameters as those of ``json_decoder``."""
+    """Return the function from a parsed JSON value to a value of a type; the parameters are those of
+    ``json_decoder``."""
     decode = _value_decoder(type_info, strict, ignore)
     if ignore is None:
         return lambda value: None if value is None else decode(value)
@@ -217,7 +218,7 @@ def _basic_decoder(type_info: BasicTypeInfo) -> Decode:
     def number(value: Any) -> Any:
         if is_whole and isinstance(value, _Number):
             exact = Decimal(value.text)
-            if exact != exact.to_integral_value():  # Flink cuts it off, without a word
+            if exact != exact.to_integral_value():  # Flink silently truncates it
                 raise ValueError(f"not a whole number: {value.text}")
             value = int(exact)
         return convert((_text(value),))[0]
@@ -226,7 +227,7 @@ def _basic_decoder(type_info: BasicTypeInfo) -> Decode:
 
 
 class TimeFormat(NamedTuple):
-    """How timestamps and times are written."""
+    """The format of timestamps and times."""
 
     timestamp: Encode
     time: Encode
@@ -236,13 +237,13 @@ RFC_3339: Final = TimeFormat(lambda value: f'"{value.isoformat()}Z"', lambda val
 
 
 def json_encoder(type_info: TypeInformation) -> Callable[[Any], bytes]:
-    """The function from a record to its message, in UTF-8 and without blanks."""
+    """Return the function from a record to its message, in UTF-8 and without blanks."""
     encode = _value_encoder(type_info, RFC_3339)
     return lambda record: b"null" if record is None else utf8(encode(record))
 
 
 def json_batch_encoder(type_info: TypeInformation) -> Callable[[Iterable[Any]], list[bytes]]:
-    """The same for many records at once."""
+    """As ``json_encoder``, for many records at once."""
     if isinstance(type_info, RowTypeInfo):
         encode_all: Callable[[Iterable[Any]], list[bytes]] = _row_functions(type_info, RFC_3339)["encode_all"]
         return encode_all
@@ -251,12 +252,12 @@ def json_batch_encoder(type_info: TypeInformation) -> Callable[[Iterable[Any]], 
 
 
 def _floating(show: Callable[[float], str]) -> Encode:
-    # What JSON has no number for goes as text: NaN, Infinity.
+    # Values that JSON has no number for are written as text: NaN, Infinity.
     return lambda v: show(v) if v - v == 0 else f'"{show(v)}"'
 
 
 def value_encoder(type_info: TypeInformation, times: TimeFormat) -> Encode:
-    """The function from a value to its JSON text."""
+    """Return the function from a value to its JSON text."""
     encode = _value_encoder(type_info, times)
     return lambda value: "null" if value is None else encode(value)
 
@@ -298,8 +299,8 @@ def _row_encoder(type_info: RowTypeInfo, times: TimeFormat) -> Encode:
 
 
 def _row_functions(type_info: RowTypeInfo, times: TimeFormat) -> dict[str, Any]:
-    """``encode`` and ``encode_all``, made for the fields: going through them in a loop takes longer than to
-    encode small ones."""
+    """Generate ``encode`` and ``encode_all`` for the fields: looping over the fields would take longer than
+    encoding small ones."""
     namespace: dict[str, Any] = {"NULL": "null", "Row": Row, "quote": encode_basestring, "utf8": utf8}
     pieces, targets = [], ""
     fields = zip(type_info.get_field_names(), type_info.get_field_types(), strict=True)
@@ -307,7 +308,7 @@ def _row_functions(type_info: RowTypeInfo, times: TimeFormat) -> dict[str, Any]:
         field = f"f{i}"
         encode = namespace[f"encode{i}"] = _value_encoder(type_, times)
         text = field if encode is str else f"encode{i}({field})"
-        if encode is _encode_text:  # as it does, but for the call
+        if encode is _encode_text:  # inlined, to save the call
             text = f"{text} if type({field}) is str and len({field}) > {_SHORT_TEXT} else quote({field})"
         literal = encode_basestring(name).replace("{", "{{").replace("}", "}}")
         pieces.append(f"{literal}:{{NULL if {field} is None else {text}}}")
@@ -345,11 +346,12 @@ def _row_code(targets: str, template: str) -> CodeType:
 
 
 def _encode_text(value: str) -> str:
-    """Both do the same: one is called sooner, the other is five times as fast where there is much to do."""
+    """Encode a text. Both ways give the same result: one has less overhead, the other is five times faster
+    for long texts."""
     if type(value) is str and len(value) > _SHORT_TEXT:
         try:
             return _encode_long_text(value).decode()
-        except UnicodeEncodeError:  # half of a surrogate pair
+        except UnicodeEncodeError:  # a lone surrogate
             pass
     return encode_basestring(value)
 

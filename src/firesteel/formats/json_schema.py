@@ -1,4 +1,4 @@
-"""JSON schemas to declared types (Flink: ``JsonRowSchemaConverter``)."""
+"""Converts JSON schemas to declared types (Flink: ``JsonRowSchemaConverter``)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _FORMATS: Final = {
 
 
 def type_of_json_schema(text: str) -> TypeInformation:
-    """The type of the messages that a JSON schema describes.
+    """Return the type of the messages that a JSON schema describes.
 
-    :raises ConfigurationError: if the schema is not JSON or has a union of several types.
+    :raises ConfigurationError: the schema is not JSON, or has no type, such as a union of several types.
     """
     try:
         schema = json.loads(text)

@@ -1,7 +1,7 @@
-"""JSON messages of a row type, read without a step between the text and the values of the row.
+"""Decodes JSON messages of a row type directly to the values of the row.
 
-This reads what the rows of almost all messages look like, and raises for everything else: what it raises for
-may still be a row, by the rules of ``_json_rows.py``. What it reads, both read alike.
+This handles what almost all messages look like and raises for everything else. A message that it raises for
+may still be a row by the rules of ``json_rows.py``. For messages that it can read, both give the same result.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ Convert = Callable[[Any], Any]
 
 
 class _Read(NamedTuple):
-    """What the library reads, and what is made of that; ``convert`` None: it stays what it is."""
+    """The type that the library reads, and the conversion of its values; ``convert`` is None if they are
+    unchanged."""
 
     kind: Any
     convert: Convert | None = None
 
 
 class _Rows(NamedTuple):
-    """What the library reads of a row type, and the rows that are made of it."""
+    """The type that the library reads for a row type, and how rows are made of it."""
 
     kind: Any
     convert: Convert
@@ -53,20 +54,20 @@ def _int_of(bits: int) -> _Read:
 
 
 def timestamp_of(text: str) -> datetime.datetime:
-    """The date and time in a text, which are in UTC when it names a zone."""
+    """Parse a date and time; the result is in UTC if the text names a time zone."""
     value = datetime.datetime.fromisoformat(text[:-1] if text[-1:] == "Z" else text)  # a zone costs 0.7 us
     return value if value.tzinfo is None else _without_zone(value)
 
 
 def time_of(text: str) -> datetime.time:
-    """The time of day in a text, which is in UTC when it names a zone."""
+    """Parse a time of day; the result is in UTC if the text names a time zone."""
     value = datetime.time.fromisoformat(text[:-1] if text[-1:] == "Z" else text)
     return value if value.tzinfo is None else _without_zone(value)
 
 
 def base64_of(text: str) -> bytes:
-    """The bytes in a text."""
-    return base64.b64decode(text, validate=True)  # else what is not of the alphabet is passed over
+    """Decode base64."""
+    return base64.b64decode(text, validate=True)  # otherwise characters outside the alphabet are ignored
 
 
 T = TypeVar("T", datetime.datetime, datetime.time)
@@ -98,8 +99,8 @@ _TIMES: Final[dict[type[TypeInformation], _Read]] = {
 
 
 def struct_decoder(type_info: TypeInformation, strict: bool) -> Callable[[bytes], Any] | None:
-    """The function from a message to its row, None for a type that it cannot read. ``strict``: a field that
-    is not there raises."""
+    """Return the function from a message to its row, or None if the type is not supported. With ``strict`` a
+    missing field raises."""
     rows = _rows(type_info, strict)
     if rows is None:
         return None
@@ -110,7 +111,7 @@ def struct_decoder(type_info: TypeInformation, strict: bool) -> Callable[[bytes]
 def struct_batch_decoder(
     type_info: TypeInformation, strict: bool
 ) -> Callable[[Iterable[bytes]], list[Any]] | None:
-    """The same for many messages at once."""
+    """As ``struct_decoder``, for many messages at once."""
     rows = _rows(type_info, strict)
     if rows is None:
         return None
@@ -119,7 +120,7 @@ def struct_batch_decoder(
 
 
 def struct_lines_decoder(type_info: TypeInformation, strict: bool) -> Callable[[bytes], list[Any]] | None:
-    """The same for many messages at once, each a line: one row for each that is not blank."""
+    """As ``struct_decoder``, for many messages at once, one per line. Blank lines are skipped."""
     rows = _rows(type_info, strict)
     if rows is None:
         return None

@@ -1,4 +1,5 @@
-"""Protobuf messages as rows (Flink: the format ``protobuf``). Needs the extra ``firesteel[protobuf]``."""
+"""Schemas for Protobuf messages as rows (Flink: the format ``protobuf``). Needs the extra
+``firesteel[protobuf]``."""
 
 from __future__ import annotations
 
@@ -14,17 +15,17 @@ from firesteel.formats.text import encodable
 
 
 class ProtobufError(FiresteelError, ValueError):
-    """Raised when a message is not a Protobuf message of its type, or a row does not fit the type."""
+    """Raised when a message is not a Protobuf message of its type, or a row does not match the type."""
 
 
 class ProtobufRowDeserializationSchema(DeserializationSchema):
-    """Reads messages as rows with a field for each field of the message, in their order.
+    """Reads messages as rows with the fields of the message, in order.
 
     :param message_type: the generated class of the message, or its descriptor. Workers need neither.
-    :param ignore_parse_errors: leave out what cannot be read, and count it.
-    :param read_default_values: fields that are not in a message have the default values of the definition;
-        without this they are None, as are empty lists and maps. Fields of which the message cannot tell
-        whether they are there (plain ones of proto3) have their values always.
+    :param ignore_parse_errors: skip and count what cannot be read.
+    :param read_default_values: fields missing from a message get the default values of the definition;
+        otherwise they are None, as are empty lists and maps. Fields without presence (plain proto3 fields)
+        always have their value.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class ProtobufRowDeserializationSchema(DeserializationSchema):
 
 
 class ProtobufRowSerializationSchema(SerializationSchema):
-    """Writes rows as messages, field by field; what is None is not written.
+    """Writes rows as messages, field by field; None is not written.
 
     :param message_type: the generated class of the message, or its descriptor.
     """

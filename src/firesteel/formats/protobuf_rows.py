@@ -1,4 +1,4 @@
-"""Protobuf messages as rows, by the descriptor of the message (Flink: the format ``protobuf``)."""
+"""Converts Protobuf messages to rows and back, by their descriptor (Flink: the format ``protobuf``)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from firesteel.common.typeinfo import RowTypeInfo, TypeInformation, Types
 from firesteel.common.types import Row, _make_row
 
 Read = Callable[[Any], Any]
-Fill = Callable[[Any, Any], None]  # (message, value): puts the value into its field
+Fill = Callable[[Any, Any], None]  # (message, value): sets the field to the value
 
-# By the number of the type in a FieldDescriptor. Unsigned numbers have the next larger type, so that all fit.
+# By the type number in a FieldDescriptor. Unsigned numbers get the next larger type, so that all fit.
 _SCALARS: Final[dict[int, Callable[[], TypeInformation]]] = {
     1: Types.DOUBLE,
     2: Types.FLOAT,
@@ -39,7 +39,7 @@ _ENUM: Final = 14
 
 @dataclass(frozen=True, slots=True)
 class MessageFormat:
-    """How the messages of a descriptor are rows. ``fill`` puts a row into an empty message."""
+    """How the messages of a descriptor map to rows. ``fill`` copies a row to an empty message."""
 
     type_info: RowTypeInfo
     read: Callable[[Any], Row]
@@ -48,7 +48,8 @@ class MessageFormat:
 
 @dataclass(frozen=True, slots=True)
 class _Element:
-    """A single value: what it is as a value of a row (``read`` None: itself), and as one of a message."""
+    """Conversion of a single value: ``read`` to a value of a row (None: unchanged), and back to one of a
+    message."""
 
     type_info: TypeInformation
     read: Read | None = None
@@ -57,7 +58,7 @@ class _Element:
 
 
 def message_format(descriptor: Any, read_default_values: bool) -> MessageFormat:
-    """:raises ConfigurationError: a message contains itself, so that it has no row type."""
+    """:raises ConfigurationError: a message contains itself, so it has no row type."""
     return _message(descriptor, read_default_values, ())
 
 
@@ -99,7 +100,7 @@ def _element(field: Any, defaults: bool, within: tuple[str, ...]) -> _Element:
     if field.type == _ENUM:
         names = {value.number: value.name for value in field.enum_type.values}
         numbers = {value.name: value.number for value in field.enum_type.values}
-        # A newer writer may send a number without a name here.
+        # A newer writer may send a number that has no name here.
         return _Element(Types.STRING(), lambda n: names.get(n, str(n)), lambda name: numbers[name])
     return _Element(_SCALARS[field.type]())
 
@@ -119,7 +120,7 @@ def _single(field: Any, element: _Element, defaults: bool) -> tuple[TypeInformat
             setattr(message, name, value if write_one is None else write_one(value))
             return
         target = getattr(message, name)
-        target.SetInParent()  # it is there, also when nothing is in it
+        target.SetInParent()  # marks the field as present, even if it is empty
         inner.fill(target, value)
 
     return element.type_info, read, fill
@@ -169,8 +170,8 @@ def _map(field: Any, defaults: bool, within: tuple[str, ...]) -> tuple[TypeInfor
 
 
 def files_of(descriptor: Any) -> list[bytes]:
-    """The files that define a message, those that others need first: ``message_class`` makes it of them where
-    the generated module is not."""
+    """Return the files that define a message, dependencies first. ``message_class`` builds the message from
+    them where the generated module is not available."""
     found: dict[str, bytes] = {}
 
     def add(file: Any) -> None:
@@ -184,7 +185,7 @@ def files_of(descriptor: Any) -> list[bytes]:
 
 
 def message_class(files: Iterable[bytes], full_name: str) -> Any:
-    """The class of a message that is defined in ``files``."""
+    """Return the class of a message that is defined in ``files``."""
     pool = extra("google.protobuf.descriptor_pool", "Protobuf", "protobuf").DescriptorPool()
     for file in files:
         pool.AddSerializedFile(file)

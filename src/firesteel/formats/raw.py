@@ -1,4 +1,4 @@
-"""Messages that are one value: a text, bytes or a number (Flink: the format ``raw``)."""
+"""Schemas for messages that are a single value: text, bytes or a number (Flink: the format ``raw``)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _BYTES: Final = Types.PRIMITIVE_ARRAY(Types.BYTE())
 
 
 class RawFormatError(FiresteelError, ValueError):
-    """A message has not the size that a number of its type has."""
+    """Raised when the size of a message is not that of its number type."""
 
 
 class RawFormatDeserializationSchema(DeserializationSchema):
     """Reads the whole message as one value.
 
-    :param type_info: a string, bytes (an array of BYTE), a boolean or a number. Bytes that are not of the
+    :param type_info: a string, bytes (an array of BYTE), a boolean or a number. Bytes that are invalid in the
         charset become U+FFFD, as in Java.
     :param charset_name: of texts.
-    :param is_big_endian: the order of the bytes of numbers.
+    :param is_big_endian: the byte order of numbers.
     """
 
     def __init__(
@@ -69,7 +69,8 @@ class RawFormatDeserializationSchema(DeserializationSchema):
 
 
 class RawFormatSerializationSchema(SerializationSchema):
-    """Writes a value as the whole message; None gives None. Parameters as those of the deserialization."""
+    """Writes a value as the whole message; None stays None. The parameters are those of the deserialization
+    schema."""
 
     def __init__(
         self, type_info: TypeInformation, charset_name: str = "UTF-8", is_big_endian: bool = True
@@ -102,7 +103,7 @@ class RawFormatSerializationSchema(SerializationSchema):
 
 
 def _number(type_info: TypeInformation, _: str, is_big_endian: bool) -> struct.Struct | None:
-    """How a number is written; None for texts and bytes."""
+    """Return the struct format of a number; None for texts and bytes."""
     if type_info in (Types.STRING(), _BYTES):
         return None
     if isinstance(type_info, BasicTypeInfo) and type_info._basic_type in _NUMBERS:

@@ -1,4 +1,4 @@
-"""What a schema that writes rows may say of the stream in front of it, and of a record that does not fit."""
+"""Checks of schemas that write rows: the type of the input stream, and records that do not fit."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Any
 from firesteel.common.errors import ProgramError, TypeMismatchError
 from firesteel.common.typeinfo import BasicTypeInfo, RowTypeInfo, TupleTypeInfo, TypeInformation
 
-#: What encoders raise for a record that does not fit.
+#: Errors that encoders raise for a record that does not fit.
 MISFITS = (TypeError, ValueError, AttributeError, KeyError, ArithmeticError)
 
 
 def check_rows(format_: str, expected: TypeInformation, declared: TypeInformation | None) -> None:
-    """Whether records of a stream may be rows of a format, as far as their declared type tells.
+    """Check that records of a stream may be rows of a format, as far as their declared type tells.
 
-    :raises ProgramError: they are single values, or have another number of fields.
+    :raises ProgramError: they are single values, or have a different number of fields.
     """
     if isinstance(declared, (RowTypeInfo, TupleTypeInfo)) and isinstance(expected, RowTypeInfo):
         there, wanted = len(declared.get_field_types()), len(expected.get_field_types())
@@ -33,7 +33,7 @@ def check_rows(format_: str, expected: TypeInformation, declared: TypeInformatio
 
 
 def misfit(format_: str, record: Any, error: Exception) -> TypeMismatchError:
-    """The error of a record that an encoder does not take."""
+    """Return the error for a record that an encoder rejects."""
     return TypeMismatchError(
         f"a record does not fit the type of its {format_} schema",
         detail=f"{type(error).__name__}: {error}: {record!r}"[:500],

@@ -1,4 +1,4 @@
-"""A client of Confluent's schema registry and what speaks its protocol (Karapace, Apicurio, Redpanda)."""
+"""Client of Confluent's schema registry and compatible ones (Karapace, Apicurio, Redpanda)."""
 
 from __future__ import annotations
 
@@ -28,19 +28,20 @@ _CONTENT: Final = "application/vnd.schemaregistry.v1+json"
 
 
 class SchemaRegistryError(FiresteelError, OSError):
-    """The registry cannot be reached, or refuses. No fault of a record: it fails the job."""
+    """Raised when the registry cannot be reached or refuses a request. It is not the fault of a record: it
+    fails the job."""
 
 
 class UnknownSchemaError(FiresteelError, LookupError):
-    """The registry answered that it has no such schema."""
+    """Raised when the registry answers that it does not have the schema."""
 
 
 @dataclass(frozen=True)
 class RegistrySettings:
-    """Where the registry is. ``url``: one or more, parted by commas, tried in their order; may carry
-    ``user:password@``. ``configs``: see ``docs/formats.md``.
+    """Where the registry is. ``url`` is one or more URLs separated by commas, tried in order; they may
+    contain ``user:password@``. For ``configs`` see ``docs/formats.md``.
 
-    :raises ConfigurationError: a URL or an option is wrong.
+    :raises ConfigurationError: a URL or an option is invalid.
     """
 
     url: str = field(repr=False)
@@ -69,8 +70,8 @@ class RegistrySettings:
 
 
 class SchemaRegistry:
-    """Asks the registry, and asks once more when it does not answer. What it answered is for the caller to
-    keep: a schema never changes under its id."""
+    """Sends requests to the registry, and retries once if it does not answer. Callers cache the answers: the
+    schema of an id never changes."""
 
     def __init__(self, settings: RegistrySettings) -> None:
         configs = settings.configs
@@ -89,16 +90,16 @@ class SchemaRegistry:
         self._ssl = ssl.create_default_context(cafile=configs.get(CA_FILE)) if secure else None
 
     def schema(self, schema_id: int) -> str:
-        """The schema with this id, with the schemas that it refers to put in their places."""
+        """Return the schema with this id, with the schemas it refers to inlined."""
         return self._complete(self._ask("GET", f"/schemas/ids/{schema_id}"))
 
     def register(self, subject: str, schema: str) -> int:
-        """The id of a schema, registered under a subject if it is not yet."""
+        """Return the id of a schema, and register it under a subject if necessary."""
         path = f"/subjects/{urllib.parse.quote(subject, safe='')}/versions"
         return int(self._ask("POST", path, {"schema": schema})["id"])
 
     def id_of(self, subject: str, schema: str) -> int:
-        """The id of a schema that is registered under a subject."""
+        """Return the id of a schema that is registered under a subject."""
         path = f"/subjects/{urllib.parse.quote(subject, safe='')}"
         return int(self._ask("POST", path, {"schema": schema})["id"])
 
@@ -138,7 +139,7 @@ class SchemaRegistry:
                             f"the schema registry refuses {method} {path}", detail=f"{base}: {reason}"
                         ) from None
                     reasons.append(f"{base}: {reason}")
-                except (OSError, ValueError) as error:  # no connection, a time-out, no JSON
+                except (OSError, ValueError) as error:  # no connection, a timeout, invalid JSON
                     reasons.append(f"{base}: {error}")
         raise SchemaRegistryError(
             "the schema registry does not answer",
@@ -170,7 +171,7 @@ def _without_user(url: str) -> str:
 
 
 def _inlined(schema: Any, namespace: str, definitions: dict[str, Any]) -> Any:
-    """A schema in which the first use of a name is its definition, which is then taken from
+    """Replace the first use of each name in a schema by its definition, which is removed from
     ``definitions``."""
     if isinstance(schema, list):
         return [_inlined(branch, namespace, definitions) for branch in schema]

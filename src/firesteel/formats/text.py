@@ -1,8 +1,8 @@
-"""Text as bytes for the world outside.
+"""Encoding of text that leaves a job.
 
-A ``str`` of Python may hold half of a surrogate pair, and so may a string of Java; JSON can write one as an
-escape. Within a job such text is kept as it is: in records, keys, state and exchanges. Where text is encoded
-for the outside, each half becomes ``?``, as in Java.
+A Python ``str``, like a Java string, may contain a lone surrogate; JSON can write one as an escape. Within a
+job such text is kept unchanged: in records, keys, state and exchanges. When text is encoded for the outside,
+each lone surrogate becomes ``?``, as in Java.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from firesteel.common.types import Row, _make_like
 
 
 def utf8(text: str) -> bytes:
-    """``text`` in UTF-8."""
+    """Encode ``text`` in UTF-8."""
     return text.encode("utf-8", "replace")
 
 
 def encodable(value: Any) -> Any:
-    """A copy of ``value`` whose texts, those in rows, dicts, lists and tuples too, can be encoded: for
-    libraries that encode on their own, when they raise UnicodeEncodeError."""
+    """Return a copy of ``value`` whose texts, also those in rows, dicts, lists and tuples, can be encoded.
+    For use with libraries that encode text themselves, when they raise UnicodeEncodeError."""
     if isinstance(value, str):
         return utf8(value).decode()
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Arrow types of declared types, for tables and columnar files. PyArrow is imported at the first use."""
+"""Arrow types of declared types, for tables and columnar files. PyArrow is imported on first use."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _DECIMAL = (38, 18)
 
 
 def to_arrow_type(type_info: TypeInformation | None) -> Any:
-    """The ``pyarrow.DataType`` of a declared type.
+    """Return the ``pyarrow.DataType`` of a declared type.
 
     :raises UnsupportedFeatureError: there is none: any Python object, or a type of another package.
     """
@@ -42,8 +42,8 @@ def to_arrow_type(type_info: TypeInformation | None) -> Any:
 
 
 def to_arrow_schema(type_info: TypeInformation | None) -> Any:
-    """The ``pyarrow.Schema`` of a stream: one column for each field of a row or tuple (``f0``, ``f1`` and so
-    on where there are no names), one column ``value`` for anything else."""
+    """Return the ``pyarrow.Schema`` of a stream: one column for each field of a row or tuple (``f0``, ``f1``
+    and so on if there are no names), or a single column ``value``."""
     import pyarrow as pa
 
     inner = type_info._type_info if isinstance(type_info, ExternalTypeInfo) else type_info
@@ -53,7 +53,7 @@ def to_arrow_schema(type_info: TypeInformation | None) -> Any:
 
 
 def with_instants(schema: Any) -> Any:
-    """A ``pyarrow.Schema`` in which every timestamp is one of UTC."""
+    """Return a ``pyarrow.Schema`` in which every timestamp is in UTC."""
     import pyarrow as pa
 
     def instants(type_: Any) -> Any:
@@ -74,7 +74,7 @@ def with_instants(schema: Any) -> Any:
 
 
 def with_required(schema: Any, required: Collection[Path]) -> Any:
-    """A ``pyarrow.Schema`` in which the fields at the paths *required* cannot be null."""
+    """Return a ``pyarrow.Schema`` in which the fields at the paths *required* are not nullable."""
     import pyarrow as pa
 
     def field(column: Any, path: Path) -> Any:
@@ -152,7 +152,7 @@ def _fields(type_info: RowTypeInfo | TupleTypeInfo, path: str) -> list[Any]:
     if isinstance(type_info, RowTypeInfo):
         names = type_info.get_field_names()
     return [
-        # fields of a row may be None, those of a tuple not
+        # fields of a row may be None, those of a tuple may not
         pa.field(name, _convert(field, f"{path}.{name}"), nullable=is_row)
         for name, field in zip(names, types, strict=True)
     ]
@@ -164,5 +164,5 @@ def _array(type_info: Any, path: str) -> Any:
     nullable = isinstance(type_info, (BasicArrayTypeInfo, ObjectArrayTypeInfo))
     element = type_info.elem_type if isinstance(type_info, ListTypeInfo) else type_info._element_type
     if not nullable and element == BasicTypeInfo.BYTE_TYPE_INFO():
-        return pa.binary()  # these are bytes in Python
+        return pa.binary()  # its values are bytes in Python
     return pa.list_(pa.field("element", _convert(element, f"{path} element"), nullable=nullable))

@@ -1,1 +1,1 @@
-"""The forms in which values last: plain ones of state, and the engine's own in checkpoints and savepoints."""
+"""Storage formats: plain values in state, and the engine's own records in checkpoints and savepoints."""

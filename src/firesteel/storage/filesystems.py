@@ -1,6 +1,6 @@
-"""File systems behind one small protocol: the local one, and any other through ``pyarrow.fs``.
+"""File systems with one small protocol: the local one, and all others through ``pyarrow.fs``.
 
-A path is a plain local path, a ``file:`` URI or a URI that ``pyarrow.fs`` knows (``s3://``, ``gs://``,
+A path is a plain local path, a ``file:`` URI or a URI that ``pyarrow.fs`` supports (``s3://``, ``gs://``,
 ``hdfs://`` ...).
 """
 
@@ -30,7 +30,7 @@ _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _GLOB = re.compile(r"[*?\[]")
 _RENAMING: Final = frozenset({"hdfs", "viewfs"})
 _COPY_BYTES: Final = 1 << 20
-#: What can be opened like a file, and ends never, or not at its size.
+#: Kinds of files that can be opened but have no end, or do not end at their size.
 _SPECIAL: Final = {
     S_IFIFO: "a named pipe",
     S_IFSOCK: "a socket",
@@ -42,9 +42,10 @@ _SPECIAL: Final = {
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """``path`` is complete: it can be opened as it stands. ``size`` is 0 for a directory.
+    """``path`` is complete and can be opened as it is. ``size`` is 0 for a directory.
 
-    ``special``: what it is when it can be read like neither a file nor a directory, such as "a named pipe".
+    ``special`` names the kind, such as "a named pipe", if it can be read neither as a file nor as a
+    directory.
     """
 
     path: str
@@ -59,41 +60,41 @@ class FileInfo:
 
 
 class Storage(Protocol):
-    """What sources and sinks need of a file system. ``is_local``: ``os`` takes its paths."""
+    """The file system operations that sources and sinks need. ``is_local``: ``os`` accepts its paths."""
 
     is_local: bool
 
     def info(self, path: str) -> FileInfo | None: ...
 
     def list_dir(self, path: str) -> list[FileInfo]:
-        """The entries of a directory by name; nothing when it is not there."""
+        """Return the entries of a directory by name; an empty list if it does not exist."""
 
     def open_input(self, path: str) -> BinaryIO:
-        """A seekable stream of the bytes of a file."""
+        """Open a file as a seekable stream of bytes."""
 
     def open_output(self, path: str) -> BinaryIO:
-        """A new file; its directory is made when it is not there."""
+        """Create a file; its directory is created if it does not exist."""
 
     def write_whole(self, path: str, source: BinaryIO) -> None:
-        """A new file with what ``source`` holds; no reader ever sees a part of it, not after a power cut
-        either. ``source`` must be local:
-        an upload that cannot read on would end as an object that is too short."""
+        """Create a file with the content of ``source``. It is atomic: no reader ever sees a part of it, not
+        even after a power failure. ``source`` must be local: if reading it failed, an upload would end as a
+        truncated object."""
 
     def write(self, path: str, data: bytes) -> None:
-        """The same from memory."""
+        """Create a file with ``data``, as ``write_whole`` does."""
 
     def delete(self, path: str) -> None:
-        """Remove a file; nothing happens when it is not there."""
+        """Remove a file. Does nothing if it does not exist."""
 
     def delete_empty(self, path: str) -> bool:
-        """Remove a directory unless something is in it; whether it is gone."""
+        """Remove a directory if it is empty; return true if it is gone."""
 
     def delete_tree(self, path: str) -> None:
-        """Remove a directory with all that is in it. Only for what nobody but Firesteel writes to."""
+        """Remove a directory and everything in it. Only for directories that Firesteel alone writes to."""
 
 
 def _leads_up(link: str) -> bool:
-    """Whether a link leads to a directory that it is in: who follows it comes there again and again."""
+    """Return true if a link leads to a directory that contains it, which would make following it endless."""
     directory, target = os.path.realpath(os.path.dirname(link)), os.path.realpath(link)
     return os.path.commonpath([directory, target]) == target
 
@@ -104,7 +105,11 @@ def _temporary(path: str) -> str:
 
 
 class LocalStorage:
-    """:param private: what is made is its owner's only, else as the process makes all files."""
+    """The local file system.
+
+    :param private: whether new files and directories are accessible to their owner only; otherwise the
+        umask applies.
+    """
 
     is_local = True
 
@@ -116,13 +121,13 @@ class LocalStorage:
             found = os.stat(path)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except (OSError, ValueError) as error:  # ValueError: a NUL, a letter that is not in the encoding
+        except (OSError, ValueError) as error:  # ValueError: a NUL, or a character not in the encoding
             number = error.errno if isinstance(error, OSError) else errno.ENAMETOOLONG
             if number == errno.ENAMETOOLONG:
                 raise ConfigurationError(f"not a path: {path!r}", detail=str(error)) from error
             if number != errno.ELOOP:
                 raise
-            found = os.lstat(path)  # links that lead in a circle are there, and cannot be opened
+            found = os.lstat(path)  # circular links exist but cannot be opened
         is_dir = S_ISDIR(found.st_mode)
         size = 0 if is_dir else found.st_size
         special = _SPECIAL.get(S_IFMT(found.st_mode), "")
@@ -136,7 +141,7 @@ class LocalStorage:
         except (FileNotFoundError, NotADirectoryError):
             return []
         infos = (self.info(os.path.join(path, name)) for name in names)
-        return [info for info in infos if info is not None]  # a file may go while we look
+        return [info for info in infos if info is not None]  # a file may disappear meanwhile
 
     def open_input(self, path: str) -> BinaryIO:
         return open(path, "rb", buffering=0)  # callers read in large blocks
@@ -156,7 +161,7 @@ class LocalStorage:
                 with self.open_output(temporary) as out:
                     shutil.copyfileobj(source, out, _COPY_BYTES)
                 replace_durably(temporary, path)
-            except BaseException:  # on a full disk the half of a file must not stay either
+            except BaseException:  # e.g. on a full disk, a partial file must not stay
                 with suppress(NotADirectoryError):
                     self.delete(temporary)
                 raise
@@ -177,7 +182,7 @@ class LocalStorage:
             return True
         except OSError as error:
             if error.errno in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY):
-                return False  # a link and a mount point stay too
+                return False  # links and mount points stay too
             raise
         return True
 
@@ -186,7 +191,7 @@ class LocalStorage:
 
 
 class ArrowStorage:
-    """An object store or HDFS. In an object store a file is there when its stream is closed."""
+    """An object store or HDFS. In an object store a file appears when its stream is closed."""
 
     is_local = False
 
@@ -223,7 +228,7 @@ class ArrowStorage:
         return cast(BinaryIO, filesystem.open_output_stream(inner))
 
     def write_whole(self, path: str, source: BinaryIO) -> None:
-        renames = path.partition("://")[0] in _RENAMING  # there a file can be seen while it is written
+        renames = path.partition("://")[0] in _RENAMING  # these show files that are still being written
         target = _temporary(path) if renames else path
         with self.open_output(target) as out:
             shutil.copyfileobj(source, out, _COPY_BYTES)
@@ -267,12 +272,13 @@ def _arrow_root(root: str) -> tuple[Any, str]:
             f"cannot open the file system of {root}",
             detail=str(error),
             hint="give a local path or a URI that pyarrow.fs knows: s3://, gs://, hdfs://, abfs://",
-        ) from None  # it has the whole address in its text
+        ) from None  # its text contains the whole address
     return filesystem, inner.rstrip("/")
 
 
 def _arrow(path: str) -> tuple[Any, str]:
-    """The file system of a URI and the path in it; one file system object for each bucket or host."""
+    """Return the file system of a URI and the path in it. There is one file system object per bucket or
+    host."""
     scheme, _, rest = path.partition("://")
     host, _, inner = rest.partition("/")
     filesystem, root = _arrow_root(f"{scheme}://{host}/" if not host else f"{scheme}://{host}")
@@ -285,7 +291,7 @@ _ARROW = ArrowStorage()
 
 
 def resolve(path: str) -> tuple[Storage, str]:
-    """The storage of a path and the path as that storage takes it: absolute when it is local."""
+    """Return the storage of a path, and the path as that storage takes it: absolute if it is local."""
     if path.startswith("file:"):
         parsed = urlparse(path)
         if parsed.netloc not in ("", "localhost"):
@@ -301,7 +307,7 @@ def resolve(path: str) -> tuple[Storage, str]:
 
 
 def resolve_private(path: str) -> tuple[Storage, str]:
-    """The same for what a job keeps for itself: where it is local, its owner alone may read it."""
+    """As ``resolve``, for a job's own files: if they are local, only their owner can read them."""
     storage, inner = resolve(path)
     return (_PRIVATE if storage.is_local else storage), inner
 
@@ -311,12 +317,13 @@ def join(base: str, *names: str) -> str:
 
 
 def is_hidden(name: str) -> bool:
-    """Names that file sources skip and sinks use for what is not to be seen yet (Flink's default filter)."""
+    """Return true for names that file sources skip and sinks use for unfinished files (Flink's default
+    filter)."""
     return name.startswith((".", "_"))
 
 
 def walk(storage: Storage, path: str) -> Iterator[FileInfo]:
-    """The files below a directory, hidden ones left out, in order of their paths."""
+    """Yield the files below a directory in order of their paths, without hidden ones."""
     for info in storage.list_dir(path):
         if is_hidden(info.name):
             continue
@@ -331,7 +338,8 @@ def has_glob(path: str) -> bool:
 
 
 def expand(storage: Storage, pattern: str) -> list[FileInfo]:
-    """What a path stands for: itself when it is there, else what matches its ``*``, ``?``, ``[]``, ``**``."""
+    """Expand a path: return the path itself if it exists, else the matches of its ``*``, ``?``, ``[]``,
+    ``**``."""
     info = storage.info(pattern)
     if info is not None:
         return [info]

@@ -1,7 +1,7 @@
-"""Directories that live as long as a process holds them, also when that is killed.
+"""Directories that live as long as a process holds them, even if the process is killed.
 
-Whoever makes one holds a lock in it. What was killed holds nothing any more, so the next process that makes
-one beside it finds and removes it.
+The process that creates one holds a lock in it. A killed process holds no lock, so the next process that
+creates a directory next to it finds and removes it.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from firesteel.common.clock import SystemClock
 from firesteel.storage.private_files import make_directories
 
 _LOCK: Final = ".firesteel-lock"
-_KEPT: Final = ".firesteel-kept"  # beside files that outlive their process, instead of the lock
-_UNNAMED_MS: Final = 3_600_000  # a directory has its name a moment after it was made
+_KEPT: Final = ".firesteel-kept"  # replaces the lock, next to files that outlive their process
+_UNNAMED_MS: Final = 3_600_000  # a directory gets its name a moment after it is created
 _DAY_MS: Final = 86_400_000
 
-#: How long a file that was kept stays.
+#: How long a kept file stays.
 KEPT_DAYS: Final = 7
 
-_shared: dict[Path, int] = {}  # by directory, what keeps its lock
+_shared: dict[Path, int] = {}  # by directory, the open lock file
 
 
 class HeldDirectory:
-    """A new directory ``base/prefix*``, for its owner only; abandoned ones beside it are removed first."""
+    """A new directory ``base/prefix*``, accessible to its owner only. Abandoned directories next to it are
+    removed first."""
 
     def __init__(self, base: Path, prefix: str) -> None:
         remove_abandoned(base, prefix)
@@ -41,7 +42,7 @@ class HeldDirectory:
         self.path = hidden.rename(base / hidden.name[1:])  # locked before others look for it
 
     def remove(self, kept: frozenset[Path] = frozenset()) -> None:
-        """Remove it, but for the *kept* files, which stay for `KEPT_DAYS`."""
+        """Remove the directory, except the *kept* files, which stay for `KEPT_DAYS`."""
         kept = frozenset(file for file in kept if file.exists())
         if kept:
             (self.path / _KEPT).touch()
@@ -49,14 +50,14 @@ class HeldDirectory:
         with suppress(OSError):
             if kept:
                 (self.path / _LOCK).unlink()
-            elif os.listdir(self.path) == [_LOCK]:  # else somebody writes there still: it stays abandoned
+            elif os.listdir(self.path) == [_LOCK]:  # otherwise still written to: leave it abandoned
                 shutil.rmtree(self.path)
         os.close(self._fd)
 
 
 @contextmanager
 def held_directory(base: Path, prefix: str) -> Iterator[Path]:
-    """A new directory for the time of the block."""
+    """Create a directory that exists for the duration of the block."""
     held = HeldDirectory(base, prefix)
     try:
         yield held.path
@@ -65,7 +66,7 @@ def held_directory(base: Path, prefix: str) -> Iterator[Path]:
 
 
 def remove_abandoned(base: Path, prefix: str) -> None:
-    """Remove what killed processes have left, and kept files whose time is over."""
+    """Remove the directories of killed processes, and expired kept files."""
     for directory in base.glob(f"{prefix}*"):
         _remove_unless_held(directory)
         remove_when_older(directory, KEPT_DAYS, directory / _KEPT)
@@ -74,8 +75,9 @@ def remove_abandoned(base: Path, prefix: str) -> None:
 
 
 def share(directory: Path, siblings: re.Pattern[str]) -> None:
-    """Hold a directory together with other processes for as long as this one lives. It is made if it is not
-    there; those beside it with names like *siblings* that nobody shares any more are removed."""
+    """Hold a directory, together with other processes, for the lifetime of this process. It is created if it
+    does not exist. Directories next to it with names like *siblings* that no process shares any more are
+    removed."""
     if directory in _shared and (directory / _LOCK).exists():
         return
     if directory.parent.is_dir():
@@ -95,7 +97,7 @@ def share(directory: Path, siblings: re.Pattern[str]) -> None:
 
 
 def is_held(directory: Path) -> bool:
-    """Whether a process, this one too, holds a directory."""
+    """Return true if a process, including this one, holds the directory."""
     try:
         fd = _open_lock(directory)
     except OSError:
@@ -110,12 +112,13 @@ def is_held(directory: Path) -> bool:
 
 
 def remove_when_older(path: Path, days: float, dated_by: Path | None = None) -> None:
-    """Remove a file or directory that was last changed (or *dated_by*, if that is given) *days* ago."""
+    """Remove a file or directory if it was last changed more than *days* ago. If *dated_by* is given, the
+    time of that file counts."""
     _remove_when_older(path, dated_by or path, days * _DAY_MS)
 
 
 def _remove_unless_held(directory: Path) -> None:
-    with suppress(OSError):  # somebody else's, or gone, or in use
+    with suppress(OSError):  # owned by another user, gone, or in use
         fd = _open_lock(directory)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -134,7 +137,7 @@ def _remove_when_older(path: Path, dated_by: Path, age_ms: float) -> None:
 
 
 def _remove_all_but(directory: Path, kept: frozenset[Path]) -> None:
-    for path in sorted(directory.rglob("*"), reverse=True):  # what is in a directory before it
+    for path in sorted(directory.rglob("*"), reverse=True):  # contents before their directory
         with suppress(OSError):
             if path.is_dir() and not path.is_symlink():
                 path.rmdir()

@@ -1,7 +1,7 @@
-"""Where the classes are now that pickles of earlier releases name.
+"""Maps names of classes in pickles of earlier releases to where the classes are now.
 
-A pickle names a class by its module. Objects of users are pickled still, so a name of ours that was ever in
-one is here for good once its class has moved.
+A pickle names a class by its module. Users' objects are still pickled, so once a class that was ever pickled
+has moved, its old name stays here forever.
 """
 
 from __future__ import annotations
@@ -158,21 +158,22 @@ _FIRST: Final = {now: first for first, now in MODULES.items()}
 
 
 def lasting(module_name: str) -> str:
-    """The first name of a module of ours: that is the one in the bytes of keys, which must never change."""
+    """Return the first name of one of our modules. It is part of the bytes of keys, which must never
+    change."""
     return _FIRST.get(module_name, module_name)
 
 
 def present(module_name: str, global_name: str) -> tuple[str, str]:
-    """Module and name now of what was stored under these."""
+    """Return the current module and name of what was stored under these names."""
     module_name = MODULES.get(module_name, module_name)
     return module_name, NAMES.get((module_name, global_name), global_name)
 
 
 def loads(data: bytes) -> Any:
-    """Unpickle, whatever release has written it."""
+    """Unpickle data that any release has written."""
     try:
         return pickle.loads(data)
-    except (ImportError, AttributeError):  # of a class that is elsewhere now, or not there at all
+    except (ImportError, AttributeError):  # the class has moved or does not exist
         return _Unpickler(io.BytesIO(data)).load()
 
 
@@ -182,9 +183,9 @@ class _Unpickler(pickle.Unpickler):
 
 
 def find(module_name: str, global_name: str) -> Any:
-    """The class or function that was stored under these names.
+    """Return the class or function that was stored under these names.
 
-    :raises ImportError, AttributeError: there is none.
+    :raises ImportError, AttributeError: it does not exist.
     """
     module_name, global_name = present(module_name, global_name)
     found: Any = importlib.import_module(module_name)

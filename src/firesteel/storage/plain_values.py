@@ -1,11 +1,11 @@
-"""The bytes of plain values that MessagePack does not give back as they were: dates, decimals, rows.
+"""Encodes plain values that MessagePack alone does not round-trip: dates, decimals, rows.
 
-A byte that MessagePack never uses (``MARK``), a code for the kind, and the content. Within the content,
-values of these kinds are MessagePack's extensions with the same codes; lists, dicts with text or whole
-numbers as keys, bytes and None are MessagePack's own there. Nothing that is read here runs code.
+The format is a byte that MessagePack never uses (``MARK``), a code for the kind, and the content. Within the
+content, values of these kinds are MessagePack extensions with the same codes. Lists, dicts with text or
+integer keys, bytes and None are MessagePack's own there. Decoding never runs code.
 
-Values of other classes, of subclasses too, are not plain; nor is a value in which one list or dict stands in
-two places, for it would come back as two, nor one that is nested too deeply.
+Values of other classes, including subclasses, are not plain. Nor are values that contain the same list or
+dict twice, which would be decoded as two objects, or that are nested too deeply.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LIST, TUPLE, TUPLES, TUPLE_OF_TUPLES, DICT, PAIRS, ROW, ROW_OF_KIND = range(1, 9
 SET, FROZENSET, BYTEARRAY, NONE, INTEGER, TEXT = range(9, 15)
 DATE, TIME, DATETIME, TIMEDELTA, DECIMAL, UUID, INSTANT = range(15, 22)
 
-#: What MessagePack gives back as it was, within the content.
+#: Types that MessagePack round-trips within the content.
 _NATIVE: Final = frozenset((int, str, float, bool, type(None), bytes))
 _KEYS: Final = frozenset((int, str))
 _TUPLES: Final = frozenset((tuple,))
@@ -49,17 +49,17 @@ _unpack_tuple_of_tuples: Final = msgspec.msgpack.Decoder(tuple[tuple, ...]).deco
 
 
 class NotPlainError(Exception):
-    """A value is not plain, or not plain enough."""
+    """Raised when a value is not plain, or too complex to be encoded."""
 
 
 def encode_plain(value: Any) -> bytes:
     """Return the bytes of a plain value.
 
-    :raises NotPlainError: it is something else.
+    :raises NotPlainError: the value is not plain.
     """
     try:
         code, content = _simple(value) or Wire().node(value)
-    except (OverflowError, UnicodeEncodeError):  # an int of more than 64 bits, half of a surrogate pair
+    except (OverflowError, UnicodeEncodeError):  # an int of more than 64 bits, a lone surrogate
         try:
             code, content = CarefulWire().node(value)
         except UnicodeEncodeError:
@@ -68,7 +68,7 @@ def encode_plain(value: Any) -> bytes:
 
 
 def _simple(value: Any) -> tuple[int, bytes] | None:  # hot
-    """What ``Wire`` gives for collections that MessagePack takes as they are, in less time."""
+    """Return what ``Wire`` would for collections that MessagePack takes unchanged, but faster."""
     kind = type(value)
     if kind is list:
         kinds = set(map(type, value))
@@ -86,7 +86,7 @@ def _simple(value: Any) -> tuple[int, bytes] | None:  # hot
 
 
 def _of_alike(values: list[Any], kind: type) -> tuple[int, bytes] | None:  # hot
-    """Of a list of collections of one kind that hold what MessagePack takes."""
+    """Encode a list of collections of one kind whose values MessagePack takes unchanged."""
     if kind is tuple and _has_native_items(values):
         return TUPLES, _pack(values)
     if len(set(map(id, values))) < len(values):
@@ -109,29 +109,29 @@ def _has_native_items(values: Iterable[Iterable[Any]]) -> bool:
 def decode_plain(data: bytes) -> Any:
     """Return the value of bytes that begin with ``MARK``.
 
-    :raises StateCorruptionError: they are not what ``encode_plain`` gives.
+    :raises StateCorruptionError: the bytes were not written by ``encode_plain``.
     """
     return _decoded(data[1], memoryview(data)[2:])
 
 
 class Wire:
-    """Makes the content of one value."""
+    """Encodes the content of one value."""
 
     def __init__(self) -> None:
-        self._seen: set[int] = set()  # lists, dicts and rows that were met
+        self._seen: set[int] = set()  # lists, dicts and rows met so far
         self._depth = 0
 
     def node(self, value: Any) -> tuple[int, bytes]:
-        """The code of the kind of a value, and its content."""
+        """Return the code of the kind of a value, and its content."""
         encode = _ENCODERS.get(type(value))
         return self.other(value) if encode is None else encode(self, value)
 
     def other(self, value: Any) -> tuple[int, bytes]:
-        """As ``node``, for what is not plain."""
+        """As ``node``, for values that are not plain."""
         raise NotPlainError
 
     def items(self, values: Iterable[Any]) -> list[Any]:  # hot
-        """Values as MessagePack takes them."""
+        """Return values in a form that MessagePack takes."""
         self._depth += 1
         if self._depth > _DEPTH:
             raise NotPlainError
@@ -154,11 +154,14 @@ class Wire:
         return found
 
     def native_keys(self, keys: Iterable[Any]) -> bool:
-        """Whether MessagePack gives back some keys as they are."""
+        """Return true if MessagePack round-trips these keys."""
         return _KEYS.issuperset(map(type, keys))
 
     def once(self, value: Any) -> None:
-        """Note that something was met that can be changed."""
+        """Record a mutable object.
+
+        :raises NotPlainError: it was met before.
+        """
         if id(value) in self._seen:
             raise NotPlainError
         self._seen.add(id(value))
@@ -180,7 +183,7 @@ class CarefulWire(Wire):
 
 
 def _is_taken(value: Any) -> bool:
-    """Whether MessagePack gives a value back as it is."""
+    """Return true if MessagePack round-trips the value."""
     kind = type(value)
     if kind is int:
         return bool(-(1 << 63) <= value < 1 << 64)
@@ -248,7 +251,8 @@ def _of_text(wire: Wire, value: str) -> tuple[int, bytes]:
 
 
 def _of_moment(code: int) -> Callable[[Wire, Any], tuple[int, bytes]]:
-    """Times and datetimes: the fields as Python packs them, and the offset of a zone of fixed offset."""
+    """Encode times and datetimes: the fields as Python packs them, and the UTC offset of a fixed-offset
+    zone."""
 
     def encode(wire: Wire, value: Any) -> tuple[int, bytes]:
         packed, *zone = value.__reduce_ex__(4)[1]
@@ -259,7 +263,7 @@ def _of_moment(code: int) -> Callable[[Wire, Any], tuple[int, bytes]]:
 
 def _zone_bytes(zone: dt.tzinfo) -> bytes:
     if type(zone) is not dt.timezone or len(zone.__getinitargs__()) > 1:  # type: ignore[attr-defined]
-        raise NotPlainError  # rules of daylight saving, a name
+        raise NotPlainError  # daylight saving rules, or a name
     offset = zone.utcoffset(None)
     return _UTC_OFFSET.pack(offset.days * 86_400 + offset.seconds, offset.microseconds)
 
@@ -294,9 +298,9 @@ Decode = Callable[[memoryview], Any]
 
 
 def decoder(more: Callable[[Decode], dict[int, Decode]] | None = None) -> Callable[[int, memoryview], Any]:
-    """What gives the value of a kind and a content.
+    """Return the function that decodes a value from the code of its kind and its content.
 
-    :param more: further kinds, by what reads the MessagePack in their contents.
+    :param more: further kinds, each with the function that reads the MessagePack of its content.
     """
 
     def decoded(code: int, content: memoryview) -> Any:

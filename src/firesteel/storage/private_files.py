@@ -1,8 +1,8 @@
-"""Local files that hold users' data: readable by their owner only, with errors that say what is wrong where.
+"""Local files that hold users' data: accessible to their owner only, with errors that say what is wrong and
+where.
 
-Directories that are made get the mode 0700 and files 0600; a directory that is there keeps its own. A
-directory with the set-group-id bit is meant to be shared, so below it the group may read, and remove, what
-is made.
+New directories get the mode 0700 and new files 0600; existing directories keep their mode. A directory with
+the set-group-id bit is meant to be shared, so below it the group may also read and remove new files.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from firesteel.common.errors import StorageError
 _SHARED_DIRECTORY: Final = 0o2770
 _SHARED_FILE: Final = 0o640
 
-#: What a file system says that takes nothing more, until somebody makes room.
+#: Errors of a file system that accepts no more data until space is freed.
 NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS))
 
 _HINTS: Final = {
@@ -35,7 +35,7 @@ _HINTS: Final = {
 
 
 def make_directories(path: str) -> None:
-    """Make a directory and those above it that are not there, for their owner only."""
+    """Create a directory and its missing parents, accessible to their owner only."""
     if not path or os.path.isdir(path):
         return
     parent = os.path.dirname(path.rstrip("/"))
@@ -49,7 +49,7 @@ def make_directories(path: str) -> None:
 
 
 def private_opener(path: str, flags: int) -> int:
-    """For ``open(..., opener=private_opener)``: a file that is made is its owner's only."""
+    """For ``open(..., opener=private_opener)``: a new file is accessible to its owner only."""
     return os.open(path, flags, _SHARED_FILE if _is_shared(os.path.dirname(path)) else 0o600)
 
 
@@ -59,7 +59,8 @@ def _is_shared(directory: str) -> bool:
 
 @contextmanager
 def writing(path: str) -> Iterator[None]:
-    """Raise what a file system says while ``path`` is written as a StorageError that says where it is."""
+    """Convert file system errors in the block, which writes ``path``, to a StorageError that names the
+    path."""
     try:
         yield
     except StorageError:
@@ -69,7 +70,7 @@ def writing(path: str) -> Iterator[None]:
 
 
 def storage_error(path: str, error: OSError) -> StorageError:
-    """The error of one who could not write ``path``."""
+    """Return the error for a failure to write ``path``."""
     made = StorageError(
         f"{path} cannot be written: {error.strerror or error}.",
         detail=_room(path),
@@ -80,7 +81,7 @@ def storage_error(path: str, error: OSError) -> StorageError:
 
 
 def _room(path: str) -> str | None:
-    """How much room there is in the file system of a local path."""
+    """Describe the free space in the file system of a local path."""
     if "://" in path:
         return None
     place = path

@@ -1,7 +1,7 @@
-"""Temporary files of this process and of those that it starts: below one directory, which ends with it.
+"""Temporary files of this process and its children, below one directory that is removed when it ends.
 
-A process that ends normally removes its directory. That of one that was killed is removed by the next process
-that makes one.
+A process that ends normally removes its directory. The directory of a killed process is removed by the next
+process that creates one.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from firesteel.storage.held_directories import HeldDirectory
 
 PREFIX: Final = "firesteel-"  # of the directories, in the directory for temporary files
 
-_made: dict[int, HeldDirectory] = {}  # by process: a fork has one of its own
-_kept: set[Path] = set()  # what stays when the process ends
+_made: dict[int, HeldDirectory] = {}  # by process id: a forked process has its own
+_kept: set[Path] = set()  # files that stay when the process ends
 _one_at_a_time = threading.Lock()
 
 
 def process_directory() -> Path:
-    """The directory of this process; made when it is asked for first."""
+    """Return the directory of this process, created on the first call."""
     with _one_at_a_time:
         found = _made.get(os.getpid())
         if found is None:
@@ -33,24 +33,24 @@ def process_directory() -> Path:
 
 
 def named_directory(name: str) -> Path:
-    """The directory of this name in that of this process."""
+    """Return the directory with this name in the directory of this process."""
     directory = process_directory() / name
     directory.mkdir(mode=0o700, exist_ok=True)
     return directory
 
 
 def new_directory() -> Path:
-    """A new directory in that of this process."""
+    """Create a new directory in the directory of this process."""
     return Path(tempfile.mkdtemp(dir=process_directory()))
 
 
 def keep(file: Path) -> None:
-    """Let a file of the directory of this process stay for some days when that ends, for users to read."""
+    """Keep a file of this process's directory for some days after the process ends, for users to read."""
     _kept.add(file)
 
 
 def keep_no_longer(file: Path) -> None:
-    """The file goes with the directory again."""
+    """Undo ``keep``: the file is removed with the directory."""
     _kept.discard(file)
 
 

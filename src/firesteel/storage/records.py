@@ -1,10 +1,10 @@
-"""Values that the engine itself writes into checkpoints and savepoints: data, under names that last.
+"""Values that the engine itself writes to checkpoints and savepoints: data under permanent names.
 
-A *record* is an object of a class to which ``record`` has given a name. It is stored as that name and its
-fields, in order, so its class may be renamed and moved, and may get new fields behind the old ones. Plain
-values are as in state (``plain_values``); what is neither, the objects of users above all, is pickled.
+A *record* is an object of a class that ``record`` has given a name. It is stored as that name and its fields
+in order. Its class may therefore be renamed and moved, and new fields may be appended. Plain values are
+stored as in state (``plain_values``). Everything else, such as users' objects, is pickled.
 
-What earlier releases wrote is one pickle; the names of classes in it are looked up in ``old_names``.
+Earlier releases wrote a single pickle; class names in it are looked up in ``old_names``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from firesteel.storage.plain_values import HEAD, CarefulWire, decoder
 T = TypeVar("T")
 
 _PICKLE: Final = b"\x80"
-_RECORD, _OBJECT = 32, 33  # kinds beside those of plain values; they are on disk
+_RECORD, _OBJECT = 32, 33  # kinds besides those of plain values; they are on disk
 _encode: Final = msgspec.msgpack.Encoder().encode
 
 
@@ -57,10 +57,10 @@ _by_class: Final[dict[type[Any], _Kind]] = {}
 
 
 def record(name: str) -> Callable[[type[T]], type[T]]:
-    """Give a dataclass, a NamedTuple or an Enum the name under which its objects are stored.
+    """Give a dataclass, NamedTuple or Enum the name under which its objects are stored.
 
-    The name is on disk and is never changed. Fields may be renamed; new ones come last and have a default.
-    A field that ``__init__`` does not take cannot be stored.
+    The name is on disk and never changes. Fields may be renamed; new fields come last and have a default. A
+    field that ``__init__`` does not take cannot be stored.
     """
 
     def named(cls: type[T]) -> type[T]:
@@ -87,18 +87,18 @@ def _is_required(field: Field[Any]) -> bool:
 
 
 def pack(value: Any) -> bytes:
-    """The stored form of a value.
+    """Return the stored form of a value.
 
-    :raises StateError: an object in it can neither be stored as a record nor be pickled.
+    :raises StateError: it contains an object that can be neither stored as a record nor pickled.
     """
     code, content = _Wire().node(value)
     return HEAD + code.to_bytes(1) + content
 
 
 def unpack(data: bytes) -> Any:
-    """What ``pack`` was given, or what an earlier release pickled.
+    """Return the value that was given to ``pack``, or that an earlier release pickled.
 
-    :raises StateError: it is neither, or a later release has written it.
+    :raises StateError: it is neither, or was written by a later release.
     """
     if data.startswith(_PICKLE):
         return old_names.loads(data)
@@ -112,7 +112,7 @@ def unpack(data: bytes) -> Any:
 
 
 def names_in(data: bytes) -> frozenset[str]:
-    """The names of the records in what ``pack`` gave; makes none of them, nor any object of users.
+    """Return the names of the records in the result of ``pack``, without creating any object.
 
     :raises StateCorruptionError: it cannot be read.
     """
@@ -129,7 +129,7 @@ def names_in(data: bytes) -> frozenset[str]:
 
 
 class _Wire(CarefulWire):
-    """Takes records and objects, too; what stands in two places comes back as two."""
+    """Also encodes records and objects. An object that occurs twice is decoded as two objects."""
 
     def other(self, value: Any) -> tuple[int, bytes]:
         kind = _by_class.get(type(value))

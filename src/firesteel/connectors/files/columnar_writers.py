@@ -117,7 +117,7 @@ class _ArrowWriter(BulkWriter):
         raise TypeError("an Arrow writer writes Parquet or ORC")
 
     def flush(self) -> None:
-        """Do nothing until a block is full: small blocks would make the file slow to read."""
+        """Do nothing: blocks are written when they are full. Small ones would make the file slow to read."""
 
     def finish(self) -> None:
         self._make_batch()

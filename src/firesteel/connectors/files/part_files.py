@@ -192,7 +192,7 @@ class _Ledger:
 
     def _add(self, chunk: ChunkInfo, part: Part) -> None:
         if self._files.must_settle(part):
-            self._write_journal()  # two chunks for one new file: the first has to be in it
+            self._write_journal()  # two chunks for one new file: list the first one first
             self._files.settle(part)
         self._files.append(part, chunk)
         part.length += chunk.length
