@@ -61,7 +61,8 @@ def _check_java() -> Finding:
     found = ok(f"Java {java_version(home)} at {home}")
     if given and os.path.realpath(given) != os.path.realpath(home):
         return note(
-            f"JAVA_HOME={given} is no Java of version 17 or newer; {home} is used", f"export JAVA_HOME={home}"
+            f"JAVA_HOME={given} is not a Java installation of version 17 or newer; {home} is used",
+            f"export JAVA_HOME={home}",
         )
     return found
 
@@ -112,7 +113,7 @@ def _check_spark_settings() -> Iterator[Finding]:
         return  # said already
     home = os.environ.get("SPARK_HOME")
     if home and not glob.glob(f"{glob.escape(home)}/jars/spark-core_*-{wanted}.*.jar"):
-        yield fail(f"SPARK_HOME={home} is no Spark {wanted}, which PySpark would start", "unset SPARK_HOME")
+        yield fail(f"SPARK_HOME={home} is not Spark {wanted}, but PySpark would use it", "unset SPARK_HOME")
     elif home:
         yield ok(f"Spark {wanted} at {home}")
     if os.environ.get("SPARK_REMOTE"):

@@ -59,7 +59,7 @@ def _check_port(endpoint: str) -> Finding:
     port = None if found is None else found["port"] or _PORTS.get(found["scheme"] or "")
     if found is None or port is None:
         return fail(
-            f"{endpoint} is no endpoint", "write kafka://host:9092, jdbc:..., redis://host or host:port"
+            f"{endpoint} is not an endpoint", "write kafka://host:9092, jdbc:..., redis://host or host:port"
         )
     host = found["host"].strip("[]")
     try:

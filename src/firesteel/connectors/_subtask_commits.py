@@ -20,7 +20,7 @@ log = logger(__name__)
 #: that was done before. ``CommitterContext.run_tasks`` says what a task must stand.
 CommitSubtask: TypeAlias = Callable[[int, list[Any]], None]
 
-#: Up to so many bytes are committed by the driver: a Spark job takes ten times the time that they do.
+#: The largest commit, in bytes, that the driver makes itself: a Spark job would take ten times as long.
 SMALL_BYTES: Final = 256 << 10
 _THREADS: Final = 8
 

@@ -15,7 +15,7 @@ class CachedDataStream(DataStream):
     """
 
     def invalidate(self) -> None:
-        """Drop what is kept; the next job that reads the stream makes it anew."""
+        """Drop what is kept; the next job that reads the stream computes it again."""
         self._cached.cache.drop()
 
     @property

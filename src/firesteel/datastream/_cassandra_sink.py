@@ -32,7 +32,7 @@ log = logger(__name__)
 
 
 class CassandraSink(DataStreamSink):
-    """A stream that is written into a table; ``add_sink`` makes the builder of one (Flink: the same)."""
+    """A stream that is written into a table, as in Flink; ``add_sink`` returns its builder."""
 
     @staticmethod
     def add_sink(input: DataStream) -> CassandraSink.CassandraSinkBuilder:

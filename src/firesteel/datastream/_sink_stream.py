@@ -76,7 +76,7 @@ def write_spark(env: StreamExecutionEnvironment, stream: Transformation, wanted:
     reason = None
     if not isinstance(format_, str):
         if not callable(format_):
-            reason = f"the format is no text and no function: {format_!r}"
+            reason = f"the format is neither text nor a function: {format_!r}"
         elif path is not None or table is not None or options or at_least_once:
             reason = "a function knows itself where it writes, and how"
     elif path is not None and table is not None:

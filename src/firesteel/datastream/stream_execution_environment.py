@@ -235,7 +235,7 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         return require_id(name, "job name") if name else None
 
     def _take_program(self) -> list[Transformation]:
-        """The program to run; the environment starts anew, as in Flink."""
+        """Return the program to run and reset the environment, as in Flink."""
         program = list(self._transformations)
         self._transformations.clear()
         self._uids.clear()

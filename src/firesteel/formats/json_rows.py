@@ -103,7 +103,7 @@ def parse_json(message: bytes) -> Any:
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 class _Number(float):

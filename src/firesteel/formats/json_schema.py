@@ -23,7 +23,7 @@ def type_of_json_schema(text: str) -> TypeInformation:
     try:
         schema = json.loads(text)
     except ValueError as error:
-        raise ConfigurationError("the JSON schema is no JSON", detail=str(error)) from error
+        raise ConfigurationError("the JSON schema is not valid JSON", detail=str(error)) from error
     return _convert(schema, schema, "the schema")
 
 

@@ -60,7 +60,7 @@ class RegistrySettings:
                 f"unknown option of a schema registry: {unknown[0]}", hint=f"one of {', '.join(_OPTIONS)}"
             )
         if not self.configs.get(TIMEOUT_MS, "1").isdigit():
-            raise ConfigurationError(f"{TIMEOUT_MS} is no number: {self.configs[TIMEOUT_MS]!r}")
+            raise ConfigurationError(f"{TIMEOUT_MS} is not a number: {self.configs[TIMEOUT_MS]!r}")
         if self.configs.get(AUTO_REGISTER, "true") not in ("true", "false"):
             raise ConfigurationError(f"{AUTO_REGISTER} is true or false, not {self.configs[AUTO_REGISTER]!r}")
 

@@ -151,7 +151,7 @@ def decode_manifest(data: bytes, name: str) -> Manifest:
         raise _damaged(name, f"it ends after {len(data)} bytes")
     magic, version, length, digest = _HEAD.unpack_from(data)
     if magic != _MAGIC:
-        raise _damaged(name, "it is no manifest of Firesteel, or its beginning is damaged")
+        raise _damaged(name, "it is not a manifest of Firesteel, or its beginning is damaged")
     if version != FORMAT_VERSION:
         raise _damaged(name, f"its format has version {version}, this release reads {FORMAT_VERSION}")
     body = data[_HEAD.size :]

@@ -245,7 +245,7 @@ class Run:
             raise self._corrupt("the file is too short", "footer")
         offset, length, crc, entries, version, magic = _FOOTER.unpack(footer)
         if magic != _MAGIC:
-            raise self._corrupt("this is no state file, or its end is damaged", "footer")
+            raise self._corrupt("this is not a state file, or its end is damaged", "footer")
         if version not in _READ:
             raise self._corrupt(f"the format has version {version}, this release reads {_VERSION}", "footer")
         expected = self._digest.partition("-")[2]

@@ -63,7 +63,7 @@ def _unpickled(data: Any, name: str) -> Any:
         return pickle.loads(data)
     except Exception as error:
         raise StateCorruptionError(
-            f"A value of the column {name!r} is no pickled object: {error}",
+            f"A value of the column {name!r} is not a pickled object: {error}",
             hint="keep the binary column as it was read, or pickle what is to be stored",
         ) from error
 

@@ -197,7 +197,7 @@ def test_a_node_that_says_nothing(played: Played, silent: str) -> None:
     [
         ((401, {"error": {"type": "security_exception", "reason": "who?"}}), "security_exception: who"),
         ((404, b"nothing here"), "status 404"),
-        ((200, b"<html>Welcome</html>"), "is no Elasticsearch"),
+        ((200, b"<html>Welcome</html>"), "is not Elasticsearch"),
     ],
 )
 def test_a_cluster_that_is_none(played: Played, answer: Any, reason: str) -> None:

@@ -22,10 +22,10 @@ _BYTES: Final = 2
 
 
 def take_apart(record: Record, hashes: tuple[int, int]) -> Sequence[Record]:
-    """The records in a record; itself, if it is no aggregated one.
+    """Return the records in an aggregated record; any other record is returned alone.
 
-    :param hashes: of the shard. After a reshard the producer's idea of it may be old; what belongs into
-        another shard the producer sends again, there, and it does not count here.
+    :param hashes: of the shard. After a reshard the producer's view of it may be outdated; the producer sends
+        records of another shard again there, so they are skipped here.
     """
     data: bytes = record["Data"]
     if not data.startswith(_MARK):

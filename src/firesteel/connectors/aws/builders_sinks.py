@@ -195,7 +195,7 @@ class KinesisFirehoseSinkBuilder(_BatchingSinkBuilder):
 
 
 class SqsSink(_BatchingSink):
-    """Sends messages to a queue of SQS, at least once; see ``builder`` (Flink: the same)."""
+    """Sends messages to a queue of SQS, at least once, as in Flink; see ``builder``."""
 
     @staticmethod
     def builder() -> SqsSinkBuilder:

@@ -87,7 +87,7 @@ def parse_options(properties: Mapping[str, str]) -> ConsumerOptions:
         raise UnsupportedFeatureError(
             "Shards are polled, and a job goes on where its state says.",
             detail=f"{PUBLISHER}={publisher}, {RESET_STREAMS}={properties.get(RESET_STREAMS, '')}",
-            hint=f"leave {PUBLISHER} at POLLING, and begin without state to read a stream anew",
+            hint=f"leave {PUBLISHER} at POLLING, and begin without state to read a stream again",
         )
     idle = _number(properties, IDLE, -1, -1)
     return ConsumerOptions(

@@ -102,8 +102,8 @@ def _refused(answers: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
 
 
 class PartitionKeyGenerator:
-    """Gives each record its partition key, whose hash says into which shard it goes (Flink: the same). Derive
-    from it and define ``apply``, or take one of the two that are here."""
+    """Gives each record its partition key, whose hash determines the shard, as in Flink. Derive from it and
+    define ``apply``, or use one of the two below."""
 
     def open(self, subtask_index: int) -> None:
         """Called before the first record of an epoch."""

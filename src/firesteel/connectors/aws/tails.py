@@ -101,7 +101,7 @@ class ShardTail:
         return next((count for count, size in enumerate(sizes, 1) if size >= max_bytes), most)
 
     def look(self, now_ms: int, wanted: int) -> None:
-        """Ask for more, unless so many records are known, or it is too early."""
+        """Ask for more, unless ``wanted`` records are known already or it is too early."""
         if self.asked is not None or self._closed or now_ms < self._next_look_ms:
             return
         if self._has_gap or self.pending >= wanted:

@@ -23,7 +23,7 @@ _KEYSPACE: Final = re.compile(r"[A-Za-z]\w{0,47}")
 
 
 class ConsistencyLevel(Enum):
-    """How many replicas must answer (Flink: the same)."""
+    """How many replicas must answer, as in Flink."""
 
     ANY = 0
     ONE = 1
@@ -74,7 +74,7 @@ class MapperOptions:
 
 class ClusterBuilder:
     """How to reach a cluster where host and port do not say it: several hosts, a login, TLS, another
-    consistency level (Flink: the same, with ``buildCluster`` to override).
+    consistency level (in Flink a class whose ``buildCluster`` is overridden).
 
     :param build_cluster: makes a ``cassandra.cluster.Cluster``; runs in the driver and in each worker.
     """
@@ -90,7 +90,7 @@ class ClusterBuilder:
 
 
 class CassandraCommitter:
-    """Keeps a table of what the write-ahead log has written (Flink: the same)."""
+    """Keeps a table of what the write-ahead log has written, as in Flink."""
 
     def __init__(self, options: LogOptions) -> None:
         self.options = options
@@ -111,8 +111,8 @@ class CassandraCommitter:
 
 
 class CassandraFailureHandler:
-    """Decides what becomes of a row that Cassandra does not take; derive from it to let the job go on.
-    (Flink: the same.)"""
+    """Decides what happens to a row that Cassandra rejects, as in Flink; derive from it to let the job
+    continue."""
 
     def on_failure(self, failure: Exception) -> None:
         """Raise, and the job fails; return, and the row is passed over. Runs in the worker.

@@ -132,13 +132,13 @@ class ElasticsearchSinkBuilderBase:
         return self
 
     def set_bulk_flush_max_actions(self, num_max_actions: int) -> Self:
-        """Send a request when it has so many records; 1000 by default, -1: no limit."""
+        """Send a request when it has ``num_max_actions`` records; 1000 by default, -1: no limit."""
         most = _or_off(num_max_actions, "number of actions of a request", 1)
         self._flush = replace(self._flush, actions=most)
         return self
 
     def set_bulk_flush_max_size_mb(self, max_size_mb: int) -> Self:
-        """Send a request when it has so many MB (of 1024 * 1024 bytes); 5 by default, -1: no limit."""
+        """Send a request when it has ``max_size_mb`` MB (1024 * 1024 bytes); 5 by default, -1: no limit."""
         size = _or_off(max_size_mb, "size of a request in MB", 1)
         self._flush = replace(self._flush, size=None if size is None else size << 20)
         return self
@@ -153,7 +153,7 @@ class ElasticsearchSinkBuilderBase:
     def set_bulk_flush_backoff_strategy(
         self, flush_backoff_type: FlushBackoffType, max_retries: int, delay_millis: int
     ) -> Self:
-        """Send again what a busy cluster refuses (status 429), at most so many times, each after a while.
+        """Retry what a busy cluster refuses (status 429), at most ``max_retries`` times, each after a delay.
         Without this the job fails and its restart strategy decides.
 
         :param delay_millis: the wait before the first retry; with ``CONSTANT`` before each.

@@ -93,7 +93,7 @@ class Cluster:
             raise self._refused(status, answer)
         if b'"cluster_name"' not in answer:
             raise ConnectorError(
-                f"What answers at {settings.address} is no Elasticsearch.",
+                f"What answers at {settings.address} is not Elasticsearch.",
                 detail=_reason(answer),
                 hint="check hosts and path prefix",
             )

@@ -104,11 +104,11 @@ class BackOff:
 
 @dataclass(frozen=True, slots=True)
 class FlushOptions:
-    """When a request is full; None: no such limit. At the end of an epoch it is sent as it is.
+    """When a request is sent; None: no such limit. At the end of an epoch it is sent in any case.
 
-    :param actions: so many records.
-    :param size: so many bytes.
-    :param interval_ms: so many milliseconds after the first record that waits, when the next ones come.
+    :param actions: the number of records at which it is full.
+    :param size: the number of bytes at which it is full.
+    :param interval_ms: the age of its oldest record, in milliseconds, checked when further records arrive.
     """
 
     actions: int | None = 1000

@@ -53,7 +53,9 @@ class OpenAvro:
         while True:
             head = self._source.read(0, size)
             if head[: len(_MAGIC)] != _MAGIC:
-                raise AvroFileError(f"{self._file.path} is no Avro file: it does not begin with {_MAGIC!r}")
+                raise AvroFileError(
+                    f"{self._file.path} is not an Avro file: it does not begin with {_MAGIC!r}"
+                )
             try:
                 end = _after_map(head, len(_MAGIC)) + _SYNC_BYTES
             except IndexError:

@@ -40,7 +40,7 @@ def codec_of(name: str, codecs: Mapping[str, str], option: str) -> str:
         return codecs[name.upper()]
     except KeyError:
         raise ConfigurationError(
-            f"{option} names no codec: {name!r}", hint=f"one of {', '.join(codecs)}"
+            f"{option} does not name a codec: {name!r}", hint=f"one of {', '.join(codecs)}"
         ) from None
 
 

@@ -148,7 +148,7 @@ class _CsvReader(SourceReader):
         if self._format.header == "none" or not (parsed.rows or parsed.errors):
             return 0
         if parsed.errors and parsed.errors[0].before == 0:
-            raise CsvParseError(f"{block.path}: the header is no CSV: {parsed.errors[0].error}")
+            raise CsvParseError(f"{block.path}: the header is not CSV: {parsed.errors[0].error}")
         names = [column.name for column in self._format.columns]
         if self._format.header == "check" and parsed.rows[0] != names:
             raise CsvParseError(

@@ -73,7 +73,7 @@ class PartitionCommit:
         values = partition_values(bucket)
         if not values:
             raise ConfigurationError(
-                f"the bucket {bucket!r} is no partition: it has no keys",
+                f"the bucket {bucket!r} is not a partition: it has no keys",
                 hint="let the bucket assigner give paths such as dt=2020-01-01/hour=12",
             )
         text = self._text_of(values, bucket)

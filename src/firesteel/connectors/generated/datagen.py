@@ -113,9 +113,9 @@ class _GeneratorReader(SourceReader):
 
 
 class _RateLimited(FixedSplits):
-    """All splits together get ``rate * elapsed`` records, counted from the first question of this enumerator,
-    record n of them from split ``n mod parts``. So a restore starts anew and time that a job was down for is
-    not made up for."""
+    """All splits together get ``rate * elapsed`` records, counted from the first call of this enumerator;
+    record n comes from split ``n mod parts``. A restore therefore starts counting again, and the time for
+    which a job was down is not made up for."""
 
     def __init__(self, splits: list[Split], micro_rate: int) -> None:
         super().__init__(splits)

@@ -199,7 +199,9 @@ class KafkaSourceBuilder:
         try:
             re.compile(require_text(topic_pattern, "topic pattern", _WHO))
         except re.error as error:
-            raise ProgramError("The topic pattern is no regular expression.", detail=str(error)) from error
+            raise ProgramError(
+                "The topic pattern is not a valid regular expression.", detail=str(error)
+            ) from error
         return self._subscribe(Subscription(pattern=topic_pattern))
 
     def set_partitions(self, partitions: Set[KafkaTopicPartition]) -> KafkaSourceBuilder:

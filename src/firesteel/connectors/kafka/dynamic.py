@@ -146,7 +146,7 @@ class StreamPatternSubscriber(KafkaStreamSubscriber):
             self._pattern = re.compile(stream_pattern)
         except (re.error, TypeError) as error:
             raise ConfigurationError(
-                "The stream pattern is no regular expression.", detail=f"{stream_pattern!r}: {error}"
+                "The stream pattern is not a valid regular expression.", detail=f"{stream_pattern!r}: {error}"
             ) from error
 
     def get_subscribed_streams(self, kafka_metadata_service: KafkaMetadataService) -> Iterable[KafkaStream]:

@@ -138,7 +138,7 @@ class KafkaEnumerator(SplitEnumerator):
         if now_ms - since >= _MAY_BE_SHORT_MS:
             raise ConnectorError(
                 f"Kafka partition {partition} ends at offset {end}, before {position} where the job is.",
-                detail="its last records were lost, or the topic was deleted and made anew",
+                detail="its last records were lost, or the topic was deleted and created again",
                 hint="begin without the state of the source (another uid), from the offsets that you choose",
             )
 

@@ -280,7 +280,7 @@ class _Incoming:
             raise ConnectorError(
                 f"Kafka partition {partition} ends at offset {end}, before {position}, which is to be read.",
                 detail=describe(error),
-                hint="its last records were lost, or the topic was deleted and made anew",
+                hint="its last records were lost, or the topic was deleted and created again",
             )
         if self._reset is Reset.NONE:
             raise ConnectorError(

@@ -120,7 +120,7 @@ class _Scan:
         self.position = position
 
     def take(self, stop: Place, count: int, room: int) -> list[Any]:
-        """Up to so many messages and about so many bytes, none behind ``stop``."""
+        """Return at most ``count`` messages and about ``room`` bytes, none at or after ``stop``."""
         found: list[Any] = []
         while len(found) < count and room > 0 and self.position < stop:  # hot
             message = self._peek()

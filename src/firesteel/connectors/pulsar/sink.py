@@ -50,7 +50,7 @@ class PulsarTopicSink(Sink):
     """Sends each record as a message.
 
     :param waits: whether an epoch ends when all of its messages are stored, so that none is lost.
-    :param delay_ms: consumers of a shared subscription see messages so much later.
+    :param delay_ms: how much later consumers of a shared subscription see messages.
     """
 
     settings: PulsarSettings

@@ -142,7 +142,10 @@ class _TopicEnumerator(SplitEnumerator):
 
 
 def check_pattern(pattern: str) -> str:
-    """:raises ConfigurationError: it is no regular expression, or names no namespace for sure."""
+    """Return the full topic pattern.
+
+    :raises ConfigurationError: if it is not a valid regular expression or does not pin down a namespace.
+    """
     whole = topic_name(pattern)
     try:
         re.compile(whole)

@@ -18,7 +18,7 @@ _WHO = "RMQConnectionConfig"
 
 
 class RMQConnectionConfig:
-    """How to reach a server; made by ``RMQConnectionConfig.Builder`` (Flink: the same).
+    """How to reach a server, as in Flink; made by ``RMQConnectionConfig.Builder``.
 
     What was not set is None, and the client's own value counts.
     """
@@ -136,7 +136,7 @@ class RMQConnectionConfig:
             return self._with(prefetch_count=require_int(prefetch_count, "prefetch_count", 1, 65535, _WHO))
 
         def build(self) -> RMQConnectionConfig:
-            """The configuration; refused where it names no server, or two."""
+            """Return the configuration; refused unless it names exactly one server."""
             settings = self._settings
             single = (settings.host, settings.port, settings.virtual_host, settings.user, settings.password)
             if settings.uri is None and None in single:
@@ -159,7 +159,7 @@ class RMQConnectionConfig:
 
 
 class RMQSource(SourceFunction):
-    """The messages of a queue, for ``add_source`` (Flink: the same).
+    """The messages of a queue, for ``add_source``, as in Flink.
 
     With checkpoints, messages are acknowledged when one is complete that covers them: exactly once with
     unique correlation ids, else at least once. Without, the server forgets what it has sent.
@@ -186,7 +186,7 @@ class RMQSource(SourceFunction):
 
 
 class RMQSink(SinkFunction):
-    """Sends records to a queue, at least once, for ``add_sink`` (Flink: the same)."""
+    """Sends records to a queue, at least once, for ``add_sink``, as in Flink."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ class RabbitSettings:
     :param uri: ``amqp://user:password@host:port/virtual-host``, in place of the five single options.
     :param heartbeat_s: seconds; 0 switches heartbeats off.
     :param connection_timeout_ms: how long to wait for a connection, in milliseconds.
-    :param prefetch_count: so many messages may be on their way that no checkpoint has covered yet.
+    :param prefetch_count: the maximum number of messages in flight that no checkpoint covers yet.
     :param automatic_recovery: whether a source connects again when it has lost its connection.
     :param network_recovery_interval_ms: milliseconds between two attempts at that.
     """

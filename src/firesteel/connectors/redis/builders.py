@@ -58,7 +58,7 @@ class RedisLookupFunction(AsyncFunction[Any, Any]):
         self._kept = CacheOptions(entries, cache_ttl_ms, cache_missing_key)
         self._retries = require_int(max_retries, "number of retries", 0, None, _WHO)
         self._connections = require_int(max_connections, "number of connections", 1, None, _WHO)
-        self._pool()  # refuses what is no URL
+        self._pool()  # refuses an invalid URL
 
     def _pool(self) -> Any:
         try:

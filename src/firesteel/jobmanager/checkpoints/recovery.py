@@ -74,7 +74,7 @@ def find(
     if not newest and unknown:
         raise _nothing_sound(unknown)
     if not newest:
-        log.warning("no checkpoint of a job named %r in %s: it begins anew", job_name, root)
+        log.warning("no checkpoint of a job named %r in %s: it starts from the beginning", job_name, root)
         return Found()
     return Found(JobID(max(newest, key=lambda job: newest[job])))
 
@@ -139,7 +139,7 @@ def _nothing_sound(damaged: list[StateCorruptionError]) -> StateCorruptionError:
     return StateCorruptionError(
         "None of the checkpoints that the job could go on from is sound.",
         detail="\n".join(error.message for error in damaged),
-        hint="restore it from a savepoint, or remove them to let the job begin anew",
+        hint="restore it from a savepoint, or remove them to let the job start from the beginning",
     )
 
 

@@ -79,5 +79,5 @@ def read_result(job_root: str) -> JobResult | None:
     except msgspec.MsgspecError as error:
         raise StateCorruptionError(
             f"The result of a job {path} is damaged: {error}.",
-            hint="remove the file if the job is to go on or to begin anew, whatever it has committed",
+            hint="remove the file if the job is to go on or to start again, whatever it has committed",
         ) from error
