@@ -1,4 +1,4 @@
-"""Sources and sinks, and what one of your own derives from (Flink: FLIP-27 sources, Sink V2)."""
+"""Sources and sinks, and the base classes for your own (Flink: FLIP-27 sources, Sink V2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which kind of column a declared type needs, in databases of all makers."""
+"""Classifies the column types that declared types need, independently of the database."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ _BYTES: Final = PrimitiveArrayTypeInfo(BasicTypeInfo.BYTE_TYPE_INFO())
 
 
 def family(type_info: TypeInformation) -> str:
-    """The kind of column that a declared type needs.
+    """Return the kind of column that a declared type needs.
 
-    :raises UnsupportedFeatureError: no column holds it.
+    :raises UnsupportedFeatureError: no column can hold it.
     """
     while isinstance(type_info, ExternalTypeInfo):
         type_info = type_info._type_info

@@ -1,4 +1,4 @@
-"""The files that a reader has open."""
+"""Cache of a reader's open files."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ F = TypeVar("F", bound=_Closable)
 
 
 class OpenFiles(Generic[F]):
-    """One open file for each split that is being read: ranges of several splits are read in turns. What was
-    read last stays open, since the next range mostly goes on there. A cache, never state."""
+    """Holds one open file for each split being read, because ranges of several splits are read in turns. The
+    last one used stays open, since the next range usually continues there. This is a cache, never state."""
 
     def __init__(self, open_file: Callable[[Split], F]) -> None:
         self._open = open_file
-        self._free: dict[str, F] = {}  # nobody reads them now; the one longest unused first
+        self._free: dict[str, F] = {}  # files not being read, least recently used first
         self._closed = False
 
     def read(self, range_: ReadRange, read: Callable[[F, ReadRange], Iterator[Chunk]]) -> Iterator[Chunk]:
-        """The chunks that *read* gives of a range; the file is closed when its split ends or *read* fails."""
+        """Yield the chunks that *read* produces for a range. The file is closed when its split ends or *read*
+        fails."""
         split = range_.split
         file = self._free.pop(split.id, None) or self._open(split)
         ended = False
@@ -35,10 +36,10 @@ class OpenFiles(Generic[F]):
             for chunk in read(file, range_):
                 ended = chunk.end
                 yield chunk
-        except GeneratorExit:  # the range is not read to its end
+        except GeneratorExit:  # the range was not read to its end
             self._give_back(split, file, ended)
             raise
-        except BaseException:  # where it stands is not known
+        except BaseException:  # its position is unknown
             file.close()
             raise
         self._give_back(split, file, ended)

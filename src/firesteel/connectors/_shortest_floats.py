@@ -1,7 +1,7 @@
-"""Numbers of 32 bits as the program gets them when it collects a stream.
+"""32-bit floats as the program gets them when it collects a stream.
 
-PyFlink takes collected values from their Java text, so a FLOAT is the number with the fewest digits that
-means it: 0.1, where a function sees 0.10000000149011612.
+PyFlink parses collected values from their Java text, so a FLOAT is the number with the fewest digits that
+identifies it: 0.1, where a function sees 0.10000000149011612.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _ARRAYS = (BasicArrayTypeInfo, ListTypeInfo, ObjectArrayTypeInfo, PrimitiveArray
 
 
 def shortest_floats(type_info: TypeInformation | None) -> Convert | None:
-    """The function that gives the FLOATs in a value of a type their shortest digits; None: it has none."""
+    """Return the function that converts the FLOATs in a value of a type to their shortest digits; None if it
+    has no FLOATs."""
     convert = _convert(type_info)
     return None if convert is None else lambda value: None if value is None else convert(value)
 

@@ -8,7 +8,7 @@ from firesteel.program.sources import ReadRange, Split, SplitEnumerator
 
 
 def contiguous_ranges(start: int, stop: int, parts: int) -> list[tuple[int, int]]:
-    """``[start, stop)`` in at most ``parts`` ranges that follow each other: none empty, longer ones first.
+    """Split ``[start, stop)`` into at most ``parts`` consecutive, non-empty ranges, longer ones first.
 
     (Flink: ``NumberSequenceIterator.split``.)
     """
@@ -23,7 +23,7 @@ def contiguous_ranges(start: int, stop: int, parts: int) -> list[tuple[int, int]
 
 
 class FixedSplits(SplitEnumerator):
-    """Reports its splits once and lets each be read as fast as the engine wants."""
+    """Reports its splits once and sets no limit on how fast each is read."""
 
     def __init__(self, splits: list[Split]) -> None:
         self._splits = splits

@@ -1,7 +1,7 @@
-"""Handing what a writer made to the committer: inside the committable when it is small, else as a file.
+"""Passes what a writer produced to the committer: inside the committable if it is small, else as a file.
 
-Such a file is named by its content, so two attempts that write the same thing agree on the name, and the
-committable depends on the records alone. It stays until the job removes its directory.
+The file is named by its content. Attempts that write the same therefore agree on the name, and the
+committable depends only on the records. The file stays until the job removes its directory.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REMEMBERED: Final = 10_000
 @record("staged")
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """``data``, or the ``path`` of a file with it; ``size`` in bytes."""
+    """``data``, or the ``path`` of a file that contains it; ``size`` in bytes."""
 
     digest: str
     data: bytes | None
@@ -57,22 +57,22 @@ def stage(data: bytes, context: WriterContext) -> Staged:
 
 
 def settle(storage: Storage, path: str, context: WriterContext, number: int, suffix: str) -> str:
-    """Give a finished file the name that its content, its epoch and its subtask give it, where the file
-    system can rename; returns the name."""
+    """Rename a finished file to a name derived from its content, epoch and subtask, if the file system
+    supports renaming; return the name."""
     name = path.rpartition("/")[2]
     if not storage.is_local:
         return name
     with open(path, "rb") as file:
         digest = hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
     settled = f"{context.epoch}-{context.subtask_index}-{number}-{digest}{suffix}"
-    # A checkpoint will name it, so it must not be lost to a power cut.
+    # A checkpoint will refer to it, so it must survive a power failure.
     replace_durably(path, path[: -len(name)] + ("." if name.startswith(".") else "") + settled)
     return settled
 
 
 class Seen:
-    """The committables that this committer has handed on: committing an epoch again skips them. A new driver
-    starts with none, so what it must commit again is handed on again."""
+    """The committables that this committer has passed on; they are skipped if an epoch is committed again. A
+    new driver starts empty, so it passes on again what it has to commit again."""
 
     def __init__(self) -> None:
         self._order: deque[tuple[int, int, str]] = deque()
@@ -91,8 +91,8 @@ class Seen:
 
 
 class StagedFiles(Committer):
-    """Shows files of a directory: until they are committed their names begin with a dot. A committable is the
-    name that a file is to have, or where it is now."""
+    """Publishes files of a directory. Until they are committed their names begin with a dot. A committable is
+    the final name of a file, or its current path."""
 
     def __init__(self, directory: str) -> None:
         self._storage, self._base = resolve(directory)

@@ -1,5 +1,5 @@
-"""Commits by subtask: what each has staged is committed in one step of the target, which also writes down
-that it was done. Tasks do it, in parallel; where it is little, threads of the driver."""
+"""Commits by subtask: what a subtask has staged is committed in one atomic step of the target, which also
+records that it was done. It runs in parallel tasks, or in threads of the driver if there is little data."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from firesteel.program.sinks import CommitRequest, CommitterContext
 
 log = logger(__name__)
 
-#: Commits the committables of a subtask, in the order of their epochs: all of them or none, and nothing where
-#: that was done before. ``CommitterContext.run_tasks`` says what a task must stand.
+#: Commits the committables of a subtask in the order of their epochs: all or none, and nothing if that was
+#: done before. ``CommitterContext.run_tasks`` describes the requirements for a task.
 CommitSubtask: TypeAlias = Callable[[int, list[Any]], None]
 
-#: The largest commit, in bytes, that the driver makes itself: a Spark job would take ten times as long.
+#: Commits of at most this many bytes run on the driver: a Spark job would take ten times as long.
 SMALL_BYTES: Final = 256 << 10
 _THREADS: Final = 8
 
 
 class TryLaterError(ConnectorError):
-    """The commit did not happen, or nobody knows: the target will tell when it is tried again."""
+    """Raised if the commit did not happen or its outcome is unknown; a retry will tell."""
 
 
 def commit_by_subtask(
     context: CommitterContext, requests: Sequence[CommitRequest], commit: CommitSubtask, size: int
 ) -> None:
-    """Have tasks commit ``requests``, one for each subtask that has any, and answer them: those of a subtask
-    are tried again after a ``TryLaterError``, and when Spark lost the tasks; any other error fails them.
+    """Have tasks commit ``requests``, one task for each subtask that has any, and answer the requests. They
+    are retried after a ``TryLaterError`` and if Spark lost the tasks; any other error fails them.
 
-    :param size: about how many bytes they stand for.
+    :param size: their approximate size in bytes.
     """
     by_subtask: dict[int, list[CommitRequest]] = {}
     for request in requests:
@@ -60,7 +60,7 @@ def _in_threads(work: Callable[[Any], Any], arguments: Sequence[Any]) -> list[An
 
 
 def answer(requests: Sequence[CommitRequest], error: BaseException) -> None:
-    """What became of requests that ``error`` ended."""
+    """Answer requests that ended with ``error``."""
     later = isinstance(error, TryLaterError)
     if later:
         log.warning("commit did not happen, or nobody knows: %s", error)
@@ -72,7 +72,7 @@ def answer(requests: Sequence[CommitRequest], error: BaseException) -> None:
 
 
 def _attempt(commit: CommitSubtask, argument: tuple[int, list[Any]]) -> BaseException | None:
-    """In the task. An error is an answer, so that the other subtasks are heard of."""
+    """Run in the task. Errors are returned, so that the results of the other subtasks are not lost."""
     try:
         commit(*argument)
     except Exception as error:

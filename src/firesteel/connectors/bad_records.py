@@ -1,4 +1,4 @@
-"""Records of a source that cannot be read: how a reader finds them, and what it says of them."""
+"""Records of a source that cannot be read: how a reader reports them, and what it says about them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The connector interface: what a source and a sink must offer the engine."""
+"""The connector interface: what a source and a sink must provide to the engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bringing a stream back into the program (Flink: ``executeAndCollect``)."""
+"""Collects a stream in the program (Flink: ``executeAndCollect``)."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from firesteel.program.sinks import (
 
 Consumer = Callable[[list[Any]], None]
 
-_consumers: dict[str, Consumer] = {}  # of this process, by the id of their sink
+_consumers: dict[str, Consumer] = {}  # of this process, by sink id
 
 
 @dataclass(frozen=True, slots=True)
 class CollectSink(Sink):
-    """Hands the records of each committed epoch to a consumer in the driver, subtask by subtask.
+    """Passes the records of each committed epoch to a consumer on the driver, subtask by subtask.
 
-    The sink itself is plain data and may be copied and pickled; the consumer is attached to its ``id`` in
-    the driver's process with ``attach`` and taken off with ``detach``. ``type_info`` is the declared type of
-    the records: its FLOATs come with their shortest digits.
+    The sink itself is plain data and may be copied and pickled. The consumer is registered under the sink's
+    ``id`` in the driver process with ``attach``, and removed with ``detach``. ``type_info`` is the declared
+    type of the records; its FLOATs are converted to their shortest digits.
     """
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
@@ -43,7 +43,7 @@ class CollectSink(Sink):
         return "Collect"
 
     def attach(self, consumer: Consumer) -> None:
-        """``consumer`` is called with lists of records, never with an empty one, from the driver's loop."""
+        """Call ``consumer`` with non-empty lists of records, from the driver's loop."""
         _consumers[self.id] = consumer
 
     def detach(self) -> None:

@@ -1,4 +1,4 @@
-"""A Python collection as a bounded source (Flink: ``fromCollection``, ``fromData``)."""
+"""Source of a Python collection; bounded (Flink: ``fromCollection``, ``fromData``)."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from firesteel.program.sources import (
 from firesteel.storage.filesystems import join, resolve
 
 BLOCK_RECORDS: Final = 1000
-BLOCK_BYTES: Final = 4 << 20  # a block of large records has fewer of them
+BLOCK_BYTES: Final = 4 << 20  # limits the number of large records in a block
 INLINE_BYTES: Final = 64 << 10
 _OFFSET: Final = struct.Struct("<Q")
 
 
 @dataclass(frozen=True, slots=True)
 class CollectionSource(Source):
-    """The records of a list, in order, in one split.
+    """Reads the records of a list in order, as one split.
 
-    The enumerator writes them once to the job's work directory; a reader holds none of them, and reading a
-    part costs that part. ``type_info`` is the type that the program declared for them, None when it did not.
+    The enumerator writes them once to the job's work directory. A reader holds none of them, and loads only
+    the part that it reads. ``type_info`` is the type that the program declared for them, or None.
     """
 
     records: Sequence[Any]
@@ -57,8 +57,8 @@ class CollectionSource(Source):
 
 @dataclass(frozen=True, slots=True)
 class _Blocks:
-    """Pickled blocks, then the little-endian offset of each of them and of their end. ``data`` when they are
-    few, else the file at ``path``."""
+    """Pickled blocks, followed by the little-endian offsets of each block and of their end. They are in
+    ``data`` if they are small, else in the file at ``path``."""
 
     count: int
     block_records: int

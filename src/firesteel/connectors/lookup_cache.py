@@ -1,4 +1,4 @@
-"""Answers of a system that a stream looks things up in, kept for a while."""
+"""Cache for lookups in an external system."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from firesteel.common.clock import Clock, SystemClock
 
 @dataclass(frozen=True, slots=True)
 class CacheOptions:
-    """:param entries: keys whose answers are kept, those longest unused go first; 0: none.
-    :param ttl_ms: how old an answer may be; None: as old as the cache.
-    :param missing: whether it is kept that there is nothing for a key.
+    """:param entries: number of keys to cache, least recently used ones are evicted first; 0: no cache.
+    :param ttl_ms: maximum age of a cached result; None: no limit.
+    :param missing: whether to cache that a key has no result.
     """
 
     entries: int = 0
@@ -24,7 +24,7 @@ class CacheOptions:
 
 
 class LookupCache:
-    """Answers by key. Those who ask for a key that is being asked for wait for that answer."""
+    """Caches results by key. Concurrent lookups of the same key share one request."""
 
     def __init__(self, options: CacheOptions, clock: Clock | None = None) -> None:
         self._options = options
@@ -43,7 +43,7 @@ class LookupCache:
         if task is None:
             task = self._asked[key] = asyncio.ensure_future(ask())
             task.add_done_callback(lambda done: self._answered(key, done))
-        return await asyncio.shield(task)  # one who gives up does not stop the others
+        return await asyncio.shield(task)  # cancelling one caller does not affect the others
 
     def _answered(self, key: Any, task: asyncio.Task[Any]) -> None:
         del self._asked[key]

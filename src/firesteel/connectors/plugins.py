@@ -1,14 +1,14 @@
-"""Connectors and formats from other packages, found by what these say of themselves when they are installed.
+"""Discovers connectors and formats of other installed packages by their entry points.
 
-A package names the module of its connector in the entry point group ``firesteel.connectors``, that of a
+A package declares the module of a connector in the entry point group ``firesteel.connectors``, and that of a
 format in ``firesteel.formats``:
 
     [project.entry-points."firesteel.connectors"]
     mqtt = "firesteel_mqtt"
 
-and programs import it like those that Firesteel brings: ``from firesteel.datastream.connectors import mqtt``.
-The module may register a record of it (``connectors/registry.py``), which says more; one that is part of a
-program is registered and has no entry point.
+Programs import it like a built-in one: ``from firesteel.datastream.connectors import mqtt``. The module may
+register a record with more details (``connectors/registry.py``). A connector that is part of a program is
+registered and needs no entry point.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ FORMATS_GROUP: Final = "firesteel.formats"
 
 
 def installed_connectors() -> dict[str, str]:
-    """The names of the connectors that are installed, with the packages that they come from."""
+    """Return the names of the installed connectors, with the packages that provide them."""
     return _installed(GROUP)
 
 
 def installed_formats() -> dict[str, str]:
-    """The same of formats."""
+    """Return the names of the installed formats, with the packages that provide them."""
     return _installed(FORMATS_GROUP)
 
 
 def load_connector(name: str) -> Any:
-    """The module (or whatever the entry point names) of the connector ``name``.
+    """Return the module of the connector ``name``, or whatever object the entry point names.
 
     :raises ConfigurationError: there is none, it cannot be imported, or two packages claim the name.
     """
@@ -56,12 +56,13 @@ def load_connector(name: str) -> Any:
 
 
 def load_format(name: str) -> Any:
-    """The same of a format."""
+    """Return the module of the format ``name``; otherwise as ``load_connector``."""
     return _load(FORMATS, FORMATS_GROUP, name)
 
 
 def connector_named(name: str) -> Connector:
-    """The record of the connector ``name``; of one that its package does not register it has the name alone.
+    """Return the record of the connector ``name``. If its package has not registered one, it contains only
+    the name.
 
     :raises ConfigurationError: as ``load_connector`` does.
     """
@@ -73,12 +74,12 @@ def connector_named(name: str) -> Connector:
 
 
 def is_added_connector(name: str) -> bool:
-    """Whether a connector is there that Firesteel does not bring."""
+    """Return true if another package provides this connector."""
     return _is_added(CONNECTORS, GROUP, name)
 
 
 def is_added_format(name: str) -> bool:
-    """The same of a format."""
+    """Return true if another package provides this format."""
     return _is_added(FORMATS, FORMATS_GROUP, name)
 
 

@@ -1,4 +1,4 @@
-"""Printing a stream (Flink: ``PrintSink``)."""
+"""Sink that prints a stream (Flink: ``PrintSink``)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from firesteel.program.sinks import (
 
 @dataclass(frozen=True, slots=True)
 class PrintSink(Sink):
-    """One line on the driver's standard output (or standard error) for each record, as Flink shows its type.
+    """Writes one line per record to the driver's standard output (or standard error), formatted as in Flink.
 
-    With more than one subtask a line begins with the number of its subtask, counted from 1, and with an
-    ``identifier`` with that: ``2> a``, ``out> a``, ``out:2> a``. The lines of an epoch appear when it is
-    committed, those of one subtask in their order. At least once: a new driver may print an epoch again.
+    With more than one subtask a line begins with the number of its subtask, counted from 1; with an
+    ``identifier`` it begins with that: ``2> a``, ``out> a``, ``out:2> a``. The lines of an epoch appear when
+    it is committed; those of one subtask are in order. At least once: a new driver may print an epoch again.
     """
 
     type_info: TypeInformation | None = None
@@ -48,7 +48,7 @@ class PrintSink(Sink):
 
 
 def prefix_of(identifier: str, subtask_index: int, parallelism: int) -> str:
-    """What stands before each line of a subtask."""
+    """Return the prefix of each line of a subtask."""
     parts = [identifier] if identifier else []
     if parallelism > 1:
         parts.append(str(subtask_index + 1))
@@ -75,15 +75,15 @@ class _PrintWriter(SinkWriter):
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Write text; what the stream's encoding does not have becomes ``?``, as in Java."""
+    """Write text. Characters that the stream's encoding lacks become ``?``, as in Java."""
     try:
         stream.write(text)
-    except UnicodeEncodeError as error:  # nothing of it is written
+    except UnicodeEncodeError as error:  # nothing of it has been written
         stream.write(text.encode(error.encoding, "replace").decode(error.encoding))
 
 
 class _PrintCommitter(Committer):
-    waits_for_checkpoint = False  # who looks at a console wants to see what happens
+    waits_for_checkpoint = False  # console output should appear immediately
 
     def __init__(self, to_stderr: bool) -> None:
         self._to_stderr = to_stderr
@@ -104,7 +104,8 @@ class _PrintCommitter(Committer):
             raise self._gone("has no reader any more") from error
 
     def _gone(self, why: str) -> ProgramError:
-        """One that ends the job: it would be restarted for ever, for nobody."""
+        """Return an error that ends the job, which would otherwise be restarted forever with no one to read
+        it."""
         return ProgramError(
             f"The standard {'error' if self._to_stderr else 'output'} {why}.",
             hint="let it lead to a file, or to /dev/null, when nobody is to read it",

@@ -1,7 +1,7 @@
-"""Which connectors and formats there are: one record for each, by the name that Flink's tables have for it.
+"""Registry of connectors and formats: one record for each, under its name in Flink's tables.
 
-One of Firesteel's own is a room of ``connectors`` or a module of ``formats``, and a line here. Other packages
-call ``register`` when they are imported, or are found by their entry points (``connectors/plugins.py``).
+A built-in one is a package of ``connectors`` or a module of ``formats``, and a line here. Other packages call
+``register`` when they are imported, or are found by their entry points (``connectors/plugins.py``).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ __all__ = ["CONNECTORS", "FORMATS", "Connector", "Format"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Format:
-    """How bytes become records, and back.
+    """Converts bytes to records, and back.
 
     :param name: as in ``'format' = 'json'``.
-    :param module: what programs import.
-    :param extra: of Firesteel, that it needs.
-    :param jars: names of Flink's jars that a program need not load for it, without version.
+    :param module: the module that programs import.
+    :param extra: the extra of Firesteel that it needs.
+    :param jars: names, without version, of Flink's jars that a program does not need to load for it.
     """
 
     name: str
@@ -33,14 +33,14 @@ class Format:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Connector:
-    """A system that is read or written.
+    """A system to read or write.
 
     :param name: as in ``'connector' = 'kafka'``.
-    :param module: what programs import.
-    :param extra: of Firesteel, that it needs.
-    :param jars: names of Flink's jars that a program need not load for it, without version.
-    :param table: a ``TableDescriptor`` -> the source of its rows and their type, or the place of such a
-        function as ``"module:name"``. It checks the options. None: it has no tables.
+    :param module: the module that programs import.
+    :param extra: the extra of Firesteel that it needs.
+    :param jars: names, without version, of Flink's jars that a program does not need to load for it.
+    :param table: function from a ``TableDescriptor`` to the source of its rows and their type, or where to
+        find it as ``"module:name"``. It checks the options. None: tables are not supported.
     """
 
     name: str

@@ -1,5 +1,5 @@
-"""Parquet files that Spark reads: as a DataFrame (``ds.to_spark()``), or to write them into a table of its
-own (``ds.write_spark()``)."""
+"""Sinks for Spark: Parquet files for a DataFrame (``ds.to_spark()``), or for writing to a Spark table
+(``ds.write_spark()``)."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _COPY_BYTES: Final = 1 << 20
 class ParquetStagingSink(Sink):
     """Writes records of a declared type to Parquet files in ``directory``.
 
-    Until its epoch is committed the name of a file begins with a dot, which Spark does not read.
+    Until its epoch is committed the name of a file begins with a dot, so that Spark ignores it.
 
-    A Row gives the columns of its field names, a tuple ``f0``, ``f1`` ..., any other type ``value``.
+    The columns are the fields of a Row, ``f0``, ``f1`` ... for a tuple, or ``value`` for any other type.
     """
 
     directory: str
@@ -42,7 +42,7 @@ class ParquetStagingSink(Sink):
         return "To Spark"
 
     def schema(self) -> Any:
-        """The ``pyarrow.Schema`` of the files."""
+        """Return the ``pyarrow.Schema`` of the files."""
         return to_arrow_schema(self.type_info)
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
@@ -58,12 +58,12 @@ def check_columns(type_info: TypeInformation | None) -> None:
             "a stream without a declared type cannot become a DataFrame",
             hint="give the last operation an output_type",
         )
-    to_arrow_schema(type_info)  # refuses what Arrow cannot hold
+    to_arrow_schema(type_info)  # rejects what Arrow cannot represent
 
 
 @dataclass(frozen=True, slots=True)
 class SparkTableSink(Sink):
-    """Writes records of a declared type with a batch writer of Spark, a batch for each checkpoint."""
+    """Writes records of a declared type with a batch writer of Spark, one batch per checkpoint."""
 
     target: SparkTarget
     type_info: TypeInformation
@@ -84,7 +84,7 @@ class SparkTableSink(Sink):
 
 
 class _ParquetWriter(SinkWriter):
-    """One file; its committable is where it is. ``prefix``: what its name begins with."""
+    """Writes one file; its committable is the path. ``prefix`` is the prefix of its name."""
 
     def __init__(
         self, type_info: TypeInformation, directory: str, prefix: str, context: WriterContext

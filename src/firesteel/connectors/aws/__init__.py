@@ -1,1 +1,1 @@
-"""Streams and queues of AWS: needs the package boto3 (the extra ``kinesis``)."""
+"""Connectors for streams and queues of AWS; need the package boto3 (the extra ``kinesis``)."""

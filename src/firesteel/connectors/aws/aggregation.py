@@ -1,6 +1,6 @@
-"""Records into which the Kinesis Producer Library has put several (Flink: ``UserRecord.deaggregate``).
+"""Splits aggregated records of the Kinesis Producer Library (Flink: ``UserRecord.deaggregate``).
 
-Such a record is four bytes that mark it, a message of Protocol Buffers, and the MD5 of the message:
+An aggregated record is a four-byte magic number, a Protocol Buffers message, and the MD5 of the message:
 
     AggregatedRecord { 1: partition keys   2: explicit hash keys   3: records }
     Record           { 1: index of its partition key   2: index of its explicit hash key   3: data }
@@ -22,10 +22,10 @@ _BYTES: Final = 2
 
 
 def take_apart(record: Record, hashes: tuple[int, int]) -> Sequence[Record]:
-    """Return the records in an aggregated record; any other record is returned alone.
+    """Return the records in a record, or the record itself if it is not aggregated.
 
-    :param hashes: of the shard. After a reshard the producer's view of it may be outdated; the producer sends
-        records of another shard again there, so they are skipped here.
+    :param hashes: of the shard. After a reshard the producer's mapping may be outdated. It sends records that
+        belong to another shard again, to that shard, so they are ignored here.
     """
     data: bytes = record["Data"]
     if not data.startswith(_MARK):
@@ -58,7 +58,7 @@ def _digest(data: bytes) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a message: numbers and bytes are all that these have."""
+    """Yield the fields of a message. These messages contain only numbers and bytes."""
     at = 0
     while at < len(message):
         tag, at = _varint(message, at)
@@ -71,7 +71,7 @@ def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
-    """A number, and where it ends."""
+    """Decode a varint; return it and the offset after it."""
     value = shift = 0
     while True:
         byte = message[at]

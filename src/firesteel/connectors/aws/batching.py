@@ -1,4 +1,4 @@
-"""A writer that sends records in batches, many at once, and sends again what was not taken (Flink:
+"""A writer that sends batches of records concurrently and retries rejected records (Flink:
 ``AsyncSinkWriter``)."""
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ _COMPLAIN_EVERY: Final = 10  # attempts
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """How much a writer gathers, and how much it has on its way (Flink: the settings of ``AsyncSinkBase``).
+    """Limits of a writer's buffer and requests (Flink: the settings of ``AsyncSinkBase``).
 
-    :param batch_size: records in a request.
-    :param in_flight: requests at once.
-    :param buffered: records that are gathered or on their way; then ``write`` waits.
-    :param batch_bytes: bytes in a request.
-    :param record_bytes: bytes in a record.
-    :param fail_on_error: a record that is not taken fails the job; else it is sent again until it is.
+    :param batch_size: records per request.
+    :param in_flight: concurrent requests.
+    :param buffered: records buffered or in flight; at this limit ``write`` blocks.
+    :param batch_bytes: bytes per request.
+    :param record_bytes: bytes per record.
+    :param fail_on_error: whether a rejected record fails the job; otherwise it is retried until it is
+        accepted.
     """
 
     batch_size: int = 500
@@ -41,7 +42,7 @@ class Batching:
     fail_on_error: bool = False
 
     def check(self, most_records: int, most_bytes: int) -> None:
-        """:raises ProgramError: the settings contradict each other, or what AWS allows."""
+        """:raises ProgramError: the settings contradict each other or exceed the limits of AWS."""
         wrong = {
             f"a batch has at most {most_records} records": self.batch_size > most_records,
             f"a batch has at most {most_bytes} bytes": self.batch_bytes > most_bytes,
@@ -54,29 +55,30 @@ class Batching:
 
 
 class Entry(NamedTuple):
-    """A record as a request has it, and how many bytes it counts."""
+    """A record in the form of a request, and the bytes it counts for."""
 
     content: dict[str, Any]
     size: int
 
 
 class Target(ABC):
-    """Where batches go. Methods are called by several threads."""
+    """Sends batches to a service. The methods are called from several threads."""
 
     name: str
     properties: Mapping[str, str] = field(repr=False)
 
     @abstractmethod
     def entries(self, values: Sequence[Any]) -> list[Entry]:
-        """The records as they are sent."""
+        """Return the records in the form in which they are sent."""
 
     @abstractmethod
     def send(self, batch: Sequence[Entry]) -> list[tuple[int, str]]:
-        """One request; the indices of the records that were not taken, with the reasons."""
+        """Send one request; return the indices of the rejected records, with the reasons."""
 
 
 class BatchWriter(SinkWriter):
-    """At least once: the epoch ends when all is taken, and what is taken cannot be taken back."""
+    """At least once: an epoch ends when all records are accepted, and accepted records cannot be
+    retracted."""
 
     def __init__(self, target: Target, batching: Batching) -> None:
         self._target = target
@@ -136,7 +138,7 @@ class BatchWriter(SinkWriter):
     # ---- in a thread
 
     def _deliver(self, batch: Sequence[Entry]) -> None:
-        """Send until all of it is taken."""
+        """Send the batch until all of it is accepted."""
         attempt = 0
         while not self._stopped.is_set():
             batch, reason = self._attempt(batch)
@@ -148,7 +150,7 @@ class BatchWriter(SinkWriter):
             attempt += 1
 
     def _attempt(self, batch: Sequence[Entry]) -> tuple[Sequence[Entry], str]:
-        """What is left of the batch after one request, and why."""
+        """Send one request; return the remaining records, and the reason."""
         what = f"{self._target.name} did not take records"
         try:
             failed = self._target.send(batch)

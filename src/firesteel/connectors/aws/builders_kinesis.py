@@ -1,4 +1,4 @@
-"""The source function that reads Kinesis streams, and what it is told."""
+"""The source function that reads Kinesis streams, and its options."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _WHO: Final = "FlinkKinesisConsumer"
 
 
 class KinesisShardAssigner:
-    """How shards are dealt out to subtasks. They are always dealt out one after the other, so that no subtask
-    has two more than another; the assigner chooses their order."""
+    """How shards are assigned to subtasks. They are always assigned round-robin, so that the numbers of
+    shards of two subtasks differ by at most one; the assigner chooses the order."""
 
     def __init__(self, by_hash: bool) -> None:
         if not isinstance(by_hash, bool):
@@ -35,17 +35,17 @@ class KinesisShardAssigner:
 
     @staticmethod
     def default_shard_assigner() -> KinesisShardAssigner:
-        """In the order of their ids."""
+        """Assign shards in the order of their ids."""
         return KinesisShardAssigner(by_hash=False)
 
     @staticmethod
     def uniform_shard_assigner() -> KinesisShardAssigner:
-        """In the order of their hash keys: after many reshards, neighbours are still spread."""
+        """Assign shards in the order of their hash keys: neighbours stay spread even after many reshards."""
         return KinesisShardAssigner(by_hash=True)
 
 
 class WatermarkTracker:
-    """Keeps the shards of one or more sources together in event time: those that are ahead wait. The same as
+    """Aligns the shards of one or more sources in event time: those that are ahead wait. Equivalent to
     ``WatermarkStrategy.with_watermark_alignment``."""
 
     def __init__(self, aggregate_name: str) -> None:
@@ -55,7 +55,7 @@ class WatermarkTracker:
     def job_manager_watermark_tracker(
         aggregate_name: str, log_accumulator_interval_millis: int = -1
     ) -> WatermarkTracker:
-        """:param aggregate_name: sources of the job with this name wait for each other.
+        """:param aggregate_name: sources of the job with the same name wait for each other.
         :param log_accumulator_interval_millis: has no effect, and a warning says so.
         """
         if log_accumulator_interval_millis != -1:
@@ -64,12 +64,13 @@ class WatermarkTracker:
 
 
 class FlinkKinesisConsumer(SourceFunction):
-    """Reads Kinesis streams of one region, exactly once, for ``add_source``. Unbounded.
+    """Reads Kinesis streams of one region exactly once, for ``add_source``. Unbounded.
 
-    The event time of a record is when Kinesis took it, unless a watermark assigner says something else.
+    The event time of a record is the time of its arrival in Kinesis, unless a watermark assigner sets
+    another.
 
-    :param streams: a name or several.
-    :param config_props: Flink's ``aws...`` and ``flink...``, see ``docs/kinesis.md``.
+    :param streams: one or more names.
+    :param config_props: Flink's ``aws...`` and ``flink...`` properties, see ``docs/kinesis.md``.
     """
 
     def __init__(
@@ -99,12 +100,12 @@ class FlinkKinesisConsumer(SourceFunction):
 
     @property
     def source(self) -> Source:  # type: ignore[override]
-        """What is read."""
+        """The source that this function wraps."""
         return KinesisSource(self._streams, self._schema, self._properties, self._assigner.by_hash)
 
     @property
     def watermark_strategy(self) -> WatermarkStrategy | None:  # type: ignore[override]
-        """For each shard: the assigner, with idleness and alignment as the properties have them."""
+        """The assigner, applied per shard, with idleness and alignment from the properties."""
         strategy = self._strategy
         if strategy is None:
             if self._tracker is not None:
@@ -117,7 +118,7 @@ class FlinkKinesisConsumer(SourceFunction):
         if self._options.idle_ms is not None:
             strategy = strategy.with_idleness(Duration.of_millis(self._options.idle_ms))
         if self._tracker is not None:
-            # As in Flink: less than three synchronisations ahead is nothing.
+            # As in Flink: the minimum is three synchronisation intervals.
             drift_ms = max(self._options.lookahead_ms, 3 * self._options.sync_ms)
             strategy = strategy.with_watermark_alignment(
                 self._tracker.aggregate_name,
@@ -126,20 +127,20 @@ class FlinkKinesisConsumer(SourceFunction):
         return strategy
 
     def set_shard_assigner(self, shard_assigner: KinesisShardAssigner) -> FlinkKinesisConsumer:
-        """In which order shards are dealt out to the subtasks."""
+        """Set the order in which shards are assigned to the subtasks."""
         self._assigner = _checked(shard_assigner, KinesisShardAssigner)
         return self
 
     def set_periodic_watermark_assigner(
         self, periodic_watermark_assigner: WatermarkStrategy
     ) -> FlinkKinesisConsumer:
-        """Timestamps and watermarks, for each shard. Flink's assigners of this kind are Java; here it is a
-        WatermarkStrategy."""
+        """Set timestamps and watermarks per shard. Flink's assigners of this kind are Java classes; here it
+        is a WatermarkStrategy."""
         self._strategy = _checked(periodic_watermark_assigner, WatermarkStrategy)
         return self
 
     def set_watermark_tracker(self, watermark_tracker: WatermarkTracker) -> FlinkKinesisConsumer:
-        """Shards that are ahead of the others by more than ``flink.watermark.lookahead.millis`` wait."""
+        """Make shards wait that are ahead of the others by more than ``flink.watermark.lookahead.millis``."""
         self._tracker = _checked(watermark_tracker, WatermarkTracker)
         return self
 

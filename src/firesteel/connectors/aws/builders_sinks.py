@@ -1,4 +1,4 @@
-"""The builders of sinks that write to AWS in batches."""
+"""Builders of the sinks that write to AWS in batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from firesteel.program.connector_wrappers import SinkWrapper
 
 
 class _BatchingSink(SinkWrapper):
-    """A sink whose schema looks at the type of the stream."""
+    """A sink whose schema is checked against the type of the stream."""
 
     def sink_for(self, type_info: TypeInformation | None) -> base.Sink:
         sink: AwsSink = self._sink
@@ -28,7 +28,7 @@ class _BatchingSink(SinkWrapper):
 
 
 class _BatchingSinkBuilder:
-    """What the sinks of AWS have in common (Flink: ``AsyncSinkBaseBuilder``)."""
+    """What the AWS sinks share (Flink: ``AsyncSinkBaseBuilder``)."""
 
     _WHO: ClassVar[str]
     _defaults: ClassVar[Batching]
@@ -40,7 +40,7 @@ class _BatchingSinkBuilder:
         self._batching = self._defaults
 
     def set_serialization_schema(self, serialization_schema: SerializationSchema) -> Self:
-        """What makes bytes of a record."""
+        """Set the schema that converts records to bytes."""
         if not isinstance(serialization_schema, SerializationSchema):
             raise WrongArgumentError(
                 "Not a SerializationSchema.",
@@ -52,35 +52,36 @@ class _BatchingSinkBuilder:
         return self
 
     def set_fail_on_error(self, fail_on_error: bool) -> Self:
-        """Whether a record that is not taken fails the job; else it is sent again until it is. A stream that
-        is gone and credentials that are refused always fail it. Default: False."""
+        """Set whether a rejected record fails the job; otherwise it is retried until it is accepted. A
+        missing stream or rejected credentials always fail the job. Default: False."""
         return self._with(fail_on_error=bool(fail_on_error))
 
     def set_max_batch_size(self, max_batch_size: int) -> Self:
-        """Records in a request."""
+        """Set the number of records per request."""
         return self._with_number("batch_size", max_batch_size, "max_batch_size")
 
     def set_max_in_flight_requests(self, max_in_flight_requests: int) -> Self:
-        """Requests that a subtask has under way at once; each has a thread. Default: 50."""
+        """Set the number of concurrent requests of a subtask; each has a thread. Default: 50."""
         return self._with_number("in_flight", max_in_flight_requests, "max_in_flight_requests")
 
     def set_max_buffered_requests(self, max_buffered_requests: int) -> Self:
-        """Records that a subtask has gathered or under way; then it waits. More than a batch."""
+        """Set the number of records that a subtask may have buffered or in flight before it blocks. Must be
+        larger than a batch."""
         return self._with_number("buffered", max_buffered_requests, "max_buffered_requests")
 
     def set_max_batch_size_in_bytes(self, max_batch_size_in_bytes: int) -> Self:
-        """Bytes in a request."""
+        """Set the number of bytes per request."""
         return self._with_number("batch_bytes", max_batch_size_in_bytes, "max_batch_size_in_bytes")
 
     def set_max_time_in_buffer_ms(self, max_time_in_buffer_ms: int) -> Self:
-        """How long a record may be held before it is sent. It is sent with its epoch at the latest, which is
-        sooner; so this has no effect, and a warning says so."""
+        """Has no effect, and a warning says so. In Flink it is how long a record may be held before it is
+        sent; here it is sent at the end of its epoch at the latest, which is sooner."""
         require_int(max_time_in_buffer_ms, "max_time_in_buffer_ms", 1, None, self._WHO)
         tell_no_effect("set_max_time_in_buffer_ms", "records are sent with their epoch at the latest")
         return self
 
     def set_max_record_size_in_bytes(self, max_record_size_in_bytes: int) -> Self:
-        """Bytes in a record; a larger one fails the job."""
+        """Set the maximum size of a record in bytes; a larger one fails the job."""
         return self._with_number("record_bytes", max_record_size_in_bytes, "max_record_size_in_bytes")
 
     def _with_number(self, field: str, value: int, parameter: str) -> Self:
@@ -109,7 +110,7 @@ class _BatchingSinkBuilder:
 
 
 class KinesisStreamsSink(_BatchingSink):
-    """Writes to a Kinesis stream at least once, many records in a request; see ``builder``."""
+    """Writes to a Kinesis stream at least once, in batches; see ``builder``."""
 
     @staticmethod
     def builder() -> KinesisStreamsSinkBuilder:
@@ -117,9 +118,9 @@ class KinesisStreamsSink(_BatchingSink):
 
 
 class KinesisStreamsSinkBuilder(_BatchingSinkBuilder):
-    """Needs a stream, a schema, a partition key generator and client properties.
+    """Requires a stream, a schema, a partition key generator and client properties.
 
-    Defaults: 500 records or 5 MiB in a request, 50 requests at once, 10,000 records buffered, 1 MiB in a
+    Defaults: 500 records or 5 MiB per request, 50 concurrent requests, 10,000 records buffered, 1 MiB per
     record.
     """
 
@@ -131,13 +132,13 @@ class KinesisStreamsSinkBuilder(_BatchingSinkBuilder):
         self._keys: PartitionKeyGenerator | Callable[[Any], str] | None = None
 
     def set_stream_name(self, stream_name: str) -> Self:
-        """Where records go."""
+        """Set the stream to write to."""
         return self._set_name(stream_name, "stream_name")
 
     def set_partition_key_generator(
         self, partition_key_generator: PartitionKeyGenerator | Callable[[Any], str]
     ) -> Self:
-        """What gives each record its partition key; a function from record to text, too."""
+        """Set the partition key of each record: a generator, or a function from record to text."""
         if not isinstance(partition_key_generator, PartitionKeyGenerator) and not callable(
             partition_key_generator
         ):
@@ -151,11 +152,14 @@ class KinesisStreamsSinkBuilder(_BatchingSinkBuilder):
         return self
 
     def set_kinesis_client_properties(self, kinesis_client_properties: dict[str, Any]) -> Self:
-        """``aws.region``, ``aws.endpoint``, ``aws.credentials.provider`` ..."""
+        """Set ``aws.region``, ``aws.endpoint``, ``aws.credentials.provider`` ..."""
         return self._set_properties(kinesis_client_properties)
 
     def build(self) -> KinesisStreamsSink:
-        """:raises ProgramError: something is missing, or contradicts."""
+        """Build the sink.
+
+        :raises ProgramError: a setting is missing, or settings contradict each other.
+        """
         if self._keys is None:
             raise ProgramError(
                 f"{self._WHO} is not complete.", detail="set_partition_key_generator() was not called"
@@ -164,7 +168,7 @@ class KinesisStreamsSinkBuilder(_BatchingSinkBuilder):
 
 
 class KinesisFirehoseSink(_BatchingSink):
-    """Writes to a Firehose delivery stream at least once, many records in a request; see ``builder``."""
+    """Writes to a Firehose delivery stream at least once, in batches; see ``builder``."""
 
     @staticmethod
     def builder() -> KinesisFirehoseSinkBuilder:
@@ -172,9 +176,9 @@ class KinesisFirehoseSink(_BatchingSink):
 
 
 class KinesisFirehoseSinkBuilder(_BatchingSinkBuilder):
-    """Needs a delivery stream, a schema and client properties.
+    """Requires a delivery stream, a schema and client properties.
 
-    Defaults: 500 records or 4 MiB in a request, 50 requests at once, 10,000 records buffered, 1,000 KiB in a
+    Defaults: 500 records or 4 MiB per request, 50 concurrent requests, 10,000 records buffered, 1,000 KiB per
     record.
     """
 
@@ -182,20 +186,23 @@ class KinesisFirehoseSinkBuilder(_BatchingSinkBuilder):
     _defaults = Batching(batch_bytes=4 << 20, record_bytes=1000 << 10)
 
     def set_delivery_stream_name(self, delivery_stream_name: str) -> Self:
-        """Where records go."""
+        """Set the delivery stream to write to."""
         return self._set_name(delivery_stream_name, "delivery_stream_name")
 
     def set_firehose_client_properties(self, firehose_client_properties: dict[str, Any]) -> Self:
-        """``aws.region``, ``aws.endpoint``, ``aws.credentials.provider`` ..."""
+        """Set ``aws.region``, ``aws.endpoint``, ``aws.credentials.provider`` ..."""
         return self._set_properties(firehose_client_properties)
 
     def build(self) -> KinesisFirehoseSink:
-        """:raises ProgramError: something is missing, or contradicts."""
+        """Build the sink.
+
+        :raises ProgramError: a setting is missing, or settings contradict each other.
+        """
         return KinesisFirehoseSink(self._build(FirehoseSink, "set_delivery_stream_name()"))
 
 
 class SqsSink(_BatchingSink):
-    """Sends messages to a queue of SQS, at least once, as in Flink; see ``builder``."""
+    """Sends messages to an SQS queue at least once; see ``builder`` (Flink: ``SqsSink``)."""
 
     @staticmethod
     def builder() -> SqsSinkBuilder:
@@ -203,23 +210,26 @@ class SqsSink(_BatchingSink):
 
 
 class SqsSinkBuilder(_BatchingSinkBuilder):
-    """Needs the URL of a queue, a schema that makes text, and client properties.
+    """Requires the URL of a queue, a schema that produces text, and client properties.
 
-    Defaults: 10 messages or 256,000 bytes in a request, 50 requests at once, 5,000 messages buffered, 256,000
-    bytes in a message.
+    Defaults: 10 messages or 256,000 bytes per request, 50 concurrent requests, 5,000 messages buffered,
+    256,000 bytes per message.
     """
 
     _WHO = "SqsSink"
     _defaults = Batching(batch_size=10, buffered=5_000, batch_bytes=256_000, record_bytes=256_000)
 
     def set_sqs_url(self, sqs_url: str) -> Self:
-        """``https://sqs.eu-central-1.amazonaws.com/123456789012/orders``"""
+        """Set the queue, such as ``https://sqs.eu-central-1.amazonaws.com/123456789012/orders``."""
         return self._set_name(sqs_url, "sqs_url")
 
     def set_sqs_client_properties(self, sqs_client_properties: dict[str, Any]) -> Self:
-        """``aws.region``, ``aws.endpoint``, ``aws.credentials.provider`` ..."""
+        """Set ``aws.region``, ``aws.endpoint``, ``aws.credentials.provider`` ..."""
         return self._set_properties(sqs_client_properties)
 
     def build(self) -> SqsSink:
-        """:raises ProgramError: something is missing, or contradicts."""
+        """Build the sink.
+
+        :raises ProgramError: a setting is missing, or settings contradict each other.
+        """
         return SqsSink(self._build(QueueSink, "set_sqs_url()"))

@@ -1,4 +1,4 @@
-"""Clients of AWS services: made of Flink's properties, and what their errors mean."""
+"""Creates clients of AWS services from Flink's properties, and classifies their errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CONCURRENCY: Final = "aws.http-client.max-concurrency"
 TRUST_ALL: Final = "aws.trust.all.certificates"
 HTTP_VERSION: Final = "aws.http.protocol.version"
 
-PATIENCE_S: Final = 8.0  # for AWS to answer when a job begins
+PATIENCE_S: Final = 8.0  # for AWS to answer when a job starts
 _CONNECT_S: Final = 3
 _READ_S: Final = 60
 
@@ -63,7 +63,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Pauses that grow, each a random part of its limit (Flink: full jitter). Milliseconds."""
+    """Exponential back-off with full jitter, as in Flink. Milliseconds."""
 
     base_ms: float = 300
     max_ms: float = 1000
@@ -78,7 +78,10 @@ FLINKS_BACKOFF: Final = Backoff()
 
 
 def check_properties(properties: Mapping[str, str], *more: str) -> None:
-    """:raises ConfigurationError: a name that neither AWS's properties nor ``more`` have, or no region."""
+    """Check the names of the properties.
+
+    :raises ConfigurationError: a property is neither one of AWS's nor in ``more``, or the region is missing.
+    """
     for name in properties:
         if name not in _KNOWN and name not in more and not _OF_CREDENTIALS.fullmatch(name):
             raise ConfigurationError(
@@ -94,10 +97,10 @@ def check_properties(properties: Mapping[str, str], *more: str) -> None:
 
 
 def client(service: str, properties: Mapping[str, str], timeout_s: float | None = None) -> Any:
-    """The client of a service, one for each process and configuration: threads may share it. It asks once;
-    ``ask`` asks again.
+    """Return the client of a service. There is one per process and configuration, which threads may share. It
+    does not retry; ``ask`` does.
 
-    :raises ConfigurationError: boto3 is not there, or what the properties say cannot be used.
+    :raises ConfigurationError: boto3 is not installed, or the properties cannot be used.
     """
     items = sorted(item for item in properties.items() if item[0].startswith("aws."))
     return _client(service, tuple(items), timeout_s, os.getpid())
@@ -144,7 +147,7 @@ def _client(service: str, items: tuple[tuple[str, str], ...], timeout_s: float |
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """Where a session asks for its credentials."""
+    """Provides a session with given credentials."""
 
     credentials: Any
 
@@ -153,7 +156,8 @@ class _Given:
 
 
 def _instant(value: Any) -> datetime:
-    """A time in an answer. botocore's own parser takes two thirds of the time for a page of records."""
+    """Parse a time in a response. With botocore's own parser this takes two thirds of the time for a page of
+    records."""
     if isinstance(value, int | float):
         return datetime.fromtimestamp(value, UTC)
     found: datetime = _load().utils.parse_timestamp(value)
@@ -174,13 +178,13 @@ def _load() -> Any:
 
 
 def code_of(error: BaseException) -> str:
-    """AWS's word for an error; "": it did not come from AWS."""
+    """Return AWS's error code; "" if the error did not come from AWS."""
     response: Mapping[str, Any] = getattr(error, "response", None) or {}
     return str(response.get("Error", {}).get("Code", ""))
 
 
 def is_passing(error: BaseException) -> bool:
-    """Whether it helps to ask again: too many requests, a server or a line that failed."""
+    """Return true if a retry may help: throttling, or a server or connection failure."""
     exceptions = _load().exceptions
     if isinstance(error, exceptions.ClientError):
         status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
@@ -189,13 +193,13 @@ def is_passing(error: BaseException) -> bool:
 
 
 def errors() -> tuple[type[BaseException], ...]:
-    """What a client raises."""
+    """Return the exceptions that a client raises."""
     exceptions = _load().exceptions
     return exceptions.ClientError, exceptions.BotoCoreError
 
 
 def failure(error: BaseException, what: str, properties: Mapping[str, str]) -> FiresteelError:
-    """The error to raise. ``what``: what cannot be done now, a sentence without its full stop."""
+    """Return the error to raise. ``what`` says what failed, as a sentence without full stop."""
     code = code_of(error)
     where = properties.get(ENDPOINT) or f"region {properties.get(REGION, 'of the environment')}"
     detail = f"{error} ({where})"
@@ -220,10 +224,10 @@ def ask(
     backoff: Backoff = FLINKS_BACKOFF,
     stop: threading.Event | None = None,
 ) -> Answer:
-    """The answer to a request, asked again while the error is one that passes.
+    """Send a request and return the answer; transient errors are retried.
 
     :param what: see ``failure``.
-    :param stop: whoever waits for the answer has gone: give up.
+    :param stop: set when the answer is no longer needed: give up.
     """
     deadline = time.monotonic() + patience_s
     attempt = 0

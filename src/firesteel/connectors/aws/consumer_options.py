@@ -31,7 +31,7 @@ SYNC: Final = "flink.watermark.sync.interval"
 _BACKOFF: Final = "flink.shard.getrecords.backoff."
 
 _ISO: Final = "yyyy-MM-dd'T'HH:mm:ss.SSSXXX"
-_MAX_INTERVAL: Final = 300_000  # so long an iterator holds
+_MAX_INTERVAL: Final = 300_000  # how long an iterator is valid
 
 _OURS: Final = frozenset(
     {
@@ -40,8 +40,8 @@ _OURS: Final = frozenset(
         *(_BACKOFF + "base", _BACKOFF + "max", _BACKOFF + "expconst"),
     }
 )
-# How often Flink asks again, and for how long it holds records back. Here a request that may be repeated is
-# repeated until it is answered or a minute is over, and epochs have budgets.
+# How often and how long Flink retries and backs off. Here a retriable request is retried for up to a minute,
+# and epochs have budgets.
 _WITHOUT_EFFECT: Final = frozenset(
     {
         *(f"flink.list.shards.{name}" for name in ("maxretries", "backoff.base", "backoff.max")),
@@ -59,11 +59,13 @@ _WITHOUT_EFFECT: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ConsumerOptions:
-    """What the properties of a consumer say; times in milliseconds.
+    """Parsed properties of a consumer; times in milliseconds.
 
-    :param interval_ms: between two looks at a shard of which all is read. Flink's default is 200, of its
-        only reader; here driver and tasks share the five requests that a shard takes in a second.
-    :param idle_ms: a shard without records for so long does not hold the watermark back; None: it does.
+    :param interval_ms: pause between requests to a shard that has been read to its end. Flink's default is
+        200, for its single reader; here the driver and the tasks share the five requests per second that a
+        shard allows.
+    :param idle_ms: time without records after which a shard does not hold back the watermark; None: it always
+        does.
     """
 
     start: Start
@@ -78,7 +80,7 @@ class ConsumerOptions:
 
 
 def parse_options(properties: Mapping[str, str]) -> ConsumerOptions:
-    """:raises ConfigurationError: a property is unknown, or its value cannot be used."""
+    """:raises ConfigurationError: a property is unknown, or its value is invalid."""
     check_properties(properties, *_OURS, *_WITHOUT_EFFECT)
     for name in properties.keys() & _WITHOUT_EFFECT:
         _say_once(name)
@@ -124,7 +126,7 @@ def _start(properties: Mapping[str, str]) -> Start:
 
 
 def _instant_ms(text: str, pattern: str) -> int:
-    """A time in the pattern, or seconds since the epoch, perhaps with a fraction."""
+    """Parse a time in the pattern, or in seconds since the epoch with an optional fraction."""
     try:
         found = datetime.strptime(text, _strptime_format(pattern))
         return round((found if found.tzinfo else found.astimezone(UTC)).timestamp() * 1000)
@@ -164,7 +166,7 @@ _LETTERS: Final = {
 
 
 def _strptime_format(pattern: str) -> str:
-    """A pattern of Java's ``SimpleDateFormat`` in Python's words."""
+    """Convert a pattern of Java's ``SimpleDateFormat`` to Python's syntax."""
     parts = []
     for quoted, letters, other in _tokens(pattern):
         if letters and letters not in _LETTERS:
@@ -178,7 +180,7 @@ def _strptime_format(pattern: str) -> str:
 
 
 def _tokens(pattern: str) -> list[tuple[str, str, str]]:
-    """(quoted, letters, other), one of which is not empty."""
+    """Return a list of (quoted, letters, other), exactly one of which is not empty."""
     return [
         (m["quoted"] or "", m["letters"] or "", m["other"] or "")
         for m in re.finditer(r"'(?P<quoted>[^']*)'|(?P<letters>([A-Za-z])\3*)|(?P<other>.)", pattern)

@@ -1,4 +1,4 @@
-"""Who we are to AWS: Flink's properties ``aws.credentials.provider...`` as credentials of botocore."""
+"""AWS credentials: converts Flink's properties ``aws.credentials.provider...`` to botocore credentials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firesteel.common.masking import remember
 PROVIDER: Final = "aws.credentials.provider"
 REGION: Final = "aws.region"
 
-#: What may stand behind ``aws.credentials.provider``, and behind each ``.role.provider`` of it.
+#: Valid suffixes of ``aws.credentials.provider``, and of each nested ``.role.provider``.
 SUFFIXES: Final = (
     *(".basic.accesskeyid", ".basic.secretkey", ".basic.sessiontoken", ".profile.path", ".profile.name"),
     *(".role.arn", ".role.sessionName", ".role.externalId", ".role.stsEndpoint", ".webIdentityToken.file"),
@@ -19,10 +19,10 @@ SUFFIXES: Final = (
 
 
 def load_credentials(properties: Mapping[str, str], prefix: str = PROVIDER) -> Any:
-    """The credentials that the properties under ``prefix`` describe, refreshed by themselves where they
-    expire; None: those that boto3 finds (environment, files, the machine's role).
+    """Return the credentials that the properties under ``prefix`` describe. They refresh automatically if
+    they expire. None: the ones that boto3 finds (environment, files, the machine's role).
 
-    :raises ConfigurationError: something is missing, or there are none.
+    :raises ConfigurationError: a property is missing, or there are no credentials.
     """
     for name, value in properties.items():
         remember(name, value)
@@ -96,7 +96,7 @@ def _web_identity(properties: Mapping[str, str], prefix: str) -> Any:
 
     file = properties.get(prefix + ".webIdentityToken.file")
     if file is None:
-        return None  # boto3 looks into AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN
+        return None  # boto3 uses AWS_WEB_IDENTITY_TOKEN_FILE and AWS_ROLE_ARN
     fetcher = AssumeRoleWithWebIdentityCredentialFetcher(
         _sts(properties, prefix),
         FileWebIdentityTokenLoader(file),
@@ -122,7 +122,7 @@ def _role_arguments(properties: Mapping[str, str], prefix: str) -> dict[str, str
 
 
 def _sts(properties: Mapping[str, str], prefix: str) -> Callable[..., Any]:
-    """What makes the client of the token service."""
+    """Return the factory of clients of the token service (STS)."""
     from botocore.session import Session
 
     place = {

@@ -1,4 +1,4 @@
-"""Reading ranges of a shard in a task, straight from Kinesis (Flink: ``PollingRecordPublisher``)."""
+"""Reads ranges of a shard in a task, directly from Kinesis (Flink: ``PollingRecordPublisher``)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from firesteel.connectors.aws.records import KinesisDeserializationSchema, batch
 from firesteel.connectors.aws.shards import Place, ShardSplit, Stop, iterator_request
 from firesteel.program.sources import Chunk, ReadRange, SourceReader
 
-_AT_ONCE: Final = 1000  # records in a chunk
+_AT_ONCE: Final = 1000  # records per chunk
 _CHUNK_BYTES: Final = 4 << 20
 _PATIENCE_S: Final = 60.0
 
 
 class KinesisReader(SourceReader):
-    """A range ends behind the record that the driver has seen, so it is the same whenever it is read; where
-    its chunks end depends on its records alone, not on how Kinesis deals them out."""
+    """Reads ranges that end after a record the driver has seen, so a range is the same on every read. Where
+    chunks end depends only on the records, not on how Kinesis pages them."""
 
     def __init__(
         self,
@@ -32,7 +32,7 @@ class KinesisReader(SourceReader):
         self._properties = properties
         self._options = options
         self._schema = schema
-        self._iterators: dict[str, tuple[Place, str]] = {}  # by split, where a range ended last
+        self._iterators: dict[str, tuple[Place, str]] = {}  # by split, the end of the previous range
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "_decode"}
@@ -65,8 +65,8 @@ class KinesisReader(SourceReader):
     def _parts(
         self, name: str, split: ShardSplit, place: Place | None, stop: Stop
     ) -> Iterator[tuple[Record | None, Place]]:
-        """The records of the range, aggregated ones taken apart, with the place behind each; None: nothing of
-        one belongs into this shard."""
+        """Yield the records of the range, de-aggregated, with the place after each; None if no part of a
+        record belongs to this shard."""
         for record in self._records(name, split, place, stop):  # hot
             sequence = int(record["SequenceNumber"])
             parts = take_apart(record, split.hashes)
@@ -80,14 +80,14 @@ class KinesisReader(SourceReader):
             yield parts[-1] if parts else None, behind
 
     def _records(self, name: str, split: ShardSplit, place: Place | None, stop: Stop) -> Iterator[Record]:
-        """From ``place`` on, up to the record ``stop``, which must be there."""
+        """Yield records from ``place`` up to the record ``stop``, which must exist."""
         iterator = self._kept(name, place)
         end, left = stop.sequence or 0, stop.records or self._options.max_count
         while True:
-            # Where the last page ends with the range, the next range goes on with its iterator.
+            # If the last page ends with the range, the next range can use its iterator.
             limit = min(left, self._options.max_count) if left > 0 else self._options.max_count
             page = self._page(split, iterator or self._iterator(split, place), limit)
-            if page is None:  # the iterator was too old
+            if page is None:  # the iterator has expired
                 iterator = None
                 continue
             iterator, records = page.get("NextShardIterator"), page["Records"]
@@ -106,7 +106,7 @@ class KinesisReader(SourceReader):
                 raise self._gone(split, end)
 
     def _kept(self, name: str, place: Place | None) -> str | None:
-        """The iterator that the range before has left, where this one goes on there."""
+        """Return the iterator left by the previous range, if this one continues there."""
         kept = self._iterators.pop(name, None)
         return kept[1] if kept is not None and kept[0] == place else None
 
@@ -145,7 +145,7 @@ class KinesisReader(SourceReader):
 def _take(
     parts: Iterator[tuple[Record | None, Place]], count: int, size: int
 ) -> tuple[list[Record], int, Place | None]:
-    """Some records, how many bytes they have, and the place behind them; None: there are no more."""
+    """Return some records, their size in bytes, and the place after them; None if there are no more."""
     taken: list[Record] = []
     total = 0
     place: Place | None = None

@@ -1,4 +1,4 @@
-"""From Kinesis records to records of the stream (Flink: ``KinesisDeserializationSchema``)."""
+"""Converts Kinesis records to records of the stream (Flink: ``KinesisDeserializationSchema``)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from firesteel.program.bad_records import BadRecord, bad_record, message_decoder
 
 
 class KinesisDeserializationSchema(ABC):
-    """Turns a Kinesis record into a record of the stream, with all that Kinesis knows of it."""
+    """Converts a Kinesis record, with all its metadata, to a record of the stream."""
 
     def open(self) -> None:
         """Called once in the worker before the first record."""
@@ -28,16 +28,16 @@ class KinesisDeserializationSchema(ABC):
         stream: str,
         shard_id: str,
     ) -> Any:
-        """The record; None: it is left out. ``approx_arrival_timestamp``: when Kinesis took it, in epoch
-        milliseconds."""
+        """Return the record, or None to skip it. ``approx_arrival_timestamp`` is the time of arrival in
+        Kinesis, in epoch milliseconds."""
 
     def get_produced_type(self) -> TypeInformation | None:
-        """The declared type of the records; None: any Python object."""
+        """Return the declared type of the records; None means any Python object."""
         return None
 
 
 class Decoded(NamedTuple):
-    """What came of some records: values with their timestamps, and what could not be read."""
+    """The result of decoding records: values with their timestamps, and what could not be read."""
 
     values: list[Any]
     timestamps: list[int]
@@ -49,7 +49,8 @@ Decode = Callable[[ShardSplit, Sequence[Mapping[str, Any]]], Decoded]
 
 
 def batch_decoder(schema: DeserializationSchema | KinesisDeserializationSchema) -> Decode:
-    """The function from some records of a shard, as GetRecords gives them, to records of the stream."""
+    """Return the function that decodes records of a shard, as returned by GetRecords, to records of the
+    stream."""
     if isinstance(schema, KinesisDeserializationSchema):
         return _whole_decoder(schema)
     decode_values = message_decoder(schema)

@@ -1,4 +1,4 @@
-"""Shards of Kinesis streams: where they begin to be read, which there are, how a place in one is named."""
+"""Shards of Kinesis streams: listing them, where to start, and places within one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StartKind(enum.Enum):
 
 @record("kinesis start")
 class Start(NamedTuple):
-    """Where a shard begins to be read of which nothing was read yet. ``timestamp_ms``: of AT_TIMESTAMP."""
+    """Where to start reading a shard. ``timestamp_ms`` is used by AT_TIMESTAMP."""
 
     kind: StartKind
     timestamp_ms: int = 0
@@ -29,8 +29,8 @@ class Start(NamedTuple):
 
 @record("kinesis place")
 class Place(NamedTuple):
-    """A place in a shard: behind the record of this sequence number, or before it; ``parts``: and behind so
-    many of the records that are aggregated in it."""
+    """A place in a shard: after the record with this sequence number if ``behind``, else before it.
+    ``parts``: after this many of the records aggregated in it."""
 
     sequence: int
     behind: bool = True
@@ -38,9 +38,9 @@ class Place(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """Where a range ends: behind the record of this sequence number (None: before any). ``last``: and with it
-    the shard, which was closed by a reshard. ``records``: how many there are from the beginning of the range
-    on; None: not known."""
+    """The end of a range: after the record with this sequence number, or before any record if it is None.
+    ``last``: the shard ends there too, because it was closed by a reshard. ``records``: number of records in
+    the range; None if unknown."""
 
     sequence: int | None
     last: bool = False
@@ -49,7 +49,7 @@ class Stop(NamedTuple):
 
 @record("kinesis split")
 class ShardSplit(NamedTuple):
-    """The payload of a split. ``hashes``: its first and last hash key."""
+    """The payload of a split. ``hashes`` are its first and last hash key."""
 
     stream: str
     shard: str
@@ -58,7 +58,7 @@ class ShardSplit(NamedTuple):
 
 
 class Shard(NamedTuple):
-    """A shard as ListShards tells of it. ``parents``: those that it was split or merged from."""
+    """A shard as returned by ListShards. ``parents`` are the shards it was split or merged from."""
 
     stream: str
     id: str
@@ -76,17 +76,18 @@ class Shard(NamedTuple):
 
 
 def shard_name(stream: str, shard: str) -> str:
-    """What a shard is called among those of all streams, and its split."""
+    """Return the name of a shard, and of its split, that is unique among all streams."""
     return f"{stream}/{shard}"
 
 
 def list_shards(
     stream: str, properties: Mapping[str, str], patience_s: float = PATIENCE_S
 ) -> tuple[list[Shard], int | None]:
-    """All shards of a stream, closed ones too, and the time on Kinesis's clock (epoch milliseconds).
+    """Return all shards of a stream, including closed ones, and the time on Kinesis's clock in epoch
+    milliseconds.
 
-    :raises ConfigurationError: the stream is not there, or may not be read.
-    :raises ConnectorError: there is no answer.
+    :raises ConfigurationError: the stream does not exist, or access is denied.
+    :raises ConnectorError: Kinesis does not answer.
     """
     kinesis = client("kinesis", properties, PATIENCE_S)
     found: list[Shard] = []
@@ -117,13 +118,13 @@ def _shard(stream: str, said: Mapping[str, Any]) -> Shard:
 
 
 def server_time_ms(answer: Mapping[str, Any]) -> int | None:
-    """When Kinesis answered, by its own clock, in whole seconds."""
+    """Return the time of a response on Kinesis's clock, in whole seconds."""
     date = answer["ResponseMetadata"]["HTTPHeaders"].get("date")
     return None if date is None else int(email.utils.parsedate_to_datetime(date).timestamp() * 1000)
 
 
 def iterator_request(split: ShardSplit, place: Place | None) -> dict[str, Any]:
-    """The arguments of GetShardIterator; ``place`` None: where the shard begins to be read."""
+    """Return the arguments of GetShardIterator. If ``place`` is None it is where the shard starts."""
     request: dict[str, Any] = {"StreamName": split.stream, "ShardId": split.shard}
     if place is not None:
         kind = "AFTER_SEQUENCE_NUMBER" if place.behind else "AT_SEQUENCE_NUMBER"

@@ -1,4 +1,4 @@
-"""Kinesis streams, Firehose and SQS as sinks (Flink: ``KinesisStreamsSink``, ``KinesisFirehoseSink``,
+"""Sinks for Kinesis streams, Firehose and SQS (Flink: ``KinesisStreamsSink``, ``KinesisFirehoseSink``,
 ``SqsSink``)."""
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 
 class Service(NamedTuple):
-    """What boto3 and people call it, and what one request may have."""
+    """The name of a service in boto3 and in messages, and the limits of a request."""
 
     client: str
     name: str
@@ -32,7 +32,7 @@ SQS: Final = Service("sqs", "SQS queue", 10, 1 << 20)
 
 @dataclass(frozen=True)
 class AwsSink(Sink, ABC):
-    """Sends each record at least once; how the requests look is up to the classes derived from it.
+    """Sends each record at least once; subclasses define the requests.
 
     :param name: of the stream, or the URL of the queue.
     """
@@ -49,7 +49,7 @@ class AwsSink(Sink, ABC):
         return f"{self.service.name} {self.name}"
 
     def validate(self) -> None:
-        """Ask AWS: it answers, lets us in, and has what is written to."""
+        """Check that AWS answers, grants access, and has the target."""
         self.batching.check(self.service.most_records, self.service.most_bytes)
         aws = client(self.service.client, self.properties, PATIENCE_S)
         what = f"The {self.service.name} {self.name!r} cannot be written to"
@@ -61,14 +61,14 @@ class AwsSink(Sink, ABC):
 
     @abstractmethod
     def look_at(self, aws: Any) -> Any:
-        """A request that fails where the target is not there."""
+        """Send a request that fails if the target does not exist."""
 
     @abstractmethod
     def target(self, context: WriterContext) -> Target: ...
 
 
 class _Bodies(Target):
-    """What the three have in common: a schema makes a body of each record."""
+    """What the three share: a schema makes the body of each record."""
 
     def __init__(self, sink: AwsSink) -> None:
         self.name = sink.description
@@ -90,7 +90,7 @@ class _Bodies(Target):
 
 
 def _refused(answers: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
-    """Which records were not taken; there is one answer for each record."""
+    """Return the rejected records; there is one answer per record."""
     return [
         (index, f"{answer['ErrorCode']}: {answer.get('ErrorMessage', '')}")
         for index, answer in enumerate(answers)
@@ -102,14 +102,14 @@ def _refused(answers: Sequence[Mapping[str, Any]]) -> list[tuple[int, str]]:
 
 
 class PartitionKeyGenerator:
-    """Gives each record its partition key, whose hash determines the shard, as in Flink. Derive from it and
-    define ``apply``, or use one of the two below."""
+    """Returns the partition key of each record, whose hash selects the shard (Flink:
+    ``PartitionKeyGenerator``). Derive from it and define ``apply``, or use one of its static methods."""
 
     def open(self, subtask_index: int) -> None:
         """Called before the first record of an epoch."""
 
     def apply(self, element: Any) -> str:
-        """The key: a text of 1 to 256 characters."""
+        """Return the key: a text of 1 to 256 characters."""
         raise ProgramError(
             "A PartitionKeyGenerator needs an apply method.",
             operator=type(self).__name__,
@@ -118,12 +118,12 @@ class PartitionKeyGenerator:
 
     @staticmethod
     def fixed() -> PartitionKeyGenerator:
-        """The index of the subtask: all that one writes goes into one shard."""
+        """Use the index of the subtask: each subtask writes to one shard."""
         return _FixedKeys()
 
     @staticmethod
     def random() -> PartitionKeyGenerator:
-        """Another key for each record: they spread over all shards."""
+        """Use a different key for each record, which spreads them over all shards."""
         return _RandomKeys()
 
 
@@ -142,7 +142,7 @@ class _RandomKeys(PartitionKeyGenerator):
 
 @dataclass(frozen=True)
 class StreamSink(AwsSink):
-    """``keys``: a generator of partition keys, or a function."""
+    """Writes to a stream. ``keys`` is a partition key generator or a function."""
 
     keys: PartitionKeyGenerator | Callable[[Any], str]
 

@@ -1,12 +1,13 @@
-"""Kinesis streams as a source: shards are splits, sequence numbers are positions (Flink:
+"""Source of Kinesis streams: shards are splits, sequence numbers are positions (Flink:
 ``FlinkKinesisConsumer``).
 
-Kinesis says neither how many records a shard has nor where it ends now, and sequence numbers have gaps. So
-the driver looks ahead: it asks for records itself, notes their sequence numbers, and a range ends behind one
-that it has seen. Tasks read the records again, straight from Kinesis: what they read is fixed by two
-sequence numbers, nothing has to be logged, and a range can be read anywhere and as often as it is needed, as
-long as the stream retains it. The price is that a record is fetched twice while the job keeps up; where it is
-far behind, the driver looks at one record near the end in place of all before it (``tails.py``).
+Kinesis reports neither how many records a shard has nor where it currently ends, and sequence numbers have
+gaps. The driver therefore looks ahead: it fetches records itself, notes their sequence numbers, and ends a
+range after a record that it has seen. Tasks fetch the records again, directly from Kinesis. What they read is
+determined by two sequence numbers, so nothing has to be logged, and a range can be read anywhere and
+repeatedly while the stream retains it. The price is that a record is fetched twice while the job keeps up.
+When the lag is large, the driver looks at a single record near the end instead of all before it
+(``tails.py``).
 """
 
 from __future__ import annotations
@@ -37,17 +38,17 @@ from firesteel.program.sources import (
 
 log = logger(__name__)
 
-_WAIT_FOR_ANSWERS_S: Final = 0.25  # later ones are taken the next time
+_WAIT_FOR_ANSWERS_S: Final = 0.25  # late answers are used the next time
 _THREADS: Final = 32
-_LOOK_AHEAD: Final = 10_000  # records, before an epoch has said how many it may read
+_LOOK_AHEAD: Final = 10_000  # records, until an epoch has set a limit
 _BEGINNING: Final = Start(StartKind.TRIM_HORIZON)
 
 
 @dataclass(frozen=True)
 class KinesisSource(Source):
-    """The records of streams of one region. Unbounded: a stream has no end, only shards have.
+    """Reads streams of one region. Unbounded: shards may end, but a stream does not.
 
-    :param by_hash: shards are dealt out to the subtasks in the order of their hash keys, not of their ids.
+    :param by_hash: assign shards to subtasks in the order of their hash keys instead of their ids.
     """
 
     streams: tuple[str, ...]
@@ -68,7 +69,7 @@ class KinesisSource(Source):
         return parse_options(self.properties)
 
     def validate(self) -> None:
-        """Ask Kinesis: it answers, lets us in, and has the streams."""
+        """Check that Kinesis answers, grants access and has the streams."""
         self._check_schema()
         for stream in self.streams:
             list_shards(stream, self.properties, patience_s=PATIENCE_S / 2)
@@ -91,8 +92,8 @@ class KinesisSource(Source):
 
 
 class _ShardEnumerator(SplitEnumerator):
-    """Reports a shard when all shards that it came from were read to their ends, so that records with one
-    partition key stay in order over a reshard."""
+    """Reports a shard once all its parents have been read to the end, so that records with the same partition
+    key stay in order across a reshard."""
 
     def __init__(self, source: KinesisSource) -> None:
         self._source = source
@@ -105,7 +106,7 @@ class _ShardEnumerator(SplitEnumerator):
         # What is in the snapshot:
         self._reported: set[str] = set()
         self._ended: set[str] = set()
-        self._later: dict[str, Start] = {}  # by stream, where shards begin that come up while it is read
+        self._later: dict[str, Start] = {}  # by stream, where later shards start
         self._begun_ms = 0  # on Kinesis's clock; LATEST means from then on
 
     # ---- shards
@@ -136,12 +137,12 @@ class _ShardEnumerator(SplitEnumerator):
         start = self._start_of(stream)
         if stream not in self._later:
             self._later[stream] = _BEGINNING if start.kind is StartKind.LATEST else start
-            if start.kind is StartKind.LATEST:  # nothing comes into a shard that is closed
+            if start.kind is StartKind.LATEST:  # a closed shard receives no records
                 closed = {shard.name for shard in shards if shard.closed}
                 self._reported |= closed
                 self._ended |= closed
         gone = {n for n in self._reported if n.startswith(f"{stream}/") and n not in listed}
-        self._reported -= gone & self._ended  # their retention is over
+        self._reported -= gone & self._ended  # their retention has expired
         self._ended -= gone
         new = [
             shard
@@ -155,7 +156,7 @@ class _ShardEnumerator(SplitEnumerator):
         return [Split(shard.name, ShardSplit(stream, shard.id, start, shard.hashes)) for shard in new]
 
     def _start_of(self, stream: str) -> Start:
-        """Where shards begin to be read that are found now."""
+        """Return where shards found now start."""
         later = self._later.get(stream)
         if later is not None:
             return later
@@ -186,14 +187,14 @@ class _ShardEnumerator(SplitEnumerator):
 
     def _new_tail(self, split: ShardSplit, position: Any) -> ShardTail:
         if self._restored and position is None and split.start.kind is StartKind.LATEST:
-            # Nothing had come when the checkpoint was taken; what has come since is to be read.
+            # The shard was empty at the checkpoint; read what has arrived since.
             split = split._replace(start=Start(StartKind.AT_TIMESTAMP, self._begun_ms))
         return ShardTail(
             split, position, self._source.properties, self._options, self._executor, self._begun_ms
         )
 
     def _collect(self, now_ms: int) -> None:
-        """Ask for what is not known yet, and wait a moment for the answers."""
+        """Request what is not known yet, and wait briefly for the answers."""
         for tail in self._tails.values():
             tail.take_answer(now_ms)
             tail.look(now_ms, self._wanted)
@@ -218,7 +219,7 @@ class _ShardEnumerator(SplitEnumerator):
     def split_ended(self, split: Split) -> None:
         self._ended.add(split.id)
         self._tails.pop(split.id, None)
-        self._next_discovery_ms = 0  # what it was split or merged into may be read now
+        self._next_discovery_ms = 0  # the child shards may be read now
 
     def snapshot(self) -> Any:
         return sorted(self._reported), sorted(self._ended), dict(self._later), self._begun_ms

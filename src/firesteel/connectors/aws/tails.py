@@ -1,4 +1,4 @@
-"""What the driver knows of the records of a shard that were not read yet."""
+"""What the driver knows about the unread records of a shard."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from firesteel.connectors.aws.shards import (
 
 log = logger(__name__)
 
-_SLOWEST: Final = 20  # attempts, after which the pauses grow no more
+_SLOWEST: Final = 20  # attempts, after which the back-off stops growing
 _FAR_BEHIND_MS: Final = 10_000
 _NEAR_END_MS: Final = 5_000
 
 
 class ShardTail:
-    """Looks ahead in one shard, one request at a time, in a thread of ``executor``. All methods are called in
-    the driver's thread; only ``_look`` runs in the other one, and it touches nothing.
+    """Looks ahead in one shard, one request at a time, in a thread of ``executor``. All methods are called
+    from the driver's thread, except ``_look``, which runs in the other thread and changes nothing.
 
-    Where the job is far behind, looking at each record would halve what it can read. Then it leaps: it asks
-    for one record near the end, and how many lie before that need not be known.
+    When the lag is large, looking at each record would halve the throughput. It then leaps: it fetches one
+    record near the end, and the number of records before it need not be known.
 
-    :param place: how far the shard was read; None: not begun.
-    :param begun_ms: when the source was begun, on Kinesis's clock: LATEST means from then on.
+    :param place: how far the shard has been read; None: not started.
+    :param begun_ms: when the source was started, on Kinesis's clock: LATEST means from then on.
     """
 
     def __init__(
@@ -52,24 +52,24 @@ class ShardTail:
         self._properties = properties
         self._options = options
         self._executor = executor
-        self._place = place  # behind the last record that is known
-        self._sequences: list[int] = []  # of the records that are known and were not read
+        self._place = place  # after the last known record
+        self._sequences: list[int] = []  # of the known, unread records
         self._sizes: list[int] = []
         self._iterator: str | None = None
-        self._closed = False  # nothing comes behind what is known
-        self._begin = place  # before the first record there was
-        self._has_gap = False  # before the first record that is known may be others
+        self._closed = False  # nothing follows the known records
+        self._begin = place  # before the first record of the shard
+        self._has_gap = False  # there may be records before the first known one
         self._behind_ms = 0
-        self._kinesis_ms = begun_ms  # its clock at the last answer
-        self._leap_ms = _NEAR_END_MS  # how far before the end the next leap lands
-        self._leaps = False  # what is asked for is a leap
+        self._kinesis_ms = begun_ms  # Kinesis's clock at the last response
+        self._leap_ms = _NEAR_END_MS  # distance of the next leap from the end
+        self._leaps = False  # the current request is a leap
         self._failures = 0
         self._next_look_ms = 0
         self.asked: Future[Mapping[str, Any]] | None = None
 
     @property
     def pending(self) -> int:
-        """How many records are known that were not read."""
+        """The number of known, unread records."""
         return len(self._sequences)
 
     @property
@@ -80,7 +80,7 @@ class ShardTail:
     def next_range(
         self, position: Place | None, max_records: int, max_bytes: int
     ) -> tuple[Place | None, Stop] | None:
-        """What may be read from ``position`` on; None: nothing is known behind it."""
+        """Return what may be read from ``position`` on; None if nothing after it is known."""
         if position is not None:
             read = bisect_left(self._sequences, position.sequence + position.behind)
             del self._sequences[:read], self._sizes[:read]
@@ -95,13 +95,13 @@ class ShardTail:
         return position or self._begin, stop
 
     def _count(self, max_records: int, max_bytes: int) -> int:
-        """How many of the known records an epoch may read."""
+        """Return how many of the known records an epoch may read."""
         most = min(max_records, len(self._sizes))
         sizes = accumulate(self._sizes[:most])
         return next((count for count, size in enumerate(sizes, 1) if size >= max_bytes), most)
 
     def look(self, now_ms: int, wanted: int) -> None:
-        """Ask for more, unless ``wanted`` records are known already or it is too early."""
+        """Request more, unless ``wanted`` records are known or it is too early."""
         if self.asked is not None or self._closed or now_ms < self._next_look_ms:
             return
         if self._has_gap or self.pending >= wanted:
@@ -124,9 +124,9 @@ class ShardTail:
         return answer
 
     def take_answer(self, now_ms: int) -> None:
-        """Note what was found, if the answer is there.
+        """Process the response, if it has arrived.
 
-        :raises FiresteelError: the stream is gone, or may not be read any more.
+        :raises FiresteelError: the stream is gone, or access is denied.
         """
         if self.asked is None or not self.asked.done():
             return
@@ -152,7 +152,7 @@ class ShardTail:
         self._next_look_ms = now_ms + (0 if self._behind_ms else self._options.interval_ms)
 
     def _land(self, records: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether a leap has found a record behind those that are known; else the next one is less far."""
+        """Return true if a leap found a record after the known ones; otherwise the next leap is shorter."""
         known = -1 if self._place is None else self._place.sequence
         if not records or int(records[0]["SequenceNumber"]) <= known:
             self._leap_ms *= 4
@@ -163,13 +163,13 @@ class ShardTail:
         return True
 
     def _failed(self, error: BaseException, now_ms: int) -> None:
-        """What passes is waited for; the job goes on with other shards."""
+        """Wait after transient errors; the job continues with other shards."""
         if not isinstance(error, errors()):
             raise error
         if code_of(error) == "ExpiredIteratorException":
             self._iterator = None
         if self._iterator is None and self._place is None and self._split.start.kind is StartKind.LATEST:
-            # Another iterator for LATEST would begin behind what has come meanwhile.
+            # Another LATEST iterator would start after the records that have arrived meanwhile.
             self._split = self._split._replace(start=Start(StartKind.AT_TIMESTAMP, self._kinesis_ms))
         if code_of(error) == "ExpiredIteratorException":
             return

@@ -1,1 +1,1 @@
-"""Tables of Apache Cassandra: needs the package cassandra-driver (the extra ``cassandra``)."""
+"""Connector for tables of Apache Cassandra; needs the package cassandra-driver (the extra ``cassandra``)."""

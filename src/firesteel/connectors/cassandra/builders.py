@@ -1,4 +1,4 @@
-"""Clusters of Cassandra and what is written to them, as programs describe them."""
+"""Builder of the Cassandra sink, and its options."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KEYSPACE: Final = re.compile(r"[A-Za-z]\w{0,47}")
 
 
 class ConsistencyLevel(Enum):
-    """How many replicas must answer, as in Flink."""
+    """How many replicas must acknowledge (Flink: ``ConsistencyLevel``)."""
 
     ANY = 0
     ONE = 1
@@ -39,7 +39,7 @@ class ConsistencyLevel(Enum):
 
 
 class MapperOptions:
-    """Options of the mapper that writes POJOs, of which a Python stream has none: see
+    """Options of Java's POJO mapper, which has no counterpart for a Python stream: see
     ``CassandraSinkBuilder.set_mapper_options``."""
 
     def __init__(self) -> None:
@@ -73,10 +73,10 @@ class MapperOptions:
 
 
 class ClusterBuilder:
-    """How to reach a cluster where host and port do not say it: several hosts, a login, TLS, another
-    consistency level (in Flink a class whose ``buildCluster`` is overridden).
+    """Builds the connection to a cluster if host and port are not enough: several hosts, a login, TLS,
+    another consistency level (Flink: ``ClusterBuilder``, with ``buildCluster`` to override).
 
-    :param build_cluster: makes a ``cassandra.cluster.Cluster``; runs in the driver and in each worker.
+    :param build_cluster: creates a ``cassandra.cluster.Cluster``; runs on the driver and in each worker.
     """
 
     def __init__(self, build_cluster: Callable[[], Cluster]) -> None:
@@ -90,7 +90,7 @@ class ClusterBuilder:
 
 
 class CassandraCommitter:
-    """Keeps a table of what the write-ahead log has written, as in Flink."""
+    """Keeps a table of what the write-ahead log has written (Flink: ``CassandraCommitter``)."""
 
     def __init__(self, options: LogOptions) -> None:
         self.options = options
@@ -99,8 +99,8 @@ class CassandraCommitter:
     def default_checkpoint_committer(
         builder: ClusterBuilder, key_space: str | None = None
     ) -> CassandraCommitter:
-        """The table is ``firesteel_commits`` in ``key_space``, by default ``flink_auxiliary``; both are made
-        when they are not there, the keyspace with a replication factor of 1."""
+        """Use the table ``firesteel_commits`` in ``key_space``, by default ``flink_auxiliary``. Both are
+        created if they do not exist, the keyspace with a replication factor of 1."""
         keyspace = FLINKS_KEYSPACE if key_space is None else key_space
         if not isinstance(keyspace, str) or not _KEYSPACE.fullmatch(keyspace):
             raise WrongArgumentError(
@@ -111,19 +111,19 @@ class CassandraCommitter:
 
 
 class CassandraFailureHandler:
-    """Decides what happens to a row that Cassandra rejects, as in Flink; derive from it to let the job
-    continue."""
+    """Decides what happens to a row that Cassandra rejects; derive from it to let the job continue. (Flink:
+    ``CassandraFailureHandler``.)"""
 
     def on_failure(self, failure: Exception) -> None:
-        """Raise, and the job fails; return, and the row is passed over. Runs in the worker.
+        """Raise to fail the job, or return to ignore the row. Runs in the worker.
 
-        :param failure: what the driver has raised.
+        :param failure: the exception of the driver.
         """
         raise failure
 
     @staticmethod
     def no_op() -> CassandraFailureHandler:
-        """Every failure fails the job: the default."""
+        """Fail the job on every failure; the default."""
         return CassandraFailureHandler()
 
 

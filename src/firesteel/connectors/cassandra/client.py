@@ -1,4 +1,4 @@
-"""How to reach a cluster, and the one session that a process has with it."""
+"""Connecting to a cluster, with one session per process."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
     from cassandra.query import PreparedStatement
 
 _CONNECT_S: Final = 4.0
-_RECONNECT_S: Final = 1.0  # the driver's own grows to ten minutes
+_RECONNECT_S: Final = 1.0  # the driver's own delay grows to ten minutes
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """A cluster at ``host`` and ``port``, or as a function of the user's makes it.
+    """A cluster at ``host`` and ``port``, or created by a user's function.
 
-    :param build: the pickled function: it returns the ``Cluster`` of the driver.
+    :param build: the pickled function, which returns the driver's ``Cluster``.
     """
 
     host: str | None = None
@@ -55,14 +55,14 @@ class ClusterSettings:
 
 
 class Connection:
-    """A session, which threads may share, with the statements that it has prepared."""
+    """A session, which threads may share, and its prepared statements."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self._prepared: dict[str, PreparedStatement] = {}
 
     def prepare(self, query: str) -> PreparedStatement:
-        """:raises ConfigurationError: the cluster refuses the query."""
+        """:raises ConfigurationError: the cluster rejects the query."""
         found = self._prepared.get(query)
         if found is None:
             cassandra = load_client()
@@ -84,9 +84,10 @@ os.register_at_fork(after_in_child=_connections.clear)  # the threads of a sessi
 
 
 def connection(settings: ClusterSettings) -> Connection:
-    """That of this process: it is made once, as the driver wants it, and mends itself.
+    """Return the connection of this process. It is created once, as the driver recommends, and reconnects
+    automatically.
 
-    :raises ConnectorError: it cannot be made.
+    :raises ConnectorError: it cannot be created.
     """
     with _lock:
         found = _connections.get(settings)
@@ -113,16 +114,16 @@ def _connected(settings: ClusterSettings) -> Session:
 
 
 def load_client() -> Any:
-    """The module cassandra."""
+    """Import the module cassandra."""
     extra("cassandra.cluster", "Cassandra", "cassandra", "cassandra-driver")
     logger = logging.getLogger("cassandra")
     if logger.level == logging.NOTSET:
-        logger.setLevel(logging.CRITICAL)  # it logs each failure with its traceback, and raises it
+        logger.setLevel(logging.CRITICAL)  # it logs each failure with its traceback, and also raises it
     return sys.modules["cassandra"]
 
 
 def is_transient(error: BaseException | None) -> bool:
-    """Whether the same may work later."""
+    """Return true if a retry may succeed."""
     cassandra = load_client()
     from cassandra.cluster import NoHostAvailable
     from cassandra.connection import ConnectionException
@@ -139,7 +140,7 @@ def is_transient(error: BaseException | None) -> bool:
 
 
 def said(error: BaseException) -> str:
-    """What the driver, or the servers it has asked, say of an error."""
+    """Return the message of an error from the driver or the servers."""
     answers = getattr(error, "errors", None)
     if isinstance(answers, dict) and answers:
         return "; ".join(f"{server}: {answer}" for server, answer in answers.items())

@@ -1,4 +1,4 @@
-"""Which declared types go into which columns, and what values become on the way."""
+"""Which declared types match which columns, and how values are converted."""
 
 from __future__ import annotations
 
@@ -49,10 +49,11 @@ _BYTES: Final = (Types.PRIMITIVE_ARRAY(Types.BYTE()), Types.LIST(Types.BYTE()))
 def binder(
     types: Sequence[TypeInformation], statement: Any
 ) -> Callable[[Sequence[Any]], list[tuple[Any, ...]]]:
-    """What makes parameters of a prepared statement of rows whose fields have these types.
+    """Return the function that converts rows with fields of these types to parameters of a prepared
+    statement.
 
-    :raises ConfigurationError: there are more parameters than fields, or fewer.
-    :raises TypeMismatchError: a field does not fit its parameter.
+    :raises ConfigurationError: the numbers of parameters and fields differ.
+    :raises TypeMismatchError: a field does not match its parameter.
     """
     columns = statement.column_metadata or ()
     if len(columns) != len(types):
@@ -92,18 +93,19 @@ def _fit_column(declared: TypeInformation, column: Any) -> Convert | None:
 
 
 class _MisfitError(Exception):
-    """Found somewhere inside of two types."""
+    """Raised for a mismatch anywhere within two types."""
 
 
 def _fit(declared: TypeInformation, column: Any) -> Convert | None:
-    """What makes a value for a column of one of the declared type; None: it is one already."""
+    """Return the function that converts a value of the declared type to the column's; None if none is
+    needed."""
     from cassandra.cqltypes import ListType, MapType, SetType, TupleType
 
     while isinstance(declared, ExternalTypeInfo):
         declared = declared._type_info
     if isinstance(declared, (RowTypeInfo, TupleTypeInfo)):
         types = declared.get_field_types()
-        if issubclass(column, TupleType) and len(types) == len(column.subtypes):  # or a type of the user's
+        if issubclass(column, TupleType) and len(types) == len(column.subtypes):  # or a user-defined type
             return _fields([_fit(*pair) for pair in zip(types, column.subtypes, strict=True)])
     elif isinstance(declared, MapTypeInfo):
         if issubclass(column, MapType):

@@ -1,9 +1,10 @@
-"""Rows that wait for their checkpoint, and the table of what was written (Flink: ``CassandraCommitter``).
+"""Write-ahead log: rows that wait for their checkpoint, and the table of what was written (Flink:
+``CassandraCommitter``).
 
-A task stages its rows in the job's directory. When the checkpoint that covers them is complete the committer
-writes them, and then a marker for all of them together. A commit that comes again finds the marker and writes
-nothing; one that was interrupted between rows and marker writes the same rows again, in the same order.
-Cassandra has no transactions over rows, so this is exactly once for queries that may be repeated.
+A task stages its rows in the job's directory. When the checkpoint that covers them is complete, the committer
+writes them, followed by one marker for all of them. A repeated commit finds the marker and writes nothing. A
+commit that was interrupted between rows and marker writes the same rows again, in the same order. Cassandra
+has no transactions across rows, so this is exactly once for idempotent queries.
 """
 
 from __future__ import annotations
@@ -27,23 +28,24 @@ from firesteel.program.sinks import CommitRequest, Committable, Committer, Commi
 
 FLINKS_KEYSPACE: Final = "flink_auxiliary"
 _TABLE: Final = "firesteel_commits"
-_RETENTION_S: Final = 7 * 24 * 3600  # how old a checkpoint may be that a job goes back to and commits again
+_RETENTION_S: Final = 7 * 24 * 3600  # maximum age of a checkpoint that is committed again
 _ASKED_AT_ONCE: Final = 100
 
-#: What a committable holds: the rows of one writer and epoch, or of several, in order.
+#: The content of a committable: the rows of one or more writers and epochs, in order.
 _Parts: TypeAlias = tuple[tuple[str, Staged], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class LogOptions:
-    """Where markers are kept: a table in ``keyspace``, which is made, not replicated, if it is not there."""
+    """Where markers are stored: a table in ``keyspace``. The keyspace is created without replication if
+    missing."""
 
     cluster: ClusterSettings
     keyspace: str = FLINKS_KEYSPACE
 
 
 class LogCommitter(Committer):
-    """:param requests: what writes rows, over the connection that there is then."""
+    """:param requests: creates what writes rows over the current connection."""
 
     def __init__(
         self, requests: Callable[[], Requests], options: LogOptions, context: CommitterContext
@@ -55,7 +57,7 @@ class LogCommitter(Committer):
         self._markers.open()
 
     def pre_commit(self, committables: Sequence[Committable]) -> Sequence[Committable]:
-        """One for the whole checkpoint, which needs one marker."""
+        """Merge the committables of the checkpoint into one, which needs a single marker."""
         if len(committables) < 2:
             return committables
         last = committables[-1]
@@ -73,7 +75,7 @@ class LogCommitter(Committer):
                     self._markers.add(_name(request))
         except Exception as error:
             transient = is_transient(error)
-            for request in requests:  # those that are written are found by their markers
+            for request in requests:  # those already written are found by their markers
                 if transient:
                     request.retry_later()
                 else:
@@ -87,7 +89,7 @@ class LogCommitter(Committer):
 
 
 def _name(request: CommitRequest) -> str:
-    """That of its first part, which is in no other."""
+    """Return the name of its first part, which is unique to it."""
     parts: _Parts = request.get_committable()
     return parts[0][0]
 
@@ -114,7 +116,7 @@ class _Markers:
                 "SELECT table_name FROM system_schema.tables WHERE keyspace_name = %s AND table_name = %s",
                 (keyspace.lower(), _TABLE),
             )
-            if known.one() is None:  # else nobody needs the right to create it
+            if known.one() is None:  # otherwise the permission to create it is not needed
                 for statement in create:
                     session.execute(statement)
         except FiresteelError:
@@ -127,7 +129,7 @@ class _Markers:
             ) from error
 
     def among(self, names: Sequence[str]) -> set[str]:
-        """Those of ``names`` that are there."""
+        """Return those of ``names`` that exist."""
         query = (
             f"SELECT transaction_id FROM {self._table} "
             "WHERE job_id = ? AND sink_id = ? AND transaction_id IN ?"
@@ -143,7 +145,7 @@ class _Markers:
         self._execute(insert, (*self._owner, name))
 
     def _execute(self, query: str, parameters: tuple[Any, ...]) -> Any:
-        """As a quorum sees it: what one node has been told, the others may not know."""
+        """Execute with quorum consistency: other nodes may not have seen what one node was told."""
         there = connection(self._options.cluster)
         statement = there.prepare(query).bind(parameters)
         statement.consistency_level = load_client().ConsistencyLevel.QUORUM

@@ -1,4 +1,4 @@
-"""Rows on their way to a cluster: several requests at once, each row in one of its own."""
+"""Writes rows to a cluster with concurrent requests, one row each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from firesteel.common.errors import ConnectorError
 from firesteel.connectors.cassandra.client import Connection, said
 from firesteel.connectors.cassandra.columns import binder
 
-#: Requests that a writer has under way where the program sets no limit: a connection carries 32,768.
+#: Concurrent requests of a writer if the program sets no limit; a connection supports 32,768.
 _USUAL_REQUESTS: Final = 512
 
 OnFailure = Callable[[Exception], None]
@@ -19,8 +19,8 @@ OnFailure = Callable[[Exception], None]
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """:param max_concurrent: None: as many as one connection carries well.
-    :param patience_ms: how long a row may wait for its turn; None: as long as it takes.
+    """:param max_concurrent: None: as many as suit one connection.
+    :param patience_ms: how long a row may wait for its turn; None: no limit.
     """
 
     max_concurrent: int | None = None
@@ -28,11 +28,11 @@ class RequestOptions:
 
 
 class Requests:
-    """Executes a statement for each row. The cluster orders what is written to one row by timestamps that
-    the driver gives in the order of the calls, so that of two rows with one key the later one stays.
+    """Executes a statement for each row. The cluster orders writes to the same row by timestamps, which the
+    driver assigns in the order of the calls. So the later of two rows with the same key wins.
 
-    :param on_failure: gets what the driver raised for a row; what it does not raise is passed over.
-    :param nothing: what is bound in the place of None.
+    :param on_failure: called with the driver's exception for a row; if it does not raise, the row is ignored.
+    :param nothing: the value to bind instead of None.
     """
 
     def __init__(
@@ -56,13 +56,13 @@ class Requests:
         self._failures: list[tuple[Exception, tuple[Any, ...]]] = []
 
     def send(self, rows: Sequence[Any]) -> None:
-        """Returns when all are on their way. Raises for rows that failed before, too."""
+        """Return when all rows have been sent. Raises for earlier failed rows, too."""
         for parameters in self._bind(rows):  # hot
             self._await_turn()
             try:
                 future = self._session.execute_async(self._statement, self._filled(parameters))
             except (TypeError, ValueError) as error:
-                raise _refused(error, parameters) from error  # it does not come as far as the cluster
+                raise _refused(error, parameters) from error  # it does not reach the cluster
             future.add_callbacks(self._done, self._failed, errback_args=(parameters,))
         self._check()
 
@@ -71,9 +71,9 @@ class Requests:
         return parameters if nothing is None else [nothing if v is None else v for v in parameters]
 
     def finish(self) -> None:
-        """Returns when every row is written or failed."""
+        """Return when every row has been written or has failed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._pending == 0)  # each request has a timeout of its own
+            self._changed.wait_for(lambda: self._pending == 0)  # each request has its own timeout
         self._check()
 
     def _await_turn(self) -> None:
@@ -115,5 +115,5 @@ def _refused(error: Exception, parameters: tuple[Any, ...]) -> ConnectorError:
 
 
 def fail(error: Exception) -> None:
-    """Every failure fails the job."""
+    """Fail the job on every failure."""
     raise error

@@ -1,5 +1,5 @@
-"""A query for each row, at once or after its checkpoint (Flink: ``CassandraRowSink``, ``CassandraTupleSink``
-and those with ``WriteAhead`` in their names)."""
+"""Executes a query for each row, immediately or after its checkpoint (Flink: ``CassandraRowSink``,
+``CassandraTupleSink`` and the ``WriteAhead`` variants)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from firesteel.program.sinks import Committer, CommitterContext, Sink, SinkWrite
 
 @dataclass(frozen=True, slots=True)
 class CassandraRowSink(Sink):
-    """Executes a query for each row, with the row's fields as its parameters.
+    """Executes a query for each row, with the row's fields as parameters.
 
     :param types: of the fields, in the order of the parameters.
-    :param on_failure: gets each error of the driver; the job goes on where it does not raise.
-    :param ignore_null_fields: a None leaves its column as it is, and is not written as a deletion.
-    :param log: rows wait until their checkpoint is complete; None: they are written at once.
+    :param on_failure: called with each error of the driver; the job continues if it does not raise.
+    :param ignore_null_fields: a None leaves its column unchanged instead of writing a tombstone.
+    :param log: rows wait until their checkpoint is complete; None: they are written immediately.
     """
 
     query: str
@@ -40,7 +40,7 @@ class CassandraRowSink(Sink):
         return "Cassandra"
 
     def validate(self) -> None:
-        """Ask the cluster what it thinks of the query."""
+        """Have the cluster check the query."""
         self.direct_requests()
         if self.log is not None:
             connection(self.log.cluster)
@@ -76,7 +76,7 @@ class _DirectWriter(SinkWriter):
 
 
 class _LoggingWriter(SinkWriter):
-    """Keeps the rows of the epoch for the committer."""
+    """Stages the rows of the epoch for the committer."""
 
     def __init__(self, context: WriterContext) -> None:
         self._context = context

@@ -1,1 +1,1 @@
-"""Elasticsearch and OpenSearch, by the bulk API that both speak."""
+"""Connector for Elasticsearch and OpenSearch, through the bulk API that both support."""

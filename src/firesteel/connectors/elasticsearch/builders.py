@@ -1,4 +1,5 @@
-"""Documents of Elasticsearch and OpenSearch (PyFlink: ``pyflink.datastream.connectors.elasticsearch``)."""
+"""Builders of sinks for Elasticsearch and OpenSearch (PyFlink:
+``pyflink.datastream.connectors.elasticsearch``)."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _WHO: Final = "ElasticsearchSink"
 
 
 class FlushBackoffType(Enum):
-    """How the time between two attempts grows, with which a busy cluster is asked again."""
+    """How the delay between retries grows while the cluster is busy."""
 
     CONSTANT = 0
     EXPONENTIAL = 1
@@ -39,11 +40,11 @@ _WAITS: Final = {FlushBackoffType.CONSTANT: constant_ms, FlushBackoffType.EXPONE
 
 
 class ElasticsearchEmitter:
-    """What becomes of a record, a dict; made by ``static_index`` or ``dynamic_index``.
+    """Writes a record, which is a dict, to an index; created by ``static_index`` or ``dynamic_index``.
 
-    With a key field, the document whose id is the value of that field is changed in the fields that the
-    record has, or made when it is not there: what is written again changes nothing. Without, each record is a
-    new document with an id of the cluster's.
+    With a key field, the document whose id is the value of that field is updated with the fields of the
+    record, or created if it does not exist. This is idempotent. Without a key field, each record is a new
+    document with an id chosen by the cluster.
     """
 
     def __init__(self, emitter: MapEmitter) -> None:
@@ -53,9 +54,10 @@ class ElasticsearchEmitter:
     def static_index(
         index: str, key_field: str | None = None, doc_type: str | None = None
     ) -> ElasticsearchEmitter:
-        """All records into one index.
+        """Write all records to one index.
 
-        :param doc_type: for Elasticsearch 6, which needs one; OpenSearch and Elasticsearch 8 know none.
+        :param doc_type: for Elasticsearch 6, which requires one; OpenSearch and Elasticsearch 8 do not have
+            types.
         """
         return _emitter(index, key_field, doc_type, dynamic=False)
 
@@ -63,7 +65,7 @@ class ElasticsearchEmitter:
     def dynamic_index(
         index_field: str, key_field: str | None = None, doc_type: str | None = None
     ) -> ElasticsearchEmitter:
-        """Each record into the index that its field ``index_field`` names."""
+        """Write each record to the index named by its field ``index_field``."""
         return _emitter(index_field, key_field, doc_type, dynamic=True)
 
 
@@ -79,7 +81,7 @@ def _emitter(
 
 
 class ElasticsearchSinkBuilderBase:
-    """What both builders have. Hosts and an emitter are a must."""
+    """What both builders share. Requires hosts and an emitter."""
 
     _needs_type = False
 
@@ -91,13 +93,13 @@ class ElasticsearchSinkBuilderBase:
         self._back_off = BackOff()
 
     def get_http_host_class(self) -> Any:
-        """A class of Java in PyFlink; there is none here."""
+        """A Java class in PyFlink; not available here."""
         raise UnsupportedFeatureError(
             "There is no class HttpHost: no Java takes part.", hint="pass texts to set_hosts()", operator=_WHO
         )
 
     def set_emitter(self, emitter: ElasticsearchEmitter) -> Self:
-        """``ElasticsearchEmitter.static_index()`` or ``dynamic_index()``."""
+        """Set the emitter: ``ElasticsearchEmitter.static_index()`` or ``dynamic_index()``."""
         if not isinstance(emitter, ElasticsearchEmitter):
             raise WrongArgumentError(
                 "Not an ElasticsearchEmitter.",
@@ -109,14 +111,15 @@ class ElasticsearchSinkBuilderBase:
         return self
 
     def set_hosts(self, hosts: str | list[str]) -> Self:
-        """``http://host:port`` or ``https://host:port`` of one or several nodes of the cluster; ``http`` is
-        the default. When a node does not answer the next one is asked."""
+        """Set one or more nodes of the cluster as ``http://host:port`` or ``https://host:port``; the default
+        scheme is ``http``. If a node does not answer, the next one is tried."""
         texts = hosts if isinstance(hosts, list) else [hosts]
         self._hosts = tuple(Host.parse(require_text(text, "host", _WHO)) for text in texts)
         return self
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
-        """``AT_LEAST_ONCE`` and ``NONE``, which has no effect: an epoch ends when all is sent."""
+        """Accepts ``AT_LEAST_ONCE`` and ``NONE``, which has no effect: an epoch ends when everything is
+        sent."""
         if not isinstance(delivery_guarantee, DeliveryGuarantee):
             raise WrongArgumentError(
                 "Not a DeliveryGuarantee.", operator=_WHO, detail=f"got {delivery_guarantee!r}"
@@ -132,20 +135,22 @@ class ElasticsearchSinkBuilderBase:
         return self
 
     def set_bulk_flush_max_actions(self, num_max_actions: int) -> Self:
-        """Send a request when it has ``num_max_actions`` records; 1000 by default, -1: no limit."""
+        """Send a request when it has ``num_max_actions`` records; the default is 1000, and -1 means no
+        limit."""
         most = _or_off(num_max_actions, "number of actions of a request", 1)
         self._flush = replace(self._flush, actions=most)
         return self
 
     def set_bulk_flush_max_size_mb(self, max_size_mb: int) -> Self:
-        """Send a request when it has ``max_size_mb`` MB (1024 * 1024 bytes); 5 by default, -1: no limit."""
+        """Send a request when it has ``max_size_mb`` MB (of 1024 * 1024 bytes); the default is 5, and -1
+        means no limit."""
         size = _or_off(max_size_mb, "size of a request in MB", 1)
         self._flush = replace(self._flush, size=None if size is None else size << 20)
         return self
 
     def set_bulk_flush_interval(self, interval_millis: int) -> Self:
-        """How long records may wait for their request to fill, in milliseconds; -1, the default: till the
-        end of their epoch, beyond which none waits in any case."""
+        """Set how long records may wait for their request to fill, in milliseconds. -1, the default, means
+        until the end of their epoch; no record waits longer in any case."""
         interval_ms = _or_off(interval_millis, "interval in milliseconds", 0)
         self._flush = replace(self._flush, interval_ms=interval_ms)
         return self
@@ -153,10 +158,10 @@ class ElasticsearchSinkBuilderBase:
     def set_bulk_flush_backoff_strategy(
         self, flush_backoff_type: FlushBackoffType, max_retries: int, delay_millis: int
     ) -> Self:
-        """Retry what a busy cluster refuses (status 429), at most ``max_retries`` times, each after a delay.
-        Without this the job fails and its restart strategy decides.
+        """Retry what a busy cluster rejects (status 429), at most ``max_retries`` times with a delay before
+        each retry. By default the job fails, and its restart strategy decides.
 
-        :param delay_millis: the wait before the first retry; with ``CONSTANT`` before each.
+        :param delay_millis: the delay before the first retry; with ``CONSTANT`` before each retry.
         """
         wait_ms = _WAITS.get(flush_backoff_type)
         if wait_ms is None:
@@ -180,14 +185,14 @@ class ElasticsearchSinkBuilderBase:
         return self
 
     def set_connection_path_prefix(self, prefix: str) -> Self:
-        """What the paths of all requests begin with, where a proxy wants it."""
+        """Set a prefix for the paths of all requests, for use behind a proxy."""
         path = require_text(prefix, "path prefix", _WHO).strip("/")
         self._network["path_prefix"] = f"/{path}" if path else ""
         return self
 
     def set_connection_request_timeout(self, timeout: int) -> Self:
-        """How long to wait for a connection out of a pool, in milliseconds. Each subtask has its own, for
-        which it never waits: this has no effect, and a warning says so."""
+        """Has no effect, and a warning says so. In Flink it is how long to wait for a pooled connection; here
+        each subtask has its own."""
         require_int(timeout, "connection request timeout", 0, None, _WHO)
         tell_no_effect(
             "set_connection_request_timeout", "each subtask has a connection of its own and waits for none"
@@ -195,19 +200,21 @@ class ElasticsearchSinkBuilderBase:
         return self
 
     def set_connection_timeout(self, timeout: int) -> Self:
-        """How long to wait for a node to take a connection, in milliseconds; 1000 by default, 0: no limit."""
+        """Set how long to wait for a connection to a node, in milliseconds; the default is 1000, and 0 means
+        no limit."""
         self._network["connect_timeout_ms"] = require_int(timeout, "connection timeout", 0, None, _WHO)
         return self
 
     def set_socket_timeout(self, timeout: int) -> Self:
-        """How long to wait for data of an answer, in milliseconds; 30,000 by default, 0: no limit."""
+        """Set how long to wait for data of a response, in milliseconds; the default is 30,000, and 0 means no
+        limit."""
         self._network["socket_timeout_ms"] = require_int(timeout, "socket timeout", 0, None, _WHO)
         return self
 
     def build(self) -> ElasticsearchSink:
-        """The sink.
+        """Build the sink.
 
-        :raises ProgramError: something is missing or contradicts.
+        :raises ProgramError: a setting is missing, or settings contradict each other.
         """
         if self._emitter is None:
             raise ProgramError("An Elasticsearch sink needs an emitter.", operator=_WHO, hint="set_emitter()")
@@ -253,8 +260,8 @@ class Elasticsearch7SinkBuilder(ElasticsearchSinkBuilderBase):
 
 
 class ElasticsearchSink(SinkWrapper):
-    """Writes dicts as documents, at least once; with a key field of the emitter each document is there once
-    in the end. Made by ``Elasticsearch7SinkBuilder``."""
+    """Writes dicts as documents, at least once; with a key field each document ends up in the index exactly
+    once. Created by ``Elasticsearch7SinkBuilder``."""
 
     def __init__(self, sink: ElasticSink) -> None:
         super().__init__(sink)

@@ -1,7 +1,7 @@
 """Requests to the nodes of a cluster.
 
-They are made with the standard library. What a sink needs of the protocol is one request, which is the same
-for Elasticsearch and OpenSearch, while the client of the first refuses to talk to the second.
+They use the standard library. A sink needs only one kind of request, which is the same for Elasticsearch and
+OpenSearch, while Elasticsearch's client refuses to connect to OpenSearch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from firesteel.common.errors import ConnectorError
 from firesteel.common.masking import remember_secret
 from firesteel.connectors.elasticsearch.settings import ClusterSettings, Host
 
-TOO_MANY: Final = 429  # the status of what a busy cluster refuses, and would take later
+TOO_MANY: Final = 429  # status of requests that a busy cluster would accept later
 _HINTS: Final = {
     401: "check user and password",
     403: "check user and password",
@@ -29,12 +29,12 @@ _HINTS: Final = {
 }
 _OTHER_NODE: Final = (502, 503, 504)
 _NO_ANSWER: Final = (OSError, HTTPException)
-_PATIENCE_MS: Final = 8000  # for a cluster to be found before the job begins
+_PATIENCE_MS: Final = 8000  # to find the cluster before the job starts
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An action that the cluster did not take. ``position``: in its request."""
+    """An action that the cluster rejected. ``position`` is its index in the request."""
 
     position: int
     status: int
@@ -48,7 +48,7 @@ class _AnyFailed(msgspec.Struct):
 
 
 class Cluster:
-    """One connection to a node at a time, kept until it breaks. It stays behind when this is pickled."""
+    """Keeps a connection to one node at a time until it breaks. It is not pickled."""
 
     def __init__(self, settings: ClusterSettings) -> None:
         self.settings = settings
@@ -68,14 +68,17 @@ class Cluster:
         self.drop()
 
     def begin_with(self, number: int) -> None:
-        """Of several nodes, ask this one first: subtasks share them so."""
+        """Start with this node: subtasks spread over the nodes."""
         if self._connection is None:
             self._turn = number
 
     # ---- what is asked
 
     def check(self) -> None:
-        """Find the cluster, soon, or raise a ``ConnectorError`` that says why there is none."""
+        """Connect to the cluster with a short timeout.
+
+        :raises ConnectorError: the cluster cannot be reached; the error says why.
+        """
         settings = self.settings
         each_ms = _PATIENCE_MS // (2 * len(settings.hosts))
         asked = Cluster(
@@ -99,9 +102,9 @@ class Cluster:
             )
 
     def bulk(self, actions: Sequence[bytes]) -> list[Refusal]:
-        """Send some actions, in order; those that the cluster did not take.
+        """Send actions in order; return those that the cluster rejected.
 
-        :raises ConnectorError: no node answers, or the cluster refuses the request as it is.
+        :raises ConnectorError: no node answers, or the cluster rejects the whole request.
         """
         status, answer = self._request("POST", "/_bulk", b"".join(actions))
         if status == TOO_MANY:
@@ -127,11 +130,12 @@ class Cluster:
     # ---- how
 
     def _request(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
-        """Status and body of the first answer: of the node at hand, else of the others in turn."""
+        """Return status and body of the first response, from the current node or else from the others in
+        turn."""
         if self._connection is not None:
             try:
                 return self._ask(self._connection, method, path, body)
-            except _NO_ANSWER:  # a node may close what was idle
+            except _NO_ANSWER:  # a node may close an idle connection
                 self.drop()
         hosts, failures = self.settings.hosts, []
         for _ in hosts:
@@ -159,7 +163,7 @@ class Cluster:
         else:
             connection = HTTPConnection(host.name, host.port, timeout=timeout_s)
         connection.connect()
-        connection.auto_open = 0  # a connection that the node closes is made anew here, with its timeouts
+        connection.auto_open = 0  # reconnecting is done here, with the configured timeouts
         connection.sock.settimeout(self.settings.socket_timeout_ms / 1000 or None)
         return connection
 
@@ -176,14 +180,14 @@ class Cluster:
 
 def _refusals(items: Iterable[dict[str, dict[str, Any]]]) -> Iterable[Refusal]:
     for position, item in enumerate(items):
-        (result,) = item.values()  # by the name of the action
+        (result,) = item.values()  # keyed by the name of the action
         if "error" in result:
             reason = _told(result["error"])
             yield Refusal(position, result["status"], result.get("_index"), result.get("_id"), reason)
 
 
 def _reason(answer: bytes) -> str:
-    """What an answer says is wrong, if it is one of Elasticsearch."""
+    """Return the error message of a response, if it comes from Elasticsearch."""
     try:
         return _told(msgspec.json.decode(answer)["error"])
     except (msgspec.DecodeError, TypeError, KeyError):
@@ -191,7 +195,7 @@ def _reason(answer: bytes) -> str:
 
 
 def _told(error: Any) -> str:
-    """``type: reason``, and what caused it, down to the root."""
+    """Return ``type: reason`` and its causes, down to the root."""
     told = []
     while isinstance(error, dict):
         told.append(f"{error.get('type')}: {error.get('reason')}")

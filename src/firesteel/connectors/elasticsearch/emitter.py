@@ -1,4 +1,4 @@
-"""What is done with a document, as lines of the bulk API (Flink: ``MapElasticsearchEmitter``)."""
+"""Converts records to actions of the bulk API (Flink: ``MapElasticsearchEmitter``)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from firesteel.formats.text import encodable
 
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 _FORBIDDEN: Final = set('\\/*?"<>| ,#:')
-# Two attempts of a task may write a document at once; the one that comes later counts.
+# Two attempts of a task may write a document at once; the later write wins.
 _ON_CONFLICT: Final = b',"retry_on_conflict":3'
 
 
 @dataclass(frozen=True, slots=True)
 class MapEmitter:
-    """Puts each record, a dict, into an index: as a new document, or as that of its key.
+    """Writes each record, a dict, to an index: as a new document, or to the document with its key.
 
-    :param index: the index, or, where it is ``dynamic``, the field that names it.
-    :param key_field: the field with the id. A document of this id is changed in the fields that the record
-        has, or made. None: the cluster makes an id up.
-    :param doc_type: the type of the documents, for clusters that have such.
+    :param index: the index or, if ``dynamic``, the field that names it.
+    :param key_field: the field with the id. The document with this id is updated with the fields of the
+        record, or created. None: the cluster chooses an id.
+    :param doc_type: the type of the documents, for clusters that have types.
     """
 
     index: str
@@ -43,7 +43,10 @@ class MapEmitter:
         return f"Elasticsearch {'by ' if self.dynamic else ''}{self.index}"
 
     def check_type(self, type_info: TypeInformation | None) -> None:
-        """Raise a ProgramError when a stream of this declared type cannot be written."""
+        """Check that a stream of this declared type can be written.
+
+        :raises ProgramError: it cannot.
+        """
         if type_info is not None and not isinstance(type_info, (MapTypeInfo, PickledBytesTypeInfo)):
             raise ProgramError(
                 "An Elasticsearch sink writes dicts.",
@@ -52,7 +55,7 @@ class MapEmitter:
             )
 
     def encoder(self) -> Callable[[Sequence[Any]], list[bytes]]:
-        """Makes an action of each record."""
+        """Return the function that converts records to actions."""
         kind = b"index" if self.key_field is None else b"update"
         heads: dict[str, bytes] = {}
 
@@ -78,7 +81,7 @@ class MapEmitter:
 
 
 def check_index(index: str) -> None:
-    """Raise a ConfigurationError for what no cluster takes as the name of an index."""
+    """:raises ConfigurationError: no cluster accepts this as the name of an index."""
     bad = sorted(_FORBIDDEN & set(index))
     if (
         bad
@@ -94,7 +97,7 @@ def check_index(index: str) -> None:
 
 
 def _text(record: Any, field: str, what: str) -> str:
-    """The value of a field as Java writes it."""
+    """Return the value of a field as Java formats it."""
     try:
         value = record[field]
     except (TypeError, LookupError):
@@ -124,7 +127,7 @@ def _document(record: Any) -> bytes:
 
 
 def _finite(value: Any) -> bool:
-    """Whether no null in the JSON of ``value`` stands for a number."""
+    """Return true if no null in the JSON of ``value`` stands for a number."""
     if isinstance(value, float):
         return math.isfinite(value)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Where a cluster is, how long to wait for it, and how much to send at once."""
+"""Settings of a cluster: its nodes, timeouts and batch sizes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Host:
 
     @staticmethod
     def parse(text: str) -> Host:
-        """``host``, ``host:port``, or either of them behind ``http://`` or ``https://``. Without a port it
-        is that of the scheme, 80 or 443 (Flink: ``HttpHost.create``)."""
+        """Parse ``host`` or ``host:port``, optionally prefixed with ``http://`` or ``https://``. The default
+        port is that of the scheme, 80 or 443 (Flink: ``HttpHost.create``)."""
         parts = urlsplit(text if "://" in text else f"http://{text}")
         try:
             port = parts.port
@@ -47,10 +47,10 @@ class Host:
 class ClusterSettings:
     """How to reach a cluster.
 
-    :param hosts: nodes of it; each of them serves, the next one when one does not answer.
-    :param path_prefix: what the paths of all requests begin with: empty, or ``/...``, no slash at its end.
-    :param connect_timeout_ms: milliseconds for a connection to be made; 0: as long as it takes.
-    :param socket_timeout_ms: milliseconds between two packets of an answer; 0: as long as it takes.
+    :param hosts: its nodes, any of which can be used; if one does not answer the next one is tried.
+    :param path_prefix: prefix of the paths of all requests: empty, or ``/...`` without a trailing slash.
+    :param connect_timeout_ms: milliseconds to wait for a connection; 0: no limit.
+    :param socket_timeout_ms: milliseconds between two packets of a response; 0: no limit.
     """
 
     hosts: tuple[Host, ...]
@@ -82,16 +82,18 @@ def constant_ms(delay_ms: int, retry: int) -> int:
 
 
 def exponential_ms(delay_ms: int, retry: int) -> int:
-    """As Elasticsearch's own clients: slowly at first, so that 8 retries from 50 ms on take 5 s."""
+    """The back-off of Elasticsearch's own clients: it starts slowly, so that 8 retries from 50 ms take 5
+    s."""
     return delay_ms + 10 * (int(math.exp(0.8 * retry)) - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class BackOff:
-    """How long to wait before what a busy cluster has refused is sent again.
+    """How long to wait before retrying what a busy cluster rejected.
 
-    :param retries: 0: what is refused once fails the job.
-    :param wait_ms: milliseconds before a retry, of the delay and the number of the retry, from 0.
+    :param retries: 0: the first rejection fails the job.
+    :param wait_ms: returns the milliseconds before a retry, from the delay and the number of the retry (from
+        0).
     """
 
     retries: int = 0
@@ -104,11 +106,11 @@ class BackOff:
 
 @dataclass(frozen=True, slots=True)
 class FlushOptions:
-    """When a request is sent; None: no such limit. At the end of an epoch it is sent in any case.
+    """When to send a request; None means no such limit. At the end of an epoch it is sent in any case.
 
-    :param actions: the number of records at which it is full.
-    :param size: the number of bytes at which it is full.
-    :param interval_ms: the age of its oldest record, in milliseconds, checked when further records arrive.
+    :param actions: number of records.
+    :param size: number of bytes.
+    :param interval_ms: milliseconds since the first waiting record, checked when more records arrive.
     """
 
     actions: int | None = 1000

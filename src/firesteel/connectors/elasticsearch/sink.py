@@ -1,4 +1,4 @@
-"""Documents into a cluster, at least once; with ids of their own each is there once in the end."""
+"""Writes documents to a cluster at least once; documents with their own ids end up there exactly once."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 @dataclass(frozen=True, slots=True)
 class ElasticSink(Sink):
-    """Sends what the emitter makes of the records in bulk requests, and fails when the cluster takes less
-    than all of one (Flink: ``ElasticsearchSink``)."""
+    """Sends the emitter's actions in bulk requests, and fails if the cluster rejects any of them (Flink:
+    ``ElasticsearchSink``)."""
 
     cluster: Cluster
     emitter: MapEmitter
@@ -37,7 +37,7 @@ class ElasticSink(Sink):
 
 
 class _BulkWriter(SinkWriter):
-    """Sends one request after the other, so that changes of a document arrive in their order."""
+    """Sends requests one after the other, so that changes of a document arrive in order."""
 
     def __init__(self, sink: ElasticSink) -> None:
         self._sink = sink
@@ -79,7 +79,7 @@ class _BulkWriter(SinkWriter):
             actions = [actions[refusal.position] for refusal in refused]
 
     def _failure(self, actions: Sequence[bytes], refused: Sequence[Refusal]) -> ConnectorError:
-        """The first that no retry would help, else the first."""
+        """Return the error for the first action that a retry would not help, else for the first one."""
         worst = next((refusal for refusal in refused if refusal.status != TOO_MANY), refused[0])
         place = "" if worst.index is None else f" of index {worst.index!r}"
         if worst.id is not None:

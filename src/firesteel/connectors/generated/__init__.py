@@ -1,1 +1,1 @@
-"""Sources that make their records themselves."""
+"""Sources that generate their records."""

@@ -1,4 +1,4 @@
-"""Generated records (Flink: ``DataGeneratorSource``; PyFlink has none)."""
+"""Source of generated records (Flink: ``DataGeneratorSource``; not in PyFlink)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LONG_MAX = 2**63 - 1
 
 
 class GeneratorFunction(Function, ABC):
-    """Makes the record of an index; must give the same record for the same index, always."""
+    """Generates the record for an index. It must always return the same record for the same index."""
 
     @abstractmethod
     def map(self, value: int) -> Any: ...
@@ -31,7 +31,7 @@ class GeneratorFunction(Function, ABC):
 
 @dataclass(frozen=True, slots=True)
 class RateLimiterStrategy:
-    """How fast records are made, all subtasks together. ``records_per_second`` None: no limit."""
+    """Limits the rate of all subtasks together. ``records_per_second`` None means no limit."""
 
     records_per_second: float | None = None
 
@@ -56,10 +56,10 @@ class RateLimiterStrategy:
 
 
 class DataGeneratorSource(SourceWrapper):
-    """``generator_function(index)`` for the indexes from 0 to ``count`` - 1, read in parallel.
+    """Emits ``generator_function(index)`` for the indexes from 0 to ``count`` - 1, read in parallel.
 
-    :param count: the number of records; ``2**63 - 1`` or None: without end, the source is unbounded.
-    :param type_info: the type of the records; None: any Python object.
+    :param count: the number of records; with ``2**63 - 1`` or None the source is unbounded.
+    :param type_info: the type of the records; None means any Python object.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A sequence of numbers."""
+"""Source of a sequence of numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from firesteel.program.connector_wrappers import SourceWrapper
 
 
 class NumberSequenceSource(SourceWrapper):
-    """The integers from ``start`` to ``end``, both included, read in parallel; bounded.
+    """Emits the integers from ``start`` to ``end``, both inclusive, read in parallel; bounded.
 
     (Flink: ``NumberSequenceSource``.)
     """

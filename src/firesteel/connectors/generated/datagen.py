@@ -1,4 +1,4 @@
-"""Generated records (Flink: ``DataGeneratorSource``)."""
+"""Source of generated records (Flink: ``DataGeneratorSource``)."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from firesteel.program.sources import (
 from firesteel.storage.records import record
 
 _CHUNK: Final = 1024
-_RECORD_BYTES: Final = 64  # what a generated record counts towards a byte limit
+_RECORD_BYTES: Final = 64  # bytes that a record counts for
 _MICRO: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedSource(Source):
-    """``function(index)`` for the indexes 0, 1, 2 ... up to ``count`` (None: without end).
+    """Emits ``function(index)`` for the indexes 0, 1, 2 ... up to ``count``, or without end if it is None.
 
-    The function must give the same record for the same index, whenever and wherever it is called. Bounded:
-    each subtask has a contiguous range of indexes, as in Flink. Unbounded: subtask i of p has the indexes i,
-    i + p, i + 2p ... ``rate_per_second`` limits all subtasks together.
+    The function must always return the same record for the same index. Bounded: each subtask has a contiguous
+    range of indexes, as in Flink. Unbounded: subtask i of p has the indexes i, i + p, i + 2p ...
+    ``rate_per_second`` limits all subtasks together.
     """
 
     function: Callable[[int], Any]
@@ -79,7 +79,7 @@ class GeneratedSource(Source):
 @record("generated indexes")
 @dataclass(frozen=True, slots=True)
 class _Indexes:
-    """``first``, ``first + step`` ...: ``count`` indexes. It is split ``part`` of ``parts``."""
+    """The indexes ``first``, ``first + step`` ..., ``count`` of them. The split is ``part`` of ``parts``."""
 
     first: int
     step: int
@@ -89,7 +89,7 @@ class _Indexes:
 
 
 class _GeneratorReader(SourceReader):
-    """A position is the number of records of the split that were read."""
+    """A position is the number of records read from the split."""
 
     def __init__(self, function: Callable[[int], Any]) -> None:
         self._function = function
@@ -113,15 +113,15 @@ class _GeneratorReader(SourceReader):
 
 
 class _RateLimited(FixedSplits):
-    """All splits together get ``rate * elapsed`` records, counted from the first call of this enumerator;
-    record n comes from split ``n mod parts``. A restore therefore starts counting again, and the time for
-    which a job was down is not made up for."""
+    """Releases ``rate * elapsed`` records for all splits together, counted from the first request to this
+    enumerator. Record n comes from split ``n mod parts``. The count restarts after a restore, so downtime is
+    not made up for."""
 
     def __init__(self, splits: list[Split], micro_rate: int) -> None:
         super().__init__(splits)
         self._micro_rate = micro_rate
         self._started_ms: int | None = None
-        self._base: dict[str, int] = {}  # split -> its position when it was first asked for
+        self._base: dict[str, int] = {}  # split -> its position at the first request
 
     def discover(self, now_ms: int) -> list[Split]:
         if self._started_ms is None:
@@ -135,7 +135,7 @@ class _RateLimited(FixedSplits):
         position = position or 0
         base = self._base.setdefault(split.id, position)
         if indexes.count is not None and position >= indexes.count:
-            return ReadRange(split, position, max_records, max_bytes)  # reports the end
+            return ReadRange(split, position, max_records, max_bytes)  # signals the end
         due = (self._due(now_ms) - indexes.part + indexes.parts - 1) // indexes.parts
         room = min(max_records, due - (position - base))
         return ReadRange(split, position, room, max_bytes) if room > 0 else None

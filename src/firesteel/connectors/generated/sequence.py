@@ -1,4 +1,4 @@
-"""Numbers from a start to an end (Flink: ``NumberSequenceSource``)."""
+"""Source of the numbers in an interval (Flink: ``NumberSequenceSource``)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from firesteel.program.sources import (
 )
 
 _CHUNK: Final = 4096
-_BYTES: Final = 8  # what a long counts towards a byte limit
+_BYTES: Final = 8  # bytes that a number counts for
 _LONG_MIN: Final = -(2**63)
 _LONG_MAX: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceSource(Source):
-    """The integers from ``start`` to ``end``, both included, in as many ranges as there are subtasks.
+    """Emits the integers from ``start`` to ``end``, both inclusive, in as many ranges as there are subtasks.
 
     Each range is read in order. Bounded. Both ends must fit a Java long.
     """

@@ -1,1 +1,1 @@
-"""Sources one after the other."""
+"""Source that reads several sources in sequence."""

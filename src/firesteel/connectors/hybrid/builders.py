@@ -1,4 +1,5 @@
-"""Sources one after the other (PyFlink: ``pyflink.datastream.connectors.hybrid_source``)."""
+"""Builder of a source that reads several sources in sequence (PyFlink:
+``pyflink.datastream.connectors.hybrid_source``)."""
 
 from __future__ import annotations
 
@@ -8,14 +9,15 @@ from firesteel.program.connector_wrappers import SourceWrapper
 
 
 class HybridSource(SourceWrapper):
-    """Reads several sources in turn, each to its end before the next one begins (Flink: ``HybridSource``).
+    """Reads several sources in sequence, each to its end before the next one starts (Flink:
+    ``HybridSource``).
 
-    All but the last must be bounded. The records of all must be of one type.
+    All but the last must be bounded. All must have records of the same type.
     """
 
     @staticmethod
     def builder(first_source: SourceWrapper) -> HybridSourceBuilder:
-        """A builder that begins with ``first_source``."""
+        """Return a builder that starts with ``first_source``."""
         return HybridSourceBuilder(first_source)
 
 
@@ -26,12 +28,15 @@ class HybridSourceBuilder:
         self._sources = [_checked(first_source)]
 
     def add_source(self, source: SourceWrapper) -> HybridSourceBuilder:
-        """The source that is read after those before it."""
+        """Add a source, to be read after the previous ones."""
         self._sources.append(_checked(source))
         return self
 
     def build(self) -> HybridSource:
-        """The source. A ``ConfigurationError`` names a source that never ends and is not the last."""
+        """Build the source.
+
+        :raises ConfigurationError: a source other than the last is unbounded; the error names it.
+        """
         built = HybridSource(hybrid.SourcesInTurn(tuple(s.wrapped_source for s in self._sources)))
         types = [source.produced_type for source in self._sources]
         known = [t for t in types if t is not None]

@@ -1,4 +1,4 @@
-"""Sources one after the other (Flink: ``HybridSource``, FLIP-150)."""
+"""Reads several sources in sequence (Flink: ``HybridSource``, FLIP-150)."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from firesteel.storage.records import record
 
 @dataclass(frozen=True, slots=True)
 class SourcesInTurn(Source):
-    """Reads ``sources`` in turn, each to its end before the next one is opened: files first, say, and then
-    the topic that goes on where they end.
+    """Reads ``sources`` in sequence, each to its end before the next one is opened: for example files,
+    followed by the topic that continues where they end.
 
-    All but the last must be bounded. A source finds its splits when its turn comes.
+    All but the last must be bounded. A source discovers its splits when its turn comes.
     """
 
     sources: tuple[Source, ...]
@@ -79,7 +79,7 @@ def _outer(source: int, split: Split) -> Split:
 
 
 class _HybridEnumerator(SplitEnumerator):
-    """That of the source whose turn it is; the splits of those before it have ended."""
+    """Wraps the enumerator of the current source; all splits of the previous sources have ended."""
 
     def __init__(self, sources: tuple[Source, ...], context: EnumeratorContext) -> None:
         self._sources = sources
@@ -165,7 +165,7 @@ class _HybridEnumerator(SplitEnumerator):
 
 
 class _HybridReader(SourceReader):
-    """Opens the reader of a source with the first range that is of it."""
+    """Opens the reader of a source with its first range."""
 
     def __init__(self, readers: list[SourceReader]) -> None:
         self._readers = readers

@@ -1,1 +1,1 @@
-"""Streams and records that are kept for later jobs."""
+"""Streams and records that are cached for later jobs."""

@@ -1,8 +1,8 @@
-"""Records that a later job reads again (``ds.cache()``): any Python objects, with their timestamps.
+"""Caches records for a later job (``ds.cache()``): any Python objects, with their timestamps.
 
-A file holds the records of one subtask in one epoch: blocks of about a thousand, each behind its length.
-All files of a subtask are one split, in the order in which they were written, so that a job that reads them
-with as many subtasks has every record where it was.
+A file holds the records of one subtask in one epoch, in blocks of about a thousand, each preceded by its
+length. All files of a subtask form one split, in the order in which they were written. A job that reads them
+with the same parallelism therefore gets each record in the same subtask.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NO_TIMESTAMP: Final = -(2**63)  # as in chunks
 
 @dataclass(frozen=True, slots=True)
 class KeepSink(Sink):
-    """Keeps all records in ``directory``; what is not committed begins with a dot."""
+    """Writes all records to ``directory``; names of uncommitted files begin with a dot."""
 
     directory: str
 
@@ -56,7 +56,7 @@ class _KeepingWriter(SinkWriter):
     def __init__(self, directory: str, context: WriterContext) -> None:
         self._storage, base = resolve(directory)
         self._context = context
-        # Epoch and subtask come first in the name, here as in the one that it gets when it is settled.
+        # Epoch and subtask come first in the name, as in its final name.
         token = context.attempt_token.replace("/", "_")
         name = f"{context.epoch}-{context.subtask_index}-{token}-{uuid.uuid4().hex[:12]}"
         self._path = join(base, f".{name}{_SUFFIX}")
@@ -99,13 +99,13 @@ class _KeepingWriter(SinkWriter):
 
 @dataclass(frozen=True, slots=True)
 class KeptRecords(Source):
-    """Reads what jobs have kept. ``files``: those of each subtask, in order."""
+    """Reads cached records. ``files`` are those of each subtask, in order."""
 
     files: tuple[tuple[str, ...], ...]
 
     @staticmethod
     def in_directory(directory: str) -> KeptRecords:
-        """All that was committed there."""
+        """Return everything that was committed to the directory."""
         storage, base = resolve(directory)
         of_subtask: dict[int, list[tuple[int, str]]] = defaultdict(list)
         for info in storage.list_dir(base):
@@ -120,7 +120,7 @@ class KeptRecords(Source):
         return Boundedness.BOUNDED
 
     def are_there(self) -> bool:
-        """Whether no file is missing."""
+        """Return true if no file is missing."""
         found = (resolve(path) for files in self.files for path in files)
         return all(storage.info(inner) is not None for storage, inner in found)
 
@@ -132,7 +132,7 @@ class KeptRecords(Source):
 
 
 class _KeptReader(SourceReader):
-    """A position is (number of the file, bytes before the block, records of it that were read)."""
+    """A position is (index of the file, offset of the block, number of its records read)."""
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         files: tuple[str, ...] = range_.split.payload

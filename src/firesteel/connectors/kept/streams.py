@@ -1,4 +1,4 @@
-"""Streams that are kept for later jobs (``ds.cache()``): what keeps one, and what reads it."""
+"""Caches streams for later jobs (``ds.cache()``): the sink and the source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from firesteel.storage.filesystems import resolve
 
 
 class StreamCache:
-    """The records of one stream. They go with the cache, with ``drop`` and at the end of the program."""
+    """The records of one cached stream. They are removed with the cache, by ``drop``, or at the end of the
+    program."""
 
     def __init__(self) -> None:
         self._origin: SourceTransformation | None = None
@@ -27,13 +28,13 @@ class StreamCache:
 
     @property
     def origin(self) -> Transformation | None:
-        """What reads the records; None: there are none, or some are lost."""
+        """Return the source of the records; None if there are none, or some are lost."""
         if self._records is not None and not self._records.are_there():
             self.drop()
         return self._origin
 
     def keep(self, directory: str, stream: Transformation) -> None:
-        """A job has come to its end and left the records of ``stream`` in ``directory``."""
+        """Called when a job has finished and has left the records of ``stream`` in ``directory``."""
         self.drop()
         self._records = KeptRecords.in_directory(directory)
         self._remove = weakref.finalize(self, remove, directory)
@@ -57,7 +58,7 @@ def remove(directory: str) -> None:
 
 
 def keeping(node: CacheTransformation, directory: str) -> SinkTransformation:
-    """The sink that a job has more which is to keep the records of a stream."""
+    """Return the additional sink of a job that caches the records of a stream."""
     return SinkTransformation(
         name=node.name,
         input=node.input,
