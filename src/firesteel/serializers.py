@@ -1,4 +1,4 @@
-"""The serializer that an environment has in PyFlink (``pyflink.serializers``)."""
+"""The serializer of a PyFlink environment (``pyflink.serializers``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST: Final = (1 << 31) - 1
 
 
 class PickleSerializer(TypeSerializer[Iterable[Any]]):
-    """Writes objects one after the other, each as its length in 4 bytes and its pickle, as in PyFlink.
+    """Writes each object as its length in 4 bytes, followed by its pickle, as in PyFlink.
 
     >>> import io
     >>> stream = io.BytesIO()
@@ -26,17 +26,17 @@ class PickleSerializer(TypeSerializer[Iterable[Any]]):
     """
 
     def dumps(self, obj: Any) -> bytes:
-        """Return an object as bytes."""
+        """Serialize an object."""
         return pickle.dumps(obj, 3)
 
     def loads(self, obj: bytes) -> Any:
-        """Return the object of bytes that come from a trusted place: a pickle may run code."""
+        """Deserialize an object. The bytes must come from a trusted source: a pickle may run code."""
         return pickle.loads(obj, encoding="bytes")
 
     def serialize(self, iterable: Iterable[Any], stream: BinaryIO) -> None:
-        """Append each of some objects to *stream*.
+        """Append the objects of *iterable* to *stream*.
 
-        :raises ProgramError: one is larger than 2 GB.
+        :raises ProgramError: an object is larger than 2 GB.
         """
         for value in iterable:
             data = self.dumps(value)

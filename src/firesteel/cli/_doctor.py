@@ -1,4 +1,4 @@
-"""``firesteel doctor``: what is missing on this machine, and what mends it."""
+"""``firesteel doctor``: reports what is missing on this machine and how to fix it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _IN_WORKERS: Final = ("pyarrow", "cloudpickle", "lmdb", "msgspec")
 
 
 def examine(endpoints: Sequence[str] = (), extras: Sequence[str] = ()) -> Iterator[Finding]:
-    """All checks, one after the other; each takes seconds at most.
+    """Run all checks in sequence; each takes a few seconds at most.
 
-    :param endpoints: brokers and databases that must be reached.
-    :param extras: of Firesteel, that must be installed.
+    :param endpoints: brokers and databases that must be reachable.
+    :param extras: extras of Firesteel that must be installed.
     """
     yield from _check_python()
     yield _check_java()
@@ -83,7 +83,7 @@ def _check_plugins() -> Iterator[Finding]:
 
 
 def _check_worker_python() -> Finding:
-    """The Python that Spark's workers run: on this machine, as the settings of this shell have it."""
+    """Check the Python that Spark's workers run on this machine with the current environment variables."""
     chosen = os.environ.get("PYSPARK_PYTHON")
     if chosen is None:
         return ok("workers run the Python that runs the program (PYSPARK_PYTHON is not set)")
@@ -110,7 +110,7 @@ def _check_spark_settings() -> Iterator[Finding]:
     try:
         wanted = ".".join(version("pyspark").split(".")[:2])
     except PackageNotFoundError:
-        return  # said already
+        return  # reported already
     home = os.environ.get("SPARK_HOME")
     if home and not glob.glob(f"{glob.escape(home)}/jars/spark-core_*-{wanted}.*.jar"):
         yield fail(f"SPARK_HOME={home} is not Spark {wanted}, but PySpark would use it", "unset SPARK_HOME")
@@ -130,7 +130,7 @@ _WRONG_DEFAULTS: Final = {
 
 
 def _spark_defaults() -> dict[str, str]:
-    """Lines ``key value`` or ``key=value`` of the file that Spark reads."""
+    """Parse the lines ``key value`` or ``key=value`` of Spark's defaults file."""
     home = os.environ.get("SPARK_HOME")
     directory = os.environ.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
     file = None if directory is None else Path(directory, "spark-defaults.conf")

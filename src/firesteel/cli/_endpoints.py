@@ -1,4 +1,4 @@
-"""Whether brokers and databases can be reached from here."""
+"""Checks whether brokers and databases are reachable from here."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _ADDRESS: Final = re.compile(
 
 
 def check_endpoint(endpoint: str) -> Finding:
-    """``jdbc:...`` and ``kafka://host:port,...`` by their own protocol, all others by a connection to their
-    port: ``redis://``, ``amqp://``, ``http://`` ... or ``host:port``."""
+    """Check ``jdbc:...`` and ``kafka://host:port,...`` with their own protocols, and all others by connecting
+    to their port: ``redis://``, ``amqp://``, ``http://`` ... or ``host:port``."""
     check = _BY_PROTOCOL.get(endpoint.partition(":")[0], _check_port)
     try:
         return check(endpoint)

@@ -1,4 +1,4 @@
-"""What ``firesteel doctor`` has found."""
+"""Results of ``firesteel doctor``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from firesteel.common.errors import FiresteelError
 
 class Level(enum.Enum):
     OK = "ok"
-    NOTE = "note"  # works, unless a program needs it
+    NOTE = "note"  # a problem only if a program needs it
     FAIL = "FAIL"
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """:param mend: the command, or the setting, that mends it."""
+    """:param mend: the command or setting that fixes it."""
 
     level: Level
     what: str

@@ -1,4 +1,4 @@
-"""What a checkpoint or savepoint holds, as text."""
+"""Describes the contents of a checkpoint or savepoint as text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from firesteel.state.manifest import Manifest, VertexEntry
 
 
 def describe(path: str) -> str:
-    """One line for each vertex, operator and state; raises what ``read_manifest`` raises."""
+    """Return one line for each vertex, operator and state; raises what ``read_manifest`` raises."""
     manifest = read_manifest(path)
     return "\n".join([*_head(manifest), *(line for v in manifest.vertices for line in _vertex(v, manifest))])
 

@@ -107,8 +107,8 @@ def run(
     if not quiet:
         announce_jobs()
 
-    signal.signal(signal.SIGTERM, _interrupt)  # as Ctrl-C: the job is cancelled, no worker is left behind
-    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # the terminal goes; nohup says that it may
+    signal.signal(signal.SIGTERM, _interrupt)  # as Ctrl-C: cancels the job, leaves no workers behind
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # the terminal closes; with nohup it may
         signal.signal(signal.SIGHUP, _interrupt)
     try:
         with progress_line(enabled=not quiet):
@@ -119,7 +119,7 @@ def run(
         raise click.ClickException(str(e)) from e
     except KeyboardInterrupt:
         for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_DFL)  # a second one does not wait for what is tidied up
+            signal.signal(number, signal.SIG_DFL)  # a second signal does not wait for cleanup
         click.echo("cancelled", err=True)
         sys.exit(130)
 
@@ -165,15 +165,15 @@ def info(
 )
 @click.argument("endpoints", nargs=-1)
 def doctor(extras: tuple[str, ...], endpoints: tuple[str, ...]) -> None:
-    """Look for what is missing, and say what mends it. The exit code is 1 when something must be mended.
+    """Check for missing requirements and say how to fix them. The exit code is 1 if something must be fixed.
 
-    ENDPOINTS must be reached from here: jdbc:postgresql://host/db?user=..., kafka://host:9092, redis://host,
-    amqp://host, or any host:port.
+    ENDPOINTS must be reachable from here: jdbc:postgresql://host/db?user=..., kafka://host:9092,
+    redis://host, amqp://host, or any host:port.
     """
     from firesteel.cli._doctor import examine
     from firesteel.cli._findings import Level
 
-    logging.getLogger("firesteel").addHandler(logging.NullHandler())  # what clients log is in the findings
+    logging.getLogger("firesteel").addHandler(logging.NullHandler())  # the findings contain what clients log
     failures = 0
     for finding in examine(endpoints, extras):
         click.echo(masked(str(finding)))
@@ -185,7 +185,7 @@ def doctor(extras: tuple[str, ...], endpoints: tuple[str, ...]) -> None:
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.argument("key", required=False)
 def config(key: str | None, as_json: bool) -> None:
-    """List the configuration options, or explain KEY. The exit code is 1 when nobody knows KEY."""
+    """List the configuration options, or explain KEY. The exit code is 1 if KEY is unknown."""
     import json
 
     from firesteel.common.options import OPTIONS
@@ -205,13 +205,13 @@ def config(key: str | None, as_json: bool) -> None:
 
 @main.group()
 def savepoint() -> None:
-    """Look at savepoints, and remove them. A running job takes one by JobClient.trigger_savepoint()."""
+    """Inspect and remove savepoints. A running job takes one by JobClient.trigger_savepoint()."""
 
 
 @savepoint.command()
 @click.argument("path")
 def inspect(path: str) -> None:
-    """Show what the savepoint or checkpoint at PATH holds."""
+    """Show the contents of the savepoint or checkpoint at PATH."""
     from firesteel.cli._inspection import describe
 
     try:
@@ -223,8 +223,8 @@ def inspect(path: str) -> None:
 @savepoint.command()
 @click.argument("path")
 def dispose(path: str) -> None:
-    """Remove the savepoint at PATH: its manifest and the files that this names. Other files in its directory
-    are left, and a symbolic link that PATH is."""
+    """Remove the savepoint at PATH: its manifest and the files that it names. Other files in its directory
+    are kept, and so is PATH if it is a symbolic link."""
     from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
 
     try:
@@ -263,13 +263,13 @@ def _configure(master: str | None, parallelism: int | None, definitions: tuple[s
 
 
 def _start_jvm() -> None:
-    """It starts while the program is imported; one that the program cannot use is dropped."""
+    """Start the JVM while the program is imported. It is dropped if the program cannot use it."""
     from firesteel.datastream._session_defaults import session_defaults
     from firesteel.spark.launch import drop_early, start_early
     from firesteel.spark.settings import session_settings, settings_of
 
     atexit.register(drop_early)
-    with suppress(FiresteelError, OSError):  # the job says so, if there is one
+    with suppress(FiresteelError, OSError):  # the job, if any, will report it
         start_early(session_settings(settings_of(session_defaults())))
 
 
@@ -286,7 +286,7 @@ def _become_pyflink(workers: bool = True) -> None:
 
 
 def _run_script(script: str, args: tuple[str, ...]) -> None:
-    """As ``python SCRIPT ARGS`` would: modules beside the script can be imported."""
+    """Run the script like ``python SCRIPT ARGS``: it can import modules next to it."""
     path = os.path.abspath(script)
     sys.argv = [script, *args]
     sys.path.insert(0, str(Path(path).parent))

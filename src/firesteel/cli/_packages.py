@@ -1,4 +1,4 @@
-"""Which of the packages that Firesteel names are there, in a version that it takes."""
+"""Checks which of Firesteel's dependencies are installed in a supported version."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Final
 from firesteel.cli._findings import Finding, fail, note, ok
 from firesteel.common._requirements import declared
 
-_OURS: Final = frozenset({"dev", "examples"})  # for the work on Firesteel itself
+_OURS: Final = frozenset({"dev", "examples"})  # for developing Firesteel itself
 
 
 def check_packages(wanted_extras: Sequence[str], lines: Sequence[str] | None = None) -> Iterator[Finding]:
-    """:param wanted_extras: those that must be there.
-    :param lines: the requirements; None: those that firesteel was installed with.
+    """:param wanted_extras: extras that must be installed.
+    :param lines: the requirements; None: those of the installed firesteel.
     """
     requirements = declared(lines)
     missing = [(r, c) for r in requirements if r.extra is None and (c := r.complaint()) is not None]
@@ -37,7 +37,8 @@ def check_packages(wanted_extras: Sequence[str], lines: Sequence[str] | None = N
 
 
 def _users_of(extra: str) -> str:
-    """What needs an extra, to be said behind its name; where the packages are that Firesteel needs."""
+    """Return what needs an extra, in brackets for display after its name. Call it only if Firesteel's own
+    dependencies are installed."""
     from firesteel.connectors.registry import CONNECTORS, FORMATS
 
     users = [f"connector {record.name}" for record in CONNECTORS.all() if record.extra == extra]

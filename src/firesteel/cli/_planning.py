@@ -1,4 +1,4 @@
-"""The executor of ``firesteel info``: it shows what would run."""
+"""The executor of ``firesteel info``, which shows what would run."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class PlanningExecutor:
-    """Stands in for the executor of the job manager. Jobs end at once, without results."""
+    """Replaces the job manager's executor. Jobs end immediately, without results."""
 
     def __init__(self, as_json: bool) -> None:
         self._as_json = as_json
@@ -75,10 +75,10 @@ class PlanningExecutor:
         raise _needs_spark("to_spark")
 
     def table_committer(self, target: SparkTarget, context: CommitterContext) -> NoReturn:
-        raise _needs_spark("write_spark")  # nothing runs, so nobody asks for it
+        raise _needs_spark("write_spark")  # never called, as nothing runs
 
     def add_bootstrap(self, pickled: bytes) -> None:
-        """No worker is started."""
+        """Does nothing, as no worker is started."""
 
 
 def _needs_spark(what: str) -> UnsupportedFeatureError:

@@ -1,4 +1,4 @@
-"""What ``firesteel run`` says of jobs: a line when one starts, a progress line on a terminal."""
+"""What ``firesteel run`` reports about jobs: a line when one starts, and a progress line on a terminal."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import click
 if TYPE_CHECKING:
     from firesteel.jobmanager.job_view import JobView
 
-_AFTER_S: Final = 3.0  # short work needs no line
+_AFTER_S: Final = 3.0  # jobs shorter than this get no line
 _EVERY_S: Final = 1.0
 
 
 def announce_jobs() -> None:
-    """Say of each job that starts what it is called and where the engine's log is, on standard error."""
+    """Print the name of each job that starts, and where the engine's log is, to standard error."""
     from firesteel.jobmanager.executor import executor
 
     executor.on_start = _announce
@@ -33,7 +33,7 @@ def _announce(job: JobView, engine_log: Path | None) -> None:
 
 @contextmanager
 def progress_line(enabled: bool) -> Iterator[None]:
-    """Show how far the running jobs are, on standard error, when that is a terminal."""
+    """Show the progress of the running jobs on standard error, if that is a terminal."""
     if not (enabled and sys.stderr.isatty()):
         yield
         return

@@ -1,4 +1,4 @@
-"""Makes the archive of Spark's classes (``firesteel.spark.archive``) by running what most jobs use."""
+"""Creates the archive of Spark's classes (``firesteel.spark.archive``) by running what most jobs use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PATIENCE_S: Final = 600.0
 
 
 def make_archive(file: Path) -> bool:
-    """Run a small job and keep the classes that it has loaded; False when another process does that now.
+    """Run a small job and archive the classes that it loads; return False if another process is doing so.
 
     The file appears when it is complete.
     """
@@ -47,17 +47,18 @@ def make_archive(file: Path) -> bool:
 
 
 def _run_a_job() -> None:
-    """What most jobs use; returns when its JVM has ended."""
+    """Run what most jobs use; return when the JVM has exited."""
     configuration = Configuration.from_dict({SPARK_MASTER.key: "local[2,4]"})
     env = StreamExecutionEnvironment.get_execution_environment(configuration)
     env.set_parallelism(2)
     env.from_collection(list(range(100))).key_by(lambda n: n % 3).sum().print()
     env.execute("what most jobs use")
-    end_jvm(_PATIENCE_S)  # as it ends it writes the archive
+    end_jvm(_PATIENCE_S)  # the JVM writes the archive when it exits
 
 
 def main() -> int:
-    """``python -m firesteel.cli.archive [FILE]``; without FILE in the background, for later programs."""
+    """Entry point of ``python -m firesteel.cli.archive [FILE]``. Without FILE it runs in the background, for
+    later programs."""
     given = sys.argv[1:]
     if not given:
         give_way()

@@ -1,7 +1,7 @@
-"""``import pyflink...`` gives firesteel's modules, so that PyFlink programs run unchanged.
+"""Makes ``import pyflink...`` return firesteel's modules, so that PyFlink programs run unchanged.
 
-``firesteel run --pyflink`` installs the alias in the driver and, before any code of the user is unpacked, in
-each worker process.
+``firesteel run --pyflink`` installs the alias on the driver and, before any user code is unpickled, in each
+worker process.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TO = "firesteel"
 
 
 class _AliasLoader(importlib.abc.Loader):
-    """Hands out the firesteel module itself, so that a class is the same under both names."""
+    """Returns the firesteel module itself, so that a class is identical under both names."""
 
     def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
         module = importlib.import_module(_TO + spec.name[len(_FROM) :])
@@ -29,7 +29,7 @@ class _AliasLoader(importlib.abc.Loader):
     def exec_module(self, module: ModuleType) -> None:
         alias = module.__spec__
         if alias is not None and alias.loader_state is not None:
-            module.__spec__ = alias.loader_state  # the import system has put the alias's spec there
+            module.__spec__ = alias.loader_state  # the import system has set the alias's spec
 
 
 class _AliasFinder(importlib.abc.MetaPathFinder):
@@ -53,7 +53,7 @@ class _AliasFinder(importlib.abc.MetaPathFinder):
 
 
 def install() -> None:
-    """Install the alias in this process; a second time changes nothing."""
+    """Install the alias in this process. Idempotent."""
     if any(isinstance(finder, _AliasFinder) for finder in sys.meta_path):
         return
     loaded = sorted(m for m in sys.modules if m == _FROM or m.startswith(_FROM + "."))

@@ -1,4 +1,4 @@
-"""The metrics that user functions report: groups, and counters, meters and distributions in them."""
+"""Metrics that user functions report: groups with counters, gauges, meters and distributions."""
 
 from firesteel.metrics.metricbase import Counter, Distribution, Meter, Metric, MetricGroup
 

@@ -1,6 +1,5 @@
-"""What a function sees of its metrics. A function gets its group from ``RuntimeContext.get_metrics_group()``,
-registers metrics in ``open`` and updates them while it processes.
-"""
+"""The metrics interface of functions. A function gets its group from ``RuntimeContext.get_metrics_group()``,
+registers metrics in ``open`` and updates them while processing."""
 
 from __future__ import annotations
 
@@ -11,28 +10,28 @@ __all__ = ["Counter", "Distribution", "Meter", "Metric", "MetricGroup"]
 
 
 class MetricGroup(ABC):
-    """A named set of metrics and of groups below it (Flink: ``MetricGroup``). A name is taken once: asking
-    for a metric that is there gives that metric."""
+    """A named set of metrics and subgroups (Flink: ``MetricGroup``). Names are unique: registering a metric
+    again returns the existing one."""
 
     @abstractmethod
     def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
-        """The group ``name`` below this one; with ``extra`` the group ``extra`` below that."""
+        """Return the subgroup ``name``; with ``extra``, the subgroup ``extra`` of that one."""
 
     @abstractmethod
     def counter(self, name: str) -> Counter:
-        """A number that the function counts up and down."""
+        """Register a counter."""
 
     @abstractmethod
     def gauge(self, name: str, obj: Callable[[], int]) -> None:
-        """A value that ``obj`` is asked for when metrics are reported."""
+        """Register a gauge: ``obj`` is called for the value when metrics are reported."""
 
     @abstractmethod
     def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
-        """A count of events, for a rate over the time span."""
+        """Register a meter, which measures the rate of events over the time span."""
 
     @abstractmethod
     def distribution(self, name: str) -> Distribution:
-        """Count, sum, minimum and maximum of whole numbers."""
+        """Register a distribution: count, sum, minimum and maximum of integers."""
 
 
 class Metric(ABC):  # noqa: B024  # the common base by which metrics are known; each kind has methods of its own
@@ -40,31 +39,31 @@ class Metric(ABC):  # noqa: B024  # the common base by which metrics are known; 
 
 
 class Counter(Metric):
-    """A number that goes up and down (Flink: ``Counter``)."""
+    """A number that can be incremented and decremented (Flink: ``Counter``)."""
 
     @abstractmethod
     def inc(self, n: int = 1) -> None:
-        """Count up by ``n``."""
+        """Increment by ``n``."""
 
     @abstractmethod
     def dec(self, n: int = 1) -> None:
-        """Count down by ``n``."""
+        """Decrement by ``n``."""
 
     @abstractmethod
     def get_count(self) -> int:
-        """What was counted since the worker last reported."""
+        """Return the count since the worker last reported."""
 
 
 class Meter(Metric):
-    """Counts events (Flink: ``Meter``)."""
+    """Measures the rate of events (Flink: ``Meter``)."""
 
     @abstractmethod
     def mark_event(self, value: int = 1) -> None:
-        """``value`` events happened."""
+        """Record ``value`` events."""
 
     @abstractmethod
     def get_count(self) -> int:
-        """The events since the worker last reported."""
+        """Return the number of events since the worker last reported."""
 
 
 class Distribution(Metric):
@@ -72,4 +71,4 @@ class Distribution(Metric):
 
     @abstractmethod
     def update(self, value: int) -> None:
-        """Take ``value`` into the statistics."""
+        """Add ``value`` to the statistics."""

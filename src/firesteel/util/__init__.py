@@ -1,1 +1,1 @@
-"""PyFlink's ``pyflink.util``: the errors that its programs may catch."""
+"""PyFlink's ``pyflink.util``: exceptions that programs may catch."""

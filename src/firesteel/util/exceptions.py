@@ -1,8 +1,9 @@
-"""The errors of PyFlink's tables by their names (``pyflink.util.exceptions``), for programs that catch them.
+"""The exceptions of PyFlink's tables under their names (``pyflink.util.exceptions``), for programs that catch
+them.
 
-In PyFlink they carry the stack trace of a Java exception. Here they are errors of Firesteel like all others;
-``StreamTableEnvironment`` raises those of tables that are there already or are not. There are no catalogs,
-databases, functions, models and partitions here, so nothing raises the errors about those.
+In PyFlink they carry the stack trace of a Java exception. Here they are ordinary errors of Firesteel.
+``StreamTableEnvironment`` raises the ones for tables that already exist or do not exist. The errors for
+catalogs, databases, functions, models and partitions are never raised, as Firesteel has none of these.
 """
 
 from __future__ import annotations
@@ -30,69 +31,69 @@ __all__ = [
 
 
 class JavaException(FiresteelError):
-    """Root of the errors of tables. No Java is involved; the name is PyFlink's."""
+    """Base of the errors of tables. No Java is involved; the name is PyFlink's."""
 
     @property
     def stack_trace(self) -> str:
-        """The whole text of the error."""
+        """The full text of the error."""
         return str(self)
 
 
 class TableException(JavaException, ProgramError):
-    """Something cannot be done with a table."""
+    """An operation on a table is invalid."""
 
 
 class CatalogException(JavaException):
-    """Something is wrong with a catalog."""
+    """An error of a catalog."""
 
 
 class DatabaseAlreadyExistException(JavaException):
-    """A database is to be created that exists."""
+    """The database to create already exists."""
 
 
 class DatabaseNotEmptyException(JavaException):
-    """A database is to be dropped that has tables."""
+    """The database to drop is not empty."""
 
 
 class DatabaseNotExistException(JavaException):
-    """A database does not exist."""
+    """The database does not exist."""
 
 
 class FunctionAlreadyExistException(JavaException):
-    """A function is to be created that exists."""
+    """The function to create already exists."""
 
 
 class FunctionNotExistException(JavaException):
-    """A function does not exist."""
+    """The function does not exist."""
 
 
 class PartitionAlreadyExistsException(JavaException):
-    """A partition is to be created that exists."""
+    """The partition to create already exists."""
 
 
 class PartitionNotExistException(JavaException):
-    """A partition does not exist."""
+    """The partition does not exist."""
 
 
 class PartitionSpecInvalidException(JavaException):
-    """The specification of a partition does not go with the partition keys of its table."""
+    """The partition spec does not match the partition keys of the table."""
 
 
 class TableAlreadyExistException(JavaException, ProgramError):
-    """A table is to be created whose name is taken."""
+    """The table to create already exists."""
 
 
 class TableNotExistException(JavaException, ProgramError):
-    """There is no table of a name."""
+    """The table does not exist."""
 
 
 class ModelAlreadyExistException(JavaException):
-    """A model is to be created that exists."""
+    """The model to create already exists."""
 
 
 class ModelNotExistException(JavaException):
-    """A model does not exist."""
+    """The model does not exist."""
 
 
 class TableNotPartitionedException(JavaException):
-    """A table has no partitions."""
+    """The table is not partitioned."""

@@ -1,1 +1,1 @@
-"""Collections of MongoDB: needs the package pymongo (the extra ``mongodb``)."""
+"""Connector for collections of MongoDB; needs the package pymongo (the extra ``mongodb``)."""

@@ -1,4 +1,4 @@
-"""Collections of MongoDB, with the names of Flink's Java connector; PyFlink has none."""
+"""Builder of the MongoDB sink, with the names of Flink's Java connector; PyFlink has none."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _WHO: Final = "MongoSink"
 
 
 class MongoSink(SinkWrapper):
-    """Writes to a collection, at least once; see ``builder``. What a write does that may come again, such as
-    a replacement by ``_id``, is there once in the end. (Flink: ``MongoSink``.)
+    """Writes to a collection, at least once; see ``builder``. Idempotent writes, such as replacing a document
+    by ``_id``, take effect exactly once. (Flink: ``MongoSink``.)
 
     >>> from pymongo import ReplaceOne
     >>> sink = (
@@ -36,14 +36,15 @@ class MongoSink(SinkWrapper):
 
 
 class MongoSinkBuilder:
-    """Needs URI, database, collection and a serialization schema."""
+    """Requires URI, database, collection and a serialization schema."""
 
     def __init__(self) -> None:
         self._options = MongoOptions("", "", "")
         self._model: Callable[[Any], Any] | None = None
 
     def set_uri(self, uri: str) -> Self:
-        """``mongodb://user:password@host:port``, with the options of the driver behind ``/?``."""
+        """Set the URI: ``mongodb://user:password@host:port``, optionally followed by ``/?`` and driver
+        options."""
         return self._with(uri=require_text(uri, "URI", _WHO))
 
     def set_database(self, database: str) -> Self:
@@ -53,24 +54,25 @@ class MongoSinkBuilder:
         return self._with(collection=require_text(collection, "collection", _WHO))
 
     def set_batch_size(self, batch_size: int) -> Self:
-        """Writes of one request; 1000 by default, -1: all of an epoch."""
+        """Set the number of writes per request; the default is 1000, and -1 means all writes of an epoch."""
         size = None if batch_size == -1 else require_int(batch_size, "batch size", 1, None, _WHO)
         return self._with(batch_size=size)
 
     def set_batch_interval_ms(self, batch_interval_ms: int) -> Self:
-        """How long a write may wait for its batch to fill. It never waits beyond the end of its epoch, so
-        this has no effect, and a warning says so."""
+        """Has no effect, and a warning says so. In Flink it is how long a write may wait for its batch to
+        fill; here no write waits longer than its epoch."""
         require_int(batch_interval_ms, "batch interval", -1, None, _WHO)
         tell_no_effect("set_batch_interval_ms", "writes are sent with their epoch at the latest")
         return self
 
     def set_max_retries(self, max_retries: int) -> Self:
-        """How often a request is sent again that gets no answer; 3 by default. The driver has its own retries
-        before. Inserts, which may have been done, are not sent again: the job fails."""
+        """Set how often a request without an answer is retried, after the driver's own retries; the default
+        is 3. Inserts are not retried because they may have been done: the job fails."""
         return self._with(max_retries=require_int(max_retries, "number of retries", 0, None, _WHO))
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
-        """``AT_LEAST_ONCE`` and ``NONE``, which has no effect: an epoch ends when all is written."""
+        """Accepts ``AT_LEAST_ONCE`` and ``NONE``, which has no effect: an epoch ends when everything is
+        written."""
         if not isinstance(delivery_guarantee, DeliveryGuarantee):
             raise WrongArgumentError(
                 "Not a DeliveryGuarantee.", operator=_WHO, detail=f"got {delivery_guarantee!r}"
@@ -86,8 +88,8 @@ class MongoSinkBuilder:
         return self
 
     def set_serialization_schema(self, serialization_schema: Callable[[Any], Any]) -> Self:
-        """A function that makes a write of a record: one of pymongo's ``InsertOne``, ``ReplaceOne``,
-        ``UpdateOne``, ``UpdateMany``, ``DeleteOne``, ``DeleteMany``."""
+        """Set the function that converts a record to a write: pymongo's ``InsertOne``, ``ReplaceOne``,
+        ``UpdateOne``, ``UpdateMany``, ``DeleteOne`` or ``DeleteMany``."""
         if not callable(serialization_schema) or isinstance(serialization_schema, type):
             raise WrongArgumentError(
                 "The serialization schema must be a function.",
@@ -99,9 +101,9 @@ class MongoSinkBuilder:
         return self
 
     def build(self) -> MongoSink:
-        """The sink.
+        """Build the sink.
 
-        :raises ProgramError: something is missing, or the URI is none.
+        :raises ProgramError: a setting is missing, or the URI is invalid.
         """
         options = self._options
         given = {

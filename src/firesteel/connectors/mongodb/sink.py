@@ -1,4 +1,4 @@
-"""A collection of MongoDB as a sink, at least once (Flink: ``MongoSink``)."""
+"""Sink that writes to a MongoDB collection at least once (Flink: ``MongoSink``)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from firesteel.common.masking import remember_address
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 _RETRY_S: Final = 0.2
-_PATIENCE_MS: Final = 5000  # for a server to be found before the job begins
-_DUPLICATE: Final = 11000  # code of the server for a key that is there already
+_PATIENCE_MS: Final = 5000  # to find a server before the job starts
+_DUPLICATE: Final = 11000  # the server's error code for a duplicate key
 _MODELS: Final = ("InsertOne", "ReplaceOne", "UpdateOne", "UpdateMany", "DeleteOne", "DeleteMany")
 
 
 @dataclass(frozen=True, slots=True)
 class MongoOptions:
-    """:param batch_size: writes of one request; None: all of an epoch.
-    :param max_retries: how often a request is sent again that got no answer.
+    """:param batch_size: writes per request; None: all writes of an epoch.
+    :param max_retries: how often a request without an answer is retried.
     """
 
     uri: str = field(repr=False)
@@ -32,7 +32,7 @@ class MongoOptions:
 
     @property
     def address(self) -> str:
-        """Where the servers are, without the password."""
+        """The addresses of the servers, without the password."""
         return self.uri.rpartition("://")[2].rpartition("@")[2].partition("/")[0]
 
     @property
@@ -40,7 +40,7 @@ class MongoOptions:
         return f"{self.database}.{self.collection}"
 
     def client(self, **options: Any) -> Any:
-        """A client of the driver, which connects when it is used first."""
+        """Create a client, which connects on first use."""
         pymongo = load_client()
         remember_address(self.uri)
         try:
@@ -54,12 +54,12 @@ class MongoOptions:
 
 
 def load_client() -> Any:
-    """The module pymongo."""
+    """Import the module pymongo."""
     return extra("pymongo", "MongoDB", "mongodb")
 
 
 class Collection:
-    """A collection with a client that is kept from epoch to epoch. It stays behind when this is pickled."""
+    """A collection, with a client that is kept between epochs. It is not pickled."""
 
     def __init__(self, options: MongoOptions) -> None:
         self.options = options
@@ -69,7 +69,10 @@ class Collection:
         return Collection, (self.options,)
 
     def check(self) -> None:
-        """Find the server, soon, or raise a ``ConnectorError`` that says why there is none."""
+        """Connect to the server with a short timeout.
+
+        :raises ConnectorError: the server cannot be reached; the error says why.
+        """
         client = self.options.client(serverSelectionTimeoutMS=_PATIENCE_MS, connectTimeoutMS=_PATIENCE_MS)
         try:
             client.admin.command("ping")
@@ -79,9 +82,9 @@ class Collection:
             client.close()
 
     def write(self, models: Sequence[Any]) -> None:
-        """Do some writes, in order.
+        """Execute writes in order.
 
-        :raises ConnectorError: the server refuses one of them, or there is no server.
+        :raises ConnectorError: the server rejects a write or cannot be reached.
         """
         errors = load_client().errors
         for retry in range(self.options.max_retries + 1):
@@ -91,7 +94,7 @@ class Collection:
             except errors.BulkWriteError as error:
                 raise self._refused(error) from error
             except errors.ConnectionFailure as error:
-                # An insert that was done before its connection broke would meet itself.
+                # An insert that was done before its connection broke would fail as a duplicate.
                 inserts = any(isinstance(model, load_client().InsertOne) for model in models)
                 if inserts or retry == self.options.max_retries:
                     raise self._unreachable(error) from error
@@ -133,9 +136,9 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class MongoCollectionSink(Sink):
-    """Does a write for each record.
+    """Executes a write for each record.
 
-    :param model: makes the write of a record: ``pymongo.ReplaceOne`` or another model of a bulk write.
+    :param model: returns the write for a record: ``pymongo.ReplaceOne`` or another bulk write model.
     """
 
     collection: Collection
@@ -153,7 +156,7 @@ class MongoCollectionSink(Sink):
 
 
 class _BulkWriter(SinkWriter):
-    """One request after the other, so that writes arrive in their order."""
+    """Sends requests one after the other, so that writes arrive in order."""
 
     def __init__(self, sink: MongoCollectionSink) -> None:
         self._sink = sink

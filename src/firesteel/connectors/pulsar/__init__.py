@@ -1,1 +1,1 @@
-"""Topics of Apache Pulsar: needs the package pulsar-client (the extra ``pulsar``)."""
+"""Connector for topics of Apache Pulsar; needs the package pulsar-client (the extra ``pulsar``)."""

@@ -1,4 +1,4 @@
-"""Topics of Apache Pulsar (PyFlink: ``pyflink.datastream.connectors.pulsar``).
+"""Builders of Apache Pulsar sources and sinks (PyFlink: ``pyflink.datastream.connectors.pulsar``).
 
 See ``docs/pulsar.md``.
 """
@@ -39,7 +39,7 @@ def _instant_ms(timestamp: int) -> int:
 
 
 class StartCursor:
-    """Where partitions begin to be read; made by its static methods."""
+    """Where to start reading partitions; created by its static methods."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
@@ -54,12 +54,12 @@ class StartCursor:
 
     @staticmethod
     def latest() -> StartCursor:
-        """Behind what is there when the job finds the partition."""
+        """After the last message that exists when the job discovers the partition."""
         return StartCursor(Cursor(At.LATEST))
 
     @staticmethod
     def from_message_id(message_id: bytes, inclusive: bool = True) -> StartCursor:
-        """:param message_id: as ``MessageId.serialize`` of the package pulsar gives it."""
+        """:param message_id: the result of ``MessageId.serialize`` of the package pulsar."""
         place = _place(message_id)
         return StartCursor(Cursor(At.MESSAGE, place.before if inclusive else place))
 
@@ -70,7 +70,7 @@ class StartCursor:
 
 
 class StopCursor:
-    """Where partitions end to be read; made by its static methods. Times are epoch milliseconds."""
+    """Where to stop reading partitions; created by its static methods. Times are in epoch milliseconds."""
 
     def __init__(self, cursor: Cursor) -> None:
         self.cursor = cursor
@@ -85,27 +85,27 @@ class StopCursor:
 
     @staticmethod
     def latest() -> StopCursor:
-        """Behind what is there when the job finds the partition."""
+        """After the last message that exists when the job discovers the partition."""
         return StopCursor(Cursor(At.LATEST))
 
     @staticmethod
     def at_event_time(timestamp: int) -> StopCursor:
-        """Before the first message with this event time or a later one."""
+        """Before the first message whose event time is ``timestamp`` or later."""
         return StopCursor(Cursor(At.EVENT_TIME, time_ms=_instant_ms(timestamp)))
 
     @staticmethod
     def after_event_time(timestamp: int) -> StopCursor:
-        """Before the first message with a later event time."""
+        """Before the first message whose event time is later than ``timestamp``."""
         return StopCursor(Cursor(At.EVENT_TIME, time_ms=_instant_ms(timestamp) + 1))
 
     @staticmethod
     def at_publish_time(timestamp: int) -> StopCursor:
-        """Before the first message that was published then or later."""
+        """Before the first message published at ``timestamp`` or later."""
         return StopCursor(Cursor(At.PUBLISH_TIME, time_ms=_instant_ms(timestamp)))
 
     @staticmethod
     def after_publish_time(timestamp: int) -> StopCursor:
-        """Before the first message that was published later."""
+        """Before the first message published after ``timestamp``."""
         return StopCursor(Cursor(At.PUBLISH_TIME, time_ms=_instant_ms(timestamp) + 1))
 
     @staticmethod
@@ -115,12 +115,12 @@ class StopCursor:
 
     @staticmethod
     def after_message_id(message_id: bytes) -> StopCursor:
-        """Behind this message."""
+        """After this message."""
         return StopCursor(Cursor(At.MESSAGE, _place(message_id)))
 
 
 class RangeGenerator:
-    """Which keys are read: all of them, for partitions are read whole."""
+    """Which keys to read: always all, because partitions are read completely."""
 
     @staticmethod
     def full() -> RangeGenerator:
@@ -133,8 +133,8 @@ class RangeGenerator:
         key_bytes: bytes | None = None,
         ordering_key_bytes: bytes | None = None,
     ) -> NoReturn:
-        """Refused: it is for subscriptions of the type Key_Shared, which is not among PyFlink's options
-        either, and gives messages of other keys too."""
+        """Not supported: it is for subscriptions of type Key_Shared, which are not among PyFlink's options
+        either, and delivers messages with other keys too."""
         raise UnsupportedFeatureError(
             "Only whole partitions of Pulsar can be read, not ranges of keys.",
             hint="leave the range generator out, and filter() the stream",
@@ -142,7 +142,7 @@ class RangeGenerator:
 
 
 class PulsarSource(SourceWrapper):
-    """Made by ``PulsarSource.builder()``."""
+    """Reads topics; created by ``PulsarSource.builder()``."""
 
     @staticmethod
     def builder() -> PulsarSourceBuilder:
@@ -150,7 +150,7 @@ class PulsarSource(SourceWrapper):
 
 
 class _Builder:
-    """What both builders have."""
+    """What both builders share."""
 
     _who: str
 
@@ -161,18 +161,18 @@ class _Builder:
         self._options: dict[str, Any] = {}
 
     def set_admin_url(self, admin_url: str) -> Self:
-        """``http://host:8080``"""
+        """Set the URL of the administration, such as ``http://host:8080``."""
         self._admin_url = require_text(admin_url, "admin URL", self._who)
         return self
 
     def set_service_url(self, service_url: str) -> Self:
-        """``pulsar://host:6650``"""
+        """Set the URL of the brokers, such as ``pulsar://host:6650``."""
         self._service_url = require_text(service_url, "service URL", self._who)
         return self
 
     def set_topics(self, topics: str | list[str]) -> Self:
-        """Names with or without ``persistent://tenant/namespace/``, by default ``public/default``. That of a
-        partitioned topic stands for all of its partitions."""
+        """Set the names of topics, with or without ``persistent://tenant/namespace/``; the default is
+        ``public/default``. The name of a partitioned topic stands for all of its partitions."""
         names = topics if isinstance(topics, list) else [topics]
         self._topics = tuple(require_text(name, "topic", self._who) for name in names)
         return self
@@ -180,7 +180,7 @@ class _Builder:
     def set_authentication(
         self, auth_plugin_class_name: str, auth_params_string: str | dict[str, str]
     ) -> NoReturn:
-        """Refused: it was not tried."""
+        """Not supported, because it has not been tested."""
         raise UnsupportedFeatureError("There is no authentication to Pulsar yet.", operator=self._who)
 
     def _settings(self) -> PulsarSettings:
@@ -193,22 +193,23 @@ class _Builder:
 
 
 class PulsarSourceBuilder(_Builder):
-    """URLs, a subscription, topics or a pattern, and a schema are a must."""
+    """Requires URLs, a subscription, topics or a pattern, and a schema."""
 
     _who = "PulsarSource"
 
     def set_subscription_name(self, subscription_name: str) -> Self:
-        """Of it Pulsar keeps what no checkpoint has covered; it is made where it is not there."""
+        """Set the subscription, for which Pulsar retains what no checkpoint has covered. It is created if it
+        does not exist."""
         self._options["subscription"] = require_text(subscription_name, "subscription", self._who)
         return self
 
     def set_topic_pattern(self, topic_pattern: str) -> Self:
-        """A regular expression for whole names of topics, in a namespace that it names without one."""
+        """Set a regular expression for full topic names. It must contain a literal namespace."""
         self._options["pattern"] = check_pattern(require_text(topic_pattern, "pattern", self._who))
         return self
 
     def set_consumer_name(self, consumer_name: str) -> Self:
-        """What statistics of the brokers show."""
+        """Set the consumer name shown in the brokers' statistics."""
         self._options["consumer_name"] = require_text(consumer_name, "consumer name", self._who)
         return self
 
@@ -218,27 +219,28 @@ class PulsarSourceBuilder(_Builder):
         return self
 
     def set_start_cursor(self, start_cursor: StartCursor) -> Self:
-        """Default: the earliest message that there is."""
+        """Set where to start; the default is the earliest available message."""
         self._options["start"] = start_cursor.cursor
         return self
 
     def set_unbounded_stop_cursor(self, stop_cursor: StopCursor) -> Self:
-        """Partitions end there; the job goes on and waits for new ones."""
+        """Stop reading partitions there; the job keeps running and waits for new ones."""
         self._options.update(stop=stop_cursor.cursor, bounded=False)
         return self
 
     def set_bounded_stop_cursor(self, stop_cursor: StopCursor) -> Self:
-        """The job ends when all partitions have come there."""
+        """Stop reading partitions there; the job ends when all partitions have been read."""
         self._options.update(stop=stop_cursor.cursor, bounded=True)
         return self
 
     def set_deserialization_schema(self, deserialization_schema: DeserializationSchema) -> Self:
-        """For the content of messages. Their event time becomes the timestamp; 0 where they have none."""
+        """Set the schema for the content of messages. Their event time becomes the timestamp, or 0 if they
+        have none."""
         self._options["schema"] = deserialization_schema
         return self
 
     def set_config(self, key: str | ConfigOption[Any], value: Any) -> Self:
-        """The only option is ``pulsar.source.partitionDiscoveryIntervalMs``, by default 30,000."""
+        """Set ``pulsar.source.partitionDiscoveryIntervalMs``, the only option; the default is 30,000."""
         name = key if isinstance(key, str) else key.key
         if name != _DISCOVERY:
             raise _no_option(name, _DISCOVERY)
@@ -254,7 +256,10 @@ class PulsarSourceBuilder(_Builder):
         return self
 
     def build(self) -> PulsarSource:
-        """:raises ProgramError: something is missing."""
+        """Build the source.
+
+        :raises ProgramError: a setting is missing.
+        """
         options = self._options
         if bool(self._topics) == ("pattern" in options):
             raise ProgramError("A PulsarSource needs topics, or a pattern, and not both.")
@@ -271,25 +276,25 @@ class PulsarSourceBuilder(_Builder):
 
 
 class TopicRoutingMode(Enum):
-    """Which partition a message goes to."""
+    """How the partition of a message is chosen."""
 
-    #: Each in turn, for some messages.
+    #: Each partition in turn, for a number of messages.
     ROUND_ROBIN = 0
-    #: One for each subtask: messages have no keys.
+    #: One partition per subtask, as messages have no keys.
     MESSAGE_KEY_HASH = 1
-    #: A router written in Java: refused.
+    #: A router written in Java; not supported.
     CUSTOM = 2
 
 
 class MessageDelayer:
-    """When consumers see a message, of subscriptions of the type Shared."""
+    """When consumers with subscriptions of type Shared see a message."""
 
     def __init__(self, delay_ms: int) -> None:
         self.delay_ms = delay_ms
 
     @staticmethod
     def never() -> MessageDelayer:
-        """At once."""
+        """Immediately."""
         return MessageDelayer(0)
 
     @staticmethod
@@ -298,7 +303,7 @@ class MessageDelayer:
 
 
 class PulsarSink(SinkWrapper):
-    """Made by ``PulsarSink.builder()``."""
+    """Writes to topics; created by ``PulsarSink.builder()``."""
 
     @staticmethod
     def builder() -> PulsarSinkBuilder:
@@ -312,17 +317,18 @@ _ROUTING: Final = {
 
 
 class PulsarSinkBuilder(_Builder):
-    """URLs, topics and a schema are a must. By default nothing is promised: DeliveryGuarantee.NONE."""
+    """Requires URLs, topics and a schema. The default delivery guarantee is DeliveryGuarantee.NONE."""
 
     _who = "PulsarSink"
 
     def set_producer_name(self, producer_name: str) -> Self:
-        """What statistics of the brokers show, with host and process behind it."""
+        """Set the producer name shown in the brokers' statistics; host and process are appended to it."""
         self._options["producer_name"] = require_text(producer_name, "producer name", self._who)
         return self
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
-        """NONE or AT_LEAST_ONCE. EXACTLY_ONCE is refused: Pulsar's client for Python has no transactions."""
+        """Accepts NONE and AT_LEAST_ONCE. EXACTLY_ONCE is not supported: Pulsar's Python client has no
+        transactions."""
         if delivery_guarantee is DeliveryGuarantee.EXACTLY_ONCE:
             raise UnsupportedFeatureError(
                 "There is no exactly-once sink for Pulsar.",
@@ -333,7 +339,7 @@ class PulsarSinkBuilder(_Builder):
         return self
 
     def set_topic_routing_mode(self, topic_routing_mode: TopicRoutingMode) -> Self:
-        """Default: ROUND_ROBIN."""
+        """Set how partitions are chosen; the default is ROUND_ROBIN."""
         if topic_routing_mode not in _ROUTING:
             raise UnsupportedFeatureError(
                 "A topic router of one's own cannot be used.",
@@ -344,13 +350,13 @@ class PulsarSinkBuilder(_Builder):
         return self
 
     def set_topic_router(self, topic_router_class_name: str) -> NoReturn:
-        """Refused: it is a class in Java."""
+        """Not supported: it is a Java class."""
         raise UnsupportedFeatureError(
             "A topic router written in Java cannot be used.", detail=f"got {topic_router_class_name!r}"
         )
 
     def set_serialization_schema(self, serialization_schema: SerializationSchema) -> Self:
-        """For the content of messages; timestamps of records become their event times."""
+        """Set the schema for the content of messages; timestamps of records become their event times."""
         self._options["schema"] = serialization_schema
         return self
 
@@ -359,7 +365,7 @@ class PulsarSinkBuilder(_Builder):
         return self
 
     def set_config(self, key: str, value: Any) -> Self:
-        """Refused: there are no options yet."""
+        """Not supported: there are no options yet."""
         raise _no_option(key, "none")
 
     def set_properties(self, config: Mapping[str, Any]) -> Self:
@@ -368,7 +374,10 @@ class PulsarSinkBuilder(_Builder):
         return self
 
     def build(self) -> PulsarSink:
-        """:raises ProgramError: something is missing."""
+        """Build the sink.
+
+        :raises ProgramError: a setting is missing.
+        """
         if not self._topics:
             raise ProgramError("A PulsarSink needs topics.", hint="set_topics()")
         if "schema" not in self._options:

@@ -1,4 +1,4 @@
-"""How to reach a cluster: its brokers by the client of this process, its administration by HTTP."""
+"""Access to a cluster: the brokers through this process's client, the administration over HTTP."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from pulsar import Client
 
 _PATIENCE_S: Final = 30.0
-CHECK_S: Final = 4.0  # what is wrong with a program is to be known soon
+CHECK_S: Final = 4.0  # problems of a program should be reported quickly
 _NOT_FOUND, _CONFLICT = 404, 409
 
 
 @dataclass(frozen=True, slots=True)
 class PulsarSettings:
     """:param service_url: of the brokers, ``pulsar://host:6650``.
-    :param admin_url: of their administration, ``http://host:8080``.
+    :param admin_url: of the administration, ``http://host:8080``.
     """
 
     service_url: str
@@ -35,17 +35,17 @@ class PulsarSettings:
 
 
 def load_client() -> Any:
-    """The module pulsar."""
+    """Import the module pulsar."""
     return extra("pulsar", "Pulsar", "pulsar", "pulsar-client")
 
 
-#: By process: after a fork the threads of a client stay with the parent, and its end could not be waited for.
+#: By process: after a fork a client's threads stay with the parent, so the child could not shut it down.
 _clients: dict[tuple[int, str], Client] = {}
 _lock = threading.Lock()
 
 
 def client(settings: PulsarSettings) -> Client:
-    """That of this process: it connects when it is used, and again when it must."""
+    """Return the client of this process. It connects on first use and reconnects if necessary."""
     with _lock:
         found = _clients.get((os.getpid(), settings.service_url))
         if found is None:
@@ -80,23 +80,23 @@ def check_brokers(settings: PulsarSettings, partition: str) -> None:
 
 
 def topic_name(topic: str) -> str:
-    """The whole name: ``persistent://tenant/namespace/topic``."""
+    """Return the full name: ``persistent://tenant/namespace/topic``."""
     if "://" in topic:
         return topic
     return f"persistent://{topic}" if topic.count("/") == 2 else f"persistent://public/default/{topic}"
 
 
 class Admin:
-    """What is asked of the administration."""
+    """Requests to the administration."""
 
     def __init__(self, settings: PulsarSettings, patience_s: float = _PATIENCE_S) -> None:
         self._url = settings.admin_url.rstrip("/")
         self._patience_s = patience_s
 
     def partitions(self, topic: str) -> list[str]:
-        """The partitions of a topic; it itself where it has none.
+        """Return the partitions of a topic, or the topic itself if it has none.
 
-        :raises ConfigurationError: there is no such topic.
+        :raises ConfigurationError: the topic does not exist.
         """
         place = _path(topic)
         count = (self._call("GET", f"{place}/partitions") or {}).get("partitions", 0)
@@ -112,11 +112,12 @@ class Admin:
         return [topic]
 
     def topics(self, namespace: str) -> list[str]:
-        """The topics of ``tenant/namespace``, each partition one of its own."""
+        """Return the topics of ``tenant/namespace``, with each partition as a separate topic."""
         return list(self._call("GET", f"persistent/{namespace}") or [])
 
     def last(self, partition: str) -> Place:
-        """Where the last message is; ``entry`` -1: in an earlier ledger, if anywhere."""
+        """Return the place of the last message; ``entry`` is -1 if it is in an earlier ledger or does not
+        exist."""
         found = self._call("GET", f"{_path(partition)}/lastMessageId")
         if found is None:
             return EARLIEST
@@ -124,12 +125,14 @@ class Admin:
         return Place(found["ledgerId"], entry, -1 if entry < 0 else max(0, found.get("batchIndex", 0)))
 
     def subscribe(self, partition: str, name: str) -> None:
-        """From then on Pulsar keeps what is behind the subscription; one that is there stays as it is."""
+        """Create a subscription. From then on Pulsar retains what follows it. An existing one is left as it
+        is."""
         start = {"ledgerId": -1, "entryId": -1, "partitionIndex": -1}
         self._call("PUT", f"{_path(partition)}/subscription/{_quoted(name)}", start)
 
     def acknowledge(self, partition: str, name: str, place: Place, whole_entry: bool) -> None:
-        """Pulsar may forget what comes before the entry of ``place``; with ``whole_entry`` that, too."""
+        """Let Pulsar delete everything before the entry of ``place``; with ``whole_entry`` also that
+        entry."""
         position = {
             "ledgerId": place.ledger,
             "entryId": place.entry + whole_entry,
@@ -139,7 +142,7 @@ class Admin:
         self._call("POST", f"{_path(partition)}/subscription/{_quoted(name)}/resetcursor", position)
 
     def _call(self, method: str, path: str, body: Any = None) -> Any:
-        """The answer; None where there is none, or nothing of that name."""
+        """Send a request and return the response; None if it is empty or the name does not exist."""
         url = f"{self._url}/admin/v2/{path}"
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}

@@ -1,4 +1,4 @@
-"""Where a partition begins and ends to be read (Flink: ``StartCursor``, ``StopCursor``)."""
+"""Where to start and stop reading a partition (Flink: ``StartCursor``, ``StopCursor``)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from firesteel.storage.records import record
 
 @record("pulsar place")
 class Place(NamedTuple):
-    """Of a message, in the order of its partition. ``batch`` counts the messages of an entry, from 0; a place
-    with -1 is before all of them."""
+    """The position of a message in its partition; places are ordered. ``batch`` is the index of the message
+    in its entry; a place with -1 precedes all of them."""
 
     ledger: int
     entry: int
@@ -27,14 +27,14 @@ EARLIEST: Final = Place(-1, -1, -1)
 
 
 def place_of(message_id: Any) -> Place:
-    """That of an id of the client."""
+    """Return the place of a message id of the client."""
     entry = message_id.entry_id()
     return Place(message_id.ledger_id(), entry, -1 if entry < 0 else max(0, message_id.batch_index()))
 
 
 @record("pulsar cursor kind")
 class At(enum.Enum):
-    """What a cursor goes by."""
+    """What a cursor is based on."""
 
     EARLIEST = "earliest"
     LATEST = "latest"
@@ -47,7 +47,8 @@ class At(enum.Enum):
 @record("pulsar cursor")
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """:param place: of ``MESSAGE``: the last one before the start, the last one that is read before the stop.
+    """:param place: of ``MESSAGE``: the last one before the start, or the last one that is read before the
+        stop.
     :param time_ms: of a time: messages from then on are read, or no longer read.
     """
 
@@ -56,7 +57,7 @@ class Cursor:
     time_ms: int = 0
 
     def stops(self, message: Any) -> bool:
-        """Whether reading ends before this message."""
+        """Return true if reading stops before this message."""
         if self.at is At.EVENT_TIME:
             return bool(message.event_timestamp() >= self.time_ms)
         return self.at is At.PUBLISH_TIME and bool(message.publish_timestamp() >= self.time_ms)

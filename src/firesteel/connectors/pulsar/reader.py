@@ -1,4 +1,4 @@
-"""Reading ranges of message ids in a task, straight from the brokers."""
+"""Reads ranges of message ids in a task, directly from the brokers."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _PATIENCE_S: Final = 30.0
 @record("pulsar split")
 @dataclass(frozen=True, slots=True)
 class PartitionSplit:
-    """A partition. It is read behind ``start``, or from ``seek_ms`` on, a publish time; until ``stop`` where
-    that is known beforehand, else as ``until`` says."""
+    """A partition, read after ``start`` or from the publish time ``seek_ms`` on. It ends at ``stop`` if that
+    is known beforehand, else as ``until`` says."""
 
     partition: str
     start: Place
@@ -37,7 +37,7 @@ class PartitionSplit:
 
 
 class TopicReader(SourceReader):
-    """Keeps a reader of the client for each partition that is read."""
+    """Keeps one of the client's readers for each partition that is being read."""
 
     def __init__(
         self, settings: PulsarSettings, schema: DeserializationSchema, name: str | None = None
@@ -88,7 +88,7 @@ class TopicReader(SourceReader):
 
 
 class _Scan:
-    """A reader of a partition. Going on behind ``position`` costs nothing, elsewhere a new reader."""
+    """A reader of a partition. Continuing at ``position`` is free; any other position needs a new reader."""
 
     def __init__(self, settings: PulsarSettings, name: str | None, split: Split) -> None:
         self._settings = settings
@@ -120,11 +120,11 @@ class _Scan:
         self.position = position
 
     def take(self, stop: Place, count: int, room: int) -> list[Any]:
-        """Return at most ``count`` messages and about ``room`` bytes, none at or after ``stop``."""
+        """Return at most ``count`` messages and about ``room`` bytes, none after ``stop``."""
         found: list[Any] = []
         while len(found) < count and room > 0 and self.position < stop:  # hot
             message = self._peek()
-            if message is None:  # what ``stop`` names is nothing that one could read
+            if message is None:  # ``stop`` does not name a readable message
                 self.position = stop
                 break
             place = place_of(message.message_id())
@@ -142,7 +142,7 @@ class _Scan:
         return found
 
     def _peek(self) -> Any:
-        """The next message, which stays the next one; None: there is none."""
+        """Return the next message without consuming it; None if there is none."""
         pulsar = load_client()
         deadline = time.monotonic() + _PATIENCE_S
         while self._next is None:

@@ -1,4 +1,4 @@
-"""Topics as a sink: at least once, or as it happens (Flink: ``PulsarSink``)."""
+"""Sink that writes to topics, at least once or without a guarantee (Flink: ``PulsarSink``)."""
 
 from __future__ import annotations
 
@@ -27,30 +27,30 @@ from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 if TYPE_CHECKING:
     from pulsar import Producer
 
-_SWITCH_AFTER: Final = 1000  # messages that go to one partition before the next has its turn
+_SWITCH_AFTER: Final = 1000  # messages for one partition before moving on to the next
 
-_REFRESH_MS: Final = 60_000  # between two looks for new partitions
+_REFRESH_MS: Final = 60_000  # between two checks for new partitions
 
-#: Open producers, by process and where they write: a connection outlives the epoch.
+#: Open producers, by process and target: a connection outlives the epoch.
 _producers: dict[tuple[int, PulsarSettings, str, str | None], Producer] = {}
-#: Partitions of topics, and when they were asked for.
+#: Partitions of topics, and when they were requested.
 _partitions: dict[tuple[PulsarSettings, tuple[str, ...]], tuple[int, list[str]]] = {}
 _lock = threading.Lock()
 
 
 class Routing(enum.Enum):
-    """Which partition a message goes to."""
+    """How the partition of a message is chosen."""
 
     ROUND_ROBIN = "in turns"
-    ONE = "one for each subtask"  # what hashing comes to where messages have no keys
+    ONE = "one for each subtask"  # equivalent to hashing, as messages have no keys
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PulsarTopicSink(Sink):
     """Sends each record as a message.
 
-    :param waits: whether an epoch ends when all of its messages are stored, so that none is lost.
-    :param delay_ms: how much later consumers of a shared subscription see messages.
+    :param waits: whether an epoch ends only when all of its messages are stored, so that none is lost.
+    :param delay_ms: delay until consumers of a shared subscription see a message.
     """
 
     settings: PulsarSettings
@@ -66,7 +66,7 @@ class PulsarTopicSink(Sink):
         return f"Pulsar {', '.join(self.topics)}"
 
     def validate(self) -> None:
-        """Find the topics, and the brokers that have them."""
+        """Check that the topics, and the brokers that serve them, can be reached."""
         for partition in self.partitions(Admin(self.settings, CHECK_S))[:1]:
             check_brokers(self.settings, partition)
 
@@ -85,7 +85,7 @@ def _producer(sink: PulsarTopicSink, partition: str) -> Producer:
         found = _producers.get(key)
         if found is None:
             name = sink.producer_name
-            if name is not None:  # of two with one name, as of a task that moves, the brokers refuse one
+            if name is not None:  # brokers reject a duplicate name, as of a moved task
                 name = f"{name}-{socket.gethostname()}-{os.getpid()}"
             try:
                 found = client(sink.settings).create_producer(
@@ -150,7 +150,7 @@ class _TopicWriter(SinkWriter):
             self._failures.append(result)
 
     def flush(self, end_of_input: bool) -> None:
-        if self._sink.waits or end_of_input:  # nobody comes back to this process when the job is over
+        if self._sink.waits or end_of_input:  # this process is not used again after the job
             for producer in self._used.values():
                 try:
                     producer.flush()

@@ -1,4 +1,4 @@
-"""Topics as a source: a split for each partition (Flink: ``PulsarSource``)."""
+"""Source of topics, with a split for each partition (Flink: ``PulsarSource``)."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ _PARTITION: Final = re.compile(r"-partition-\d+$")
 class PulsarTopicSource(Source):
     """Reads the partitions of topics in ranges of message ids.
 
-    :param topics: or ``pattern``: a regular expression for whole names of topics in one namespace.
-    :param subscription: of it Pulsar keeps what no checkpoint has covered.
-    :param discovery_ms: between two looks for new partitions; 0: there is one look.
+    :param topics: the topics; or ``pattern``: a regular expression for full topic names in one namespace.
+    :param subscription: Pulsar retains for it what no checkpoint has covered.
+    :param discovery_ms: interval between checks for new partitions; 0: check only once.
     """
 
     settings: PulsarSettings
@@ -54,7 +54,7 @@ class PulsarTopicSource(Source):
         return f"Pulsar {self.pattern or ', '.join(self.topics)}"
 
     def validate(self) -> None:
-        """Find the topics, and the brokers that have them."""
+        """Check that the topics, and the brokers that serve them, can be reached."""
         for partition in self.partitions(Admin(self.settings, CHECK_S))[:1]:
             check_brokers(self.settings, partition)
 
@@ -114,7 +114,7 @@ class _TopicEnumerator(SplitEnumerator):
         payload: PartitionSplit = split.payload
         reached = payload.start if position is None else position
         if payload.stop is not None and reached >= payload.stop:
-            return ReadRange(split, position, max_records, max_bytes, payload.stop)  # says that it ends
+            return ReadRange(split, position, max_records, max_bytes, payload.stop)  # signals the end
         last = self._last.get(split.id, EARLIEST)
         if reached >= last:
             last = self._last[split.id] = self._admin.last(split.id)
@@ -128,7 +128,7 @@ class _TopicEnumerator(SplitEnumerator):
             if place is None or place.entry < 0:
                 continue
             covered = place, place >= self._last.get(name, EARLIEST)
-            if self._acknowledged.get(name) != covered:  # Pulsar stops the subscription for a moment
+            if self._acknowledged.get(name) != covered:  # Pulsar pauses the subscription for a moment
                 self._admin.acknowledge(name, self._source.subscription, *covered)
                 self._acknowledged[name] = covered
 

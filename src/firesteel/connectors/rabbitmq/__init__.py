@@ -1,1 +1,1 @@
-"""Queues of RabbitMQ: needs the package pika (the extra ``rabbitmq``)."""
+"""Connector for queues of RabbitMQ; needs the package pika (the extra ``rabbitmq``)."""

@@ -1,4 +1,4 @@
-"""Queues of RabbitMQ (PyFlink: ``pyflink.datastream.connectors.rabbitmq``)."""
+"""Source and sink functions for RabbitMQ queues (PyFlink: ``pyflink.datastream.connectors.rabbitmq``)."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _WHO = "RMQConnectionConfig"
 
 
 class RMQConnectionConfig:
-    """How to reach a server, as in Flink; made by ``RMQConnectionConfig.Builder``.
+    """How to connect to a server; created by ``RMQConnectionConfig.Builder`` (Flink:
+    ``RMQConnectionConfig``).
 
-    What was not set is None, and the client's own value counts.
+    Options that are not set are None, and the client's default applies.
     """
 
     def __init__(self, settings: RabbitSettings) -> None:
@@ -52,7 +53,7 @@ class RMQConnectionConfig:
         return self.settings.automatic_recovery
 
     def is_topology_recovery(self) -> bool:
-        """Always: a source that connects again finds its queue, or makes it."""
+        """Always true: after reconnecting, a source declares its queue again."""
         return True
 
     def get_connection_timeout(self) -> int | None:
@@ -71,7 +72,7 @@ class RMQConnectionConfig:
         return self.settings.heartbeat_s
 
     class Builder:
-        """Builds an ``RMQConnectionConfig``: of a URI, or of host, port, virtual host, user name and
+        """Builds an ``RMQConnectionConfig`` from a URI, or from host, port, virtual host, user name and
         password."""
 
         def __init__(self) -> None:
@@ -93,11 +94,12 @@ class RMQConnectionConfig:
             return self._with(password=password)
 
         def set_uri(self, uri: str) -> Self:
-            """``amqp://user:password@host:port/virtual-host``"""
+            """Set the URI: ``amqp://user:password@host:port/virtual-host``."""
             return self._with(uri=require_text(uri, "uri", _WHO))
 
         def set_topology_recovery_enabled(self, topology_recovery_enabled: bool) -> Self:
-            """Only True can be had: a queue that is gone when a source connects again is made again."""
+            """Accepts only True: a queue that no longer exists when a source reconnects is always
+            recreated."""
             if not topology_recovery_enabled:
                 raise ConfigurationError(
                     "The recovery of the topology cannot be switched off.",
@@ -106,37 +108,38 @@ class RMQConnectionConfig:
             return self
 
         def set_requested_heartbeat(self, requested_heartbeat: int) -> Self:
-            """Seconds; 0: none."""
+            """Set the heartbeat in seconds; 0 disables it."""
             return self._with(heartbeat_s=require_int(requested_heartbeat, "heartbeat", 0, None, _WHO))
 
         def set_requested_frame_max(self, requested_frame_max: int) -> Self:
-            """Bytes."""
+            """Set the maximum frame size in bytes."""
             return self._with(frame_max=require_int(requested_frame_max, "frame_max", 4096, 131072, _WHO))
 
         def set_requested_channel_max(self, requested_channel_max: int) -> Self:
             return self._with(channel_max=require_int(requested_channel_max, "channel_max", 1, 65535, _WHO))
 
         def set_network_recovery_interval(self, network_recovery_interval: int) -> Self:
-            """Milliseconds between two attempts of a source to connect again."""
+            """Set the delay between reconnection attempts of a source, in milliseconds."""
             interval = require_int(network_recovery_interval, "network_recovery_interval", 0, None, _WHO)
             return self._with(network_recovery_interval_ms=interval)
 
         def set_connection_timeout(self, connection_timeout: int) -> Self:
-            """Milliseconds."""
+            """Set the connection timeout in milliseconds."""
             timeout = require_int(connection_timeout, "connection_timeout", 1, None, _WHO)
             return self._with(connection_timeout_ms=timeout)
 
         def set_automatic_recovery(self, automatic_recovery: bool) -> Self:
-            """Whether a source that has lost its connection connects again; else the job fails, and the
+            """Set whether a source reconnects after losing its connection. Otherwise the job fails, and its
             restart strategy decides. Default: True."""
             return self._with(automatic_recovery=bool(automatic_recovery))
 
         def set_prefetch_count(self, prefetch_count: int) -> Self:
-            """How many messages may be on their way that no checkpoint has covered yet. Not set: no limit."""
+            """Set how many messages not covered by a checkpoint may be in flight. By default there is no
+            limit."""
             return self._with(prefetch_count=require_int(prefetch_count, "prefetch_count", 1, 65535, _WHO))
 
         def build(self) -> RMQConnectionConfig:
-            """Return the configuration; refused unless it names exactly one server."""
+            """Build the configuration. It must name exactly one server."""
             settings = self._settings
             single = (settings.host, settings.port, settings.virtual_host, settings.user, settings.password)
             if settings.uri is None and None in single:
@@ -159,10 +162,11 @@ class RMQConnectionConfig:
 
 
 class RMQSource(SourceFunction):
-    """The messages of a queue, for ``add_source``, as in Flink.
+    """Reads the messages of a queue, for ``add_source`` (Flink: ``RMQSource``).
 
-    With checkpoints, messages are acknowledged when one is complete that covers them: exactly once with
-    unique correlation ids, else at least once. Without, the server forgets what it has sent.
+    With checkpoints, messages are acknowledged when a checkpoint that covers them is complete: exactly once
+    if they have unique correlation ids, else at least once. Without checkpoints the server deletes messages
+    when it has sent them.
 
     :param use_correlation_id: whether each message has a unique correlation id, set by its producer.
     """
@@ -186,7 +190,7 @@ class RMQSource(SourceFunction):
 
 
 class RMQSink(SinkFunction):
-    """Sends records to a queue, at least once, for ``add_sink``, as in Flink."""
+    """Sends records to a queue at least once, for ``add_sink`` (Flink: ``RMQSink``)."""
 
     def __init__(
         self,

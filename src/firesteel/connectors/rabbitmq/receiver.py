@@ -1,4 +1,4 @@
-"""The thread that takes messages out of a queue and says which of them need not come again."""
+"""The thread that consumes messages from a queue and acknowledges them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 log = logger(__name__)
 
-_BUFFER_BYTES: Final = 64 << 20  # then the server has to wait
+_BUFFER_BYTES: Final = 64 << 20  # above this the server has to wait
 _ACK_PATIENCE_S: Final = 30.0
 _LOOK_EVERY_S: Final = 0.2
 
 
 class Delivery(NamedTuple):
-    """A message. ``session`` and ``tag`` name it to the server, as long as the connection lasts."""
+    """A message. ``session`` and ``tag`` identify it to the server while the connection lasts."""
 
     session: int
     tag: int
@@ -31,9 +31,9 @@ class Delivery(NamedTuple):
 
 
 class Receiver:
-    """Consumes one queue. Only its thread uses the connection, as the client wants it.
+    """Consumes one queue. Only its thread uses the connection, as the client requires.
 
-    :param auto_ack: the server forgets a message once it has sent it.
+    :param auto_ack: the server deletes a message when it has sent it.
     """
 
     def __init__(self, settings: RabbitSettings, queue: str, auto_ack: bool) -> None:
@@ -52,12 +52,16 @@ class Receiver:
         self._thread = threading.Thread(target=self._run, name=f"rabbitmq {queue}", daemon=True)
 
     def start(self) -> None:
-        """Connects; a ``ConnectorError`` says why that is not possible."""
+        """Connect.
+
+        :raises ConnectorError: the connection failed; the error says why.
+        """
         self._connect()
         self._thread.start()
 
     def take(self) -> list[Delivery]:
-        """What has come since the last call. Raises when the connection is lost for good."""
+        """Return the messages that have arrived since the last call. Raises if the connection is lost for
+        good."""
         with self._lock:
             if self._error is not None:
                 raise self._error
@@ -66,8 +70,11 @@ class Receiver:
         return taken
 
     def acknowledge(self, deliveries: list[Delivery]) -> None:
-        """The server may forget these. Returns when it has, so that none of them comes again; those of an
-        earlier connection come again in any case. Raises ``ConnectorError`` when it does not answer."""
+        """Acknowledge messages, and wait until the server has processed it, so that none of them is
+        redelivered. Messages of an earlier connection are redelivered in any case.
+
+        :raises ConnectorError: the server does not answer.
+        """
         done = threading.Event()
 
         def acknowledge() -> None:
@@ -129,13 +136,13 @@ class Receiver:
             full = self._size > _BUFFER_BYTES
         if full and self._consumer is not None:
             for method, properties, body in self._channel.basic_cancel(self._consumer):
-                self._arrived(None, method, properties, body)  # the server has forgotten them already
+                self._arrived(None, method, properties, body)  # the server has deleted them already
             self._consumer = None
         elif not full and self._consumer is None:
             self._consume()
 
     def _lost(self, error: BaseException) -> None:
-        """Connect again until it works, where that is wanted."""
+        """Reconnect until it succeeds, if automatic recovery is enabled."""
         log.warning("lost the connection to RabbitMQ at %s: %r", self._settings.address, error)
         if not self._settings.automatic_recovery:
             with self._lock:

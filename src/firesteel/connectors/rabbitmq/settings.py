@@ -1,4 +1,4 @@
-"""How to reach a RabbitMQ server."""
+"""Connection settings of a RabbitMQ server."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from pika import BlockingConnection
     from pika.adapters.blocking_connection import BlockingChannel
 
-_PATIENCE_S = 8.0  # for a connection to be made, where the settings do not say
+_PATIENCE_S = 8.0  # connection timeout, if the settings have none
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RabbitSettings:
-    """Options of a connection; None: what the client takes for it.
+    """Options of a connection; None means the client's default.
 
-    :param uri: ``amqp://user:password@host:port/virtual-host``, in place of the five single options.
-    :param heartbeat_s: seconds; 0 switches heartbeats off.
+    :param uri: ``amqp://user:password@host:port/virtual-host``, instead of the five separate options.
+    :param heartbeat_s: seconds; 0 disables heartbeats.
     :param connection_timeout_ms: how long to wait for a connection, in milliseconds.
-    :param prefetch_count: the maximum number of messages in flight that no checkpoint covers yet.
-    :param automatic_recovery: whether a source connects again when it has lost its connection.
-    :param network_recovery_interval_ms: milliseconds between two attempts at that.
+    :param prefetch_count: maximum number of messages in flight that no checkpoint has covered yet.
+    :param automatic_recovery: whether a source reconnects after losing its connection.
+    :param network_recovery_interval_ms: milliseconds between reconnection attempts.
     """
 
     host: str | None = None
@@ -45,13 +45,16 @@ class RabbitSettings:
 
     @property
     def address(self) -> str:
-        """Where the server is, without the password."""
+        """The address of the server, without the password."""
         if self.uri is not None:
             return self.uri.rpartition("@")[2]
         return f"{self.host}:{self.port or 5672}/{(self.virtual_host or '/').lstrip('/')}"
 
     def connect(self) -> BlockingConnection:
-        """A connection; a ``ConnectorError`` says why there is none."""
+        """Open a connection.
+
+        :raises ConnectorError: it failed; the error says why.
+        """
         pika = load_client()
         try:
             return pika.BlockingConnection(self._parameters(pika))
@@ -86,16 +89,16 @@ class RabbitSettings:
 
 
 def load_client() -> Any:
-    """The module pika."""
+    """Import the module pika."""
     pika = extra("pika", "RabbitMQ", "rabbitmq")
     logger = logging.getLogger("pika")
     if logger.level == logging.NOTSET:
-        logger.setLevel(logging.CRITICAL)  # it logs each failure eight times, and raises it
+        logger.setLevel(logging.CRITICAL)  # it logs each failure eight times, and also raises it
     return pika
 
 
 def declare_queue(channel: BlockingChannel, queue: str) -> None:
-    """As Flink does: a queue that is not there is made, and outlives the server."""
+    """Declare a queue as Flink does: create it if it does not exist, as a durable queue."""
     try:
         channel.queue_declare(queue, durable=True)
     except load_client().exceptions.ChannelClosedByBroker as error:

@@ -1,4 +1,4 @@
-"""A queue of RabbitMQ as a sink (Flink: ``RMQSink``)."""
+"""Sink that writes to a RabbitMQ queue (Flink: ``RMQSink``)."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 if TYPE_CHECKING:
     from pika.adapters.blocking_connection import BlockingChannel
 
-#: Open channels of this process, by where they lead: a connection outlives the epoch.
+#: Open channels of this process, by target: a connection outlives the epoch.
 _channels: dict[tuple[RabbitSettings, str], BlockingChannel] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class RabbitSink(Sink):
-    """Sends each record to a queue as a persistent message, at least once: all messages of a subtask's epoch
-    in one transaction, so that of an attempt that fails none is there, and of an epoch that is run again some
-    may be there twice."""
+    """Sends each record to a queue as a persistent message, at least once. The messages of a subtask's epoch
+    are one transaction. A failed attempt therefore leaves none, while an epoch that is run again may
+    duplicate some."""
 
     settings: RabbitSettings
     queue: str
@@ -51,7 +51,7 @@ class _QueueWriter(SinkWriter):
         sink.schema.open()
 
     def _kept(self) -> BlockingChannel | None:
-        """The channel of an earlier epoch, unless the server has given it up meanwhile."""
+        """Return the channel of an earlier epoch, unless the server has closed it."""
         channel = _channels.pop(self._name, None)
         if channel is None:
             return None
@@ -89,7 +89,7 @@ class _QueueWriter(SinkWriter):
 
     def abort(self) -> None:
         with contextlib.suppress(load_client().exceptions.AMQPError):
-            self._channel.connection.close()  # and with it the transaction
+            self._channel.connection.close()  # which also aborts the transaction
 
 
 @contextmanager

@@ -1,9 +1,9 @@
-"""A queue of RabbitMQ as a source (Flink: ``RMQSource``).
+"""Source of a RabbitMQ queue (Flink: ``RMQSource``).
 
-RabbitMQ has no positions to go back to, only messages that were not acknowledged. So what arrives is written
-to a log of the job before it is read, as far as an epoch may be read again; and a message is acknowledged
-when a checkpoint is complete that covers it. What a failure leaves without an acknowledgement comes again:
-what the checkpoint covers of it is recognised by its correlation id, and dropped.
+RabbitMQ has no positions to return to, only unacknowledged messages. Arriving messages are therefore written
+to a log of the job before they are read, if epochs may have to be read again. A message is acknowledged when
+a checkpoint that covers it is complete. After a failure, unacknowledged messages are redelivered. Those that
+the checkpoint covers are recognised by their correlation id and dropped.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _SPLIT: Final = Split("queue")
 
 @dataclass(frozen=True, slots=True)
 class RabbitSource(Source):
-    """The messages of a queue, in order, read by one subtask. Unbounded.
+    """Reads the messages of a queue in order, with one subtask. Unbounded.
 
-    :param use_correlation_id: messages have unique correlation ids, so that those that come again are known
-        (exactly once); else a message may come again after a failure (at least once). Without checkpoints
-        the server forgets a message once it has sent it.
+    :param use_correlation_id: whether messages have unique correlation ids, so that redelivered ones are
+        recognised (exactly once); otherwise a message may be repeated after a failure (at least once).
+        Without checkpoints the server deletes a message when it has sent it.
     """
 
     settings: RabbitSettings
@@ -79,7 +79,7 @@ class RabbitSource(Source):
 
 
 class _Segment(NamedTuple):
-    """A file of the messages from number ``first`` to before number ``end``."""
+    """A file with the messages from number ``first`` to before number ``end``."""
 
     first: int
     end: int
@@ -87,7 +87,7 @@ class _Segment(NamedTuple):
 
 
 class _QueueEnumerator(SplitEnumerator):
-    """Numbers the messages in the order in which they come; a position is the number of the next one."""
+    """Numbers messages in the order of arrival; a position is the number of the next message."""
 
     def __init__(self, source: RabbitSource, context: EnumeratorContext) -> None:
         self._source = source
@@ -95,9 +95,9 @@ class _QueueEnumerator(SplitEnumerator):
         self._acknowledges = context.checkpointing
         self._directory = join(context.work_dir, f"rabbitmq-{uuid.uuid4().hex}")
         self._segments: list[_Segment] = []
-        self._end: int | None = None  # behind the last message of the log; None: before the first plan
-        self._waiting: dict[int, Delivery] = {}  # for their acknowledgement, by number
-        self._numbers: dict[str, int] = {}  # of the messages that may come again, by correlation id
+        self._end: int | None = None  # after the last message of the log; None: before the first plan
+        self._waiting: dict[int, Delivery] = {}  # unacknowledged messages, by number
+        self._numbers: dict[str, int] = {}  # of messages that may be redelivered, by correlation id
         self._reported = False
 
     def open(self) -> None:
@@ -120,7 +120,7 @@ class _QueueEnumerator(SplitEnumerator):
     ) -> ReadRange | None:
         start = position or 0
         if self._end is None:
-            # What was numbered behind the checkpoint has not been acknowledged: it comes again.
+            # Messages numbered after the checkpoint are unacknowledged: they will be redelivered.
             self._numbers = {name: n for name, n in self._numbers.items() if n < start}
             self._end = start
         self._append(self._receiver.take())
@@ -168,7 +168,7 @@ class _QueueEnumerator(SplitEnumerator):
         self._numbers = {n: at for n, at in self._numbers.items() if at >= covered or at in self._waiting}
         while self._segments and self._segments[0].end <= covered:
             storage, path = resolve(self._segments.pop(0).path)
-            with contextlib.suppress(OSError):  # it only takes room
+            with contextlib.suppress(OSError):  # a file that stays only takes up space
                 storage.delete(path)
 
     def snapshot(self) -> Any:

@@ -1,4 +1,4 @@
-"""Values of a Redis server for the elements of a stream."""
+"""Looks up values in Redis for the elements of a stream."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ _COMMANDS: Final = {"GET": "get", "HGETALL": "hgetall"}
 
 
 class RedisLookupFunction(AsyncFunction[Any, Any]):
-    """Looks up a value or a hash for each element; for ``AsyncDataStream``, which brings timeout and
-    capacity. Needs the package redis (the extra ``redis``).
+    """Looks up a value or a hash for each element, for ``AsyncDataStream``, which adds timeout and capacity.
+    Needs the package redis (the extra ``redis``).
 
     :param url: ``redis://user:password@host:port/database``, ``rediss://`` for TLS, ``unix://`` for a socket.
-    :param key: the Redis key of an element, a text.
-    :param result: what comes out for an element and its answer, as a list; by default the pair of both.
-    :param command: ``"GET"``: the answer is a text, None when there is none; ``"HGETALL"``: a dict of texts,
-        empty when there is none.
-    :param cache_max_entries: keys whose answers each subtask keeps in each worker process; 0: none.
-    :param cache_ttl_ms: how old an answer may be, in milliseconds; None: there is no limit.
-    :param cache_missing_key: keep that there is no answer, too.
-    :param max_connections: commands of a subtask that run at once.
+    :param key: returns the Redis key of an element, a text.
+    :param result: returns the output for an element and its value, as a list; by default the pair of both.
+    :param command: ``"GET"``: the value is a text, or None if there is none; ``"HGETALL"``: a dict of texts,
+        empty if there is none.
+    :param cache_max_entries: number of keys whose values each subtask caches in each worker process; 0: no
+        cache.
+    :param cache_ttl_ms: maximum age of a cached value in milliseconds; None: no limit.
+    :param cache_missing_key: whether to cache that there is no value, too.
+    :param max_connections: number of commands that a subtask runs concurrently.
     """
 
     def __init__(
@@ -58,7 +59,7 @@ class RedisLookupFunction(AsyncFunction[Any, Any]):
         self._kept = CacheOptions(entries, cache_ttl_ms, cache_missing_key)
         self._retries = require_int(max_retries, "number of retries", 0, None, _WHO)
         self._connections = require_int(max_connections, "number of connections", 1, None, _WHO)
-        self._pool()  # refuses an invalid URL
+        self._pool()  # rejects an invalid URL
 
     def _pool(self) -> Any:
         try:
@@ -74,7 +75,7 @@ class RedisLookupFunction(AsyncFunction[Any, Any]):
             return BlockingConnectionPool.from_url(
                 self._url,
                 max_connections=self._connections,
-                timeout=None,  # waits for a free connection; the timeout of the stream counts
+                timeout=None,  # wait for a free connection; the stream's timeout applies
                 decode_responses=True,
                 socket_connect_timeout=_PATIENCE_S,
                 retry=Retry(ExponentialBackoff(cap=1.0, base=0.05), self._retries),

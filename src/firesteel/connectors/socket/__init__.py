@@ -1,1 +1,1 @@
-"""Text from a socket."""
+"""Source that reads text from a socket."""

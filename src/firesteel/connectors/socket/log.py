@@ -1,4 +1,4 @@
-"""What a socket sent, in numbered files that never change once they are there."""
+"""A log of the data received from a socket, in numbered immutable files."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from firesteel.storage.filesystems import join, resolve
 from firesteel.storage.records import record
 
 _RECEIVE_BYTES: Final = 64 << 10
-_BUFFER_BYTES: Final = 64 << 20  # then the peer has to wait
+_BUFFER_BYTES: Final = 64 << 20  # above this the peer has to wait
 
 
 @record("socket log part")
 @dataclass(frozen=True, slots=True)
 class LogPart:
-    """A directory and how many segments of it are meant."""
+    """A directory, and how many of its segments belong to the part."""
 
     directory: str
     segments: int
@@ -28,14 +28,14 @@ class LogPart:
         return join(self.directory, f"{segment:08d}.log")
 
     def with_all_segments(self) -> LogPart:
-        """With those that were written after this part was noted down."""
+        """Return this part extended by segments that were written after it was recorded."""
         storage, inner = resolve(self.directory)
         names = [info.name for info in storage.list_dir(inner) if info.name.endswith(".log")]
         return replace(self, segments=max(self.segments, len(names)))
 
 
 class SegmentLog:
-    """Writes each piece of data as a file of its own, in a new directory for each driver."""
+    """Writes each piece of data to a separate file, in a new directory for each driver."""
 
     def __init__(self, work_dir: str) -> None:
         storage, base = resolve(work_dir)
@@ -48,7 +48,7 @@ class SegmentLog:
 
 
 class Receiver:
-    """A thread that reads a socket until the server ends the connection for the last time."""
+    """A thread that reads a socket until the server closes the connection for the last time."""
 
     def __init__(
         self, host: str, port: int, delimiter: bytes, max_retries: int, retry_interval_ms: int
@@ -66,13 +66,16 @@ class Receiver:
         self.error: OSError | None = None
 
     def start(self) -> None:
-        """Connects; raises OSError when the server is not there."""
+        """Connect.
+
+        :raises OSError: the server cannot be reached.
+        """
         self._socket = socket.create_connection(self._address)
         self._thread.start()
 
     def take(self) -> tuple[bytes, bool]:
-        """What arrived since the last call, up to the last delimiter (all of it at the end), and whether
-        nothing will come any more."""
+        """Return the data received since the last call, up to the last delimiter (at the end, all of it), and
+        whether this is the end."""
         with self._room:
             end = len(self._buffer)
             if not self._ended:
@@ -86,7 +89,7 @@ class Receiver:
     def close(self) -> None:
         self._closed.set()
         if self._socket is not None:
-            with contextlib.suppress(OSError):  # the peer may be faster
+            with contextlib.suppress(OSError):  # the peer may have closed it first
                 self._socket.shutdown(socket.SHUT_RDWR)
         with self._room:
             self._room.notify_all()
@@ -127,7 +130,7 @@ class Receiver:
                 try:
                     data = connection.recv(_RECEIVE_BYTES)
                 except OSError:
-                    break  # reset by the peer: it ended the connection
+                    break  # connection reset by the peer
                 if not data:
                     break
                 with self._room:

@@ -1,4 +1,4 @@
-"""Lines of text from a socket (Flink: ``socketTextStream``)."""
+"""Source of lines of text from a socket (Flink: ``socketTextStream``)."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _CHUNK: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class SocketTextSource(Source):
-    """Texts that a server sends, parted by ``delimiter`` (a CR before LF is cut off, as in Flink).
+    """Reads texts separated by ``delimiter`` from a server. A CR before LF is removed, as in Flink.
 
-    What arrives is written to a log of the job before it is read, so an epoch can be read again; what was not
-    yet in the log is lost when the driver is. When the server ends the connection, it is opened again up to
-    ``max_retries`` times in all (-1: for ever) with ``retry_interval_ms`` between; then the source ends, with
-    the text after the last delimiter as its last record.
+    Received data is written to a log of the job before it is read, so that an epoch can be read again. Data
+    that is not in the log yet is lost if the driver fails. When the server closes the connection, it is
+    reopened at most ``max_retries`` times in total (-1: no limit), after ``retry_interval_ms`` each. Then the
+    source ends, with the text after the last delimiter as its last record.
     """
 
     host: str
@@ -130,13 +130,13 @@ class _SocketEnumerator(SplitEnumerator):
 
 @dataclass(frozen=True, slots=True)
 class _Stop:
-    """How far the log went when the range was planned; ``final``: nothing comes after."""
+    """The end of the log when the range was planned; ``final``: nothing follows."""
 
     parts: tuple[LogPart, ...]
     final: bool
 
 
-# (part of the log, segment, offset of a record in it); segments are made of whole records.
+# (part of the log, segment, offset of a record in it); segments consist of whole records.
 _Position = tuple[int, int, int]
 _START: Final[_Position] = (0, 0, 0)
 
@@ -184,7 +184,7 @@ class _SocketReader(SourceReader):
             yield Chunk([], None, (part, segment, offset), True)
 
     def _skip(self, data: bytes, offset: int, count: int) -> int:
-        """The offset ``count`` records on."""
+        """Return the offset ``count`` records later."""
         return len(data) - len(data[offset:].split(self._delimiter.encode(), count)[-1])
 
     def _texts(self, data: bytes) -> list[str]:
