@@ -40,60 +40,60 @@ class JavaException(FiresteelError):
 
 
 class TableException(JavaException, ProgramError):
-    """An operation on a table is invalid."""
+    """Raised when an operation on a table is invalid."""
 
 
 class CatalogException(JavaException):
-    """An error of a catalog."""
+    """Raised when an operation on a catalog fails."""
 
 
 class DatabaseAlreadyExistException(JavaException):
-    """The database to create already exists."""
+    """Raised when a database to create already exists."""
 
 
 class DatabaseNotEmptyException(JavaException):
-    """The database to drop is not empty."""
+    """Raised when a database to drop is not empty."""
 
 
 class DatabaseNotExistException(JavaException):
-    """The database does not exist."""
+    """Raised when a database does not exist."""
 
 
 class FunctionAlreadyExistException(JavaException):
-    """The function to create already exists."""
+    """Raised when a function to create already exists."""
 
 
 class FunctionNotExistException(JavaException):
-    """The function does not exist."""
+    """Raised when a function does not exist."""
 
 
 class PartitionAlreadyExistsException(JavaException):
-    """The partition to create already exists."""
+    """Raised when a partition to create already exists."""
 
 
 class PartitionNotExistException(JavaException):
-    """The partition does not exist."""
+    """Raised when a partition does not exist."""
 
 
 class PartitionSpecInvalidException(JavaException):
-    """The partition spec does not match the partition keys of the table."""
+    """Raised when a partition spec does not match the partition keys of the table."""
 
 
 class TableAlreadyExistException(JavaException, ProgramError):
-    """The table to create already exists."""
+    """Raised when a table to create already exists."""
 
 
 class TableNotExistException(JavaException, ProgramError):
-    """The table does not exist."""
+    """Raised when a table does not exist."""
 
 
 class ModelAlreadyExistException(JavaException):
-    """The model to create already exists."""
+    """Raised when a model to create already exists."""
 
 
 class ModelNotExistException(JavaException):
-    """The model does not exist."""
+    """Raised when a model does not exist."""
 
 
 class TableNotPartitionedException(JavaException):
-    """The table is not partitioned."""
+    """Raised when a table is not partitioned."""

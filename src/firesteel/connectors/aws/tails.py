@@ -1,4 +1,4 @@
-"""What the driver knows about the unread records of a shard."""
+"""Tracks what the driver knows about the unread records of a shard."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class Cluster:
         self.admin: AdminClient = make_client(AdminClient, settings)
 
     def metadata(self, topic: str | None = None, patience_s: float = PATIENCE_S) -> ClusterMetadata:
-        """Return what the cluster knows of all topics, or of ``topic``. Asking for one topic may create it,
+        """Return the metadata of all topics, or of ``topic``. Asking for one topic may create it,
         if the brokers create topics automatically.
 
         :raises ConnectorError: the cluster does not answer in time.

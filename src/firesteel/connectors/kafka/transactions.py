@@ -181,7 +181,7 @@ class Transaction:
     def _ended(self, error: KafkaError) -> ConnectorError | ConfigurationError:
         if error.code() in (error.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, error.GROUP_AUTHORIZATION_FAILED):
             return _refused(self._prefix, self._id, error)
-        if _is_fenced(error):  # a newer job sees the marker of its claim
+        if _is_fenced(error):  # if a newer job did it, the next attempt sees its claim
             return TryLaterError(f"Somebody else began with the transactional id {self._id!r} meanwhile.")
         return TryLaterError(f"The transaction {self._id!r} could not be committed.", detail=describe(error))
 
