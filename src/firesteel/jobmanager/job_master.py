@@ -304,6 +304,7 @@ class JobMaster:
         if self._fresh or reading.wanted or (due is not None and due <= now):
             self._run_epoch(now, reading, size.pace)
         else:
+            self._observer.waits(self._lag())
             news = now + _POLL_MS if reading.next_ms is None else max(now + 1, reading.next_ms)
             until = news if due is None else min(news, due)
             self._sleep_until(until - (now - clock_ms))

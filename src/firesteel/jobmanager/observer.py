@@ -162,10 +162,18 @@ class JobObserver:
             epoch=report.epoch,
             records_read=self._next.records_read + report.records,
             reports=(*self._next.reports, report)[-REPORTS_KEPT:],
-            lag=tuple((uid, tuple(splits.items())) for uid, splits in lag.items()),
+            lag=_shown_lag(lag),
             accumulators=tuple(_shown(name, accumulators[name]) for name in sorted(accumulators)),
         )
         self.publish()
+
+    def waits(self, lag: Mapping[str, Mapping[str, int]]) -> None:
+        """There is no reason for an epoch. Publish what sources say of their lag where that is news: they
+        look again after the last epoch before a pause."""
+        shown = _shown_lag(lag)
+        if shown != self._next.lag:
+            self._change(lag=shown)
+            self.publish()
 
     # ---- publishing
 
@@ -195,6 +203,10 @@ def _event_of(report: CheckpointReport, now_ms: int) -> AnyEvent:
     if report.status is CheckpointStatus.FAILED:
         return CheckpointFailed(now_ms, report.id, report.savepoint, report.failure or "")
     return CheckpointCompleted(now_ms, report.id, report.savepoint, report.path, report.duration_ms)
+
+
+def _shown_lag(lag: Mapping[str, Mapping[str, int]]) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:
+    return tuple((uid, tuple(splits.items())) for uid, splits in lag.items())
 
 
 def _shown(name: str, accumulator: Any) -> AccumulatorView:

@@ -323,7 +323,7 @@ def test_refusals_of_the_builder() -> None:
         builder().set_bootstrap_servers("a:1").set_topics("a").build()
     with pytest.raises(ProgramError, match="already set"):
         builder().set_topics("a").set_topic_pattern("b")
-    with pytest.raises(ProgramError, match="no regular expression"):
+    with pytest.raises(ProgramError, match="not a valid regular expression"):
         builder().set_topic_pattern("(")
     ready = builder().set_bootstrap_servers("a:1").set_topics("a").set_value_only_deserializer(text)
     with pytest.raises(ProgramError, match=r"group\.id is required"):
