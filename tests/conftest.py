@@ -14,6 +14,8 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from firesteel.common import masking
+from firesteel.program import operator_kinds
+from firesteel.state import kinds as state_kinds
 
 # How fast a machine makes examples is no property of the code.
 settings.register_profile("tests", suppress_health_check=[HealthCheck.too_slow], deadline=None)
@@ -59,6 +61,17 @@ def temporary_files_are_pytests(tmp_path_factory: pytest.TempPathFactory) -> Ite
         patch.setenv("TMPDIR", directory)
         patch.setattr(tempfile, "tempdir", directory)
         yield
+
+
+@pytest.fixture(autouse=True)
+def scripts_register_for_themselves() -> Iterator[None]:
+    """A program that is run in this process as ``__main__`` would leave its kinds to all tests after it."""
+    yield
+    for registry in (operator_kinds.KINDS, state_kinds.KINDS):
+        for added in registry.added():
+            if added.module == "__main__":
+                del registry._homes[added.name]
+                registry._records.pop(added.name, None)
 
 
 @pytest.fixture(autouse=True)

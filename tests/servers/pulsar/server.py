@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
@@ -132,6 +133,18 @@ class PulsarServer:
         for partition in self.admin.partitions(f"persistent://public/default/{name}"):
             self.admin.subscribe(partition, "keeps")
         return name
+
+    def add_partitions(self, topic: str, count: int) -> None:
+        """Until there are ``count``. The broker refuses while a job's reader moves a cursor of the topic."""
+        path = f"persistent/public/default/{topic}/partitions"
+        deadline = time.monotonic() + 30
+        while self.call("GET", path)["partitions"] < count:
+            try:
+                self.call("POST", path, count)
+            except urllib.error.HTTPError as error:
+                if error.code != 412 or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def produce(self, topic: str, values: Iterable[str], **options: Any) -> None:
         """In batches of up to seven; ``options``: of ``send_async``."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import itertools
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +25,7 @@ from firesteel.common.errors import (
 )
 from firesteel.common.serialization import SimpleStringSchema
 from firesteel.common.time import Duration
+from firesteel.connectors.pulsar.client import Admin, PulsarSettings
 from firesteel.datastream.connectors import DeliveryGuarantee
 from firesteel.datastream.connectors.pulsar import (
     MessageDelayer,
@@ -125,12 +131,29 @@ def test_new_partitions_are_found_and_checkpoints_acknowledge(server: PulsarServ
         wait_until(lambda: sorted(sink.values) == numbers(20))
         wait_until(lambda: server.backlog(f"{topic}-partition-0", "reads") == 0)
         assert server.backlog(f"{topic}-partition-0", "keeps") > 0
-        server.call("POST", f"persistent/public/default/{topic}/partitions", 2)
+        server.add_partitions(topic, 2)
         server.produce(f"{topic}-partition-1", numbers(5, 20))
         wait_until(lambda: sorted(sink.values) == numbers(25))
     finally:
         job.cancel()
         assert job.wait(30)
+
+
+def test_a_subscription_that_is_busy_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two requests that move one cursor: the broker takes one and answers 412 to the other."""
+    refusals = iter([412, 412])
+
+    def answer(request: Any, timeout: float) -> io.BytesIO:
+        for code in refusals:
+            raise urllib.error.HTTPError(request.full_url, code, "busy", Message(), io.BytesIO(b"busy"))
+        return io.BytesIO(b'{"partitions": 2}')
+
+    monkeypatch.setattr(urllib.request, "urlopen", answer)
+    settings = PulsarSettings("pulsar://nowhere:6650", "http://nowhere:8080")
+    assert len(Admin(settings).partitions("persistent://public/default/topic")) == 2
+    refusals = iter(itertools.repeat(412))
+    with pytest.raises(ConnectorError, match="412 busy"):
+        Admin(settings, patience_s=0.2).partitions("persistent://public/default/topic")
 
 
 def test_event_times_become_timestamps(server: PulsarServer) -> None:

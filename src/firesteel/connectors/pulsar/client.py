@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 _PATIENCE_S: Final = 30.0
 CHECK_S: Final = 4.0  # problems of a program should be reported quickly
-_NOT_FOUND, _CONFLICT = 404, 409
+_NOT_FOUND, _CONFLICT, _BUSY = 404, 409, 412
+_PAUSE_S: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,23 +148,29 @@ class Admin:
         url = f"{self._url}/admin/v2/{path}"
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json"}
-        try:
-            request = urllib.request.Request(url, data, headers, method=method)
-            with urllib.request.urlopen(request, timeout=self._patience_s) as answer:
-                text = answer.read()
-                return json.loads(text) if text else None
-        except urllib.error.HTTPError as error:
-            with error:
-                if error.code == _NOT_FOUND or (error.code == _CONFLICT and method == "PUT"):
-                    return None
-                detail = f"{method} {url}: {error.code} {error.read(300).decode(errors='replace')}"
-            raise ConnectorError("Pulsar's administration refuses a request.", detail=detail) from error
-        except (OSError, ValueError) as error:
-            raise ConnectorError(
-                f"Pulsar's administration at {self._url} does not answer.",
-                detail=str(getattr(error, "reason", error)),
-                hint="check set_admin_url(), as in http://host:8080, and that the cluster runs",
-            ) from error
+        request = urllib.request.Request(url, data, headers, method=method)
+        deadline = time.monotonic() + self._patience_s
+        while True:
+            try:
+                with urllib.request.urlopen(request, timeout=self._patience_s) as answer:
+                    text = answer.read()
+                    return json.loads(text) if text else None
+            except urllib.error.HTTPError as error:
+                with error:
+                    if error.code == _NOT_FOUND or (error.code == _CONFLICT and method == "PUT"):
+                        return None
+                    # Another request works on the same subscription, as while partitions are added.
+                    if error.code == _BUSY and time.monotonic() < deadline:
+                        time.sleep(_PAUSE_S)
+                        continue
+                    detail = f"{method} {url}: {error.code} {error.read(300).decode(errors='replace')}"
+                raise ConnectorError("Pulsar's administration refuses a request.", detail=detail) from error
+            except (OSError, ValueError) as error:
+                raise ConnectorError(
+                    f"Pulsar's administration at {self._url} does not answer.",
+                    detail=str(getattr(error, "reason", error)),
+                    hint="check set_admin_url(), as in http://host:8080, and that the cluster runs",
+                ) from error
 
 
 def _path(topic: str) -> str:
