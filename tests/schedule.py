@@ -27,6 +27,7 @@ UNITS: Final = {
     "aws": ("tests/servers/aws/",),
     "pulsar": ("tests/servers/pulsar/",),
     "elasticsearch": ("tests/servers/elasticsearch/",),
+    "real time": ("tests/realtime/test_on_spark.py",),
     "flights": ("tests/test_flights.py",),
     "differential": ("tests/differential/test_on_spark.py",),
     "rabbitmq": ("tests/servers/rabbitmq/",),

@@ -154,6 +154,7 @@ OWN: Final[dict[str, tuple[Any, ...]]] = {
     "StreamExecutionEnvironment.set_python_executable": (__import__("sys").executable,),
     "StreamExecutionEnvironment.set_python_requirements": (HERE,),
     "StreamExecutionEnvironment.set_restart_strategy": (RestartStrategies.no_restart(),),
+    "StreamExecutionEnvironment.set_execution_mode": ("auto",),
     "StreamExecutionEnvironment.set_runtime_mode": (RuntimeExecutionMode.BATCH,),
     "StreamExecutionEnvironment.set_state_backend": (HashMapStateBackend(),),
     "ExecutionConfig.set_parallelism": (7,),

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from firesteel.cli import pyflink_alias
+from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.datastream._session_defaults import set_session_defaults
 from firesteel.jobmanager.executor import Executor
 from firesteel.program.execution import set_executor
@@ -35,6 +36,22 @@ DIFFERENT = {
 
 #: Programs whose functions count in ``self``, which is lost with the process and not taken back with the epoch.
 KEEPS_IN_SELF = ("async_retry", "partition_spread", "runtime_context")
+
+
+REAL_TIME = {"execution.mode": "real-time", "firesteel.real-time.epoch": "20 ms"}
+#: Programs in BATCH mode.
+REFUSED_IN_REAL_TIME = (
+    "batch",
+    "broadcast_batch",
+    "broadcast_parallel",
+    "connect_batch",
+    "rolling_batch",
+    "timer_batch",
+    "timer_same_time",
+    "window_batch",
+    "window_batch_one_key",
+    "window_processing_time",
+)
 
 
 #: Programs about files that are put where workers run: ``test_on_spark.py`` runs them.
@@ -107,3 +124,14 @@ def test_a_program_with_tasks_and_epochs_that_run_again(name: str, run: Run) -> 
     seeds = iter(range(zlib.crc32(name.encode()), 1 << 33))
     options = {"firesteel.epoch.max-records": "3", "firesteel.epoch.attempts": "100"}
     assert run(PROGRAMS[name], lambda: FaultyEngine(next(seeds)), **options) == expected(name)
+
+
+@pytest.mark.parametrize("name", [n for n in HERE_TOO if n not in REFUSED_IN_REAL_TIME])
+def test_a_program_in_real_time(name: str, run: Run) -> None:
+    assert run(PROGRAMS[name], **REAL_TIME) == expected(name)
+
+
+@pytest.mark.parametrize("name", REFUSED_IN_REAL_TIME)
+def test_a_batch_program_is_refused_in_real_time(name: str, run: Run) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="BATCH mode does not run in real time"):
+        run(PROGRAMS[name], **REAL_TIME)

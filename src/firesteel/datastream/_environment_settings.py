@@ -113,11 +113,25 @@ class EnvironmentSettings:
     def get_runtime_mode(self) -> RuntimeExecutionMode:
         return self._configuration.get_member(execution.RUNTIME_MODE, RuntimeExecutionMode)
 
-    def set_buffer_timeout(self, timeout_millis: int) -> Self:
-        """Flink: how long records may wait in a buffer that is not full, in milliseconds; -1: without limit.
+    def set_execution_mode(self, mode: str) -> Self:
+        """Choose how a STREAMING job is run: ``"epochs"``, ``"real-time"`` or ``"auto"``.
 
-        Buffers are handed on at the end of each epoch, so another value than 100 has no effect, and the job
-        says so.
+        The same as the option ``execution.mode``. A savepoint of a job in one mode is restored in the other.
+        """
+        self._configuration.set_string(execution.MODE.key, mode)
+        self._configuration.get(execution.MODE)  # one of its words
+        return self
+
+    def get_execution_mode(self) -> str:
+        """How a STREAMING job is run: ``"epochs"``, ``"real-time"`` or ``"auto"``."""
+        return self._configuration.get(execution.MODE)
+
+    def set_buffer_timeout(self, timeout_millis: int) -> Self:
+        """How long records may wait in a buffer that is not full, in milliseconds; 0: they do not; -1: until
+        it is full.
+
+        In real-time mode, where it is 5 unless it is set. In epoch mode buffers are handed on at the end of
+        each epoch, so that another value than 100 has no effect, and the job says so.
         """
         require_int(timeout_millis, "buffer timeout (in milliseconds)", -1)
         self._configuration.set(execution.BUFFER_TIMEOUT_ENABLED, timeout_millis >= 0)

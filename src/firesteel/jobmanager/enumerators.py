@@ -53,6 +53,9 @@ class NamedEnumerator(SplitEnumerator):
     ) -> ReadRange | None:
         return self._call(self._enumerator.plan, split, position, max_records, max_bytes, now_ms)
 
+    def came_to(self, split: Split, position: Any) -> None:
+        self._call(self._enumerator.came_to, split, position)
+
     def next_data_ms(self, now_ms: int) -> int | None:
         return self._call(self._enumerator.next_data_ms, now_ms)
 

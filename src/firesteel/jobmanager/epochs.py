@@ -15,6 +15,7 @@ from firesteel.jobmanager.lines import Subtask
 from firesteel.jobmanager.user_logs import pass_on
 from firesteel.runtime.exchange_check import edges_that_differ
 from firesteel.runtime.program import Ack, Answer, LevelDescriptor, Overrun, UserError
+from firesteel.runtime.stretch import RunningLevel
 
 log = logger(__name__)
 
@@ -24,13 +25,37 @@ _UNKNOWN_PART: Final = 1 / 64  # assumed done by a task that gave up, where its 
 DoParts = Callable[[int, Callable[[int], bytes], str], list[bytes]]
 
 
+class Stretch(Protocol):
+    """Tasks of all levels that go on from epoch to epoch, until they are told to end or one of them fails."""
+
+    @property
+    def has_ended(self) -> bool: ...
+
+    @property
+    def error(self) -> Exception | None:
+        """What it has ended in; None: in nothing wrong, or it has not."""
+
+    def go_on(self) -> None:
+        """Called often in the job's own thread: the tasks of a twin of Spark move then."""
+
+    def wait_for_end(self, timeout_s: float) -> bool:
+        """Whether it has ended within the time."""
+
+
 class EpochEngine(Protocol):
-    """What runs an epoch: Spark, or an in-process twin in tests."""
+    """What runs a job: Spark, or an in-process twin in tests."""
 
     def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Answer]:
         """Raises EngineError when the epoch could not be run; it is discarded whole and may be run again."""
 
-    def cancel(self) -> None: ...
+    def start(self, levels: list[RunningLevel], on_end: Callable[[], None]) -> Stretch:
+        """Run all tasks at the same time. ``on_end`` is called, in whatever thread, when they have ended.
+
+        :raises EngineError: they cannot run here, and why.
+        """
+
+    def cancel(self) -> None:
+        """Stop what is running."""
 
     def do(self, parts: int, work: Callable[[int], bytes], what: str) -> list[bytes]:
         """Do ``parts`` numbered pieces of work, each once or several times, in any order: their answers,
@@ -93,10 +118,10 @@ class EpochRunner:
                 self._check_time(answers, widths)
                 errors = [a for a in answers if isinstance(a, UserError)]
                 if errors:
-                    raise user_failure(errors[0], self._job_id, self._uid_of(errors[0].uid))
+                    raise user_failure(errors[0], self._job_id, self._graph)
                 if self._is_cancelled():
                     return None
-                return self._complete([a for a in answers if isinstance(a, Ack)]), attempt
+                return complete([a for a in answers if isinstance(a, Ack)], self._subtasks), attempt
             except EngineError as e:
                 if self._is_cancelled():
                     return None
@@ -114,29 +139,34 @@ class EpochRunner:
             worst = max(overruns, key=lambda a: a.worked_ms / max(1, a.records))
             raise EpochGivenUp(worst, widths[worst.level], [a for a in answers if isinstance(a, Ack)])
 
-    def _complete(self, acks: list[Ack]) -> list[Ack]:
-        """Every subtask has answered exactly once, and what was sent has arrived: an epoch with less must
-        never count."""
-        acks.sort(key=lambda a: (a.vertex, a.subtask))
-        if [(a.vertex, a.subtask) for a in acks] != self._subtasks:
-            raise EngineError(
-                "An epoch came back incomplete",
-                detail=f"{len(acks)} answers of {len(self._subtasks)} subtasks",
-            )
-        if edges := edges_that_differ(acks):
-            raise EngineError(
-                "An epoch came back with records of two runs of one task",
-                detail=f"on the edges {edges} not every record that was sent has arrived exactly once",
-            )
-        return acks
 
-    def _uid_of(self, operator_id: str) -> str | None:
-        """The uid that the program gave the operator, else its id."""
-        operators = (o for v in self._graph.vertices for o in v.operators if o.operator_id == operator_id)
-        return next((o.node.uid for o in operators if o.node.uid), operator_id or None)
+def complete(acks: list[Ack], subtasks: list[Subtask]) -> list[Ack]:
+    """The answers in the order of the subtasks. Every subtask has answered exactly once, and what was sent
+    has arrived: an epoch with less must never count.
+
+    :raises EngineError: it is not so.
+    """
+    acks.sort(key=lambda a: (a.vertex, a.subtask))
+    if [(a.vertex, a.subtask) for a in acks] != subtasks:
+        raise EngineError(
+            "An epoch came back incomplete",
+            detail=f"{len(acks)} answers of {len(subtasks)} subtasks",
+        )
+    if edges := edges_that_differ(acks):
+        raise EngineError(
+            "An epoch came back with records of two runs of one task",
+            detail=f"on the edges {edges} not every record that was sent has arrived exactly once",
+        )
+    return acks
 
 
-def user_failure(error: UserError, job_id: JobID, uid: str | None) -> JobExecutionError:
+def _uid_of(operator_id: str, graph: JobGraph) -> str | None:
+    """The uid that the program gave the operator, else its id."""
+    operators = (o for v in graph.vertices for o in v.operators if o.operator_id == operator_id)
+    return next((o.node.uid for o in operators if o.node.uid), operator_id or None)
+
+
+def user_failure(error: UserError, job_id: JobID, graph: JobGraph) -> JobExecutionError:
     """The error of the job, with the user's own exception as its cause."""
     cause: BaseException | None = None
     if error.error is not None:
@@ -151,7 +181,7 @@ def user_failure(error: UserError, job_id: JobID, uid: str | None) -> JobExecuti
         f"Job {job_id} failed: {error.summary}",
         job_id=str(job_id),
         operator=error.operator or None,
-        uid=uid,
+        uid=_uid_of(error.uid, graph),
         subtask=error.subtask,
         detail=error.traceback,
     )

@@ -38,6 +38,15 @@ from firesteel.jobmanager.job_info import job_info
 from firesteel.jobmanager.job_master import JobMaster
 from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.jobs import LocalJobs
+from firesteel.jobmanager.modes import (
+    OF_REAL_TIME,
+    SPARE_SLOTS,
+    must_be_real_time,
+    obstacles,
+    real_time_options,
+    refusal,
+    wants_real_time,
+)
 from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.options import job_options
 from firesteel.jobmanager.requests import Mailbox
@@ -72,7 +81,11 @@ class Platform(Protocol):
     @property
     def shares_files(self) -> bool: ...
 
-    def prepare(self, configuration: Configuration, handed_in: Any = None) -> Any: ...
+    def prepare(self, configuration: Configuration, handed_in: Any = None, slots: int = 0) -> Any:
+        """:param slots: of a job in real time; 0: of one in epochs, which needs no certain number."""
+
+    def why_not_real_time(self, slots: int) -> list[str]:
+        """Why a job that needs so many slots cannot run in real time, a sentence for each reason."""
 
     def distribute(self, configuration: Configuration) -> WorkerFiles | None: ...
 
@@ -83,13 +96,13 @@ def _log_start(job: JobView, engine_log: Path | None) -> None:
     log.info("job starts job=%s name=%s log=%s", job.job_id, job.name, engine_log or "-")
 
 
-def _start_jvm(configuration: Configuration) -> None:
+def _start_jvm(configuration: Configuration, slots: int) -> None:
     """While PySpark is imported and the job translated its JVM starts: no use once PySpark is there."""
     if "pyspark" not in sys.modules:
         from firesteel.spark.launch import start_early
         from firesteel.spark.settings import session_settings, settings_of
 
-        start_early(session_settings(settings_of(configuration)))
+        start_early(session_settings(settings_of(configuration, slots)))
 
 
 def _spark() -> Platform:
@@ -221,21 +234,27 @@ class Executor:
         validate(graph, configuration)
         check_python_settings(configuration)
         backend_of(configuration)  # there must be one of that name
-        options = job_options(configuration, bounded=_is_bounded(graph), batch=graph.batch)
+        bounded = _is_bounded(graph)
+        options = job_options(configuration, bounded=bounded, batch=graph.batch)
+        slots = self._real_time_slots(configuration, graph, bounded)
         for vertex in graph.vertices:
             for operator in vertex.operators:
                 check_picklable(operator.node.operator, operator.node.name)
         clock = env.clock or SystemClock()
         self._check_only_job(configuration)
         if self._make_platform is _spark and env.spark is None:
-            _start_jvm(configuration)  # not for a program that is refused; while PySpark is imported
-        self.platform.prepare(configuration, env.spark)
+            # Not for a program that is refused; while PySpark is imported.
+            _start_jvm(configuration, slots)
+        self.platform.prepare(configuration, env.spark, slots)
+        if slots and self._runs_in_real_time(configuration, slots):
+            options = replace(options, real_time=real_time_options(configuration))
         job = prepare(
             configuration, graph, clock, lambda: self._state_root(configuration), self._jobs.running_ids
         )
         plan = plan_levels(job.graph)
         code = to_program(str(job.job_id), job.graph, plan, configuration.to_dict())
-        for notice in notices(configuration, job.graph):
+        obeyed = OF_REAL_TIME if options.real_time is not None else ()
+        for notice in notices(configuration, job.graph, obeyed):
             log.warning("%s", notice)
         placed = self.platform.distribute(configuration)
         local = configuration.get(own.LOCAL_DIR) or local_directory(configuration) or self._local_root()
@@ -277,6 +296,26 @@ class Executor:
         gateway = JobGateway(job.job_id, observer.published, mailbox, engine.cancel)
         self.on_start(gateway.view, self.platform.log)
         return self._jobs.start(gateway, run, lambda outcome: kept.job_ended(outcome.status), ended)
+
+    def _real_time_slots(self, configuration: Configuration, graph: JobGraph, bounded: bool) -> int:
+        """How many slots the job needs to run in real time; 0: it is to run in epochs."""
+        if not wants_real_time(configuration, bounded=bounded, batch=graph.batch):
+            return 0
+        if reasons := list(obstacles(graph)):
+            self._give_up_real_time(configuration, reasons)
+            return 0
+        return sum(level.parallelism for level in plan_levels(graph).levels) + SPARE_SLOTS
+
+    def _runs_in_real_time(self, configuration: Configuration, slots: int) -> bool:
+        reasons = self.platform.why_not_real_time(slots)
+        if reasons:
+            self._give_up_real_time(configuration, reasons)
+        return not reasons
+
+    def _give_up_real_time(self, configuration: Configuration, reasons: list[str]) -> None:
+        if must_be_real_time(configuration):
+            raise refusal(reasons)
+        log.info("the job runs in epochs: %s", "; ".join(reasons))
 
     def _check_only_job(self, configuration: Configuration) -> None:
         """A second job of one id would be taken for the first (Flink: one ``execute()`` for each program)."""

@@ -26,27 +26,27 @@ from firesteel.jobmanager.checkpoints.results import result_of
 from firesteel.jobmanager.checkpoints.storage import HandedOverError, SupersededError
 from firesteel.jobmanager.commits import Patience
 from firesteel.jobmanager.continuity import Continuity
+from firesteel.jobmanager.course import Course, Mover
 from firesteel.jobmanager.descriptors import Deployment
-from firesteel.jobmanager.epochs import EpochEngine, EpochGivenUp, EpochRunner
-from firesteel.jobmanager.job_view import EpochReport
+from firesteel.jobmanager.epoch_mover import EpochMover
+from firesteel.jobmanager.epochs import EpochEngine, EpochRunner
+from firesteel.jobmanager.ledger import Ledger
 from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.options import JobOptions
-from firesteel.jobmanager.pacing import Pacer, work_of
+from firesteel.jobmanager.pacing import Pacer
+from firesteel.jobmanager.real_time import RealTimeMover
 from firesteel.jobmanager.requests import JobOutcome, Mailbox, SavepointRequest
 from firesteel.jobmanager.restarts import may_pass
 from firesteel.jobmanager.run import CutInfo, JobRun
 from firesteel.jobmanager.serving import RequestServer
 from firesteel.jobmanager.sinks import JobSinks
 from firesteel.jobmanager.snapshots import Snapshots
-from firesteel.jobmanager.sources import ReadPlan
-from firesteel.runtime.program import Ack, Pace
 from firesteel.state.files import StateFiles
 from firesteel.state.manifest import Manifest
 
 log = logger(__name__)
 
 _RESTARTED: Final = "it failed and is restarted"
-_POLL_MS: Final = 100  # how often an idle source is asked for news when it does not say itself
 
 
 class JobMaster:
@@ -85,15 +85,7 @@ class JobMaster:
         self._checkpoints = continuity.checkpoints
         self._restarts = continuity.restarts
         self._beginning = continuity.beginning
-        self._accumulated = Accumulated()
         self._started_ms = clock.now_ms()
-        self._attempt = 0
-        self._now_ms = max(self._started_ms, self._beginning.now_ms)
-        self._epoch = 0
-        self._fresh = True  # nothing was run since the job began or was restarted
-        self._pacer = Pacer(
-            replace(options.pacing, checkpoint_interval_ms=self._checkpoints.options.interval_ms)
-        )
         self._subtasks = sorted((v.id, i) for v in plan.vertices for i in range(v.parallelism))
         self._sinks = JobSinks(
             graph,
@@ -104,26 +96,70 @@ class JobMaster:
             max_message_bytes=options.max_message_bytes,
         )
         self._sinks.resume(self._beginning.sinks)
-        self._current = self._new_run(self._beginning)
-        self._checkpoints.hold(self._current.files)
+        self._course = Course(
+            self._new_run(self._beginning),
+            _accumulated(self._beginning),
+            max(self._started_ms, self._beginning.now_ms),
+        )
+        self._checkpoints.hold(self._course.run.files)
         self._snapshots = Snapshots(
-            job_id, self._checkpoints, files, engine.do, clock, self._cut, self._checkpoint_covers
+            job_id,
+            self._checkpoints,
+            files,
+            engine.do,
+            clock,
+            self._settle,
+            self._cut,
+            self._checkpoint_covers,
         )
         self._requests = RequestServer(
             job_id,
             mailbox,
             observer,
             self._snapshots,
-            lambda: self._accumulated.by_name,
-            lambda: self._current.sources.drain(),
+            lambda: self._course.accumulated.by_name,
+            lambda: self._course.run.sources.drain(),
         )
-        self._epochs = EpochRunner(
-            engine, job_id, graph, self._subtasks, options.epoch_attempts, self._cancelled.is_set
+        self._mover = self._new_mover(engine, options)
+
+    def _new_mover(self, engine: EpochEngine, options: JobOptions) -> Mover:
+        ledger = Ledger(self._course, self._sinks, self._observer)
+        if options.real_time is not None:
+            return RealTimeMover(
+                self._course,
+                ledger,
+                engine,
+                self._deployment,
+                options.real_time,
+                self._job_id,
+                self._graph,
+                self._subtasks,
+                self._checkpoints,
+                self._observer,
+                self._clock,
+                self._mailbox,
+            )
+        pacing = replace(options.pacing, checkpoint_interval_ms=self._checkpoints.options.interval_ms)
+        return EpochMover(
+            self._course,
+            ledger,
+            EpochRunner(
+                engine,
+                self._job_id,
+                self._graph,
+                self._subtasks,
+                options.epoch_attempts,
+                self._cancelled.is_set,
+            ),
+            self._deployment,
+            Pacer(pacing),
+            self._checkpoints,
+            self._observer,
+            self._clock,
+            self._mailbox.news,
         )
 
     def _new_run(self, beginning: Beginning) -> JobRun:
-        stored = beginning.accumulators
-        self._accumulated = Accumulated(stored_accumulators.unpack(stored) if stored else None)
         return JobRun(
             self._graph,
             self._subtasks,
@@ -152,7 +188,7 @@ class JobMaster:
                 self._job_id,
                 self._observer.status,
                 ended_ms - self._started_ms,
-                self._accumulated.by_name,
+                self._course.accumulated.by_name,
                 error,
             )
             try:
@@ -163,7 +199,7 @@ class JobMaster:
         return outcome
 
     def _live(self) -> None:
-        self._current.sources.open()
+        self._course.run.sources.open()
         self._observer.enter(JobStatus.CREATED)
         self._observer.enter(JobStatus.RUNNING)
         self._observer.attempt_reached(ExecutionState.SCHEDULED)
@@ -171,10 +207,13 @@ class JobMaster:
         while True:
             try:
                 if failed is None:
-                    self._sinks.open(self._now_ms)
+                    self._sinks.open(self._course.now_ms)
                 elif not self._cancelled.is_set():
                     self._go_back(failed)
-                self._run_to_end()
+                try:
+                    self._run_to_end()
+                finally:
+                    self._mover.stop()
                 return
             except HandedOverError:
                 raise
@@ -185,7 +224,7 @@ class JobMaster:
 
     def _run_to_end(self) -> None:
         if not self._cancelled.is_set():
-            self._sinks.commit_pending(max(self._now_ms, self._clock.now_ms()))
+            self._sinks.commit_pending(max(self._course.now_ms, self._clock.now_ms()))
             self._checkpoints.begin(self._clock.now_ms())
         while not self._cancelled.is_set():
             self._mailbox.news.clear()
@@ -193,7 +232,7 @@ class JobMaster:
             if stopped is not None:
                 self._finish(stopped)
                 return
-            if self._current.state.has_ended:
+            if self._course.run.state.has_ended:
                 if self._has_saved_the_rest():
                     self._finish(self._requests.last_wish)
                     return
@@ -201,7 +240,7 @@ class JobMaster:
                 continue
             if self._snapshots.is_due:
                 self._snapshots.checkpoint()
-            self._step()  # after each checkpoint: with a short interval the job must get on all the same
+            self._mover.step()  # after each checkpoint: with a short interval the job must get on
         self._observer.asked("cancel")
         self._observer.enter(JobStatus.CANCELLING)
         self._observer.enter(JobStatus.CANCELED)
@@ -226,7 +265,7 @@ class JobMaster:
             self._observer.enter(JobStatus.RESTARTING)
         self._observer.publish()
         self._requests.serve_without_snapshots(_RESTARTED)
-        self._close_all(self._current.sources.closing)
+        self._close_all(self._course.run.sources.closing)
         self._wait_for_restart(self._clock.now_ms() + delay_ms)
 
     def _wait_for_restart(self, instant_ms: int) -> None:
@@ -240,14 +279,15 @@ class JobMaster:
     def _go_back(self, error: Exception) -> None:
         """Begin again where the last checkpoint was, or the job."""
         beginning, restored_from = self._beginning_after(error)
-        before = self._current
-        self._current = self._new_run(beginning)
+        before = self._course.run
+        self._course.run = self._new_run(beginning)
+        self._course.accumulated = _accumulated(beginning)
         before.state.release()  # after the new run has taken what it needs
-        self._attempt += 1
-        self._fresh = True
+        self._course.attempt += 1
+        self._course.fresh = True
         self._sinks.roll_back(beginning.sinks)
-        self._current.sources.open()
-        self._observer.restarted(self._attempt, restored_from)
+        self._course.run.sources.open()
+        self._observer.restarted(self._course.attempt, restored_from)
         self._observer.enter(JobStatus.RUNNING)
 
     def _beginning_after(self, error: Exception) -> tuple[Beginning, str | None]:
@@ -258,7 +298,7 @@ class JobMaster:
         self._checkpoints.statistics.went_back_to(
             checkpoint.path, checkpoint.id, checkpoint.manifest.savepoint, self._clock.now_ms()
         )
-        name = f"restart-{self._attempt + 1}-{secrets.token_hex(4)}"
+        name = f"restart-{self._course.attempt + 1}-{secrets.token_hex(4)}"
         restorer = Restorer(checkpoint.manifest, self._graph, self._files, name, allow_non_restored=True)
         return restorer.beginning(), checkpoint.path
 
@@ -266,8 +306,11 @@ class JobMaster:
 
     def _checkpoint_covers(self) -> None:
         """A checkpoint is complete: make visible what it covers."""
-        self._sinks.checkpoint_done(max(self._now_ms, self._clock.now_ms()))
-        self._current.sources.checkpoint_completed()
+        self._sinks.checkpoint_done(max(self._course.now_ms, self._clock.now_ms()))
+        self._course.run.sources.checkpoint_completed()
+
+    def _settle(self, instant_ms: int, stop: bool) -> None:
+        self._mover.settle(instant_ms, stop)
 
     def _cut(self, number: int, triggered_ms: int) -> Manifest:
         info = CutInfo(
@@ -275,12 +318,12 @@ class JobMaster:
             str(self._job_id),
             self._checkpoints.storage.claim,
             triggered_ms,
-            self._epoch,
-            self._now_ms,
+            self._course.epoch,
+            self._course.now_ms,
         )
         if self._beginning.stands_alone:
-            self._current.stand_alone()
-        return self._current.cut(info, self._sinks.snapshot(), self._accumulated.by_name)
+            self._course.run.stand_alone()
+        return self._course.run.cut(info, self._sinks.snapshot(), self._course.accumulated.by_name)
 
     def _has_saved_the_rest(self) -> bool:
         """All input is done: a last checkpoint covers the rest of the output, and the savepoint follows that
@@ -293,81 +336,8 @@ class JobMaster:
 
     # ---- epochs
 
-    def _step(self) -> None:
-        """Run an epoch if there is a reason for one, else wait for a reason."""
-        clock_ms = self._clock.now_ms()
-        self._now_ms = now = max(self._now_ms, clock_ms)  # processing time never goes back, the clock may
-        checkpoint_ms = self._checkpoints.due_ms
-        size = self._pacer.next_epoch(None if checkpoint_ms is None else checkpoint_ms - clock_ms)
-        reading = self._current.sources.plan(now, size.budget)
-        due = self._current.state.next_timer_ms
-        if self._fresh or reading.wanted or (due is not None and due <= now):
-            self._run_epoch(now, reading, size.pace)
-        else:
-            self._observer.waits(self._lag())
-            news = now + _POLL_MS if reading.next_ms is None else max(now + 1, reading.next_ms)
-            until = news if due is None else min(news, due)
-            self._sleep_until(until - (now - clock_ms))
-
     def _sleep_until(self, instant_ms: int) -> None:
-        """Wait for an instant, the next checkpoint, or until something is asked of the job."""
-        checkpoint_ms = self._checkpoints.due_ms
-        if checkpoint_ms is not None:
-            instant_ms = min(instant_ms, checkpoint_ms)
         self._clock.wait_until(instant_ms, self._mailbox.news)
-
-    def _run_epoch(self, now: int, reading: ReadPlan, pace: Pace | None) -> None:
-        self._epoch += 1
-        begun_s = self._clock.monotonic_s()
-        if self._fresh:
-            self._observer.attempt_reached(ExecutionState.DEPLOYING)
-        levels = self._deployment.descriptors(
-            self._current, reading, attempt=self._attempt, epoch=self._epoch, now_ms=now, pace=pace
-        )
-        if self._fresh:
-            self._observer.attempt_reached(ExecutionState.RUNNING)
-        try:
-            answers = self._epochs.run(levels, self._deployment.widths)
-        except EpochGivenUp as e:
-            log.info("epoch is run again with fewer records job=%s epoch=%d", self._job_id, self._epoch)
-            known = work_of(e.acks, self._current.sources.vertices, e.overrun.worked_ms)
-            self._pacer.gave_up(known, e.part_done(), e.overrun.worked_ms)
-            return
-        if answers is None:
-            return
-        acks, attempts = answers
-        self._commit(acks, now)
-        elapsed_ms = (self._clock.monotonic_s() - begun_s) * 1000
-        self._learn(acks, now, elapsed_ms, attempts)
-
-    def _commit(self, acks: list[Ack], now: int) -> None:
-        """Everything that the epoch did counts from here on; its records become visible last."""
-        self._current.state.commit(f"{self._epoch}-{secrets.token_hex(8)}", acks)
-        self._current.sources.commit(acks)
-        self._fresh = False
-        self._accumulated.add(acks)
-        for ack in acks:
-            for warning in ack.warnings:
-                log.warning("%s", warning)
-        self._sinks.epoch_done(acks, self._epoch, now)
-
-    def _learn(self, acks: list[Ack], now: int, elapsed_ms: float, attempts: int) -> None:
-        work = work_of(acks, self._current.sources.vertices, elapsed_ms)
-        pause_ms = self._pacer.pause_ms(elapsed_ms, work)
-        if attempts == 1:
-            self._pacer.learn(work)
-        report = EpochReport(self._epoch, now, elapsed_ms, work.records, attempts)
-        self._observer.epoch_done(acks, report, self._lag(), self._accumulated.by_name)
-        if pause_ms and self._current.sources.unbounded and not self._current.state.has_ended:
-            self._sleep_until(self._clock.now_ms() + pause_ms)
-
-    def _lag(self) -> dict[str, dict[str, int]]:
-        """What sources say of records that they have not read. A failure there costs only the number."""
-        try:
-            return self._current.sources.pending_records()
-        except Exception as e:
-            log.warning("lag of the sources is not known job=%s: %s", self._job_id, e)
-            return {}
 
     def _fail(self, error: BaseException) -> None:
         self._observer.failed(error)
@@ -379,18 +349,18 @@ class JobMaster:
 
     def _close(self, outcome: JobOutcome) -> None:
         clean_up = partial(self._clean_up, outcome)
-        self._close_all([*self._current.sources.closing, *self._sinks.closing, clean_up])
+        self._close_all([*self._course.run.sources.closing, *self._sinks.closing, clean_up])
 
     def _clean_up(self, outcome: JobOutcome) -> None:
         name, status = self._graph.name, outcome.status
-        result = result_of(outcome.job_id, name, status, outcome.runtime_ms, self._accumulated.by_name)
+        result = result_of(outcome.job_id, name, status, outcome.runtime_ms, self._course.accumulated.by_name)
         try:
             kept = self._checkpoints.job_ended(status, result)
         except (SupersededError, OSError) as e:
             log.warning("nothing of the job is removed: %s", e)
             return
         if kept and status is not JobStatus.SUSPENDED:  # then what is there is another driver's
-            self._current.state.release()  # what outlives the job are its checkpoints
+            self._course.run.state.release()  # what outlives the job are its checkpoints
 
     def _close_all(self, closing: list[Callable[[], None]]) -> None:
         for close in closing:
@@ -398,3 +368,8 @@ class JobMaster:
                 close()
             except BaseException:  # of a user's close()
                 log.exception("closing failed job=%s", self._job_id)
+
+
+def _accumulated(beginning: Beginning) -> Accumulated:
+    stored = beginning.accumulators
+    return Accumulated(stored_accumulators.unpack(stored) if stored else None)

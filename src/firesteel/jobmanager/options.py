@@ -10,6 +10,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import execution, firesteel as own
 from firesteel.jobmanager.pacing import PacingOptions
+from firesteel.jobmanager.real_time import RealTimeOptions
 from firesteel.runtime.user_logs import log_level
 
 _TARGET_UNBOUNDED_MS: Final = 500
@@ -25,6 +26,7 @@ class JobOptions:
     commit_retries: int = 10  # how often a sink may ask for time
     max_message_bytes: int = own.MAX_RECORD_BYTES  # from the driver to a task of a commit, and back
     local_dir: str | None = None
+    real_time: RealTimeOptions | None = None  # None: epochs
     host_id: str = ""  # separates the local stores of executors that share a machine
 
 

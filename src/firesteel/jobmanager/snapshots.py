@@ -23,6 +23,7 @@ log = logger(__name__)
 class Snapshots:
     """Belongs to the job's own thread.
 
+    :param settle: brings what is committed up to an instant, and lets nothing more be done if told so.
     :param cut: makes the manifest of the job as it is, for an id and the time of the trigger.
     :param covered: makes visible what a checkpoint that is complete covers.
     """
@@ -34,6 +35,7 @@ class Snapshots:
         files: StateFiles,
         do: DoParts,
         clock: Clock,
+        settle: Callable[[int, bool], None],
         cut: Callable[[int, int], Manifest],
         covered: Callable[[], None],
     ) -> None:
@@ -42,6 +44,7 @@ class Snapshots:
         self._files = files
         self._do = do
         self._clock = clock
+        self._settle = settle
         self._cut = cut
         self._covered = covered
 
@@ -53,6 +56,11 @@ class Snapshots:
 
     def checkpoint(self) -> bool:
         """Take one and make visible what it covers; False when it failed and that is tolerated."""
+        now_ms, due_ms = self._clock.now_ms(), self._checkpoints.due_ms
+        self._settle(now_ms if due_ms is None else min(now_ms, due_ms), False)
+        return self._take()
+
+    def _take(self) -> bool:
         triggered_ms = self._clock.now_ms()
         done = self._checkpoints.take(triggered_ms, lambda number: self._cut(number, triggered_ms))
         if done is None:
@@ -82,7 +90,8 @@ class Snapshots:
     def savepoint_for(self, request: SavepointRequest) -> None:
         """A checkpoint first, where there are any: so a savepoint holds no output that is not committed."""
         try:
-            complete = not self._checkpoints.enabled or self.checkpoint()
+            self._settle(self._clock.now_ms(), request.stop)
+            complete = not self._checkpoints.enabled or self._take()
         except Exception as e:
             request.failed(e)
             raise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from firesteel.common.logs import logger
 from firesteel.common.watermark_strategy import WatermarkStrategy
@@ -87,6 +87,7 @@ class SourceCoordinator:
         self._ended_subtasks: set[int] = set()
         self._limit: int | None = None  # of the epoch that was planned last
         self._drains = False
+        self._handed_out: set[str] = set()  # ids of splits, in real-time mode
 
     def open(self) -> None:
         self._enumerator.open()
@@ -104,12 +105,7 @@ class SourceCoordinator:
         self._limit = limit
         if self._drains:
             return self._last_plan()
-        for split in self._enumerator.discover(now_ms):
-            known = self._splits.get(split.id)
-            if known is None:
-                self._splits[split.id] = SplitProgress(split, len(self._splits) % self._parallelism)
-            else:
-                known.split = split  # after a restore: what it is read from may lie elsewhere now
+        self._discover(now_ms)
         ranges: dict[int, list[ReadRange]] = {}
         new: dict[int, list[str]] = {}
         waiting = resumed = False
@@ -136,6 +132,32 @@ class SourceCoordinator:
         wanted = bool(ranges or new or resumed) or (last and self._has_ending_subtask())
         # When a waiting split has data is of no use: what lets it go on is an epoch of others.
         return SourcePlan(assignments, wanted, None if waiting else self._enumerator.next_data_ms(now_ms))
+
+    def hand_out(self, now_ms: int, everything: bool) -> dict[int, list[tuple[Split, Any]]]:
+        """Real-time mode: the splits that each subtask is to read from now on, with where to begin.
+
+        :param everything: those, too, that were handed out before: to tasks that have just begun.
+        """
+        self._discover(now_ms)
+        found: dict[int, list[tuple[Split, Any]]] = {}
+        for progress in self._splits.values():
+            if not progress.ended and (everything or progress.split.id not in self._handed_out):
+                found.setdefault(progress.subtask, []).append((progress.split, progress.position))
+                self._handed_out.add(progress.split.id)
+        return found
+
+    @property
+    def is_complete(self) -> bool:
+        """No split will be added."""
+        return self._drains or self._enumerator.finished
+
+    def _discover(self, now_ms: int) -> None:
+        for split in self._enumerator.discover(now_ms):
+            known = self._splits.get(split.id)
+            if known is None:
+                self._splits[split.id] = SplitProgress(split, len(self._splits) % self._parallelism)
+            else:
+                known.split = split  # after a restore: what it is read from may lie elsewhere now
 
     def checkpoint_completed(self) -> None:
         """A checkpoint holds how far the committed epochs came."""
@@ -188,6 +210,7 @@ class SourceCoordinator:
         """The epoch of this answer is committed: go on from where it came to."""
         for split, position in ack.positions.get(self.uid, {}).items():
             self._splits[split].position = position
+            self._enumerator.came_to(self._splits[split].split, position)
         for split in ack.ended_splits.get(self.uid, ()):
             self._splits[split].ended = True
             self._enumerator.split_ended(self._splits[split].split)
@@ -238,8 +261,11 @@ class JobSources:
         """How many records wait in each source, by operator id and split, when the last epoch was planned."""
         return {c.uid: c.pending_records() for c in self._coordinators}
 
+    drains = False  # the sources end with the next epoch
+
     def drain(self) -> None:
         """End all sources where they are."""
+        self.drains = True
         for coordinator in self._coordinators:
             coordinator.drain()
 
@@ -261,11 +287,38 @@ class JobSources:
         }
         return ReadPlan(plans)
 
+    def hand_out(self, now_ms: int, everything: bool) -> Handout:
+        """Real-time mode: what the tasks are to know that they do not know yet."""
+        splits: dict[Subtask, dict[str, list[tuple[Split, Any]]]] = {}
+        for c in self._coordinators:
+            for subtask, found in c.hand_out(now_ms, everything).items():
+                splits.setdefault((c.vertex, subtask), {})[c.uid] = found
+        complete = frozenset(c.uid for c in self._coordinators if c.is_complete)
+        return Handout(splits, complete, self.limits())
+
+    def limits(self) -> dict[str, int | None]:
+        """Source -> the watermark above which its splits wait (alignment)."""
+        watermarks = group_watermarks((c.alignment, c.split_times) for c in self._coordinators)
+        return {c.uid: limit_of(c.alignment, watermarks) for c in self._coordinators}
+
     def commit(self, acks: Sequence[Ack]) -> None:
         for ack in acks:
             for coordinator in self._coordinators:
                 if coordinator.vertex == ack.vertex:
                     coordinator.commit(ack)
+
+
+class Handout(NamedTuple):
+    """What source tasks are told in real-time mode.
+
+    :param splits: to be read, too: (vertex, subtask) -> source -> splits with where to begin.
+    :param complete: the sources that get no more of them.
+    :param limits: source -> the watermark above which its splits wait.
+    """
+
+    splits: dict[Subtask, dict[str, list[tuple[Split, Any]]]]
+    complete: frozenset[str]
+    limits: dict[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)

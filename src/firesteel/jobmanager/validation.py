@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError, ProgramError
@@ -52,10 +52,13 @@ def _check_endpoint(endpoint: Source | Sink, name: str) -> None:
         raise
 
 
-def notices(configuration: Configuration, graph: JobGraph) -> list[str]:
-    """One sentence for each setting that is accepted and has no effect, or none on some operator."""
+def notices(configuration: Configuration, graph: JobGraph, obeyed: Collection[str] = ()) -> list[str]:
+    """One sentence for each setting that is accepted and has no effect, or none on some operator.
+
+    :param obeyed: options that have an effect in the mode of the job.
+    """
     settings = (
-        key_notices(configuration)
+        key_notices(configuration, obeyed)
         + interplay(configuration, batch=graph.batch)
         + backend_notices(configuration)
     )
@@ -70,4 +73,7 @@ def _of_operator(node: StreamNode) -> Iterator[str]:
     for setting, why in () if kind is None else kind.without_effect(node.operator):
         yield f"{setting} has no effect on {node.name!r}: {why}"
     if node.buffer_timeout_ms is not None and node.buffer_timeout_ms >= 0:
-        yield f"set_buffer_timeout has no effect on {node.name!r}: {BUFFER_TIMEOUT.no_effect}"
+        yield (
+            f"set_buffer_timeout has no effect on {node.name!r}: all operators of a job have that of the "
+            f"environment ({BUFFER_TIMEOUT.key}), in real-time mode"
+        )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -42,6 +42,7 @@ __all__ = [
     "CommitterContext",
     "ElementContext",
     "EnumeratorContext",
+    "PollingReader",
     "ReadRange",
     "Sink",
     "SinkWriter",
@@ -141,6 +142,9 @@ class SplitEnumerator(ABC):
         None: the engine's default polling interval."""
         return None
 
+    def came_to(self, split: Split, position: Any) -> None:
+        """An epoch is committed that has read the split up to a position."""
+
     def split_ended(self, split: Split) -> None:
         """An epoch is committed that has read the end of the split."""
 
@@ -177,6 +181,32 @@ class SourceReader(ABC):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         """The records of the range, in chunks of about 1,000 (at most 4,096) records. Ends early only at the
         limits of the range or the end of the split; the last chunk then has ``end`` set (it may be empty)."""
+
+    def polling(self) -> PollingReader | None:
+        """What reads for real-time mode. None: there the source is refused, by its name."""
+        return None
+
+    def close(self) -> None: ...
+
+
+class PollingReader(ABC):
+    """Reads all splits of a subtask for as long as its task lives (Flink: ``SourceReader.pollNext``).
+
+    It need not be repeatable: after a failure the job goes on from the positions of a checkpoint, and what
+    was read after them is read again.
+    """
+
+    @abstractmethod
+    def add_splits(self, splits: Sequence[tuple[Split, Any]]) -> None:
+        """Read these, too, each after a position; None: from the start of the split."""
+
+    @abstractmethod
+    def poll(self, max_records: int, wait_ms: float, held: Collection[str]) -> Iterable[tuple[str, Chunk]]:
+        """About *max_records* records that are there now, each chunk with the id of its split.
+
+        :param wait_ms: how long to wait when there are none.
+        :param held: ids of splits that have to wait for others now.
+        """
 
     def close(self) -> None: ...
 

@@ -34,6 +34,8 @@ class RowKind(enum.IntEnum):
     ERROR = 2  # an exception of the user's code
     LOG = 3  # what users' code logged
     OVERRUN = 4  # a task gave the epoch up: it takes far longer than it should
+    BARRIER = 5  # an epoch ends here, of the task that sends it; in real-time mode only
+    PUSH = 6  # says nothing: see spark/realtime.py
 
 
 class WireRow(NamedTuple):

@@ -15,8 +15,11 @@ from pyspark.sql import SparkSession
 
 from firesteel.common.errors import EngineError, EngineLostError, FiresteelError
 from firesteel.runtime.program import Answer, LevelDescriptor
+from firesteel.runtime.stretch import RunningLevel
 from firesteel.spark.epoch import run_epoch
 from firesteel.spark.parts import do_parts
+from firesteel.spark.pipelined import child_of
+from firesteel.spark.realtime import SparkStretch, run_levels
 from firesteel.spark.session import epoch_session
 from firesteel.spark.settings import log_file
 from firesteel.storage.process_directory import keep, keep_no_longer
@@ -65,6 +68,17 @@ class SparkEngine:
             keep_no_longer(self._kept_log)
             self._kept_log = None
         return answers
+
+    def start(self, levels: list[RunningLevel], on_end: Callable[[], None]) -> SparkStretch:
+        """All levels run at once, as one Spark job."""
+
+        def run() -> None:
+            with self._failures_of("the tasks of the job"):
+                run_levels(
+                    child_of(self._session(f"real time from epoch {levels[0].descriptor.epoch}")), levels
+                )
+
+        return SparkStretch(run, on_end)
 
     def do(self, parts: int, work: Callable[[int], bytes], what: str) -> list[bytes]:
         """Each part is a task."""

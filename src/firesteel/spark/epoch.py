@@ -21,7 +21,7 @@ from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
 
-_SCHEMA: Final = StructType(
+SCHEMA: Final = StructType(
     [
         StructField("target", IntegerType(), False),
         StructField("channel", IntegerType(), False),
@@ -47,14 +47,14 @@ def run_epoch(
     session: SparkSession, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]
 ) -> list[Answer]:
     """Run all levels as one Spark job and return what the subtasks answered."""
-    frame = session.range(0, parallelism[0], 1, parallelism[0]).mapInArrow(_level(levels[0]), _SCHEMA)
+    frame = session.range(0, parallelism[0], 1, parallelism[0]).mapInArrow(_level(levels[0]), SCHEMA)
     for descriptor, width in zip(levels[1:], parallelism[1:], strict=True):
         # Rows for a deeper level pass through: they may have a target beyond this level's width.
         target = F.pmod(F.col("target"), F.lit(width))
         frame = (
             frame.repartitionById(width, target)
             .sortWithinPartitions("ord", "channel")
-            .mapInArrow(_level(descriptor), _SCHEMA)
+            .mapInArrow(_level(descriptor), SCHEMA)
         )
     answers = frame.select("kind", "body").toArrow()
     return [
@@ -74,17 +74,17 @@ def _map_level(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     assert context is not None
     dedicate_process()
     descriptor: LevelDescriptor = pickle.loads(payload)
-    rows = _no_rows(batches) if descriptor.level == 0 else _read_rows(batches)
+    rows = no_rows(batches) if descriptor.level == 0 else read_rows(batches)
     yield from _pack(run_level(descriptor, context.partitionId(), rows))
 
 
-def _no_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
+def no_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
     for _ in batches:  # the row of spark.range: it only makes the task
         continue
     yield from ()
 
 
-def _read_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
+def read_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
     for batch in batches:
         yield from map(WireRow, *(column.to_pylist() for column in batch.columns))
 
@@ -97,13 +97,13 @@ def _pack(rows: Iterable[WireRow]) -> Iterator[pa.RecordBatch]:
         pending.append(row)
         size += len(row.body)
         if len(pending) >= _BATCH_ROWS or size >= _BATCH_BYTES:
-            yield _to_arrow(pending)
+            yield to_arrow(pending)
             pending, size = [], 0
     if pending:
-        yield _to_arrow(pending)
+        yield to_arrow(pending)
 
 
-def _to_arrow(rows: list[WireRow]) -> pa.RecordBatch:
+def to_arrow(rows: list[WireRow]) -> pa.RecordBatch:
     columns = zip(*rows, strict=True)
     arrays = [pa.array(list(c), field.type) for c, field in zip(columns, _ARROW, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)

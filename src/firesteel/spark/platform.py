@@ -24,6 +24,7 @@ from firesteel.spark.modules import (
     shares_files,
     worker_files,
 )
+from firesteel.spark.pipelined import why_not
 from firesteel.spark.session import losses, quiet_py4j, start_session, use_this_python
 from firesteel.spark.settings import log_file, session_settings, settings_of
 from firesteel.spark.shutdown import leave_quietly
@@ -42,7 +43,7 @@ class SparkPlatform:
         self._modules_of: set[str] = set()  # directories of scripts whose modules the workers were given
         self._files_of: dict[tuple[Any, ...], Configuration] = {}  # and files, by what names them
 
-    def prepare(self, configuration: Configuration, handed_in: Any = None) -> SparkSession:
+    def prepare(self, configuration: Configuration, handed_in: Any = None, slots: int = 0) -> SparkSession:
         with self._lock:
             if handed_in is not None and handed_in is not self._session:
                 drop_early()
@@ -50,12 +51,16 @@ class SparkPlatform:
                     log.warning("the Spark session that was handed in is slower than it could be: %s", loss)
                 self._take(handed_in)
             if self._session is None:
-                self._settings = session_settings(settings_of(configuration))
+                self._settings = session_settings(settings_of(configuration, slots))
                 self._start(self._settings)
                 atexit.register(self._stop)  # so that no worker outlives the program
             elif self._jvm is not None and self._jvm.manner_of_death() is not None:
                 self._replace(self._jvm)
             return self.session
+
+    def why_not_real_time(self, slots: int) -> list[str]:
+        """Why a job that needs so many slots cannot run in real time, a sentence for each reason."""
+        return why_not(self.session, slots)
 
     def _start(self, settings: dict[str, str]) -> None:
         self._session = start_session(settings)

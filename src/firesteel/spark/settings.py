@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +25,23 @@ STATIC: Final = {
         "each Python task waits about 40 ms for a TCP acknowledgement",
     ),
 }
+#: The same for jobs in real time (``pipelined.py``).
+REAL_TIME: Final = {
+    "spark.shuffle.manager.incremental": (
+        "org.apache.spark.shuffle.streaming.StreamingShuffleManager",
+        "there is no exchange that hands rows on while its stage runs",
+    ),
+    "spark.python.udf.pipelined.enabled": (
+        "true",
+        "the JVM waits for the output of a Python task before it gives it more input",
+    ),
+    "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": (
+        "1",
+        "rows wait in the network buffers of an exchange, for 50 ms by default",
+    ),
+}
+_ALL_CORES: Final = re.compile(r"local\[\*(?P<rest>,\d+)?\]")
+_THREADS: Final = 16  # of a local master, at least: so that the next job in real time has room, too
 _OWN: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -74,13 +92,26 @@ def _with_temporary_files(settings: dict[str, str]) -> dict[str, str]:
     return settings | more
 
 
-def settings_of(configuration: Configuration) -> dict[str, str]:
-    """What a configuration says about the session."""
-    return {
+def settings_of(configuration: Configuration, slots: int = 0) -> dict[str, str]:
+    """What a configuration says about the session.
+
+    :param slots: of a job in real time, whose tasks run all at once; 0: there is none.
+    """
+    said = {
         key: value
         for key, value in configuration.to_dict().items()
         if key.startswith("spark.") or key == SPARK_LOG.key
     }
+    return said if not slots else _for_real_time(said, slots)
+
+
+def _for_real_time(said: dict[str, str], slots: int) -> dict[str, str]:
+    settings = {key: value for key, (value, _) in REAL_TIME.items()} | said
+    master = said.get(SPARK_MASTER.key) or DEFAULT_MASTER
+    if (all_cores := _ALL_CORES.fullmatch(master)) is not None:
+        threads = max(slots, os.cpu_count() or 1, _THREADS)
+        settings[SPARK_MASTER.key] = f"local[{threads}{all_cores['rest'] or ''}]"
+    return settings
 
 
 def listens_here_only(conf: Mapping[str, str]) -> bool:

@@ -203,6 +203,10 @@ class EpochDelta(msgspec.Struct, frozen=True, array_like=True):
             versions=self.versions,
         )
 
+    def in_file(self, path: str) -> EpochDelta:
+        """The same change after its payload was written to a file of its own."""
+        return msgspec.structs.replace(self, payload=None, run=self.ref(path, 0))
+
 
 def advance(
     line: StateLine, manifest_id: str, run: RunRef | None, compaction: Compaction | None

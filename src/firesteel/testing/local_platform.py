@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pickle
 import random
+import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -18,8 +19,10 @@ from firesteel.runtime import worker
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.error_report import summary_of
 from firesteel.runtime.program import Answer, LevelDescriptor
+from firesteel.runtime.stretch import RunningLevel
 from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import RowKind, WireRow
+from firesteel.testing.local_stretch import LocalStretch
 
 
 class LocalEngine:
@@ -32,6 +35,7 @@ class LocalEngine:
     def __init__(self, seed: int | None = None, fresh_process: Callable[[], bool] | None = None) -> None:
         self._random = None if seed is None else random.Random(seed)
         self._fresh_process = fresh_process
+        self.now_ms: Callable[[], float] = lambda: time.time_ns() / 1e6  # of tasks in real time
         self.epochs = 0
         self.parts_done = 0  # beside epochs
 
@@ -57,6 +61,9 @@ class LocalEngine:
             ordered = sorted(partitions[i], key=lambda row: (row.ord, row.channel))
             out.extend(run_level(pickle.loads(payload), i, ordered))
         return out
+
+    def start(self, levels: list[RunningLevel], on_end: Callable[[], None]) -> LocalStretch:
+        return LocalStretch(levels, self.now_ms)
 
     def cancel(self) -> None: ...
 
@@ -100,8 +107,11 @@ class LocalPlatform:
         self._make_engine = make_engine
         self.engines: list[LocalEngine] = []
 
-    def prepare(self, configuration: Any, handed_in: Any = None) -> None:
+    def prepare(self, configuration: Any, handed_in: Any = None, slots: int = 0) -> None:
         return None
+
+    def why_not_real_time(self, slots: int) -> list[str]:
+        return []
 
     def distribute(self, configuration: Any) -> None:
         return None

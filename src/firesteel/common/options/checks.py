@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from enum import Enum
 from types import ModuleType
@@ -114,14 +114,19 @@ def without_effect(configuration: Configuration, area: ModuleType) -> list[str]:
     return [said for said in notices(Configuration.from_dict(chosen)) if NO_EFFECT in said]
 
 
-def notices(configuration: Configuration) -> list[str]:
-    """Return sentences about the options that have no effect, have older names or are unknown."""
+def notices(configuration: Configuration, obeyed: Collection[str] = ()) -> list[str]:
+    """Return sentences about the options that have no effect, have older names or are unknown.
+
+    :param obeyed: options that have an effect on this job, though they have none on others.
+    """
     without: dict[str, tuple[str, list[str]]] = {}
     unknown, older = [], []
     for key in sorted(configuration.key_set()):
         found = examine(key)
         if found.verdict is Verdict.UNKNOWN:
             unknown.append(key)
+        elif found.present in obeyed:
+            continue
         elif found.verdict is Verdict.NO_EFFECT and not _is_default(configuration, found.present):
             # one sentence for each option of ours; a file of Flink may have many keys without effect
             group = found.present if found.present in OPTIONS else found.why

@@ -12,18 +12,27 @@ RUNTIME_MODE: Final = word(
     ("STREAMING", "BATCH", "AUTOMATIC"),
     "How the job is run. BATCH: as one epoch, by key; AUTOMATIC: BATCH when all sources are bounded.",
 )
+MODE: Final = word(
+    "execution.mode",
+    "epochs",
+    ("epochs", "real-time", "auto"),
+    "How a STREAMING job is run. epochs: as a row of Spark jobs, which gives the highest throughput; "
+    "real-time: as one Spark job whose tasks go on, which gives latencies of milliseconds and takes a slot "
+    "for each task of all levels; auto: real-time for a job without end where that is possible.",
+)
+_IN_EPOCHS: Final = "in epoch mode buffers are handed on at the end of each epoch (execution.mode)"
 BUFFER_TIMEOUT: Final = duration(
     "execution.buffer-timeout.interval",
     100,
-    "Flink: how long records may wait in a buffer that is not full.",
+    "Real-time mode: how long records may wait in a buffer that is not full; 5 ms where nothing is set.",
     older_names=("execution.buffer-timeout",),
-    no_effect="buffers are handed on at the end of each epoch: firesteel.epoch.target says how long it is",
+    no_effect=_IN_EPOCHS,
 )
 BUFFER_TIMEOUT_ENABLED: Final = boolean(
     "execution.buffer-timeout.enabled",
     True,
-    "Flink: whether buffers that are not full are handed on after a time.",
-    no_effect="buffers are handed on at the end of each epoch: firesteel.epoch.target says how long it is",
+    "Real-time mode: whether buffers that are not full are handed on after a time.",
+    no_effect=_IN_EPOCHS,
 )
 COMMIT_RETRIES: Final = integer(
     "sink.committer.retries",

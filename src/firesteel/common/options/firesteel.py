@@ -25,6 +25,12 @@ EPOCH_TARGET: Final = duration(
     None,
     "The length that epochs aim at while there is a backlog. Without it: 500 ms, for bounded jobs 6 s.",
 )
+REAL_TIME_EPOCH: Final = duration(
+    "firesteel.real-time.epoch",
+    None,
+    "Real-time mode: the length of an epoch, after which its output is committed. Without it: 5 s, or the "
+    "interval of the checkpoints if that is shorter; 1 s for jobs without checkpoints.",
+)
 EPOCH_INTERVAL: Final = duration(
     "firesteel.epoch.interval",
     100,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.connectors._splits import FixedSplits, contiguous_ranges
+from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.program.pickling import Shipped
 from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,
+    PollingReader,
     ReadRange,
     Source,
     SourceReader,
@@ -24,6 +27,7 @@ from firesteel.storage.records import record
 _CHUNK: Final = 1024
 _RECORD_BYTES: Final = 64  # bytes that a record counts for
 _MICRO: Final = 1_000_000
+_ALL_BYTES: Final = 1 << 62
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +77,8 @@ class GeneratedSource(Source):
         return _RateLimited(splits, round(self.rate_per_second * _MICRO))
 
     def create_reader(self) -> SourceReader:
-        return _GeneratorReader(self.function)
+        rate = self.rate_per_second
+        return _GeneratorReader(self.function, None if rate is None else round(rate * _MICRO))
 
 
 @record("generated indexes")
@@ -91,8 +96,9 @@ class _Indexes:
 class _GeneratorReader(SourceReader):
     """A position is the number of records read from the split."""
 
-    def __init__(self, function: Callable[[int], Any]) -> None:
+    def __init__(self, function: Callable[[int], Any], micro_rate: int | None) -> None:
         self._function = function
+        self._micro_rate = micro_rate
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         indexes: _Indexes = range_.split.payload
@@ -110,6 +116,53 @@ class _GeneratorReader(SourceReader):
             yield Chunk(values, None, position, position == count)
         if count is not None and (range_.position or 0) >= count:
             yield Chunk([], None, count, True)
+
+    def polling(self) -> PollingReader:
+        return WholeSplits(self) if self._micro_rate is None else _Rated(self, self._micro_rate)
+
+
+class _Rated(PollingReader):
+    """Reads at a rate, which counts from when the task begins: its downtime is not made up for."""
+
+    def __init__(self, reader: SourceReader, micro_rate: int) -> None:
+        self._reader = reader
+        self._micro_rate = micro_rate
+        self._started_s = time.monotonic()
+        self._splits: dict[str, tuple[Split, int, int]] = {}  # with the first position and the next one
+
+    def add_splits(self, splits: Sequence[tuple[Split, Any]]) -> None:
+        for split, position in splits:
+            self._splits[split.id] = split, position or 0, position or 0
+
+    def poll(self, max_records: int, wait_ms: float, held: Collection[str]) -> Iterable[tuple[str, Chunk]]:
+        found = self._due(max_records, held)
+        if not found:
+            time.sleep(min(wait_ms / 1000, self._until_next_s()))
+            found = self._due(max_records, held)
+        return found
+
+    def _due(self, max_records: int, held: Collection[str]) -> list[tuple[str, Chunk]]:
+        all_due = int((time.monotonic() - self._started_s) * self._micro_rate / _MICRO)
+        found = []
+        for split, base, position in list(self._splits.values()):
+            indexes: _Indexes = split.payload
+            due = (all_due - indexes.part + indexes.parts - 1) // indexes.parts
+            room = min(max_records, due - (position - base))
+            ends = indexes.count is not None and position >= indexes.count
+            if split.id in held or (room <= 0 and not ends):
+                continue
+            for chunk in self._reader.read(ReadRange(split, position, max(1, room), _ALL_BYTES)):
+                found.append((split.id, chunk))
+                self._splits[split.id] = split, base, chunk.position
+                if chunk.end:
+                    del self._splits[split.id]
+        return found
+
+    def _until_next_s(self) -> float:
+        """Until the next record of any subtask: a little too often for this one."""
+        passed_s = time.monotonic() - self._started_s
+        next_record = int(passed_s * self._micro_rate / _MICRO) + 1
+        return max(0.0, next_record * _MICRO / self._micro_rate - passed_s)
 
 
 class _RateLimited(FixedSplits):

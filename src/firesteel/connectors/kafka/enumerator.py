@@ -147,6 +147,9 @@ class KafkaEnumerator(SplitEnumerator):
         stop, end = self._stops.get(partition), self._ends.get(partition)
         return stop is not None and end is not None and end >= stop
 
+    def came_to(self, split: Split, position: Any) -> None:
+        self._positions[split.payload.partition] = position
+
     def pending_records(self) -> dict[str, int]:
         return {
             str(p): max(0, (self._ends.get(p) or 0) - position) for p, position in self._positions.items()

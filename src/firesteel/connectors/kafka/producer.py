@@ -28,12 +28,19 @@ _DEFAULTS: Final[dict[str, Any]] = {
 }
 
 
-def new_producer(properties: Mapping[str, str], failures: Failures) -> Producer:
-    """Create a producer that reports undelivered messages to ``failures``."""
+def new_producer(
+    properties: Mapping[str, str], failures: Failures, linger_ms: float | None = None
+) -> Producer:
+    """Create a producer that reports undelivered messages to ``failures``.
+
+    :param linger_ms: how long a message may wait for others; None: for as long as makes large batches.
+    """
     from confluent_kafka import Producer
 
     given = client_settings(properties, producer=True)
     defaults = dict(_DEFAULTS)
+    if linger_ms is not None:
+        defaults["linger.ms"] = linger_ms
     if str(given.get("acks", "all")) not in ("all", "-1"):
         del defaults["enable.idempotence"]  # it requires acks from all replicas
     reports = {"on_delivery": failures, "delivery.report.only.error": True, "error_cb": Complaints()}

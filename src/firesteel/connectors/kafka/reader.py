@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import methodcaller
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import ConnectorError
@@ -24,7 +25,7 @@ from firesteel.connectors.kafka.settings import (
     number,
 )
 from firesteel.connectors.kafka.source import PartitionSplit
-from firesteel.program.sources import Chunk, ReadRange, SourceReader
+from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, Message
@@ -47,8 +48,15 @@ _DEFAULTS: Final = {
 }
 
 
-def new_consumer(properties: Mapping[str, str], complaints: Complaints | None = None) -> Consumer:
-    """Create a consumer with manual assignment: it joins no group and commits nothing."""
+def new_consumer(
+    properties: Mapping[str, str],
+    complaints: Complaints | None = None,
+    defaults: Mapping[str, Any] = MappingProxyType({}),
+) -> Consumer:
+    """Create a consumer with manual assignment: it joins no group and commits nothing.
+
+    :param defaults: of its settings, before those of this module.
+    """
     from confluent_kafka import Consumer
 
     group = properties.get(GROUP_ID, "firesteel")
@@ -60,7 +68,9 @@ def new_consumer(properties: Mapping[str, str], complaints: Complaints | None = 
         "auto.offset.reset": "error",
         "error_cb": complaints or Complaints(),
     }
-    return make_client(Consumer, {**_DEFAULTS, **client_settings(properties, producer=False), **fixed})
+    return make_client(
+        Consumer, {**_DEFAULTS, **defaults, **client_settings(properties, producer=False), **fixed}
+    )
 
 
 class KafkaReader(SourceReader):
@@ -85,6 +95,11 @@ class KafkaReader(SourceReader):
         incoming, self._incoming = self._incoming, None
         if incoming is not None:
             incoming.close()
+
+    def polling(self) -> PollingReader:
+        from firesteel.connectors.kafka.polling import KafkaPolling
+
+        return KafkaPolling(self._properties, self._decode, self._reset)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         split: PartitionSplit = range_.split.payload
@@ -271,29 +286,40 @@ class _Incoming:
             log.warning("Kafka: partition=%s: %s", partition, describe(error))
 
     def _skip_what_is_gone(self, partition: Partition, error: KafkaError) -> None:
-        from confluent_kafka import TopicPartition
+        buffer = self._buffers[partition]
+        buffer.known = skip_what_is_gone(self._consumer, partition, buffer.known, self._reset, error)
 
-        place = TopicPartition(partition.topic, partition.number)
-        first, end = self._consumer.get_watermark_offsets(place, timeout=10)
-        position = self._buffers[partition].known
-        if first <= position:
-            raise ConnectorError(
-                f"Kafka partition {partition} ends at offset {end}, before {position}, which is to be read.",
-                detail=describe(error),
-                hint="its last records were lost, or the topic was deleted and created again",
-            )
-        if self._reset is Reset.NONE:
-            raise ConnectorError(
-                f"Records of Kafka partition {partition} are gone before they were read.",
-                detail=f"it begins at offset {first} now: {describe(error)}",
-                hint="keep them longer (retention.ms), or give a KafkaOffsetResetStrategy to go on",
-            )
-        target = first if self._reset is Reset.EARLIEST else end
-        log.warning("records are gone before they were read partition=%s next=%d", partition, target)
-        self._buffers[partition].known = target
-        self._consumer.incremental_unassign([place])
-        place.offset = target
-        self._consumer.incremental_assign([place])
+
+def skip_what_is_gone(
+    consumer: Consumer, partition: Partition, position: int, reset: Reset, error: KafkaError
+) -> int:
+    """Read a partition on from where the strategy says, and return that offset: there is nothing at
+    *position*.
+
+    :raises ConnectorError: there is no strategy, or the partition ends before *position*.
+    """
+    from confluent_kafka import TopicPartition
+
+    place = TopicPartition(partition.topic, partition.number)
+    first, end = consumer.get_watermark_offsets(place, timeout=10)
+    if first <= position:
+        raise ConnectorError(
+            f"Kafka partition {partition} ends at offset {end}, before {position}, which is to be read.",
+            detail=describe(error),
+            hint="its last records were lost, or the topic was deleted and created again",
+        )
+    if reset is Reset.NONE:
+        raise ConnectorError(
+            f"Records of Kafka partition {partition} are gone before they were read.",
+            detail=f"it begins at offset {first} now: {describe(error)}",
+            hint="keep them longer (retention.ms), or give a KafkaOffsetResetStrategy to go on",
+        )
+    target: int = first if reset is Reset.EARLIEST else end
+    log.warning("records are gone before they were read partition=%s next=%d", partition, target)
+    consumer.incremental_unassign([place])
+    place.offset = target
+    consumer.incremental_assign([place])
+    return target
 
 
 def _offset(message: Message) -> int:

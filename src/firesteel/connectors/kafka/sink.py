@@ -41,6 +41,7 @@ from firesteel.program.sinks import (
 if TYPE_CHECKING:
     from confluent_kafka import Producer
 
+_LINGER_MS: Final = 1.0
 _PREFIX_BYTES: Final = 6400
 
 
@@ -119,7 +120,7 @@ class KafkaTopicSink(Sink):
         task = self.kept.task(self, context)
         if self.guarantee is Guarantee.EXACTLY_ONCE:
             return _StagingWriter(self.serializer, task, context)
-        return _DirectWriter(self, task)
+        return _DirectWriter(self, task, context.buffer_timeout_ms)
 
     def create_committer(self, context: CommitterContext) -> Committer | None:
         if self.guarantee is not Guarantee.EXACTLY_ONCE:
@@ -163,13 +164,15 @@ class _Kept:
 class _DirectWriter(SinkWriter):
     """Sends messages immediately; with AT_LEAST_ONCE an epoch ends when all are delivered."""
 
-    def __init__(self, sink: KafkaTopicSink, task: TaskContext) -> None:
+    def __init__(self, sink: KafkaTopicSink, task: TaskContext, buffer_timeout_ms: float | None) -> None:
         self._serializer = sink.serializer
         self._task = task
         self._waits = sink.guarantee is Guarantee.AT_LEAST_ONCE
         self._kept = sink.kept
         if self._kept.producer is None:
-            self._kept.producer = new_producer(sink.properties, self._kept.failures)
+            # In real-time mode records have waited for each other before: they come in batches.
+            linger_ms = None if buffer_timeout_ms is None else min(_LINGER_MS, buffer_timeout_ms)
+            self._kept.producer = new_producer(sink.properties, self._kept.failures, linger_ms)
         self._producer = self._kept.producer
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:

@@ -84,6 +84,10 @@ class AsyncWaitOperator(FunctionOperator):
         self._requests.flush()
         self._hand_on(allowed=self._requests.outstanding)
 
+    @property
+    def is_waiting(self) -> bool:
+        return self._requests.outstanding > 0
+
     def end_epoch(self) -> None:
         self._hand_on(allowed=self._spec.capacity)
         begun_s = time.monotonic()

@@ -44,6 +44,7 @@ class SubtaskContext:
     watermark_interval_ms: int = 200
     restored: bool = False  # an epoch of this subtask was committed before
     epoch: int = 0
+    buffer_timeout_ms: float | None = None  # real-time mode; see WriterContext
     accumulators: dict[str, Any] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
 
@@ -204,6 +205,11 @@ class BaseOperator:
 
     def next_timer_ms(self) -> int | None:
         return None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether answers from outside are missing that ``flush`` would hand on."""
+        return False
 
     def snapshot(self) -> Any:
         """Plain picklable data that the operator needs in the next epoch and that is not state."""

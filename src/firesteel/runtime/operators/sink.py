@@ -87,6 +87,7 @@ class SinkOperator(BaseOperator):
             sink_id=self.program.uid,
             run=self._run,
             now_ms=c.clock.now_ms,
+            buffer_timeout_ms=c.buffer_timeout_ms,
         )
         sink = self._sink
         remembered = self._remembered()

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from firesteel.program.bad_records import SIDE_OUTPUT
 from firesteel.program.operators import TimestampsAndWatermarks
-from firesteel.program.sources import Chunk, ReadRange, SourceReader
+from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader, Split
 from firesteel.runtime.batch import END, MAX_WATERMARK, Batch, Mark
 from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
@@ -46,12 +46,14 @@ class SourceOperator(BaseOperator):
         self.positions: dict[str, Any] = {}
         self.ended_splits: list[str] = []
         self.is_cut = False
+        self._polling: PollingReader | None = None
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
         self._reader.open()
 
     def close(self) -> None:
+        self.stop_polling()
         self._reader.close()
 
     def begin_epoch(self) -> None:
@@ -96,6 +98,44 @@ class SourceOperator(BaseOperator):
             if limit.is_over:
                 self.is_cut = bool(reading)
                 break
+
+    # ---- real-time mode
+
+    def start_polling(self) -> None:
+        """The task goes on from epoch to epoch: splits come by ``add_splits``, records by ``poll``."""
+        self._polling = self._reader.polling()
+        assert self._polling is not None, "the program would have been refused"
+
+    def stop_polling(self) -> None:
+        polling, self._polling = self._polling, None
+        if polling is not None:
+            polling.close()
+
+    def add_splits(self, splits: Sequence[tuple[Split, Any]]) -> None:
+        """Read these, too, each after a position."""
+        assert self._polling is not None
+        self._polling.add_splits(splits)
+        self._add_splits(split.id for split, _ in splits if split.id not in self._trackers)
+
+    def hold_above(self, limit: int | None) -> None:
+        """Let splits wait whose watermark is above *limit* (alignment)."""
+        self._limit = limit
+
+    def poll(self, max_records: int, wait_ms: float) -> int:
+        """Hand on what there is, and wait for a while when there is nothing; how many records that were."""
+        before = self.records_in
+        held = () if self._limit is None else frozenset(filter(self._is_ahead, self._trackers))
+        assert self._polling is not None
+        for split, chunk in self._polling.poll(max_records, wait_ms, held):
+            self._chunk(split, chunk)
+        return self.records_in - before
+
+    def end_polling(self, last: bool, drain: bool) -> None:
+        """The epoch ends here. *last*: no split will be added, so the input ends with those that there are;
+        *drain*: whatever they still have."""
+        if drain:
+            self._trackers.clear()
+        self._finish_epoch(last or drain)
 
     def _in_turn(self, ranges: Sequence[ReadRange]) -> Sequence[ReadRange]:
         """Each epoch begins with another split, so that a time limit never starves any of them."""

@@ -1,0 +1,117 @@
+"""Moves a job in epochs, each one a Spark job over fixed ranges of its sources."""
+
+from __future__ import annotations
+
+import secrets
+from threading import Event
+from typing import Final
+
+from firesteel.common.clock import Clock
+from firesteel.common.logs import logger
+from firesteel.graph.execution_graph import ExecutionState
+from firesteel.jobmanager.checkpoints.coordinator import CheckpointCoordinator
+from firesteel.jobmanager.course import Course
+from firesteel.jobmanager.descriptors import Deployment
+from firesteel.jobmanager.epochs import EpochGivenUp, EpochRunner
+from firesteel.jobmanager.job_view import EpochReport
+from firesteel.jobmanager.ledger import Ledger
+from firesteel.jobmanager.observer import JobObserver
+from firesteel.jobmanager.pacing import Pacer, work_of
+from firesteel.jobmanager.sources import ReadPlan
+from firesteel.runtime.program import Ack, Pace
+
+log = logger(__name__)
+
+POLL_MS: Final = 100  # how often an idle source is asked for news when it does not say itself
+
+
+class EpochMover:
+    """:param news: set when something is asked of the job."""
+
+    def __init__(
+        self,
+        course: Course,
+        ledger: Ledger,
+        epochs: EpochRunner,
+        deployment: Deployment,
+        pacer: Pacer,
+        checkpoints: CheckpointCoordinator,
+        observer: JobObserver,
+        clock: Clock,
+        news: Event,
+    ) -> None:
+        self._course = course
+        self._ledger = ledger
+        self._epochs = epochs
+        self._deployment = deployment
+        self._pacer = pacer
+        self._checkpoints = checkpoints
+        self._observer = observer
+        self._clock = clock
+        self._news = news
+
+    def step(self) -> None:
+        """Run an epoch if there is a reason for one, else wait for a reason."""
+        course = self._course
+        clock_ms = self._clock.now_ms()
+        now = course.look_at(clock_ms)
+        checkpoint_ms = self._checkpoints.due_ms
+        size = self._pacer.next_epoch(None if checkpoint_ms is None else checkpoint_ms - clock_ms)
+        reading = course.run.sources.plan(now, size.budget)
+        due = course.run.state.next_timer_ms
+        if course.fresh or reading.wanted or (due is not None and due <= now):
+            self._run_epoch(now, reading, size.pace)
+        else:
+            self._ledger.wait()
+            news = now + POLL_MS if reading.next_ms is None else max(now + 1, reading.next_ms)
+            until = news if due is None else min(news, due)
+            self._sleep_until(until - (now - clock_ms))
+
+    def settle(self, instant_ms: int, stop: bool) -> None:
+        """Between two epochs all is committed."""
+
+    def stop(self) -> None:
+        """Between two epochs nothing runs."""
+
+    def _run_epoch(self, now: int, reading: ReadPlan, pace: Pace | None) -> None:
+        course = self._course
+        course.epoch += 1
+        begun_s = self._clock.monotonic_s()
+        if course.fresh:
+            self._observer.attempt_reached(ExecutionState.DEPLOYING)
+        levels = self._deployment.descriptors(
+            course.run, reading, attempt=course.attempt, epoch=course.epoch, now_ms=now, pace=pace
+        )
+        if course.fresh:
+            self._observer.attempt_reached(ExecutionState.RUNNING)
+        try:
+            answers = self._epochs.run(levels, self._deployment.widths)
+        except EpochGivenUp as e:
+            log.info(
+                "epoch is run again with fewer records job=%s epoch=%d", self._deployment.job_id, course.epoch
+            )
+            known = work_of(e.acks, course.run.sources.vertices, e.overrun.worked_ms)
+            self._pacer.gave_up(known, e.part_done(), e.overrun.worked_ms)
+            return
+        if answers is None:
+            return
+        acks, attempts = answers
+        self._ledger.commit(f"{course.epoch}-{secrets.token_hex(8)}", acks)
+        self._learn(acks, now, (self._clock.monotonic_s() - begun_s) * 1000, attempts)
+
+    def _learn(self, acks: list[Ack], now: int, elapsed_ms: float, attempts: int) -> None:
+        run = self._course.run
+        work = work_of(acks, run.sources.vertices, elapsed_ms)
+        pause_ms = self._pacer.pause_ms(elapsed_ms, work)
+        if attempts == 1:
+            self._pacer.learn(work)
+        self._ledger.report(acks, EpochReport(self._course.epoch, now, elapsed_ms, work.records, attempts))
+        if pause_ms and run.sources.unbounded and not run.state.has_ended:
+            self._sleep_until(self._clock.now_ms() + pause_ms)
+
+    def _sleep_until(self, instant_ms: int) -> None:
+        """Wait for an instant, the next checkpoint, or until something is asked of the job."""
+        checkpoint_ms = self._checkpoints.due_ms
+        if checkpoint_ms is not None:
+            instant_ms = min(instant_ms, checkpoint_ms)
+        self._clock.wait_until(instant_ms, self._news)

@@ -1,0 +1,295 @@
+"""Moves a job in real time: its tasks go on from epoch to epoch, and the driver says when an epoch ends.
+
+It counts when all tasks have answered for it. From then on everything is as in epoch mode: state, positions
+and committables are committed, and checkpoints and savepoints are cut through what is committed.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import Final
+
+from firesteel.common.clock import Clock
+from firesteel.common.errors import EngineError
+from firesteel.common.job_id import JobID
+from firesteel.common.logs import logger
+from firesteel.graph.execution_graph import ExecutionState
+from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmanager.checkpoints.coordinator import CheckpointCoordinator
+from firesteel.jobmanager.course import Course
+from firesteel.jobmanager.descriptors import Deployment
+from firesteel.jobmanager.epochs import EpochEngine, Stretch, complete, user_failure
+from firesteel.jobmanager.job_view import EpochReport
+from firesteel.jobmanager.ledger import Ledger
+from firesteel.jobmanager.lines import Subtask
+from firesteel.jobmanager.observer import JobObserver
+from firesteel.jobmanager.requests import Mailbox
+from firesteel.jobmanager.sources import Handout, ReadPlan
+from firesteel.jobmanager.user_logs import pass_on
+from firesteel.runtime.program import UserError
+from firesteel.runtime.stretch import Answer, Cut, Messages, Order, RunningLevel
+from firesteel.runtime.task_loop import LoopSettings, delta_file, epoch_name
+from firesteel.state.files import StateFiles
+
+log = logger(__name__)
+
+_STEER_MS: Final = 500  # how often sources are asked for new splits
+_ANSWERS_MS: Final = 5  # how often it is seen who has answered for an epoch that has ended
+_LEAVING_S: Final = 1.0  # for tasks that were told to leave
+_ENDING_S: Final = 30.0  # for those that Spark was told to end
+# What a task fails with when another one has failed.
+_CONNECTIONS: Final = (
+    "BrokenPipeError",
+    "ConnectionResetError",
+    "EOFError",
+    "OSError",
+    "PySparkRuntimeError",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RealTimeOptions:
+    """:param epoch_ms: how long an epoch lasts at most.
+    :param buffer_timeout_ms: see ``LoopSettings``.
+    """
+
+    epoch_ms: int = 1000
+    buffer_timeout_ms: float | None = 5
+
+
+class RealTimeMover:
+    """Runs a stretch for each attempt, and another one after a savepoint to stop with that failed."""
+
+    def __init__(
+        self,
+        course: Course,
+        ledger: Ledger,
+        engine: EpochEngine,
+        deployment: Deployment,
+        options: RealTimeOptions,
+        job_id: JobID,
+        graph: JobGraph,
+        subtasks: list[Subtask],
+        checkpoints: CheckpointCoordinator,
+        observer: JobObserver,
+        clock: Clock,
+        mailbox: Mailbox,
+    ) -> None:
+        self._course = course
+        self._ledger = ledger
+        self._engine = engine
+        self._deployment = deployment
+        self._options = options
+        self._job_id = job_id
+        self._graph = graph
+        self._subtasks = subtasks
+        self._checkpoints = checkpoints
+        self._observer = observer
+        self._clock = clock
+        self._mailbox = mailbox
+        self._running: _Running | None = None
+
+    # ---- Mover
+
+    def step(self) -> None:
+        now = self._course.look_at(self._clock.now_ms())
+        running = self._running or self._start(now)
+        self._steer(running, now)
+        if running.cut is None:
+            due_ms = self._checkpoints.due_ms
+            at_ms = running.cut_ms + self._options.epoch_ms
+            self._order_cut(running, at_ms if due_ms is None else min(at_ms, due_ms))
+        self._await_answers(running)
+
+    def settle(self, instant_ms: int, stop: bool) -> None:
+        while (running := self._running) is not None and not self._mailbox.cancelled.is_set():
+            if running.cut_ms >= instant_ms and not stop:
+                return
+            soon_ms = self._clock.now_ms() + 4 * running.messages.look_ms
+            if running.cut is None or running.cut.at_ms > soon_ms:
+                self._order_cut(running, instant_ms, stop=stop)
+            self._await_answers(running)
+
+    def stop(self) -> None:
+        running, self._running = self._running, None
+        if running is None:
+            return
+        running.give(Order(leave=True))
+        if not self._ends(running, _LEAVING_S):
+            self._engine.cancel()
+            if not self._ends(running, _ENDING_S):
+                log.warning("tasks have not ended job=%s", self._job_id)
+        running.messages.remove()
+        files = StateFiles(self._deployment.state_dir)
+        for vertex, subtask in self._subtasks:  # of the epoch that was not committed
+            files.delete(delta_file(running.name, running.epoch, vertex, subtask))
+
+    # ---- the stretch
+
+    def _start(self, now: int) -> _Running:
+        course = self._course
+        self._observer.attempt_reached(ExecutionState.DEPLOYING)
+        stretch = secrets.token_hex(8)
+        widths = self._deployment.widths
+        descriptors = self._deployment.descriptors(
+            course.run, ReadPlan({}), attempt=course.attempt, epoch=course.epoch + 1, now_ms=now, pace=None
+        )
+        directory = f"{self._deployment.state_dir}/stretch-{stretch}"
+        levels = [
+            RunningLevel(
+                descriptor,
+                widths[i],
+                LoopSettings(
+                    stretch,
+                    producers=widths[i - 1] if i else 0,
+                    consumers=widths[i + 1] if i + 1 < len(widths) else 0,
+                    buffer_timeout_ms=self._options.buffer_timeout_ms,
+                ),
+                directory,
+            )
+            for i, descriptor in enumerate(descriptors)
+        ]
+        messages = Messages(directory)
+        handout = course.run.sources.hand_out(now, everything=True)
+        messages.give_order(0, _order_of(handout))
+        running = _Running(
+            stretch,
+            messages,
+            handout,
+            course.epoch + 1,
+            [(level, i) for level, width in enumerate(widths) for i in range(width)],
+            self._engine.start(levels, self._mailbox.news.set),
+            cut_ms=now,
+        )
+        self._running = running
+        self._observer.attempt_reached(ExecutionState.RUNNING)
+        return running
+
+    def _steer(self, running: _Running, now: int) -> None:
+        """Tell the tasks of splits that were found, and how far they may read."""
+        if now < running.steered_ms + _STEER_MS:
+            return
+        running.steered_ms = now
+        handout = self._course.run.sources.hand_out(now, everything=False)
+        known = running.handout
+        if handout.splits or (handout.complete, handout.limits) != (known.complete, known.limits):
+            running.handout = handout
+            running.give(_order_of(handout))
+
+    def _order_cut(self, running: _Running, at_ms: float, stop: bool = False) -> None:
+        """End the epoch at an instant, which is far enough away for all tasks to know of it."""
+        soonest_ms = self._clock.now_ms() + 2 * running.messages.look_ms
+        drain = self._course.run.sources.drains
+        running.cut = Cut(running.epoch, max(at_ms, soonest_ms), stop or drain, drain)
+        running.give(Order(cut=running.cut))
+
+    # ---- answers
+
+    def _await_answers(self, running: _Running) -> None:
+        """Wait until the epoch that is to end has ended everywhere, but not for long: there may be news."""
+        assert running.cut is not None
+        running.stretch.go_on()
+        now_ms = self._clock.now_ms()
+        until = min(running.cut.at_ms, running.steered_ms + _STEER_MS)
+        self._clock.wait_until(int(max(until, now_ms + _ANSWERS_MS)), self._mailbox.news)
+        if self._clock.now_ms() >= running.cut.at_ms and running.has_all_answers():
+            self._commit(running, running.cut)
+        elif running.stretch.has_ended and not self._mailbox.cancelled.is_set():
+            raise self._failure(running)
+
+    def _commit(self, running: _Running, cut: Cut) -> None:
+        answers = list(running.answers.values())
+        pass_on([answer.logs for answer in answers if answer.logs is not None])
+        acks = complete([ack for answer in answers for ack in answer.acks], self._subtasks)
+        course = self._course
+        now = course.look_at(self._clock.now_ms())
+        course.epoch = running.epoch
+        self._ledger.commit(epoch_name(running.name, running.epoch), acks)
+        records = sum(ack.records_in for ack in acks if ack.vertex in course.run.sources.vertices)
+        elapsed_ms = cut.at_ms - running.cut_ms
+        running.next_epoch(cut)
+        if cut.stop or course.run.state.has_ended:
+            self.stop()
+        self._ledger.report(acks, EpochReport(course.epoch, now, elapsed_ms, records, 1))
+
+    def _failure(self, running: _Running) -> Exception:
+        """What the tasks have ended in: an error of the user's code before all others."""
+        errors = [e for place in running.tasks if (e := running.messages.error_of(*place)) is not None]
+        for error in sorted(errors, key=_importance):
+            if error.operator or not error.summary.startswith(_CONNECTIONS):
+                return user_failure(error, self._job_id, self._graph)
+        return running.stretch.error or EngineError(
+            "The tasks of the job have ended before they were told to"
+        )
+
+    def _ends(self, running: _Running, within_s: float) -> bool:
+        """Whether the tasks have ended within the time."""
+        running.stretch.go_on()
+        return running.stretch.wait_for_end(within_s)
+
+
+class _Running:
+    """A stretch, its messages, and the epoch that it is in.
+
+    :ivar cut_ms: when the last committed epoch has ended.
+    :ivar cut: when this one is to end; None: it was not said yet.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        messages: Messages,
+        handout: Handout,
+        epoch: int,
+        tasks: list[tuple[int, int]],
+        stretch: Stretch,
+        cut_ms: float,
+    ) -> None:
+        self.name = name
+        self.messages = messages
+        self.handout = handout
+        self.epoch = epoch
+        self.tasks = tasks
+        self.stretch = stretch
+        self.cut_ms = cut_ms
+        self.steered_ms = cut_ms
+        self.cut: Cut | None = None
+        self.answers: dict[tuple[int, int], Answer] = {}
+        self._orders = 1  # that were given
+        self._seen = 0  # and that all source tasks have seen
+        self._cut_order = 0
+
+    def give(self, order: Order) -> None:
+        if order.cut is not None:
+            self._cut_order = self._orders
+        self.messages.give_order(self._orders, order)
+        self._orders += 1
+
+    def has_all_answers(self) -> bool:
+        for place in self.tasks:
+            if place not in self.answers:
+                answer = self.messages.answer_of(self.epoch, *place)
+                if answer is None:
+                    return False
+                self.answers[place] = answer
+        return True
+
+    def next_epoch(self, cut: Cut) -> None:
+        for place in self.tasks:
+            self.messages.forget_answer(self.epoch, *place)
+        for number in range(self._seen, self._cut_order):
+            self.messages.forget_order(number)
+        self._seen = self._cut_order
+        self.cut_ms = cut.at_ms
+        self.cut = None
+        self.answers = {}
+        self.epoch += 1
+
+
+def _order_of(handout: Handout) -> Order:
+    return Order(splits=handout.splits, complete=handout.complete, limits=handout.limits)
+
+
+def _importance(error: UserError) -> int:
+    return 0 if error.operator else 1

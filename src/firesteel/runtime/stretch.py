@@ -1,0 +1,268 @@
+"""What the driver and the tasks of a *stretch* tell each other, by files in the job's state directory.
+
+A stretch is one run of tasks that go on from epoch to epoch, of all levels at the same time. The driver
+writes numbered orders, which the source tasks follow. A task writes its answers for an epoch, and what it
+fails with: Spark may name the lost connection of a neighbour instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from firesteel.common.errors import EngineError, StateCorruptionError
+from firesteel.runtime.error_report import report_of
+from firesteel.runtime.inbox import Inbox, InboxEnded
+from firesteel.runtime.program import Ack, LevelDescriptor, UserError, UserLogs
+from firesteel.runtime.task_loop import LoopSettings, Rows, Splits, TaskLoop
+from firesteel.runtime.user_code import UserCode, UserCodeError
+from firesteel.runtime.user_logs import taken_logs
+from firesteel.runtime.wire import WireRow
+from firesteel.runtime.worker import acquire_level
+from firesteel.state.files import StateFiles
+from firesteel.storage.filesystems import resolve
+
+_OF_NO_OPERATOR: Final = UserCode("", "")
+_SILENCE_S: Final = 600.0  # a driver that gives no order for so long is lost
+
+
+class Cut(NamedTuple):
+    """An epoch ends at an instant of the wall clock, in all source tasks.
+
+    :param stop: the stretch ends with it.
+    :param drain: and the input, too.
+    """
+
+    epoch: int
+    at_ms: float
+    stop: bool = False
+    drain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What source tasks are to do. Orders follow each other; each changes what it names.
+
+    :param leave: end at once; what was done since the last cut does not count.
+    :param splits: to be read, too: (vertex, subtask) -> operator -> splits.
+    :param complete: the sources that get no more splits; None: as before.
+    :param limits: source -> the watermark above which its splits wait; None: as before.
+    """
+
+    cut: Cut | None = None
+    leave: bool = False
+    splits: Mapping[tuple[str, int], Mapping[str, Splits]] = field(default_factory=dict)
+    complete: frozenset[str] | None = None
+    limits: Mapping[str, int | None] | None = None
+
+
+class Answer(NamedTuple):
+    """Of one task, for one epoch."""
+
+    acks: list[Ack]
+    logs: UserLogs | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunningLevel:
+    """What the tasks of one level do until they end.
+
+    :param directory: of the stretch, where its messages are.
+    """
+
+    descriptor: LevelDescriptor
+    parallelism: int
+    settings: LoopSettings
+    directory: str
+
+
+class Messages:
+    """The files of a stretch. Each is written once, whole."""
+
+    def __init__(self, directory: str) -> None:
+        self._directory = directory
+        self._files = StateFiles(directory)
+
+    @property
+    def look_ms(self) -> float:
+        """How often it is worth while to look for a new message."""
+        return 500.0 if "://" in self._directory else 20.0
+
+    def _write(self, name: str, content: Any) -> None:
+        self._files.write_once(name, pickle.dumps(content, 5))
+
+    def _read(self, name: str) -> Any:
+        """The content; None: it is not there yet."""
+        try:
+            return pickle.loads(self._files.read(name))
+        except StateCorruptionError:
+            return None
+
+    def give_order(self, number: int, order: Order) -> None:
+        self._write(f"order-{number}", order)
+
+    def order(self, number: int) -> Order | None:
+        found: Order | None = self._read(f"order-{number}")
+        return found
+
+    def forget_order(self, number: int) -> None:
+        """All tasks that follow orders have seen it."""
+        self._files.delete(f"order-{number}")
+
+    def answer(self, epoch: int, level: int, subtask: int, answer: Answer) -> None:
+        self._write(f"answer-{epoch}-{level}-{subtask}", answer)
+
+    def answer_of(self, epoch: int, level: int, subtask: int) -> Answer | None:
+        found: Answer | None = self._read(f"answer-{epoch}-{level}-{subtask}")
+        return found
+
+    def forget_answer(self, epoch: int, level: int, subtask: int) -> None:
+        """It was read, and is not needed any more."""
+        self._files.delete(f"answer-{epoch}-{level}-{subtask}")
+
+    def fail(self, level: int, subtask: int, error: UserError) -> None:
+        self._write(f"error-{level}-{subtask}", error)
+
+    def error_of(self, level: int, subtask: int) -> UserError | None:
+        found: UserError | None = self._read(f"error-{level}-{subtask}")
+        return found
+
+    def remove(self) -> None:
+        """The stretch is over, and nobody reads its messages any more."""
+        storage, path = resolve(self._directory)
+        with contextlib.suppress(OSError):
+            storage.delete_tree(path)
+
+
+class SourceTask:
+    """Follows the orders of the driver.
+
+    :param look_ms: how often it looks for new ones.
+    """
+
+    def __init__(self, loop: TaskLoop, messages: Messages, look_ms: float) -> None:
+        self._look_ms = look_ms
+        self._loop = loop
+        self._messages = messages
+        self._next = 0
+        self._cut: Cut | None = None
+        self._looked_s = 0.0
+        self._heard_s = time.monotonic()
+        self.has_ended = False
+
+    def look(self) -> None:
+        """Take the orders that are new."""
+        now_s = time.monotonic()
+        if (now_s - self._looked_s) * 1000 < self._look_ms:
+            return
+        self._looked_s = now_s
+        while (order := self._messages.order(self._next)) is not None:
+            self._next += 1
+            self._heard_s = now_s
+            self._obey(order)
+        if now_s - self._heard_s > _SILENCE_S:
+            raise EngineError(
+                "The driver gives no orders any more, so the task ends.",
+                detail=f"it has said nothing for {_SILENCE_S:.0f} s",
+            )
+
+    def _obey(self, order: Order) -> None:
+        self.has_ended = self.has_ended or order.leave
+        if order.complete is not None:
+            self._loop.complete(order.complete)
+        if order.limits is not None:
+            self._loop.hold_above(order.limits)
+        if order.splits:
+            self._loop.add_splits(order.splits)
+        if order.cut is not None and order.cut.epoch == self._loop.epoch:
+            self._cut = order.cut  # instead of an earlier order for this epoch
+
+    def step(self, now_ms: float, wait: bool = True) -> None:
+        """Poll once, or end the epoch when that is due.
+
+        :param wait: for a while, when nothing is there.
+        """
+        self.look()
+        if self.has_ended:
+            return
+        cut = self._cut
+        if cut is not None and now_ms >= cut.at_ms:
+            self._cut = None
+            self._loop.cut(cut.drain)
+            self.has_ended = cut.stop
+            return
+        wait_ms = self._loop.wait_ms(self._look_ms) if wait else 0.0
+        if cut is not None:
+            wait_ms = min(wait_ms, cut.at_ms - now_ms)
+        if wait_ms > 0 and self._loop.is_filling:  # what comes meanwhile is read at once when that is over
+            time.sleep(wait_ms / 1000)
+            wait_ms = 0.0
+        self._loop.poll(max(0.0, wait_ms))
+        self._loop.on_time()
+
+
+def open_loop(level: RunningLevel, subtask: int, messages: Messages, **clock: Any) -> TaskLoop:
+    """The loop of a task, which has begun."""
+    descriptor = level.descriptor
+
+    def deliver(epoch: int, acks: list[Ack]) -> None:
+        messages.answer(epoch, descriptor.level, subtask, Answer(acks, taken_logs()))
+
+    with _OF_NO_OPERATOR:
+        opened = acquire_level(descriptor, subtask)
+    loop = TaskLoop(descriptor, subtask, opened, level.settings, deliver, **clock)
+    loop.begin()
+    return loop
+
+
+def run_task(level: RunningLevel, subtask: int, rows: Iterator[WireRow]) -> Iterator[Rows]:
+    """What the task sends, some rows at a time, until it ends."""
+    messages = Messages(level.directory)
+    try:
+        loop = open_loop(level, subtask, messages)
+        try:
+            yield from (
+                _source_rows(loop, messages, rows) if level.descriptor.level == 0 else _rows(loop, rows)
+            )
+        finally:
+            loop.close()
+    except Exception as e:
+        messages.fail(level.descriptor.level, subtask, failure_of(e, subtask))
+        raise
+
+
+def failure_of(error: Exception, subtask: int) -> UserError:
+    known = error if isinstance(error, UserCodeError) else _OF_NO_OPERATOR.failure(error)
+    return report_of(known, subtask)
+
+
+def _source_rows(loop: TaskLoop, messages: Messages, rows: Iterator[WireRow]) -> Iterator[Rows]:
+    for _ in rows:  # there is none, but the task's input is to be read
+        continue
+    task = SourceTask(loop, messages, messages.look_ms)
+    while not task.has_ended:
+        task.step(time.time_ns() / 1e6)
+        if out := loop.take():
+            yield out
+
+
+def _rows(loop: TaskLoop, rows: Iterator[WireRow]) -> Iterator[Rows]:
+    inbox = Inbox(rows)
+    wait_ms = 0.0
+    try:
+        while True:
+            row = inbox.take(wait_ms)
+            if row is not None:
+                loop.feed(row)
+            loop.on_time()
+            if out := loop.take():
+                yield out
+            wait_ms = 0.0 if row is not None else loop.wait_ms(1000)
+    except InboxEnded:
+        return
+    finally:
+        inbox.close()

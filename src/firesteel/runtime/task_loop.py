@@ -1,0 +1,308 @@
+"""A task that goes on from epoch to epoch: the chains that ``task.py`` runs for one epoch, cut by barriers.
+
+A source task polls its readers, hands on what they give, and ends an epoch when it is told to: its answers
+go to the driver, a barrier goes to all tasks of the next level. Each task behind it does the same when the
+barriers of all its producers have come. In between processing time moves with every buffer and, when none
+comes, as soon as something is due.
+
+What moves a loop, a thread of a worker or a test, calls ``feed`` or ``poll``, then ``on_time``, and sends
+what ``take`` gives it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, TypeAlias
+
+from firesteel.program.sources import Split
+from firesteel.runtime.barriers import BarrierAligner
+from firesteel.runtime.chain import Chain
+from firesteel.runtime.operators.source import SourceOperator
+from firesteel.runtime.program import Ack, LevelDescriptor, SubtaskDescriptor
+from firesteel.runtime.wire import RowKind, WireRow, edge_of
+from firesteel.runtime.worker import OpenLevel
+from firesteel.state.files import StateFiles
+from firesteel.state.line import StateLine, advance
+
+Rows: TypeAlias = list[WireRow]
+#: Takes the answers of a task for an epoch to the driver.
+Deliver: TypeAlias = Callable[[int, list[Ack]], None]
+
+#: Splits, each with the position to go on from.
+Splits: TypeAlias = Sequence[tuple[Split, Any]]
+
+_POLL_RECORDS: Final = 1000
+_WAITING_MS: Final = 5.0  # how often an operator is asked for answers from outside that it waits for
+_IDLE_MS: Final = 1000.0  # a tick comes at least so often
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSettings:
+    """How the tasks of a level work.
+
+    :param stretch: names the run of the tasks, among all that the job ever has.
+    :param producers: how many tasks the level before has; 0: this is the first one.
+    :param consumers: how many the next one has; 0: this is the last one.
+    :param buffer_timeout_ms: how long a record may wait in a buffer for others; 0: not at all; None: until
+        the buffer is full.
+    """
+
+    stretch: str
+    producers: int
+    consumers: int
+    buffer_timeout_ms: float | None = 5
+
+
+def epoch_name(stretch: str, epoch: int) -> str:
+    """The manifest id of an epoch: worker and driver advance the lines of the state by the same name."""
+    return f"{stretch}-{epoch}"
+
+
+def delta_file(stretch: str, epoch: int, vertex: str, subtask: int) -> str:
+    """Where a small change of the state of a subtask is, until the line has it."""
+    return f"delta-{epoch_name(stretch, epoch)}-{vertex}-{subtask}"
+
+
+class TaskLoop:
+    """The chains of one subtask of one level, epoch after epoch.
+
+    :param deliver: called at the end of each epoch.
+    :param now_ms: the wall clock, in milliseconds.
+    """
+
+    def __init__(
+        self,
+        descriptor: LevelDescriptor,
+        subtask: int,
+        level: OpenLevel,
+        settings: LoopSettings,
+        deliver: Deliver,
+        now_ms: Callable[[], float] = lambda: time.time_ns() / 1e6,
+    ) -> None:
+        self._descriptor = descriptor
+        self._subtask = subtask
+        self._level = level
+        self._settings = settings
+        self._deliver = deliver
+        self._now_ms = now_ms
+        self._files = StateFiles(descriptor.state_dir)
+        self._aligner = BarrierAligner(settings.producers)
+        self._out: Rows = []
+        self._own: dict[str, SubtaskDescriptor] = {
+            chain.vertex.id: descriptor.subtasks[chain.vertex.id, subtask] for chain in level.chains
+        }
+        for chain in level.chains:
+            chain.context.buffer_timeout_ms = settings.buffer_timeout_ms
+        self._ended: dict[str, Ack] = {}  # vertices whose input has ended, with what they say from then on
+        self._sources = {
+            (chain.vertex.id, uid): operator
+            for chain in level.chains
+            for uid, operator in chain.operators.items()
+            if isinstance(operator, SourceOperator)
+        }
+        self._last: frozenset[str] = frozenset()  # uids of sources that get no more splits
+        self._flushed_ms = 0.0
+        self._is_dirty = False  # something may wait to be flushed
+        self._tick_ms = 0.0  # when the next tick is due at the latest
+        self._looked_ms = 0.0  # when it was last seen what is due
+        interval = level.chains[0].context.watermark_interval_ms if level.chains else 0
+        self._interval_ms = float(interval) if interval > 0 else _IDLE_MS
+        self.epoch = descriptor.epoch
+
+    # ---- what comes
+
+    def begin(self) -> None:
+        """Begin the first epoch."""
+        for source in self._sources.values():
+            with source.user_code:
+                source.stop_polling()  # what an earlier attempt of this process had
+        self._begin_epoch()
+        for source in self._sources.values():
+            with source.user_code:
+                source.start_polling()
+
+    def feed(self, row: WireRow) -> None:
+        """Take a row of a producer. ``WireRow.ord`` says which one it is."""
+        barrier = row.kind == RowKind.BARRIER
+        for item in self._aligner.feed(row.ord, None if barrier else row):
+            if item is None:
+                self._end_epoch()
+            else:
+                self._receive(item)
+
+    def _receive(self, row: WireRow) -> None:
+        """Process a buffer, or let one pass that is for a deeper level."""
+        gate = self._level.gates.get(edge_of(row.channel))
+        if gate is None:
+            self._out.append(row)
+            return
+        self._move_time(self._now_ms())
+        gate.receive(row.channel, gate.decode(row.body))
+        self._is_dirty = True
+
+    # ---- sources
+
+    def add_splits(self, splits: Mapping[tuple[str, int], Mapping[str, Splits]]) -> None:
+        """Read these, too: (vertex, subtask) -> operator -> splits with their positions."""
+        for (vertex, uid), source in self._sources.items():
+            mine = splits.get((vertex, self._subtask), {}).get(uid)
+            if mine and vertex not in self._ended:
+                with source.user_code:
+                    source.add_splits(mine)
+
+    def complete(self, uids: frozenset[str]) -> None:
+        """These sources get no more splits."""
+        self._last = uids
+
+    def hold_above(self, limits: Mapping[str, int | None]) -> None:
+        """Source operator -> the watermark above which its splits wait (alignment)."""
+        for (_, uid), source in self._sources.items():
+            source.hold_above(limits.get(uid))
+
+    def poll(self, wait_ms: float) -> None:
+        """Hand on what the readers have, and wait for a while when they have nothing."""
+        live = [s for (vertex, _), s in self._sources.items() if vertex not in self._ended and not s.ended]
+        if not live:
+            time.sleep(wait_ms / 1000)
+            return
+        self._move_time(self._now_ms())
+        for source in live:
+            with source.user_code:
+                if source.poll(_POLL_RECORDS, wait_ms / len(live)):
+                    self._is_dirty = True
+                    wait_ms = 0.0
+
+    def cut(self, drain: bool) -> None:
+        """End the epoch here. *drain*: and the input with it."""
+        for (vertex, uid), source in self._sources.items():
+            if vertex not in self._ended and not source.ended:
+                with source.user_code:
+                    source.end_polling(uid in self._last, drain)
+        self._end_epoch()
+
+    # ---- time
+
+    def on_time(self) -> None:
+        """Do what is due by now: timers, periodic watermarks, buffers that have waited for long enough."""
+        now_ms = self._now_ms()
+        if now_ms - self._looked_ms >= 1 or now_ms >= self._tick_ms:
+            self._looked_ms = now_ms
+            due = self._due_ms()
+            if now_ms >= min(self._tick_ms, due):
+                self._move_time(now_ms)
+                self._each(Chain.tick)
+                self._is_dirty = True
+                self._tick_ms = now_ms + self._interval_ms
+        if self._is_dirty and self._is_flush_due(now_ms):
+            self._each(Chain.flush)
+            self._flushed_ms = now_ms
+            self._is_dirty = False
+
+    def wait_ms(self, at_most: float) -> float:
+        """How long nothing will be due."""
+        now_ms = self._now_ms()
+        until = min(self._tick_ms, self._due_ms())
+        if any(operator.is_waiting for chain in self._live() for operator in chain.operators.values()):
+            until = min(until, now_ms + _WAITING_MS)
+            self._is_dirty = True
+        timeout = self._settings.buffer_timeout_ms
+        if self._is_dirty and timeout is not None:
+            until = min(until, self._flushed_ms + timeout)
+        return min(at_most, max(0.0, until - now_ms))
+
+    @property
+    def is_filling(self) -> bool:
+        """Whether records wait in buffers for others."""
+        return self._is_dirty
+
+    def _due_ms(self) -> float:
+        """When the next timer of any operator is due."""
+        due = (o.next_timer_ms() for chain in self._live() for o in chain.operators.values())
+        return min((float(ms) for ms in due if ms is not None), default=float("inf"))
+
+    def _is_flush_due(self, now_ms: float) -> bool:
+        timeout = self._settings.buffer_timeout_ms
+        return timeout is not None and now_ms - self._flushed_ms >= timeout
+
+    def _move_time(self, now_ms: float) -> None:
+        for chain in self._live():
+            chain.move_time(int(now_ms))
+
+    # ---- what leaves
+
+    def take(self) -> Rows:
+        """What is to be sent, each row with its sender: barriers are aligned by that."""
+        rows = [row._replace(ord=self._subtask) for row in self._out]
+        self._out.clear()
+        return rows
+
+    def _live(self) -> list[Chain]:
+        if not self._ended:
+            return self._level.chains
+        return [chain for chain in self._level.chains if chain.vertex.id not in self._ended]
+
+    def _each(self, act: Callable[[Chain], None]) -> None:
+        for chain in self._live():
+            with chain.user_code:
+                act(chain)
+
+    # ---- epochs
+
+    def _begin_epoch(self) -> None:
+        now_ms = self._now_ms()
+        for chain in self._live():
+            with chain.user_code:
+                chain.begin(self._own[chain.vertex.id], self.epoch, int(now_ms), self._out.append)
+        self._each(Chain.on_processing_time)
+        self._is_dirty = True
+        self._tick_ms = now_ms + self._interval_ms
+
+    def _end_epoch(self) -> None:
+        """Cut the epoch, answer, and go on with the next one from here."""
+        acks = []
+        for chain in self._level.chains:
+            id = chain.vertex.id
+            if id in self._ended:
+                acks.append(self._ended[id])
+                continue
+            with chain.user_code:
+                ack = chain.end_epoch()
+            line = self._own[id].line
+            if ack.delta is not None:
+                line = self._advance(line, ack)
+            self._own[id] = replace(self._own[id], line=line, carry=ack.carry)
+            acks.append(ack)
+            if ack.ended:
+                self._ended[id] = Ack(
+                    ack.vertex,
+                    ack.subtask,
+                    carry=ack.carry,
+                    ended=True,
+                    watermark=ack.watermark,
+                    operators=dict.fromkeys(ack.operators, (0, 0)),
+                )
+                with chain.user_code:
+                    chain.close()
+        self._deliver(self.epoch, acks)
+        self._out += [WireRow(to, -1, 0, RowKind.BARRIER, b"") for to in range(self._settings.consumers)]
+        self.epoch += 1
+        self._begin_epoch()
+
+    def _advance(self, line: StateLine, ack: Ack) -> StateLine:
+        """The line with this epoch. The driver makes the same one when it commits, so the delta is a file
+        already."""
+        name = epoch_name(self._settings.stretch, self.epoch)
+        if ack.delta.payload is not None:
+            file = delta_file(self._settings.stretch, self.epoch, ack.vertex, ack.subtask)
+            self._files.write_once(file, ack.delta.payload)
+            ack.delta = ack.delta.in_file(file)
+        advanced, _ = advance(line, name, ack.delta.run, ack.delta.compaction)
+        return advanced
+
+    def close(self) -> None:
+        """The task ends: what is held is not needed any more."""
+        self._aligner.close()
+        for source in self._sources.values():
+            source.stop_polling()

@@ -1,0 +1,117 @@
+"""Spark jobs whose stages all run at once: their exchanges are Spark's streaming shuffle.
+
+Spark 4.3 runs two stages together when the dependency between them is a ``PipelinedShuffleDependency``, and
+an exchange makes one when it is marked as pipelined. Structured Streaming's real-time mode marks its
+exchanges by a rule of its planner; this module marks those of a plain batch job, through py4j. The names that
+it uses are internal to Spark. No other module knows them.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from firesteel.common.errors import EngineError
+from firesteel.spark.settings import REAL_TIME
+
+#: Of the child session in which such jobs run.
+CHILD: Final[Mapping[str, str]] = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # a row is a buffer of ours: it goes on at once
+    "spark.sql.execution.pandas.udf.buffer.size": "4",  # bytes: the JVM would collect batches for Python
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+    # A pipelined stage cannot be repeated, and Spark refuses what would have to.
+    "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",
+    "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch": "false",
+    "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "false",
+}
+# What Spark itself refuses a pipelined job for, or what would leave its output open to others.
+_REFUSED: Final[Mapping[str, str]] = {
+    "spark.dynamicAllocation.enabled": "all tasks of the job have to run at the same time",
+    "spark.speculation": "a task cannot run twice beside itself",
+    "spark.authenticate": "the connections of the streaming shuffle take no part in it: anyone could connect",
+}
+_PATIENCE_S: Final = 30.0  # for executors that are started
+_EXCHANGE: Final = "ShuffleExchangeExec"
+
+
+def why_not(session: SparkSession, slots: int) -> list[str]:
+    """Why *session* cannot run a job of that many slots, a sentence for each reason; empty: it can."""
+    if not hasattr(session, "_jsparkSession"):
+        return ["the session is one of Spark Connect, which gives no access to a plan"]
+    conf = session.conf
+    there = _slots(session, slots)
+    reasons = [
+        f"{key} is not {wanted}: {loss} (set it when the session is created)"
+        for key, (wanted, loss) in REAL_TIME.items()
+        if (conf.get(key, None) or "") != wanted
+    ]
+    if there < slots:
+        reasons.append(
+            f"it needs {slots} slots at the same time, one for each subtask of all levels and some for "
+            f"commits, and {session.sparkContext.master} has {there}"
+        )
+    return reasons + [
+        f"{key} is true: {why}"
+        for key, why in _REFUSED.items()
+        if (conf.get(key, None) or "").lower() == "true"
+    ]
+
+
+def _slots(session: SparkSession, wanted: int) -> int:
+    """How many there are. Executors of a cluster come one after the other, and are waited for."""
+    context = session.sparkContext
+    until = time.monotonic() + (0 if (context.master or "").startswith("local[") else _PATIENCE_S)
+    while context.defaultParallelism < wanted and time.monotonic() < until:
+        time.sleep(0.1)
+    return context.defaultParallelism
+
+
+def child_of(session: SparkSession) -> SparkSession:
+    """A session beside *session* with the settings of such jobs."""
+    child = session.newSession()
+    for key, value in CHILD.items():
+        child.conf.set(key, value)
+    return child
+
+
+def pipelined(frame: DataFrame) -> DataFrame:
+    """The same rows, by a job whose stages all run at once.
+
+    Each of its tasks takes a slot for as long as the job runs. A sort or anything else that waits for the end
+    of its input waits for the end of the job.
+
+    :raises EngineError: there is no exchange in the plan.
+    """
+    session: Any = frame.sparkSession
+    jvm, own = session._jvm, session._jsparkSession
+    # ``withNewChildren`` asks for the session of the thread, and this thread may have none.
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(own)
+    java: Any = frame._jdf
+    plan, exchanges = _marked(jvm, java.queryExecution().executedPlan())
+    if not exchanges:
+        raise EngineError("A job of one stage has nothing to hand on.", detail=plan.toString())
+    rows = plan.execute()
+    return DataFrame(own.internalCreateDataFrame(rows, java.schema(), False), session)
+
+
+def _marked(jvm: Any, plan: Any) -> tuple[Any, int]:
+    """*plan* with all its exchanges marked, and how many there are."""
+    children = plan.children()
+    done = [_marked(jvm, children.apply(i)) for i in range(children.size())]
+    exchanges = sum(count for _, count in done)
+    if done:
+        new = jvm.java.util.ArrayList()
+        for child, _ in done:
+            new.add(child)
+        plan = plan.withNewChildren(jvm.scala.jdk.javaapi.CollectionConverters.asScala(new).toSeq())
+    if plan.getClass().getSimpleName() == _EXCHANGE:
+        plan = plan.copy(
+            plan.outputPartitioning(), plan.child(), plan.shuffleOrigin(), plan.advisoryPartitionSize(), True
+        )
+        exchanges += 1
+    return plan, exchanges

@@ -1,0 +1,95 @@
+"""A stretch on Spark: all levels run at once, as one Spark job with a pipelined plan."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import SparkSession, functions as F
+
+from firesteel.runtime.stretch import RunningLevel, run_task
+from firesteel.runtime.wire import RowKind, WireRow
+from firesteel.runtime.worker import dedicate_process
+from firesteel.spark.epoch import SCHEMA, no_rows, read_rows, to_arrow
+from firesteel.spark.pipelined import pipelined
+
+
+def run_levels(session: SparkSession, levels: Sequence[RunningLevel]) -> None:
+    """Run until all tasks have ended; what they have to say is in files.
+
+    :raises PySparkException: a task failed, or the job was cancelled.
+    """
+    first = levels[0].parallelism
+    frame = session.range(0, first, 1, first).mapInArrow(_level(levels[0]), SCHEMA)
+    for level in levels[1:]:
+        target = F.pmod(F.col("target"), F.lit(level.parallelism))
+        frame = frame.repartitionById(level.parallelism, target).mapInArrow(_level(level), SCHEMA)
+    (pipelined(frame) if len(levels) > 1 else frame).toArrow()
+
+
+def _level(level: RunningLevel) -> Any:
+    return partial(_map_level, pickle.dumps(level, 5))
+
+
+def _map_level(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    context = TaskContext.get()
+    assert context is not None
+    dedicate_process()
+    level: RunningLevel = pickle.loads(payload)
+    rows: Iterator[WireRow] = no_rows(batches) if level.descriptor.level == 0 else _read(batches)
+    for out in run_task(level, context.partitionId(), rows):
+        yield to_arrow([*out, *_pushes(out)])
+
+
+def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
+    return (row for row in read_rows(batches) if row.kind != RowKind.PUSH)
+
+
+def _pushes(rows: Sequence[WireRow]) -> list[WireRow]:
+    """A row behind the others for each target: the JVM gives a Python task a row when it has the next one."""
+    return [WireRow(target, -1, 0, RowKind.PUSH, b"") for target in {row.target for row in rows}]
+
+
+class SparkStretch:
+    """A stretch in a thread of its own.
+
+    :param run: runs the Spark job, and raises what it ends in.
+    :param on_end: called in that thread when it is over.
+    """
+
+    def __init__(self, run: Callable[[], None], on_end: Callable[[], None]) -> None:
+        self._run = run
+        self._on_end = on_end
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._body, name="firesteel-stretch", daemon=True)
+        self._thread.start()
+
+    def _body(self) -> None:
+        try:
+            self._run()
+        except Exception as e:  # for the job's own thread
+            self._error = e
+        finally:
+            self._on_end()
+
+    @property
+    def has_ended(self) -> bool:
+        return not self._thread.is_alive()
+
+    @property
+    def error(self) -> Exception | None:
+        """What it has ended in."""
+        return self._error
+
+    def go_on(self) -> None:
+        """Nothing is to be done here: the tasks move themselves."""
+
+    def wait_for_end(self, timeout_s: float) -> bool:
+        """Whether it has ended within the time."""
+        self._thread.join(timeout_s)
+        return self.has_ended

@@ -1,0 +1,243 @@
+"""Jobs in real time without Spark: the same tasks, moved in this process."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firesteel.common import Time, Types, WatermarkStrategy
+from firesteel.common.clock import ManualClock
+from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
+from firesteel.common.job_status import JobStatus
+from firesteel.common.restart_strategy import RestartStrategies
+from firesteel.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
+from firesteel.datastream.connectors import DataGeneratorSource, RateLimiterStrategy
+from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.datastream.window import TumblingProcessingTimeWindows
+from firesteel.testing.collecting_sink import CollectingSink
+from firesteel.testing.local_platform import LocalEngine
+from tests.jobmanager.checkpoint_support import submit
+from tests.runtime.support import environment, local_platform
+
+REAL_TIME = {"execution.mode": "real-time", "firesteel.real-time.epoch": "50 ms"}
+PATIENCE_S = 60.0
+
+
+class Clocked(LocalEngine):
+    """Tasks that have the clock of the job."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__()
+        self.now_ms = clock.now_ms
+
+
+def real_time(parallelism: int = 2, clock: Any = None, **options: str) -> StreamExecutionEnvironment:
+    return environment(parallelism, clock=clock, **(REAL_TIME | options))
+
+
+def generated(env: StreamExecutionEnvironment, count: int | None, rate: float | None = None) -> DataStream:
+    source = DataGeneratorSource(lambda n: n, count, RateLimiterStrategy(rate), Types.LONG())
+    return env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
+
+
+def wait_until(
+    is_so: Callable[[], bool], meanwhile: Callable[[], object] = lambda: time.sleep(0.005)
+) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < until
+        meanwhile()
+
+
+class Alarm(KeyedProcessFunction):
+    """Says that it is time 500 ms after the record."""
+
+    def process_element(self, value: Any, ctx: Any) -> None:
+        now = ctx.timer_service().current_processing_time()
+        ctx.timer_service().register_processing_time_timer(now + 500)
+
+    def on_timer(self, timestamp: int, ctx: Any) -> Iterator[tuple[Any, int]]:
+        yield ctx.get_current_key(), timestamp
+
+
+class Count(KeyedProcessFunction):
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: int, ctx: Any) -> Iterator[tuple[int, int]]:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield ctx.get_current_key(), count
+
+
+# ---- time
+
+
+def test_timers_fire_at_their_instant_without_data() -> None:
+    clock = ManualClock(1_000_000)
+    with local_platform(lambda: Clocked(clock)):
+        env = real_time(1, clock)
+        sink = CollectingSink()
+        numbers = generated(env, None, 1 / 3_600).union(env.from_collection([1, 2], Types.LONG()))
+        numbers.key_by(lambda n: n).process(Alarm()).sink_to(sink)
+        job = submit(env)
+        begun_ms = clock.now_ms()
+        wait_until(lambda: len(sink.values) == 2, lambda: (time.sleep(0.001), clock.advance(10)))
+        assert [key for key, _ in sorted(sink.values)] == [1, 2]
+        fired = {instant for _, instant in sink.values}
+        assert all(begun_ms + 500 <= instant <= begun_ms + 1_000 for instant in fired)
+        job.cancel()
+        wait_until(lambda: job.status.is_terminal_state(), lambda: (time.sleep(0.001), clock.advance(10)))
+
+
+def test_windows_of_processing_time_end_while_nothing_comes() -> None:
+    clock = ManualClock(1_000_000)
+    with local_platform(lambda: Clocked(clock)):
+        env = real_time(1, clock)
+        sink = CollectingSink()
+        numbers = generated(env, None, 1 / 3_600).union(env.from_collection([1, 2, 3], Types.LONG()))
+        windowed = numbers.key_by(lambda n: 0).window(TumblingProcessingTimeWindows.of(Time.seconds(1)))
+        windowed.reduce(lambda a, b: a + b).sink_to(sink)
+        job = submit(env)
+        wait_until(lambda: bool(sink.values), lambda: (time.sleep(0.001), clock.advance(10)))
+        assert sink.values == [6]
+        job.cancel()
+        wait_until(lambda: job.status.is_terminal_state(), lambda: (time.sleep(0.001), clock.advance(10)))
+
+
+# ---- the life of a job
+
+
+def test_a_job_goes_on_when_a_savepoint_to_stop_with_fails(tmp_path: Path) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("no directory")
+    with local_platform():
+        env = real_time()
+        env.enable_checkpointing(100)
+        sink = CollectingSink()
+        generated(env, 1_000, 500.0).key_by(lambda n: n % 3).process(Count()).sink_to(sink)
+        client = env.execute_async("goes on")
+        wait_until(lambda: len(sink.values) > 50)
+        with pytest.raises(FiresteelError):
+            client.stop_with_savepoint(False, str(in_the_way / "below")).result()
+        client.get_job_execution_result().result()
+        assert sorted(sink.values) == sorted((n % 3, n // 3 + 1) for n in range(1_000))
+
+
+def test_a_drained_job_sees_the_end_of_its_input(tmp_path: Path) -> None:
+    with local_platform():
+        env = real_time()
+        sink = CollectingSink()
+        windowed = generated(env, None, 500.0).key_by(lambda n: n % 3)
+        windowed.count_window(1_000_000).reduce(lambda a, b: a + b).sink_to(CollectingSink())
+        generated_too = windowed.process(Count())
+        generated_too.sink_to(sink)
+        client = env.execute_async("drained")
+        wait_until(lambda: len(sink.values) > 50)
+        path = client.stop_with_savepoint(True, str(tmp_path)).result()
+        assert Path(path.removeprefix("file://")).exists()
+        assert client.get_job_status().result() is JobStatus.FINISHED
+
+
+def test_a_job_that_fails_again_and_again_ends_in_its_error() -> None:
+    def fails(n: int) -> int:
+        raise ZeroDivisionError("always")
+
+    with local_platform():
+        env = real_time()
+        env.set_restart_strategy(RestartStrategies.fixed_delay_restart(2, 1))
+        generated(env, 10).key_by(lambda n: n).map(fails).print()
+        with pytest.raises(FiresteelError, match="ZeroDivisionError: always"):
+            env.execute()
+
+
+def test_no_message_and_no_delta_is_left_behind(tmp_path: Path) -> None:
+    with local_platform():
+        env = real_time(**{"firesteel.state.dir": str(tmp_path)})
+        env.enable_checkpointing(60)
+        sink = CollectingSink()
+        generated(env, 600, 2_000.0).key_by(lambda n: n % 3).process(Count()).sink_to(sink)
+        env.execute()
+        assert len(sink.values) == 600
+    left = [path.name for path in tmp_path.rglob("*") if "stretch-" in str(path)]
+    assert left == []
+
+
+# ---- what is refused, and what is said
+
+
+class Refused:
+    def __init__(self, env: StreamExecutionEnvironment) -> None:
+        self.env = env
+        env.socket_text_stream("localhost", 9).name("lines").print()
+
+
+def test_a_source_that_cannot_be_polled_is_named() -> None:
+    with local_platform():
+        refused = Refused(real_time())
+        with pytest.raises(UnsupportedFeatureError) as caught:
+            refused.env.execute()
+    assert "SocketTextSource cannot be polled" in str(caught.value)
+    assert "set execution.mode to epochs, or to auto" in str(caught.value)
+
+
+def test_auto_says_why_it_takes_epochs(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with local_platform():
+        refused = Refused(real_time(**{"execution.mode": "auto"}))
+        with pytest.raises(FiresteelError, match="no connection"):
+            refused.env.execute()
+    assert "the job runs in epochs: 'Source: lines'" in caplog.text or "cannot be polled" in caplog.text
+
+
+def test_auto_takes_epochs_for_a_job_that_ends() -> None:
+    with local_platform() as platform:
+        env = real_time(**{"execution.mode": "auto"})
+        with generated(env, 10).execute_and_collect() as results:
+            assert sorted(results) == list(range(10))
+    assert platform.engines[0].epochs > 0
+
+
+def test_the_mode_has_a_word() -> None:
+    env = environment()
+    assert env.get_execution_mode() == "epochs"
+    env.set_execution_mode("auto")
+    assert env.get_execution_mode() == "auto"
+    with pytest.raises(FiresteelError, match=r"execution\.mode"):
+        env.set_execution_mode("realtime")
+
+
+@pytest.mark.parametrize("length", ["0 ms", "-1 s"])
+def test_an_epoch_has_a_length(length: str) -> None:
+    with local_platform():
+        env = real_time(**{"firesteel.real-time.epoch": length})
+        generated(env, 1).print()
+        with pytest.raises(FiresteelError, match=r"firesteel\.real-time\.epoch"):
+            env.execute()
+
+
+@pytest.mark.parametrize(("mode", "said"), [("real-time", False), ("epochs", True)])
+def test_the_buffer_timeout_has_an_effect_in_real_time(
+    caplog: pytest.LogCaptureFixture, mode: str, said: bool
+) -> None:
+    with local_platform():
+        env = real_time(**{"execution.mode": mode})
+        env.set_buffer_timeout(7)
+        with generated(env, 10).execute_and_collect() as results:
+            assert sorted(results) == list(range(10))
+    assert ("execution.buffer-timeout.interval has no effect" in caplog.text) is said
+
+
+@pytest.mark.parametrize("timeout_ms", [-1, 0, 5])
+def test_results_do_not_depend_on_the_buffer_timeout(timeout_ms: int) -> None:
+    with local_platform():
+        env = real_time()
+        env.set_buffer_timeout(timeout_ms)
+        counted = generated(env, 3_000).key_by(lambda n: n % 3).process(Count())
+        with counted.execute_and_collect() as results:
+            assert sorted(results) == sorted((n % 3, n // 3 + 1) for n in range(3_000))

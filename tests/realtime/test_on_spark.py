@@ -1,0 +1,216 @@
+"""Jobs in real time on Spark: their results, their failures, and their savepoints."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firesteel.common import Time, Types, WatermarkStrategy
+from firesteel.common.errors import JobExecutionError, UnsupportedFeatureError
+from firesteel.common.job_status import JobStatus
+from firesteel.common.restart_strategy import RestartStrategies
+from firesteel.datastream import DataStream, KeyedProcessFunction, OutputTag, StreamExecutionEnvironment
+from firesteel.datastream.connectors import DataGeneratorSource, NumberSequenceSource, RateLimiterStrategy
+from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.datastream.window import TumblingProcessingTimeWindows
+from firesteel.testing.collecting_sink import CollectingSink
+from tests.realtime.conftest import SLOTS, MakeEnvironment
+
+pytestmark = pytest.mark.spark
+
+PATIENCE_S = 120.0
+RECORDS = 5_000
+KEYS = 7
+
+
+class Count(KeyedProcessFunction):
+    """How many records a key has had so far."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def process_element(self, value: int, ctx: Any) -> Iterator[tuple[int, int]]:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        yield ctx.get_current_key(), count
+
+
+def numbers(
+    env: StreamExecutionEnvironment, rate: float | None = 2_000.0, count: int = RECORDS
+) -> DataStream:
+    limit = RateLimiterStrategy() if rate is None else RateLimiterStrategy.per_second(rate)
+    source = DataGeneratorSource(lambda n: n, count, limit, Types.LONG())
+    return env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
+
+
+def counted(stream: DataStream) -> DataStream:
+    return stream.key_by(lambda n: n % KEYS, Types.LONG()).process(Count()).uid("count")
+
+
+def each_once(count: int) -> list[tuple[int, int]]:
+    """What ``counted`` gives of the numbers below ``count``, sorted."""
+    sizes = Counter(n % KEYS for n in range(count))
+    return sorted((key, i) for key, size in sizes.items() for i in range(1, size + 1))
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_S
+    while not is_so():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_results_are_exact(environment: MakeEnvironment) -> None:
+    env = environment()
+    env.enable_checkpointing(300)
+    with counted(numbers(env)).execute_and_collect() as results:
+        assert sorted(results) == each_once(RECORDS)
+
+
+def test_deep_programs(environment: MakeEnvironment) -> None:
+    """Five levels, with a union, a side output and a diamond in them."""
+    odd = OutputTag("odd", Types.LONG())
+    env = environment(2)
+    stream = env.from_source(
+        NumberSequenceSource(1, 1_000), WatermarkStrategy.no_watermarks(), "numbers"
+    ).rebalance()
+
+    class Split(KeyedProcessFunction):
+        def process_element(self, value: int, ctx: Any) -> Iterator[Any]:
+            yield (odd, value) if value % 2 else value
+
+    split = stream.key_by(lambda n: n % KEYS).process(Split(), Types.LONG())
+    joined = split.union(split.get_side_output(odd)).key_by(lambda n: n % 3).map(lambda n: (n % 3, n))
+    summed = joined.key_by(lambda pair: pair[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+    with summed.key_by(lambda pair: pair[0]).map(lambda pair: pair).execute_and_collect() as results:
+        last = dict[int, int]()
+        for key, total in results:
+            last[key] = max(total, last.get(key, 0))
+    assert last == {key: sum(n for n in range(1, 1_001) if n % 3 == key) for key in range(3)}
+
+
+def test_what_a_function_raises_is_what_the_job_fails_with(environment: MakeEnvironment) -> None:
+    def fails(n: int) -> int:
+        if n == 1_000:
+            raise ValueError("a thousand")
+        return n
+
+    env = environment()
+    env.set_restart_strategy(RestartStrategies.no_restart())
+    stream = numbers(env)
+    counted(stream).map(lambda pair: pair[0]).name("beside it").key_by(lambda n: n).map(str).print()
+    stream.key_by(lambda n: n % KEYS).map(fails).name("the one that fails").print()
+    with pytest.raises(JobExecutionError, match="ValueError: a thousand") as caught:
+        env.execute("fails")
+    assert caught.value.operator == "the one that fails"
+    assert isinstance(caught.value.__cause__, ValueError)
+
+
+def ended(how: str) -> None:
+    if how == "raises":
+        raise RuntimeError("once")
+    if how == "kills its process":
+        os.kill(os.getpid(), signal.SIGKILL)
+    os._exit(3)
+
+
+@pytest.mark.parametrize("how", ["raises", "kills its process", "leaves"])
+@pytest.mark.parametrize("behind_the_exchange", [False, True])
+def test_a_job_goes_on_after_a_failure(
+    environment: MakeEnvironment, tmp_path: Path, how: str, behind_the_exchange: bool
+) -> None:
+    marker = tmp_path / "failed"
+
+    def fails_once(n: int) -> int:
+        if n == RECORDS // 2 and not marker.exists():
+            marker.write_text("")
+            ended(how)
+        return n
+
+    env = environment()
+    env.enable_checkpointing(200)
+    env.set_restart_strategy(RestartStrategies.fixed_delay_restart(2, 100))
+    stream = numbers(env)
+    if behind_the_exchange:
+        stream = stream.key_by(lambda n: n % KEYS)
+    with counted(stream.map(fails_once, Types.LONG())).execute_and_collect() as results:
+        assert sorted(results) == each_once(RECORDS)
+    assert marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("real-time", "epochs"), ("epochs", "real-time"), ("real-time", "real-time")]
+)
+def test_a_savepoint_takes_a_job_to_the_other_mode(
+    environment: MakeEnvironment, tmp_path: Path, first: str, second: str
+) -> None:
+    results: list[tuple[int, int]] = []
+
+    def build(mode: str, **options: str) -> tuple[StreamExecutionEnvironment, CollectingSink]:
+        env = environment(2, **{"execution.mode": mode, **options})
+        env.enable_checkpointing(200)
+        sink = CollectingSink()
+        counted(numbers(env, 1_000.0)).sink_to(sink).uid("sink")
+        return env, sink
+
+    env, sink = build(first)
+    client = env.execute_async("first")
+    wait_until(lambda: len(sink.values) > RECORDS // 10)
+    path = client.stop_with_savepoint(False, str(tmp_path)).result()
+    assert client.get_job_status().result() is JobStatus.FINISHED
+    results += sink.values
+    assert len(results) < RECORDS
+    env, sink = build(second, **{"execution.state-recovery.path": path})
+    env.execute("second")
+    results += sink.values
+    assert sorted(results) == each_once(RECORDS)
+
+
+def test_a_job_is_cancelled(environment: MakeEnvironment) -> None:
+    env = environment()
+    sink = CollectingSink()
+    counted(numbers(env, 100.0, 1 << 40)).sink_to(sink)
+    client = env.execute_async("without end")
+    wait_until(lambda: len(sink.values) > 10)
+    client.cancel().result()
+    assert client.get_job_status().result() is JobStatus.CANCELED
+
+
+def test_slots_that_are_not_there(environment: MakeEnvironment) -> None:
+    env = environment(SLOTS // 2)
+    counted(numbers(env)).print()
+    with pytest.raises(
+        UnsupportedFeatureError, match=f"needs {SLOTS + 2} slots at the same time.* has {SLOTS}"
+    ):
+        env.execute()
+
+
+def test_auto_takes_epochs_where_there_are_too_few_slots(environment: MakeEnvironment) -> None:
+    env = environment(SLOTS // 2, **{"execution.mode": "auto"})
+    with counted(numbers(env, None, 100)).execute_and_collect() as results:
+        assert sorted(results) == each_once(100)
+
+
+def test_time_moves_without_data(environment: MakeEnvironment) -> None:
+    """A record, then none for ten seconds: its window ends by the clock."""
+
+    def seconds(values: Iterable[int]) -> int:
+        return sum(values)
+
+    env = environment(2)
+    sink = CollectingSink()
+    stream = numbers(env, 0.1, 1 << 40)
+    windowed = stream.key_by(lambda n: 0).window(TumblingProcessingTimeWindows.of(Time.milliseconds(300)))
+    windowed.reduce(lambda a, b: a + b).sink_to(sink)
+    client = env.execute_async("one record")
+    try:
+        wait_until(lambda: bool(sink.values))
+    finally:
+        client.cancel().result()

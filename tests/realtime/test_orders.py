@@ -1,0 +1,121 @@
+"""How a source task follows the orders of the driver."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firesteel.common.errors import EngineError
+from firesteel.runtime import stretch
+from firesteel.runtime.stretch import Answer, Cut, Messages, Order, SourceTask
+
+
+class Loop:
+    """Notes what it is told."""
+
+    def __init__(self) -> None:
+        self.epoch = 1
+        self.told: list[Any] = []
+        self.is_filling = False
+
+    def cut(self, drain: bool) -> None:
+        self.told.append(("cut", self.epoch, drain))
+        self.epoch += 1
+
+    def poll(self, wait_ms: float) -> None: ...
+
+    def on_time(self) -> None: ...
+
+    def wait_ms(self, at_most: float) -> float:
+        return 0.0
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda value: self.told.append((name, value))
+
+
+@pytest.fixture
+def messages(tmp_path: Path) -> Messages:
+    return Messages(str(tmp_path / "stretch"))
+
+
+@pytest.fixture
+def loop() -> Loop:
+    return Loop()
+
+
+@pytest.fixture
+def task(loop: Loop, messages: Messages) -> SourceTask:
+    return SourceTask(loop, messages, look_ms=0.0)  # type: ignore[arg-type]
+
+
+def test_an_epoch_ends_at_its_instant(task: SourceTask, messages: Messages, loop: Loop) -> None:
+    messages.give_order(0, Order(cut=Cut(1, 100.0)))
+    task.step(99.0)
+    assert loop.told == []
+    task.step(100.0)
+    task.step(200.0)
+    assert loop.told == [("cut", 1, False)]
+
+
+def test_an_epoch_is_to_end_earlier_than_was_said(task: SourceTask, messages: Messages, loop: Loop) -> None:
+    messages.give_order(0, Order(cut=Cut(1, 5_000.0)))
+    task.step(1.0)
+    messages.give_order(1, Order(cut=Cut(1, 50.0, stop=True, drain=True)))
+    task.step(60.0)
+    assert loop.told == [("cut", 1, True)]
+    assert task.has_ended
+
+
+def test_an_order_for_an_epoch_that_has_ended_changes_nothing(
+    task: SourceTask, messages: Messages, loop: Loop
+) -> None:
+    messages.give_order(0, Order(cut=Cut(1, 10.0)))
+    task.step(20.0)
+    messages.give_order(1, Order(cut=Cut(1, 30.0, stop=True)))
+    task.step(40.0)
+    assert loop.told == [("cut", 1, False)]
+    assert not task.has_ended
+
+
+def test_all_that_an_order_says_is_obeyed(task: SourceTask, messages: Messages, loop: Loop) -> None:
+    splits = {("vertex", 0): {"source": [("split", 7)]}}
+    messages.give_order(0, Order(splits=splits, complete=frozenset({"source"}), limits={"source": 3}))  # type: ignore[dict-item]
+    messages.give_order(1, Order())
+    task.step(0.0)
+    assert loop.told == [
+        ("complete", {"source"}),
+        ("hold_above", {"source": 3}),
+        ("add_splits", splits),
+    ]
+
+
+def test_a_task_leaves_at_once(task: SourceTask, messages: Messages, loop: Loop) -> None:
+    messages.give_order(0, Order(cut=Cut(1, 0.0)))
+    messages.give_order(1, Order(leave=True))
+    task.step(10.0)
+    assert task.has_ended
+    assert loop.told == []
+
+
+def test_a_task_whose_driver_is_silent_ends(
+    task: SourceTask, messages: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    messages.give_order(0, Order())
+    task.step(0.0)
+    monkeypatch.setattr(stretch, "_SILENCE_S", -1.0)
+    with pytest.raises(EngineError, match="The driver gives no orders any more"):
+        task.step(0.0)
+
+
+def test_messages_are_found_once_they_are_written(messages: Messages) -> None:
+    assert messages.order(0) is None
+    assert messages.answer_of(1, 0, 0) is None
+    messages.answer(1, 0, 0, Answer([], None))
+    assert messages.answer_of(1, 0, 0) == Answer([], None)
+    assert messages.answer_of(2, 0, 0) is None
+    messages.forget_answer(1, 0, 0)
+    assert messages.answer_of(1, 0, 0) is None
+    messages.remove()
+    messages.remove()

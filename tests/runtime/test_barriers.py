@@ -1,0 +1,97 @@
+"""Rows of several producers are cut where all of them have cut, whoever is ahead."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from hypothesis import given, strategies as st
+
+from firesteel.runtime.barriers import BarrierAligner, HeldRows
+from firesteel.runtime.wire import RowKind, WireRow
+
+EPOCHS = 4
+
+
+def row(producer: int, number: int, size: int = 10) -> WireRow:
+    return WireRow(0, producer, number, RowKind.DATA, b"x" * size)
+
+
+@st.composite
+def interleaved(draw: st.DrawFn) -> tuple[int, list[tuple[int, WireRow | None]]]:
+    """Several producers, each with some rows in each epoch and a barrier behind them, in any order of
+    arrival that keeps the order of each producer."""
+    producers = draw(st.integers(1, 4))
+    streams: list[list[tuple[int, WireRow | None]]] = []
+    for producer in range(producers):
+        stream: list[tuple[int, WireRow | None]] = []
+        for _ in range(EPOCHS):
+            stream += [(producer, row(producer, len(stream) + i)) for i in range(draw(st.integers(0, 4)))]
+            stream.append((producer, None))
+        streams.append(stream)
+    arrivals = []
+    while any(streams):
+        producer = draw(st.sampled_from([p for p, stream in enumerate(streams) if stream]))
+        arrivals.append(streams[producer].pop(0))
+    return producers, arrivals
+
+
+@given(interleaved(), st.sampled_from([0, 500, 1 << 20]))
+def test_an_epoch_has_of_each_producer_what_came_before_its_barrier(
+    case: tuple[int, list[tuple[int, WireRow | None]]], limit_bytes: int
+) -> None:
+    producers, arrivals = case
+    sent: defaultdict[tuple[int, int], list[WireRow]] = defaultdict(list)
+    at = [0] * producers
+    for producer, item in arrivals:
+        if item is None:
+            at[producer] += 1
+        else:
+            sent[at[producer], producer].append(item)
+    aligner = BarrierAligner(producers, limit_bytes)
+    got: defaultdict[tuple[int, int], list[WireRow]] = defaultdict(list)
+    epoch = 0
+    for producer, item in arrivals:
+        for out in aligner.feed(producer, item):
+            if out is None:
+                epoch += 1
+            else:
+                got[epoch, out.channel].append(out)
+    assert epoch == EPOCHS
+    assert got == sent
+    assert not aligner.is_waiting
+
+
+def test_what_is_ahead_waits() -> None:
+    aligner = BarrierAligner(2)
+    assert list(aligner.feed(0, row(0, 1))) == [row(0, 1)]
+    assert list(aligner.feed(0, None)) == []
+    assert aligner.is_waiting
+    assert list(aligner.feed(0, row(0, 2))) == []
+    assert list(aligner.feed(1, row(1, 1))) == [row(1, 1)]
+    assert list(aligner.feed(1, None)) == [None, row(0, 2)]
+    assert not aligner.is_waiting
+
+
+def test_a_producer_may_be_several_barriers_ahead() -> None:
+    aligner = BarrierAligner(2)
+    for item in (None, row(0, 1), None, row(0, 2)):
+        assert list(aligner.feed(0, item)) == []
+    assert list(aligner.feed(1, None)) == [None, row(0, 1)]
+    assert list(aligner.feed(1, None)) == [None, row(0, 2)]
+
+
+def test_held_rows_stay_within_their_memory_and_keep_their_order() -> None:
+    held = HeldRows(5_000)
+    for n in range(100):
+        held.append(row(0, n, 500))
+        assert held.memory_bytes <= 5_000
+    assert len(held) == 100
+    first = [held.popleft().ord for _ in range(60)]
+    for n in range(100, 110):
+        held.append(row(0, n, 500))
+    rest = [held.popleft().ord for _ in range(len(held))]
+    assert first + rest == list(range(110))
+    held.append(row(0, 7))
+    assert held.memory_bytes > 0, "in memory again"
+    assert held.popleft().ord == 7
+    held.clear()
