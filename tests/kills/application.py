@@ -1,11 +1,12 @@
 """A driver: one Spark application that runs the job as often as it is told to.
 
-    python -m tests.kills.application WORK HOSTS
+    python -m tests.kills.application WORK HOSTS MODE
 
 HOSTS is 1 for ``local-cluster``, 2 for two workers at two addresses: Spark runs no copy of a task on the host
-of the original. Each line of standard input is a run, as JSON: ``place``, ``kind``, ``seed``, and ``dies``,
-the fault point that kills this driver with its count, or null. Each line of standard output says what has
-happened. A run that another driver has begun is gone on with; one that has finished is not run again.
+of the original. MODE is ``epochs`` or ``real-time``. Each line of standard input is a run, as JSON:
+``place``, ``kind``, ``seed``, and ``dies``, the fault point that kills this driver with its count, or null.
+Each line of standard output says what has happened. A run that another driver has begun is gone on with; one
+that has finished is not run again.
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from firesteel.datastream import StreamExecutionEnvironment
 from firesteel.jobmanager.checkpoints.storage import SupersededError
 from firesteel.program.execution import get_executor
 from firesteel.spark.session import create_session
+from firesteel.spark.settings import REAL_TIME
 from tests.jobmanager.programs.fault_points import die_at
 from tests.kills import faulty_files, job
-from tests.kills.strikes import struck
+from tests.kills.strikes import strike_of, struck
 from tests.spark.programs.straggler import SPECULATION, start_cluster
 
 # What is dead is not waited for, and comes back as often as it dies; what is only slow is not taken for dead.
@@ -44,24 +46,33 @@ _PATIENCE: Final = {
 }
 
 
-def main(work: str, hosts: int) -> None:
-    master = "local-cluster[2,1,1024]" if hosts == 1 else start_cluster(Path(work))
+_RATE: Final = 1_000.0  # in real time, where records that are there are read in no time
+
+
+def main(work: str, hosts: int, mode: str) -> None:
+    cores = 1 if mode == "epochs" else 5
+    master = f"local-cluster[2,{cores},1024]" if hosts == 1 else start_cluster(Path(work))
     own = SPECULATION if hosts == 2 else {}
+    if mode == "real-time":
+        own = own | {key: value for key, (value, _) in REAL_TIME.items()}
     session = create_session(master, "kills", {**_PATIENCE, **own, "spark.local.dir": work})
     _say(event="ready")
     for line in sys.stdin:
-        _run(session, **json.loads(line))
+        _run(session, mode, **json.loads(line))
     session.stop()
 
 
-def _run(session: SparkSession, place: str, kind: str, seed: int, dies: tuple[str, int] | None) -> None:
+def _run(
+    session: SparkSession, mode: str, place: str, kind: str, seed: int, dies: tuple[str, int] | None
+) -> None:
     where = Path(place)
-    if kind == "failing write":
+    if strike_of(kind) == "failing write":
         faulty_files.install(place)
         get_executor().add_bootstrap(pickle.dumps(partial(faulty_files.install, place)))
     (where / "output").mkdir(exist_ok=True)
     env = _environment(session, where)
-    job.build(env, where / "output")
+    env.set_execution_mode(mode)
+    job.build(env, where / "output", rate=None if mode == "epochs" else _RATE)
     if dies is not None:
         die_at(*dies)
     _say(event="begin")
@@ -105,4 +116,4 @@ def _say(**what: Any) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from tests.jobmanager.programs.fault_points import POINTS
 from tests.kills.outcomes import ROOT, Outcome
-from tests.kills.strikes import small_disk
+from tests.kills.strikes import REAL_TIME, small_disk, strike_of
 
 PATIENCE_S: Final = 600.0  # for the next word of a driver
 
@@ -30,12 +30,12 @@ Event = dict[str, Any]
 class Driver:
     """An application that runs, and what it says."""
 
-    def __init__(self, work: Path, hosts: int = 1) -> None:
+    def __init__(self, work: Path, hosts: int = 1, mode: str = "epochs") -> None:
         self._log = work / "log"
         work.mkdir()
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.kills.application", str(work), str(hosts)],
+                [sys.executable, "-m", "tests.kills.application", str(work), str(hosts), mode],
                 cwd=ROOT,
                 env=os.environ
                 | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), "TMPDIR": str(work)},
@@ -118,11 +118,13 @@ class Run:
 class Campaign:
     """:param work: an empty directory for everything.
     :param hosts: that the executors of a driver are on.
+    :param mode: how the job runs, ``epochs`` or ``real-time``.
     """
 
-    def __init__(self, work: Path, hosts: int = 1) -> None:
+    def __init__(self, work: Path, hosts: int = 1, mode: str = "epochs") -> None:
         self._work = work
         self._hosts = hosts
+        self._mode = mode
         self._drivers: list[Driver] = []
         self._seconds = 5.0  # of an undisturbed run
 
@@ -137,7 +139,8 @@ class Campaign:
             self._drivers.pop().destroy()
 
     def runs_of(self, kind: str, runs: int, seed: int) -> Iterator[Outcome]:
-        return _SPECIAL[kind](self, runs, seed) if kind in _SPECIAL else self.strike(kind, runs, seed)
+        special = _SPECIAL.get(strike_of(kind))
+        return self.strike(kind, runs, seed) if special is None else special(self, kind, runs, seed)
 
     def strike(self, kind: str, runs: int, seed: int) -> Iterator[Outcome]:
         """One driver, struck below. The driver of the kind before is used again."""
@@ -146,9 +149,9 @@ class Campaign:
             driver.run(run)
             yield self._outcome(run, driver)
 
-    def kill_drivers(self, runs: int, seed: int) -> Iterator[Outcome]:
+    def kill_drivers(self, kind: str, runs: int, seed: int) -> Iterator[Outcome]:
         """The driver dies at a random moment, with its machine or alone; another one goes on."""
-        for run in self._runs("driver killed", runs, seed):
+        for run in self._runs(kind, runs, seed):
             chance = random.Random(run.seed)
             driver, heir = self._pair()
             driver.run(run)
@@ -162,10 +165,10 @@ class Campaign:
             driver.destroy()
             yield replace(outcome, strikes=0) if driver.has_said("end") else outcome
 
-    def replace_drivers(self, runs: int, seed: int) -> Iterator[Outcome]:
+    def replace_drivers(self, kind: str, runs: int, seed: int) -> Iterator[Outcome]:
         """Another driver takes the job at a random moment, while the one before runs on: that may commit
         nothing more."""
-        for run in self._runs("driver replaced", runs, seed):
+        for run in self._runs(kind, runs, seed):
             driver, heir = self._pair()
             driver.run(run)
             driver.wait_for("begin")
@@ -181,10 +184,10 @@ class Campaign:
                 outcome = replace(outcome, strikes=0)
             yield outcome
 
-    def pass_fault_points(self, runs: int, seed: int) -> Iterator[Outcome]:
+    def pass_fault_points(self, kind: str, runs: int, seed: int) -> Iterator[Outcome]:
         """The driver dies between two steps of a checkpoint, up to twice; all points come in turn."""
         points = list(POINTS)
-        for number, run in enumerate(self._runs("fault points", runs, seed)):
+        for number, run in enumerate(self._runs(kind, runs, seed)):
             chance = random.Random(run.seed)
             deaths = [(points[(seed + number) % len(points)], chance.randrange(1, 5))]
             deaths += [(chance.choice(points), chance.randrange(1, 3))] * chance.randrange(2)
@@ -208,7 +211,7 @@ class Campaign:
     # ---- drivers
 
     def _start(self) -> Driver:
-        self._drivers.append(Driver(self._work / f"driver-{time.monotonic_ns()}", self._hosts))
+        self._drivers.append(Driver(self._work / f"driver-{time.monotonic_ns()}", self._hosts, self._mode))
         return self._drivers[-1]
 
     def _pair(self) -> tuple[Driver, Driver]:
@@ -227,7 +230,7 @@ class Campaign:
         for number in range(runs):
             place = self._work / f"{kind.replace(' ', '-')}-{seed + number}-{time.monotonic_ns()}"
             place.mkdir()
-            with small_disk(place) if kind == "full disk" else nullcontext():
+            with small_disk(place) if strike_of(kind) == "full disk" else nullcontext():
                 yield Run(kind, seed + number, place)
 
     def _outcome(self, run: Run, driver: Driver, strikes: int | None = None) -> Outcome:
@@ -256,10 +259,19 @@ class Family:
 
     kinds: tuple[str, ...]
     hosts: int = 1
+    mode: str = "epochs"
 
 
 FAMILIES: Final = (
     Family(("executor", "worker", "failing write", "full disk")),
     Family(("driver replaced", "driver killed", "fault points")),
     Family(("speculation",), hosts=2),  # Spark runs no copy of a task on the host of the original
+    Family(
+        tuple(REAL_TIME + kind for kind in ("executor", "worker", "failing write", "full disk")),
+        mode="real-time",
+    ),
+    Family(
+        tuple(REAL_TIME + kind for kind in ("driver replaced", "driver killed", "fault points")),
+        mode="real-time",
+    ),
 )

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from firesteel.common import Encoder, Types, WatermarkStrategy
 from firesteel.common.time import Time
-from firesteel.connectors.generated.sequence import SequenceSource
+from firesteel.connectors.generated.datagen import GeneratedSource
 from firesteel.datastream import (
     KeyedProcessFunction,
     ProcessWindowFunction,
@@ -78,10 +78,12 @@ def _window_line(group: int, start: int, count: int, total: int) -> str:
     return f"{group} {start} {count} {total}"
 
 
-def build(env: StreamExecutionEnvironment, output: Path) -> None:
+def build(env: StreamExecutionEnvironment, output: Path, rate: float | None = None) -> None:
+    """:param rate: how many records come in a second; None: as many as an epoch takes."""
     env.set_parallelism(RANGES)
     marks = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda n, _: n % RECORDS)
-    source = env.from_source(SequenceSource(0, RANGES * RECORDS - 1), marks, "numbers").uid("numbers")
+    numbers = GeneratedSource(lambda n: n, RANGES * RECORDS, rate)
+    source = env.from_source(numbers, marks, "numbers").uid("numbers")
     metered = source.key_by(key_of).process(Meter()).uid("meter")
     windows = (
         metered.key_by(group_of)

@@ -122,13 +122,21 @@ KINDS: Final[dict[str, Callable[[Strikes], int]]] = {
 }
 
 
+#: Begins the names of the same strikes at a job in real time.
+REAL_TIME: Final = "real time: "
+
+
+def strike_of(kind: str) -> str:
+    return kind.removeprefix(REAL_TIME)
+
+
 @contextmanager
 def struck(kind: str, session: SparkSession, seed: int, place: Path) -> Iterator[list[int]]:
     """Strike while the block runs; the list has the number of strikes when it has ended."""
     over = threading.Event()
     count: list[int] = []
     strikes = Strikes(session, random.Random(seed), place, over)
-    thread = threading.Thread(target=lambda: count.append(KINDS[kind](strikes)), daemon=True)
+    thread = threading.Thread(target=lambda: count.append(KINDS[strike_of(kind)](strikes)), daemon=True)
     thread.start()
     try:
         yield count
@@ -171,7 +179,7 @@ def small_disk(place: Path) -> Iterator[None]:
 
 def hindrance(kind: str) -> str:
     """Why this kind of strike cannot be made by this process on this machine; empty: it can."""
-    if kind != "full disk":
+    if strike_of(kind) != "full disk":
         return ""
     if os.geteuid() != 0:
         return "a small file system must be mounted, and only root may mount one"

@@ -29,7 +29,7 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaigns]:
     def of(family: Family) -> Campaign:
         if not running or running[0][0] is not family:
             stop()
-            campaign = Campaign(tmp_path_factory.mktemp("kills"), family.hosts)
+            campaign = Campaign(tmp_path_factory.mktemp("kills"), family.hosts, family.mode)
             running.append((family, campaign))
             for outcome in campaign.undisturbed(0):
                 assert not outcome.failure, outcome
