@@ -11,6 +11,7 @@ from benchmarks import report
 from benchmarks.cases import CASES, progress
 from benchmarks.environments import Environments
 from benchmarks.large_state import large_state
+from benchmarks.latency import latency
 from benchmarks.measure import Comparison
 from benchmarks.start import start
 
@@ -35,6 +36,8 @@ def main() -> int:
     parser.add_argument(
         "--state", type=memory_size, default="1g", metavar="SIZE", help="of case l: 1g (default), 100m"
     )
+    parser.add_argument("--rate", type=float, default=1_000, help="of case m, in records a second")
+    parser.add_argument("--seconds", type=float, default=120, help="that a run of case m lasts")
     parser.add_argument("--rounds", type=int, default=3, help="how often each pair is measured (default: 3)")
     parser.add_argument(
         "--env",
@@ -45,7 +48,11 @@ def main() -> int:
         help="use this virtual environment for firesteel, pyflink, bytewax or pyspark",
     )
     options = parser.parse_args()
-    cases = CASES | {"l": partial(large_state, state_bytes=options.state), "start": start}
+    cases = CASES | {
+        "l": partial(large_state, state_bytes=options.state),
+        "m": partial(latency, rate=options.rate, seconds=options.seconds),
+        "start": start,
+    }
     chosen = options.only.split(",") if options.only else list(cases)
     unknown = [name for name in chosen if name not in cases]
     if unknown or options.rounds < 1:

@@ -71,10 +71,10 @@ def execute(system: System, environments: Environments, sizes: list[int]) -> Out
     try:
         stdout, stderr = process.communicate(timeout=system.timeout_s)
     except subprocess.TimeoutExpired:
-        _end(process)
+        end(process)
         raise ProgramFailed(f"not done after {system.timeout_s} s: {' '.join(command)}") from None
     except BaseException:
-        _end(process)
+        end(process)
         raise
     watcher.join()
     # Progress bars and prefixes of print sinks may stand before an object, on its line.
@@ -86,7 +86,7 @@ def execute(system: System, environments: Environments, sizes: list[int]) -> Out
     return output
 
 
-def _end(process: subprocess.Popen[str]) -> None:
+def end(process: subprocess.Popen[Any]) -> None:
     """End a program and what it started (a JVM, workers), and nothing else."""
     family = [*psutil.Process(process.pid).children(recursive=True), process]
     for member in family:
