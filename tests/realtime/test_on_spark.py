@@ -183,6 +183,29 @@ def test_a_job_is_cancelled(environment: MakeEnvironment) -> None:
     assert client.get_job_status().result() is JobStatus.CANCELED
 
 
+@pytest.mark.parametrize("behind_the_exchange", [False, True])
+def test_slow_functions_do_not_keep_checkpoints_away(
+    environment: MakeEnvironment, behind_the_exchange: bool
+) -> None:
+    """Records that are all there at once, and would take half an hour."""
+
+    def slow(n: int) -> int:
+        time.sleep(0.05)
+        return n
+
+    env = environment()
+    env.enable_checkpointing(500)
+    stream = numbers(env, None, 100_000)
+    if behind_the_exchange:
+        stream = stream.key_by(lambda n: n % 100)
+    stream.map(slow).print()
+    client = env.execute_async("slow")
+    job = client._handle.job  # type: ignore[attr-defined]
+    wait_until(lambda: job.view.checkpoints.completed >= 4)
+    client.cancel().result()
+    assert max(report.records for report in job.view.reports) <= 1_000
+
+
 def test_slots_that_are_not_there(environment: MakeEnvironment) -> None:
     env = environment(SLOTS // 2)
     counted(numbers(env)).print()

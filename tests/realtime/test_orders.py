@@ -24,7 +24,8 @@ class Loop:
         self.told.append(("cut", self.epoch, drain))
         self.epoch += 1
 
-    def poll(self, wait_ms: float) -> None: ...
+    def poll(self, wait_ms: float, max_records: int) -> tuple[int, float]:
+        return 0, 0.0
 
     def on_time(self) -> None: ...
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader, Split
 
+_CHUNK: Final = 1000  # records, about, that a reader gives at once
 _RECORDS: Final = 100_000  # of a range, after which another one is begun
 _BYTES: Final = 64 << 20
 _AT_ONCE: Final = 16  # each may hold a file open
@@ -43,7 +44,7 @@ class WholeSplits(PollingReader):
             self._now.rotate(-1)
             if reading.split.id in held:
                 continue
-            chunk = self._next_chunk(reading)
+            chunk = self._next_chunk(reading, max_records)
             if chunk is not None:
                 if chunk.end:
                     self._now.remove(reading)
@@ -51,10 +52,13 @@ class WholeSplits(PollingReader):
         time.sleep(wait_ms / 1000)
         return ()
 
-    def _next_chunk(self, reading: _Reading) -> Chunk | None:
+    def _next_chunk(self, reading: _Reading, max_records: int) -> Chunk | None:
         """None: the range is over; the next call begins another."""
+        if max_records < _CHUNK:  # who follows is slow: a range of its own for a few records
+            reading.chunks = None
         if reading.chunks is None:
-            range_ = ReadRange(reading.split, reading.position, _RECORDS, _BYTES)
+            records = max_records if max_records < _CHUNK else _RECORDS
+            range_ = ReadRange(reading.split, reading.position, records, _BYTES)
             reading.chunks = iter(self._reader.read(range_))
         chunk = next(reading.chunks, None)
         if chunk is None:

@@ -139,7 +139,7 @@ class RealTimeMover:
         levels = [
             RunningLevel(
                 descriptor,
-                widths[i],
+                tuple(widths),
                 LoopSettings(
                     stretch,
                     producers=widths[i - 1] if i else 0,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -263,11 +263,10 @@ class Chain:
                 ack.committables[uid] = operator.committables
         for router in self.routers:
             carry["router", router.edge.edge] = router.snapshot()
-            ack.sent |= weighted(router.sent)
             ack.bytes_out += router.bytes
         for gate in self._heads:
-            ack.received |= weighted(self._from_exchanges(gate.received))
             ack.bytes_in += gate.bytes
+        ack.sent, ack.received = weighted(self.sent), weighted(self.received)
         for i, gate in enumerate(self._heads):
             carry["gate", i] = gate.snapshot()
             ended = ended and gate.is_ended
@@ -293,9 +292,17 @@ class Chain:
             with self.operators[uid].user_code if uid else self.user_code:
                 raise error
 
-    def _from_exchanges(self, records: Mapping[int, int]) -> dict[int, int]:
+    @property
+    def sent(self) -> dict[int, int]:
+        """How many records have left for other tasks in this epoch, by channel."""
+        return {channel: n for router in self.routers for channel, n in router.sent.items()}
+
+    @property
+    def received(self) -> dict[int, int]:
+        """How many have come from other tasks, by channel."""
         local = {edge.edge for edge in self.vertex.inputs if edge.local}
-        return {channel: count for channel, count in records.items() if edge_of(channel) not in local}
+        counts = ((channel, n) for gate in self._heads for channel, n in gate.received.items())
+        return {channel: n for channel, n in counts if edge_of(channel) not in local}
 
     def abandon(self) -> None:
         """The attempt will not come to its end: nothing of it may be used."""

@@ -8,14 +8,17 @@ fails with: Spark may name the lost connection of a neighbour instead.
 from __future__ import annotations
 
 import contextlib
+import os
 import pickle
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from firesteel.common.errors import EngineError, StateCorruptionError
 from firesteel.runtime.error_report import report_of
+from firesteel.runtime.flow_control import Pieces, Progress, SentWindow, Totals
 from firesteel.runtime.inbox import Inbox, InboxEnded
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError, UserLogs
 from firesteel.runtime.task_loop import LoopSettings, Rows, Splits, TaskLoop
@@ -25,8 +28,11 @@ from firesteel.runtime.wire import WireRow
 from firesteel.runtime.worker import acquire_level
 from firesteel.state.files import StateFiles
 from firesteel.storage.filesystems import resolve
+from firesteel.storage.private_files import private_opener
 
 _OF_NO_OPERATOR: Final = UserCode("", "")
+_IDLE_MS: Final = 1000.0
+_PAUSE_S: Final = 0.002  # until it is seen again whether others have caught up
 _SILENCE_S: Final = 600.0  # a driver that gives no order for so long is lost
 
 
@@ -71,13 +77,24 @@ class Answer(NamedTuple):
 class RunningLevel:
     """What the tasks of one level do until they end.
 
+    :param widths: how many tasks each level has.
     :param directory: of the stretch, where its messages are.
     """
 
     descriptor: LevelDescriptor
-    parallelism: int
+    widths: tuple[int, ...]
     settings: LoopSettings
     directory: str
+
+    @property
+    def parallelism(self) -> int:
+        return self.widths[self.descriptor.level]
+
+    @property
+    def receivers(self) -> list[tuple[int, int]]:
+        """The tasks of all deeper levels: (level, subtask)."""
+        first = self.descriptor.level + 1
+        return [(level, i) for level in range(first, len(self.widths)) for i in range(self.widths[level])]
 
 
 class Messages:
@@ -124,6 +141,22 @@ class Messages:
         """It was read, and is not needed any more."""
         self._files.delete(f"answer-{epoch}-{level}-{subtask}")
 
+    def say_progress(self, level: int, subtask: int, received: Totals) -> None:
+        """Instead of what the task has said before."""
+        name = f"progress-{level}-{subtask}"
+        if "://" in self._directory:
+            self._files.delete(name)
+            self._write(name, dict(received))
+            return
+        path = self._files.path_of(name)
+        with open(f"{path}.new", "wb", opener=private_opener) as file:
+            pickle.dump(dict(received), file, 5)
+        os.replace(f"{path}.new", path)
+
+    def progress_of(self, level: int, subtask: int) -> Totals:
+        found: Totals | None = self._read(f"progress-{level}-{subtask}")
+        return found or {}
+
     def fail(self, level: int, subtask: int, error: UserError) -> None:
         self._write(f"error-{level}-{subtask}", error)
 
@@ -142,9 +175,14 @@ class SourceTask:
     """Follows the orders of the driver.
 
     :param look_ms: how often it looks for new ones.
+    :param window: how far it may be ahead of those that it sends to; None: nothing limits it.
     """
 
-    def __init__(self, loop: TaskLoop, messages: Messages, look_ms: float) -> None:
+    def __init__(
+        self, loop: TaskLoop, messages: Messages, look_ms: float, window: SentWindow | None = None
+    ) -> None:
+        self._window = window
+        self._pieces = Pieces()
         self._look_ms = look_ms
         self._loop = loop
         self._messages = messages
@@ -201,7 +239,13 @@ class SourceTask:
         if wait_ms > 0 and self._loop.is_filling:  # what comes meanwhile is read at once when that is over
             time.sleep(wait_ms / 1000)
             wait_ms = 0.0
-        self._loop.poll(max(0.0, wait_ms))
+        records = self._pieces.records
+        if self._window is not None:
+            records = min(records, self._window.room(self._loop.sent))
+        if records:
+            self._pieces.worked(*self._loop.poll(max(0.0, wait_ms), records))
+        else:
+            time.sleep(_PAUSE_S)
         self._loop.on_time()
 
 
@@ -224,10 +268,13 @@ def run_task(level: RunningLevel, subtask: int, rows: Iterator[WireRow]) -> Iter
     messages = Messages(level.directory)
     try:
         loop = open_loop(level, subtask, messages)
+        window = window_of(level, messages)
         try:
-            yield from (
-                _source_rows(loop, messages, rows) if level.descriptor.level == 0 else _rows(loop, rows)
-            )
+            if level.descriptor.level == 0:
+                yield from _source_rows(loop, messages, rows, window)
+            else:
+                say = partial(messages.say_progress, level.descriptor.level, subtask)
+                yield from _rows(loop, rows, window, Progress(say, messages.look_ms / 1000))
         finally:
             loop.close()
     except Exception as e:
@@ -235,33 +282,50 @@ def run_task(level: RunningLevel, subtask: int, rows: Iterator[WireRow]) -> Iter
         raise
 
 
+def window_of(level: RunningLevel, messages: Messages) -> SentWindow | None:
+    """How far a task of the level may be ahead of its receivers; None: it has none."""
+    receivers = level.receivers
+    if not receivers:
+        return None
+    return SentWindow(lambda: (messages.progress_of(*task) for task in receivers), messages.look_ms / 1000)
+
+
 def failure_of(error: Exception, subtask: int) -> UserError:
     known = error if isinstance(error, UserCodeError) else _OF_NO_OPERATOR.failure(error)
     return report_of(known, subtask)
 
 
-def _source_rows(loop: TaskLoop, messages: Messages, rows: Iterator[WireRow]) -> Iterator[Rows]:
+def _source_rows(
+    loop: TaskLoop, messages: Messages, rows: Iterator[WireRow], window: SentWindow | None
+) -> Iterator[Rows]:
     for _ in rows:  # there is none, but the task's input is to be read
         continue
-    task = SourceTask(loop, messages, messages.look_ms)
+    task = SourceTask(loop, messages, messages.look_ms, window)
     while not task.has_ended:
         task.step(time.time_ns() / 1e6)
         if out := loop.take():
             yield out
 
 
-def _rows(loop: TaskLoop, rows: Iterator[WireRow]) -> Iterator[Rows]:
+def _rows(
+    loop: TaskLoop, rows: Iterator[WireRow], window: SentWindow | None, progress: Progress
+) -> Iterator[Rows]:
     inbox = Inbox(rows)
     wait_ms = 0.0
     try:
         while True:
-            row = inbox.take(wait_ms)
+            if window is None or window.room(loop.sent):
+                row = inbox.take(wait_ms)
+            else:
+                time.sleep(_PAUSE_S)
+                row = None
             if row is not None:
                 loop.feed(row)
             loop.on_time()
             if out := loop.take():
                 yield out
-            wait_ms = 0.0 if row is not None else loop.wait_ms(1000)
+            longest_ms = progress.every_ms if progress.made(loop.received) else _IDLE_MS
+            wait_ms = 0.0 if row is not None else loop.wait_ms(longest_ms)
     except InboxEnded:
         return
     finally:

@@ -12,6 +12,7 @@ what ``take`` gives it.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
@@ -33,7 +34,6 @@ Deliver: TypeAlias = Callable[[int, list[Ack]], None]
 #: Splits, each with the position to go on from.
 Splits: TypeAlias = Sequence[tuple[Split, Any]]
 
-_POLL_RECORDS: Final = 1000
 _WAITING_MS: Final = 5.0  # how often an operator is asked for answers from outside that it waits for
 _IDLE_MS: Final = 1000.0  # a tick comes at least so often
 
@@ -102,6 +102,8 @@ class TaskLoop:
             for uid, operator in chain.operators.items()
             if isinstance(operator, SourceOperator)
         }
+        self._sent: Counter[int] = Counter()  # of the epochs that have ended
+        self._received: Counter[int] = Counter()
         self._last: frozenset[str] = frozenset()  # uids of sources that get no more splits
         self._flushed_ms = 0.0
         self._is_dirty = False  # something may wait to be flushed
@@ -161,18 +163,24 @@ class TaskLoop:
         for (_, uid), source in self._sources.items():
             source.hold_above(limits.get(uid))
 
-    def poll(self, wait_ms: float) -> None:
-        """Hand on what the readers have, and wait for a while when they have nothing."""
+    def poll(self, wait_ms: float, max_records: int) -> tuple[int, float]:
+        """Hand on about *max_records* records that the readers have, and wait for a while when they have
+        none; how many that were, and how many seconds they took."""
+        found, worked_s = 0, 0.0
         live = [s for (vertex, _), s in self._sources.items() if vertex not in self._ended and not s.ended]
         if not live:
             time.sleep(wait_ms / 1000)
-            return
+            return 0, 0.0
         self._move_time(self._now_ms())
         for source in live:
             with source.user_code:
-                if source.poll(_POLL_RECORDS, wait_ms / len(live)):
-                    self._is_dirty = True
-                    wait_ms = 0.0
+                records, seconds = source.poll(max_records, wait_ms / len(live))
+            if records:
+                found += records
+                worked_s += seconds
+                self._is_dirty = True
+                wait_ms = 0.0
+        return found, worked_s
 
     def cut(self, drain: bool) -> None:
         """End the epoch here. *drain*: and the input with it."""
@@ -232,6 +240,22 @@ class TaskLoop:
 
     # ---- what leaves
 
+    @property
+    def sent(self) -> Counter[int]:
+        """How many records have left for other tasks since the loop began, by channel."""
+        total = self._sent.copy()
+        for chain in self._live():
+            total.update(chain.sent)
+        return total
+
+    @property
+    def received(self) -> Counter[int]:
+        """How many have come from other tasks, and were processed."""
+        total = self._received.copy()
+        for chain in self._live():
+            total.update(chain.received)
+        return total
+
     def take(self) -> Rows:
         """What is to be sent, each row with its sender: barriers are aligned by that."""
         rows = [row._replace(ord=self._subtask) for row in self._out]
@@ -274,6 +298,8 @@ class TaskLoop:
                 line = self._advance(line, ack)
             self._own[id] = replace(self._own[id], line=line, carry=ack.carry)
             acks.append(ack)
+            self._sent.update(chain.sent)
+            self._received.update(chain.received)
             if ack.ended:
                 self._ended[id] = Ack(
                     ack.vertex,

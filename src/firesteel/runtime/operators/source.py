@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -121,14 +122,17 @@ class SourceOperator(BaseOperator):
         """Let splits wait whose watermark is above *limit* (alignment)."""
         self._limit = limit
 
-    def poll(self, max_records: int, wait_ms: float) -> int:
-        """Hand on what there is, and wait for a while when there is nothing; how many records that were."""
-        before = self.records_in
+    def poll(self, max_records: int, wait_ms: float) -> tuple[int, float]:
+        """Hand on what there is, and wait for a while when there is nothing; how many records that were, and
+        how many seconds they took."""
+        before, worked_s = self.records_in, 0.0
         held = () if self._limit is None else frozenset(filter(self._is_ahead, self._trackers))
         assert self._polling is not None
         for split, chunk in self._polling.poll(max_records, wait_ms, held):
+            begun_s = time.perf_counter()
             self._chunk(split, chunk)
-        return self.records_in - before
+            worked_s += time.perf_counter() - begun_s
+        return self.records_in - before, worked_s
 
     def end_polling(self, last: bool, drain: bool) -> None:
         """The epoch ends here. *last*: no split will be added, so the input ends with those that there are;

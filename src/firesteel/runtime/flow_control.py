@@ -1,0 +1,116 @@
+"""How far a task may be ahead of those that it sends to, in real-time mode.
+
+Spark's exchange takes megabytes before a sender has to wait: with functions that take milliseconds for a
+record these are minutes, which every barrier behind them would wait for. So a task says from time to time how
+much it has processed, and who sends to it stops when too much is on the way: what the receivers process in
+some tenths of a second, as far as that is known (Flink: buffer debloating).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+_LEAST: Final = 8  # records that may be on the way
+_ON_THE_WAY_S: Final = 0.4
+_STALE_S: Final = 1.0  # between two looks: the sender had no need to look
+_GROWTH: Final = 4
+_PIECE_S: Final = 0.05  # of work, after which a source task sees to other things
+_MOST: Final = 1_000  # records of a piece
+
+#: Records by channel, since the tasks began.
+Totals = Mapping[int, int]
+
+
+class SentWindow:
+    """Of a task that sends.
+
+    :param received: what the receivers say that they have processed, each of all channels.
+    :param look_s: how often it is worth while to ask them.
+    """
+
+    def __init__(
+        self,
+        received: Callable[[], Iterable[Totals]],
+        look_s: float,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._ask = received
+        self._look_s = look_s
+        self._now_s = now_s
+        self._limit = _LEAST
+        self._received = 0
+        self._looked_s = 0.0
+        self._round = 0, now_s()  # how much was processed when it was last thought over, and when that was
+
+    def room(self, sent: Totals) -> int:
+        """How many records may be sent now."""
+        total = sum(sent.values())
+        if total - self._received >= self._limit:
+            self._look(sent)
+        return max(0, self._limit - (total - self._received))
+
+    def _look(self, sent: Totals) -> None:
+        now_s = self._now_s()
+        passed_s = now_s - self._looked_s
+        if passed_s < self._look_s:
+            return
+        self._looked_s = now_s
+        found: Counter[int] = Counter()
+        for totals in self._ask():
+            found.update({channel: n for channel, n in totals.items() if channel in sent})
+        self._received = found.total()
+        before, since_s = self._round
+        if passed_s > _STALE_S:
+            self._round = self._received, now_s
+        elif self._received - before >= self._limit:  # receivers say what they have done in jumps
+            wanted = round((self._received - before) / (now_s - since_s) * _ON_THE_WAY_S)
+            self._limit = max(_LEAST, self._limit // 2, min(wanted, self._limit * _GROWTH))
+            self._round = self._received, now_s
+
+
+class Pieces:
+    """How many records a source task takes at once: fewer where each is long work."""
+
+    def __init__(self) -> None:
+        self.records = 1
+
+    def worked(self, records: int, seconds: float) -> None:
+        """So many were processed in so much time."""
+        if records:
+            fitting = int(_PIECE_S * records / max(seconds, 1e-9))
+            self.records = max(1, min(_MOST, fitting, self.records * _GROWTH))
+
+
+class Progress:
+    """Of a task that receives: says how much it has processed, not too often and only news.
+
+    :param say: tells it to those who send.
+    """
+
+    def __init__(
+        self, say: Callable[[Totals], None], every_s: float, now_s: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._say = say
+        self._every_s = every_s
+        self._now_s = now_s
+        self._said = 0
+        self._said_s = 0.0
+
+    @property
+    def every_ms(self) -> float:
+        return self._every_s * 1000
+
+    def made(self, received: Totals) -> bool:
+        """So much was processed; whether some of it is still to be said."""
+        total = sum(received.values())
+        if total == self._said:
+            return False
+        now_s = self._now_s()
+        if now_s - self._said_s < self._every_s:
+            return True
+        self._said, self._said_s = total, now_s
+        self._say(received)
+        return False
