@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from firesteel.common.clock import Clock
-from firesteel.common.errors import EngineError
+from firesteel.common.errors import EngineError, FiresteelError
 from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
 from firesteel.graph.execution_graph import ExecutionState
@@ -106,6 +106,7 @@ class RealTimeMover:
         while (running := self._running) is not None and not self._mailbox.cancelled.is_set():
             if running.cut_ms >= instant_ms and not stop:
                 return
+            self._mailbox.news.clear()  # all that is asked is served after this
             soon_ms = self._clock.now_ms() + 4 * running.messages.look_ms
             if running.cut is None or running.cut.at_ms > soon_ms:
                 self._order_cut(running, instant_ms, stop=stop)
@@ -115,8 +116,7 @@ class RealTimeMover:
         running, self._running = self._running, None
         if running is None:
             return
-        running.give(Order(leave=True))
-        if not self._ends(running, _LEAVING_S):
+        if not self._leaves(running):
             self._engine.cancel()
             if not self._ends(running, _ENDING_S):
                 log.warning("tasks have not ended job=%s", self._job_id)
@@ -124,6 +124,15 @@ class RealTimeMover:
         files = StateFiles(self._deployment.state_dir)
         for vertex, subtask in self._subtasks:  # of the epoch that was not committed
             files.delete(delta_file(running.name, running.epoch, vertex, subtask))
+
+    def _leaves(self, running: _Running) -> bool:
+        """Whether the tasks end by themselves when they are told to."""
+        try:
+            running.give(Order(leave=True))
+        except (FiresteelError, OSError) as e:  # a disk that is full, for example
+            log.warning("tasks cannot be told to leave job=%s: %s", self._job_id, e)
+            return False
+        return self._ends(running, _LEAVING_S)
 
     # ---- the stretch
 
