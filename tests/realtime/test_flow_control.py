@@ -29,9 +29,9 @@ class Receivers:
 
 def run(rate: float, seconds: float) -> Receivers:
     receivers = Receivers(rate)
-    window = SentWindow(receivers.said, 0.02, lambda: receivers.now_s)
+    window = SentWindow({7}, receivers.said, 0.02, lambda: receivers.now_s)
     for _ in range(int(seconds / 0.005)):
-        receivers.sent += min(1_000_000, window.room({7: receivers.sent}))
+        receivers.sent += min(1_000_000, window.room(receivers.sent))
         receivers.pass_time(0.005)
     return receivers
 
@@ -51,25 +51,25 @@ def test_receivers_that_stand_still_get_a_few_records() -> None:
 
 def test_receivers_that_become_slow_get_less() -> None:
     receivers = Receivers(50_000.0)
-    window = SentWindow(receivers.said, 0.02, lambda: receivers.now_s)
+    window = SentWindow({7}, receivers.said, 0.02, lambda: receivers.now_s)
     for step in range(20_000):
         if step == 2_000:
             receivers.rate = 500.0
-        receivers.sent += window.room({7: receivers.sent})
+        receivers.sent += window.room(receivers.sent)
         receivers.pass_time(0.005)
     assert receivers.sent - receivers.received <= 400
 
 
 def test_a_sender_that_had_nothing_to_send_is_not_taken_for_a_slow_receiver() -> None:
     receivers = Receivers(50_000.0)
-    window = SentWindow(receivers.said, 0.02, lambda: receivers.now_s)
+    window = SentWindow({7}, receivers.said, 0.02, lambda: receivers.now_s)
     for _ in range(1_000):
-        receivers.sent += window.room({7: receivers.sent})
+        receivers.sent += window.room(receivers.sent)
         receivers.pass_time(0.005)
     before = receivers.received
     receivers.pass_time(60.0)
     for _ in range(1_000):
-        receivers.sent += window.room({7: receivers.sent})
+        receivers.sent += window.room(receivers.sent)
         receivers.pass_time(0.005)
     assert receivers.received - before >= 0.8 * 50_000 * 5
 
@@ -90,12 +90,16 @@ def test_pieces_are_as_long_as_they_should_be() -> None:
 
 def test_progress_is_said_now_and_then_and_in_the_end() -> None:
     said: list[int] = []
-    now_s = 10.0
-    progress = Progress(lambda totals: said.append(totals[7]), 0.02, lambda: now_s)
-    assert not progress.made({7: 0})
-    assert not progress.made({7: 5})
-    assert progress.made({7: 6}), "there is something to say later"
+    now_s, received = 10.0, 0
+    progress = Progress(lambda: {7: received}, lambda totals: said.append(totals[7]), 0.02, lambda: now_s)
+    assert not progress.is_due()
+    received = 5
+    progress.made()
+    assert not progress.is_due()
+    received = 6
+    progress.made()
+    assert progress.is_due(), "there is something to say later"
     now_s = 10.03
-    assert not progress.made({7: 6})
-    assert not progress.made({7: 6})
+    assert not progress.is_due()
+    assert not progress.is_due()
     assert said == [5, 6]

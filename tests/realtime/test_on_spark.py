@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from firesteel.common import Time, Types, WatermarkStrategy
 from firesteel.common.errors import JobExecutionError, UnsupportedFeatureError
@@ -204,6 +206,23 @@ def test_slow_functions_do_not_keep_checkpoints_away(
     wait_until(lambda: job.view.checkpoints.completed >= 4)
     client.cancel().result()
     assert max(report.records for report in job.view.reports) <= 1_000
+
+
+def test_slots_that_are_taken_for_a_while(environment: MakeEnvironment, spark_session: SparkSession) -> None:
+    """They are waited for: tasks of an attempt that failed, for example, still end while the next one begins,
+    and no restart is spent on that."""
+    busy = SLOTS - 3  # a job of two levels with parallelism 2 needs four
+    sleeping = spark_session.range(0, busy, 1, busy).selectExpr("reflect('java.lang.Thread', 'sleep', 6000L)")
+    holder = threading.Thread(target=sleeping.collect)
+    holder.start()
+    tracker = spark_session.sparkContext.statusTracker()
+    wait_until(lambda: bool(tracker.getActiveStageIds()))
+    time.sleep(1.0)  # until its tasks have begun
+    env = environment()
+    env.set_restart_strategy(RestartStrategies.no_restart())
+    with counted(numbers(env, None, 100)).execute_and_collect() as results:
+        assert sorted(results) == each_once(100)
+    holder.join()
 
 
 def test_slots_that_are_not_there(environment: MakeEnvironment) -> None:

@@ -22,7 +22,7 @@ from firesteel.runtime.program import Ack, Pace
 
 log = logger(__name__)
 
-POLL_MS: Final = 100  # how often an idle source is asked for news when it does not say itself
+_POLL_MS: Final = 100  # how often an idle source is asked for news when it does not say itself
 
 
 class EpochMover:
@@ -63,7 +63,7 @@ class EpochMover:
             self._run_epoch(now, reading, size.pace)
         else:
             self._ledger.wait()
-            news = now + POLL_MS if reading.next_ms is None else max(now + 1, reading.next_ms)
+            news = now + _POLL_MS if reading.next_ms is None else max(now + 1, reading.next_ms)
             until = news if due is None else min(news, due)
             self._sleep_until(until - (now - clock_ms))
 

@@ -38,6 +38,9 @@ class Stretch(Protocol):
     def go_on(self) -> None:
         """Called often in the job's own thread: the tasks of a twin of Spark move then."""
 
+    def cancel(self) -> None:
+        """End the tasks, whatever they do. Nothing more of them counts."""
+
     def wait_for_end(self, timeout_s: float) -> bool:
         """Whether it has ended within the time."""
 
@@ -55,7 +58,7 @@ class EpochEngine(Protocol):
         """
 
     def cancel(self) -> None:
-        """Stop what is running."""
+        """Stop what is running: the job is cancelled."""
 
     def do(self, parts: int, work: Callable[[int], bytes], what: str) -> list[bytes]:
         """Do ``parts`` numbered pieces of work, each once or several times, in any order: their answers,

@@ -123,7 +123,7 @@ class JobMaster:
         self._mover = self._new_mover(engine, options)
 
     def _new_mover(self, engine: EpochEngine, options: JobOptions) -> Mover:
-        ledger = Ledger(self._course, self._sinks, self._observer)
+        ledger = Ledger(self._job_id, self._course, self._sinks, self._observer)
         if options.real_time is not None:
             return RealTimeMover(
                 self._course,

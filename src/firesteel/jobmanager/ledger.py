@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
 from firesteel.jobmanager.course import Course
 from firesteel.jobmanager.job_view import EpochReport
@@ -15,7 +16,8 @@ log = logger(__name__)
 class Ledger:
     """Belongs to the job's own thread."""
 
-    def __init__(self, course: Course, sinks: JobSinks, observer: JobObserver) -> None:
+    def __init__(self, job_id: JobID, course: Course, sinks: JobSinks, observer: JobObserver) -> None:
+        self._job_id = job_id
         self._course = course
         self._sinks = sinks
         self._observer = observer
@@ -48,5 +50,5 @@ class Ledger:
         try:
             return self._course.run.sources.pending_records()
         except Exception as e:
-            log.warning("lag of the sources is not known: %s", e)
+            log.warning("lag of the sources is not known job=%s: %s", self._job_id, e)
             return {}

@@ -24,12 +24,13 @@ from firesteel.jobmanager.job_view import EpochReport
 from firesteel.jobmanager.ledger import Ledger
 from firesteel.jobmanager.lines import Subtask
 from firesteel.jobmanager.observer import JobObserver
+from firesteel.jobmanager.pacing import work_of
 from firesteel.jobmanager.requests import Mailbox
-from firesteel.jobmanager.sources import Handout, ReadPlan
+from firesteel.jobmanager.sources import ReadPlan
 from firesteel.jobmanager.user_logs import pass_on
 from firesteel.runtime.program import UserError
 from firesteel.runtime.stretch import Answer, Cut, Messages, Order, RunningLevel
-from firesteel.runtime.task_loop import LoopSettings, delta_file, epoch_name
+from firesteel.runtime.task_loop import delta_file, epoch_name
 from firesteel.state.files import StateFiles
 
 log = logger(__name__)
@@ -117,7 +118,7 @@ class RealTimeMover:
         if running is None:
             return
         if not self._leaves(running):
-            self._engine.cancel()
+            running.stretch.cancel()
             if not self._ends(running, _ENDING_S):
                 log.warning("tasks have not ended job=%s", self._job_id)
         running.messages.remove()
@@ -144,24 +145,13 @@ class RealTimeMover:
         descriptors = self._deployment.descriptors(
             course.run, ReadPlan({}), attempt=course.attempt, epoch=course.epoch + 1, now_ms=now, pace=None
         )
-        directory = f"{self._deployment.state_dir}/stretch-{stretch}"
         levels = [
-            RunningLevel(
-                descriptor,
-                tuple(widths),
-                LoopSettings(
-                    stretch,
-                    producers=widths[i - 1] if i else 0,
-                    consumers=widths[i + 1] if i + 1 < len(widths) else 0,
-                    buffer_timeout_ms=self._options.buffer_timeout_ms,
-                ),
-                directory,
-            )
-            for i, descriptor in enumerate(descriptors)
+            RunningLevel(descriptor, tuple(widths), stretch, self._options.buffer_timeout_ms)
+            for descriptor in descriptors
         ]
-        messages = Messages(directory)
+        messages = levels[0].messages
         handout = course.run.sources.hand_out(now, everything=True)
-        messages.give_order(0, _order_of(handout))
+        messages.give_order(0, handout)
         running = _Running(
             stretch,
             messages,
@@ -184,7 +174,7 @@ class RealTimeMover:
         known = running.handout
         if handout.splits or (handout.complete, handout.limits) != (known.complete, known.limits):
             running.handout = handout
-            running.give(_order_of(handout))
+            running.give(handout)
 
     def _order_cut(self, running: _Running, at_ms: float, stop: bool = False) -> None:
         """End the epoch at an instant, which is far enough away for all tasks to know of it."""
@@ -215,8 +205,8 @@ class RealTimeMover:
         now = course.look_at(self._clock.now_ms())
         course.epoch = running.epoch
         self._ledger.commit(epoch_name(running.name, running.epoch), acks)
-        records = sum(ack.records_in for ack in acks if ack.vertex in course.run.sources.vertices)
         elapsed_ms = cut.at_ms - running.cut_ms
+        records = work_of(acks, course.run.sources.vertices, elapsed_ms).records
         running.next_epoch(cut)
         if cut.stop or course.run.state.has_ended:
             self.stop()
@@ -249,7 +239,7 @@ class _Running:
         self,
         name: str,
         messages: Messages,
-        handout: Handout,
+        handout: Order,
         epoch: int,
         tasks: list[tuple[int, int]],
         stretch: Stretch,
@@ -294,10 +284,6 @@ class _Running:
         self.cut = None
         self.answers = {}
         self.epoch += 1
-
-
-def _order_of(handout: Handout) -> Order:
-    return Order(splits=handout.splits, complete=handout.complete, limits=handout.limits)
 
 
 def _importance(error: UserError) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from firesteel.common.logs import logger
 from firesteel.common.watermark_strategy import WatermarkStrategy
@@ -22,6 +22,7 @@ from firesteel.program.sources import (
 )
 from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.runtime.program import Ack, SourceAssignment, SplitTime
+from firesteel.runtime.stretch import Order
 from firesteel.storage import records
 from firesteel.storage.records import record
 
@@ -287,14 +288,14 @@ class JobSources:
         }
         return ReadPlan(plans)
 
-    def hand_out(self, now_ms: int, everything: bool) -> Handout:
-        """Real-time mode: what the tasks are to know that they do not know yet."""
+    def hand_out(self, now_ms: int, everything: bool) -> Order:
+        """Real-time mode: what the tasks are to read that they do not know of, and how far all may read."""
         splits: dict[Subtask, dict[str, list[tuple[Split, Any]]]] = {}
         for c in self._coordinators:
             for subtask, found in c.hand_out(now_ms, everything).items():
                 splits.setdefault((c.vertex, subtask), {})[c.uid] = found
         complete = frozenset(c.uid for c in self._coordinators if c.is_complete)
-        return Handout(splits, complete, self.limits())
+        return Order(splits=splits, complete=complete, limits=self.limits())
 
     def limits(self) -> dict[str, int | None]:
         """Source -> the watermark above which its splits wait (alignment)."""
@@ -306,19 +307,6 @@ class JobSources:
             for coordinator in self._coordinators:
                 if coordinator.vertex == ack.vertex:
                     coordinator.commit(ack)
-
-
-class Handout(NamedTuple):
-    """What source tasks are told in real-time mode.
-
-    :param splits: to be read, too: (vertex, subtask) -> source -> splits with where to begin.
-    :param complete: the sources that get no more of them.
-    :param limits: source -> the watermark above which its splits wait.
-    """
-
-    splits: dict[Subtask, dict[str, list[tuple[Split, Any]]]]
-    complete: frozenset[str]
-    limits: dict[str, int | None]
 
 
 @dataclass(frozen=True, slots=True)

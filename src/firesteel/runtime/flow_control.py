@@ -9,8 +9,7 @@ some tenths of a second, as far as that is known (Flink: buffer debloating).
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
 _LEAST: Final = 8  # records that may be on the way
@@ -27,16 +26,19 @@ Totals = Mapping[int, int]
 class SentWindow:
     """Of a task that sends.
 
+    :param channels: its own.
     :param received: what the receivers say that they have processed, each of all channels.
     :param look_s: how often it is worth while to ask them.
     """
 
     def __init__(
         self,
+        channels: Collection[int],
         received: Callable[[], Iterable[Totals]],
         look_s: float,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._channels = channels
         self._ask = received
         self._look_s = look_s
         self._now_s = now_s
@@ -45,23 +47,21 @@ class SentWindow:
         self._looked_s = 0.0
         self._round = 0, now_s()  # how much was processed when it was last thought over, and when that was
 
-    def room(self, sent: Totals) -> int:
-        """How many records may be sent now."""
-        total = sum(sent.values())
-        if total - self._received >= self._limit:
-            self._look(sent)
-        return max(0, self._limit - (total - self._received))
+    def room(self, sent: int) -> int:
+        """How many records may be sent now, after so many in all."""
+        if sent - self._received >= self._limit:
+            self._look()
+        return max(0, self._limit - (sent - self._received))
 
-    def _look(self, sent: Totals) -> None:
+    def _look(self) -> None:
         now_s = self._now_s()
         passed_s = now_s - self._looked_s
         if passed_s < self._look_s:
             return
         self._looked_s = now_s
-        found: Counter[int] = Counter()
-        for totals in self._ask():
-            found.update({channel: n for channel, n in totals.items() if channel in sent})
-        self._received = found.total()
+        self._received = sum(
+            n for totals in self._ask() for channel, n in totals.items() if channel in self._channels
+        )
         before, since_s = self._round
         if passed_s > _STALE_S:
             self._round = self._received, now_s
@@ -87,30 +87,39 @@ class Pieces:
 class Progress:
     """Of a task that receives: says how much it has processed, not too often and only news.
 
+    :param received: how much that is.
     :param say: tells it to those who send.
     """
 
     def __init__(
-        self, say: Callable[[Totals], None], every_s: float, now_s: Callable[[], float] = time.monotonic
+        self,
+        received: Callable[[], Totals],
+        say: Callable[[Totals], None],
+        every_s: float,
+        now_s: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._received = received
         self._say = say
         self._every_s = every_s
         self._now_s = now_s
-        self._said = 0
+        self._is_news = False
         self._said_s = 0.0
 
     @property
     def every_ms(self) -> float:
         return self._every_s * 1000
 
-    def made(self, received: Totals) -> bool:
-        """So much was processed; whether some of it is still to be said."""
-        total = sum(received.values())
-        if total == self._said:
+    def made(self) -> None:
+        """Something was processed."""
+        self._is_news = True
+
+    def is_due(self) -> bool:
+        """Say it, unless that was done a moment ago; whether it is still to be said."""
+        if not self._is_news:
             return False
         now_s = self._now_s()
         if now_s - self._said_s < self._every_s:
             return True
-        self._said, self._said_s = total, now_s
-        self._say(received)
+        self._is_news, self._said_s = False, now_s
+        self._say(self._received())
         return False

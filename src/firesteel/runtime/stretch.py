@@ -8,10 +8,9 @@ fails with: Spark may name the lost connection of a neighbour instead.
 from __future__ import annotations
 
 import contextlib
-import os
 import pickle
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -21,17 +20,15 @@ from firesteel.runtime.error_report import report_of
 from firesteel.runtime.flow_control import Pieces, Progress, SentWindow, Totals
 from firesteel.runtime.inbox import Inbox, InboxEnded
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError, UserLogs
-from firesteel.runtime.task_loop import LoopSettings, Rows, Splits, TaskLoop
+from firesteel.runtime.task_loop import IDLE_MS, LoopSettings, Rows, Splits, TaskLoop, directory_of
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.user_logs import taken_logs
 from firesteel.runtime.wire import WireRow
 from firesteel.runtime.worker import acquire_level
 from firesteel.state.files import StateFiles
 from firesteel.storage.filesystems import resolve
-from firesteel.storage.private_files import private_opener
 
 _OF_NO_OPERATOR: Final = UserCode("", "")
-_IDLE_MS: Final = 1000.0
 _PAUSE_S: Final = 0.002  # until it is seen again whether others have caught up
 _SILENCE_S: Final = 600.0  # a driver that gives no order for so long is lost
 
@@ -78,17 +75,32 @@ class RunningLevel:
     """What the tasks of one level do until they end.
 
     :param widths: how many tasks each level has.
-    :param directory: of the stretch, where its messages are.
+    :param stretch: its name: see ``LoopSettings``, also for the next one.
     """
 
     descriptor: LevelDescriptor
     widths: tuple[int, ...]
-    settings: LoopSettings
-    directory: str
+    stretch: str
+    buffer_timeout_ms: float | None = 5
 
     @property
     def parallelism(self) -> int:
         return self.widths[self.descriptor.level]
+
+    @property
+    def settings(self) -> LoopSettings:
+        before, own = self.widths[: self.descriptor.level], self.descriptor.level
+        after = self.widths[own + 1 :]
+        return LoopSettings(
+            self.stretch,
+            producers=before[-1] if before else 0,
+            consumers=after[0] if after else 0,
+            buffer_timeout_ms=self.buffer_timeout_ms,
+        )
+
+    @property
+    def messages(self) -> Messages:
+        return Messages(directory_of(self.descriptor.state_dir, self.stretch))
 
     @property
     def receivers(self) -> list[tuple[int, int]]:
@@ -98,7 +110,7 @@ class RunningLevel:
 
 
 class Messages:
-    """The files of a stretch. Each is written once, whole."""
+    """The files of a stretch. Each appears whole, and only progress is written more than once."""
 
     def __init__(self, directory: str) -> None:
         self._directory = directory
@@ -143,15 +155,7 @@ class Messages:
 
     def say_progress(self, level: int, subtask: int, received: Totals) -> None:
         """Instead of what the task has said before."""
-        name = f"progress-{level}-{subtask}"
-        if "://" in self._directory:
-            self._files.delete(name)
-            self._write(name, dict(received))
-            return
-        path = self._files.path_of(name)
-        with open(f"{path}.new", "wb", opener=private_opener) as file:
-            pickle.dump(dict(received), file, 5)
-        os.replace(f"{path}.new", path)
+        self._files.replace(f"progress-{level}-{subtask}", pickle.dumps(dict(received), 5))
 
     def progress_of(self, level: int, subtask: int) -> Totals:
         found: Totals | None = self._read(f"progress-{level}-{subtask}")
@@ -265,16 +269,16 @@ def open_loop(level: RunningLevel, subtask: int, messages: Messages, **clock: An
 
 def run_task(level: RunningLevel, subtask: int, rows: Iterator[WireRow]) -> Iterator[Rows]:
     """What the task sends, some rows at a time, until it ends."""
-    messages = Messages(level.directory)
+    messages = level.messages
     try:
         loop = open_loop(level, subtask, messages)
-        window = window_of(level, messages)
+        window = window_of(level, loop.channels, messages)
         try:
             if level.descriptor.level == 0:
                 yield from _source_rows(loop, messages, rows, window)
             else:
                 say = partial(messages.say_progress, level.descriptor.level, subtask)
-                yield from _rows(loop, rows, window, Progress(say, messages.look_ms / 1000))
+                yield from _rows(loop, rows, window, Progress(loop.received, say, messages.look_ms / 1000))
         finally:
             loop.close()
     except Exception as e:
@@ -282,12 +286,13 @@ def run_task(level: RunningLevel, subtask: int, rows: Iterator[WireRow]) -> Iter
         raise
 
 
-def window_of(level: RunningLevel, messages: Messages) -> SentWindow | None:
+def window_of(level: RunningLevel, channels: Collection[int], messages: Messages) -> SentWindow | None:
     """How far a task of the level may be ahead of its receivers; None: it has none."""
     receivers = level.receivers
     if not receivers:
         return None
-    return SentWindow(lambda: (messages.progress_of(*task) for task in receivers), messages.look_ms / 1000)
+    look_s = messages.look_ms / 1000
+    return SentWindow(channels, lambda: (messages.progress_of(*task) for task in receivers), look_s)
 
 
 def failure_of(error: Exception, subtask: int) -> UserError:
@@ -321,10 +326,11 @@ def _rows(
                 row = None
             if row is not None:
                 loop.feed(row)
+                progress.made()
             loop.on_time()
             if out := loop.take():
                 yield out
-            longest_ms = progress.every_ms if progress.made(loop.received) else _IDLE_MS
+            longest_ms = progress.every_ms if progress.is_due() else IDLE_MS
             wait_ms = 0.0 if row is not None else loop.wait_ms(longest_ms)
     except InboxEnded:
         return

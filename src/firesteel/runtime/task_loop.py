@@ -35,7 +35,8 @@ Deliver: TypeAlias = Callable[[int, list[Ack]], None]
 Splits: TypeAlias = Sequence[tuple[Split, Any]]
 
 _WAITING_MS: Final = 5.0  # how often an operator is asked for answers from outside that it waits for
-_IDLE_MS: Final = 1000.0  # a tick comes at least so often
+#: A tick comes at least so often.
+IDLE_MS: Final = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,11 @@ class LoopSettings:
 def epoch_name(stretch: str, epoch: int) -> str:
     """The manifest id of an epoch: worker and driver advance the lines of the state by the same name."""
     return f"{stretch}-{epoch}"
+
+
+def directory_of(state_dir: str, stretch: str) -> str:
+    """Where driver and tasks leave messages for each other."""
+    return f"{state_dir}/stretch-{stretch}"
 
 
 def delta_file(stretch: str, epoch: int, vertex: str, subtask: int) -> str:
@@ -102,7 +108,7 @@ class TaskLoop:
             for uid, operator in chain.operators.items()
             if isinstance(operator, SourceOperator)
         }
-        self._sent: Counter[int] = Counter()  # of the epochs that have ended
+        self._sent = 0  # in the epochs that have ended
         self._received: Counter[int] = Counter()
         self._last: frozenset[str] = frozenset()  # uids of sources that get no more splits
         self._flushed_ms = 0.0
@@ -110,7 +116,7 @@ class TaskLoop:
         self._tick_ms = 0.0  # when the next tick is due at the latest
         self._looked_ms = 0.0  # when it was last seen what is due
         interval = level.chains[0].context.watermark_interval_ms if level.chains else 0
-        self._interval_ms = float(interval) if interval > 0 else _IDLE_MS
+        self._interval_ms = float(interval) if interval > 0 else IDLE_MS
         self.epoch = descriptor.epoch
 
     # ---- what comes
@@ -241,16 +247,17 @@ class TaskLoop:
     # ---- what leaves
 
     @property
-    def sent(self) -> Counter[int]:
-        """How many records have left for other tasks since the loop began, by channel."""
-        total = self._sent.copy()
-        for chain in self._live():
-            total.update(chain.sent)
-        return total
+    def channels(self) -> frozenset[int]:
+        """By which records leave for other tasks."""
+        return frozenset(channel for chain in self._level.chains for channel in chain.sent)
 
     @property
+    def sent(self) -> int:
+        """How many records have left for other tasks since the loop began."""
+        return self._sent + sum(sum(chain.sent.values()) for chain in self._live())
+
     def received(self) -> Counter[int]:
-        """How many have come from other tasks, and were processed."""
+        """How many have come from other tasks, and were processed, by channel."""
         total = self._received.copy()
         for chain in self._live():
             total.update(chain.received)
@@ -298,7 +305,7 @@ class TaskLoop:
                 line = self._advance(line, ack)
             self._own[id] = replace(self._own[id], line=line, carry=ack.carry)
             acks.append(ack)
-            self._sent.update(chain.sent)
+            self._sent += sum(chain.sent.values())
             self._received.update(chain.received)
             if ack.ended:
                 self._ended[id] = Ack(

@@ -18,9 +18,9 @@ from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.stretch import RunningLevel
 from firesteel.spark.epoch import run_epoch
 from firesteel.spark.parts import do_parts
-from firesteel.spark.pipelined import child_of
+from firesteel.spark.pipelined import PIPELINED, when_slots_are_free
 from firesteel.spark.realtime import SparkStretch, run_levels
-from firesteel.spark.session import epoch_session
+from firesteel.spark.session import EPOCHS, child_session
 from firesteel.spark.settings import log_file
 from firesteel.storage.process_directory import keep, keep_no_longer
 
@@ -46,7 +46,7 @@ class SparkEngine:
     def __init__(self, sessions: Sessions, job_id: str, job_name: str) -> None:
         self._sessions = sessions
         self._parent = sessions.session
-        self._child = epoch_session(self._parent)
+        self._child = child_session(self._parent, EPOCHS)
         self._job_id = job_id
         self._job_name = job_name
         self._is_cancelled = False
@@ -56,7 +56,7 @@ class SparkEngine:
         """The session for the next work, which is called ``work`` where Spark shows it."""
         parent = self._sessions.session
         if parent is not self._parent:
-            self._parent, self._child = parent, epoch_session(parent)
+            self._parent, self._child = parent, child_session(parent, EPOCHS)
         description = f"{self._job_name}: {work}"
         self._child.sparkContext.setJobGroup(self._job_id, description, interruptOnCancel=False)
         return self._child
@@ -72,13 +72,15 @@ class SparkEngine:
     def start(self, levels: list[RunningLevel], on_end: Callable[[], None]) -> SparkStretch:
         """All levels run at once, as one Spark job."""
 
-        def run() -> None:
+        def run(is_given_up: Callable[[], bool]) -> None:
             with self._failures_of("the tasks of the job"):
-                run_levels(
-                    child_of(self._session(f"real time from epoch {levels[0].descriptor.epoch}")), levels
+                beside = self._session(f"real time from epoch {levels[0].descriptor.epoch}")
+                session = child_session(beside, PIPELINED)
+                when_slots_are_free(
+                    lambda: run_levels(session, levels), lambda: is_given_up() or self._is_cancelled
                 )
 
-        return SparkStretch(run, on_end)
+        return SparkStretch(run, self._end_spark_job, on_end)
 
     def do(self, parts: int, work: Callable[[int], bytes], what: str) -> list[bytes]:
         """Each part is a task."""
@@ -111,8 +113,11 @@ class SparkEngine:
         return "; ".join(filter(None, [hint, f"Spark's own log is {file}"]))
 
     def cancel(self) -> None:
-        """Stop the Spark job of the epoch under way."""
+        """Stop what runs: the job is cancelled."""
         self._is_cancelled = True
+        self._end_spark_job()
+
+    def _end_spark_job(self) -> None:
         try:
             self._parent.sparkContext.cancelJobGroup(self._job_id)
         except _CALLS:

@@ -9,16 +9,17 @@ it uses are internal to Spark. No other module knows them.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.errors import EngineError
+from firesteel.spark.session import losses
 from firesteel.spark.settings import REAL_TIME
 
 #: Of the child session in which such jobs run.
-CHILD: Final[Mapping[str, str]] = {
+PIPELINED: Final[Mapping[str, str]] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # a row is a buffer of ours: it goes on at once
@@ -35,7 +36,9 @@ _REFUSED: Final[Mapping[str, str]] = {
     "spark.speculation": "a task cannot run twice beside itself",
     "spark.authenticate": "the connections of the streaming shuffle take no part in it: anyone could connect",
 }
-_PATIENCE_S: Final = 30.0  # for executors that are started
+_PATIENCE_S: Final = 30.0  # for executors that are started, and for tasks that are still ending
+_PAUSE_S: Final = 0.1
+_NO_SLOTS: Final = "CONCURRENT_SCHEDULER_INSUFFICIENT_SLOT"
 _EXCHANGE: Final = "ShuffleExchangeExec"
 
 
@@ -43,13 +46,8 @@ def why_not(session: SparkSession, slots: int) -> list[str]:
     """Why *session* cannot run a job of that many slots, a sentence for each reason; empty: it can."""
     if not hasattr(session, "_jsparkSession"):
         return ["the session is one of Spark Connect, which gives no access to a plan"]
-    conf = session.conf
     there = _slots(session, slots)
-    reasons = [
-        f"{key} is not {wanted}: {loss} (set it when the session is created)"
-        for key, (wanted, loss) in REAL_TIME.items()
-        if (conf.get(key, None) or "") != wanted
-    ]
+    reasons = losses(session, REAL_TIME)
     if there < slots:
         reasons.append(
             f"it needs {slots} slots at the same time, one for each subtask of all levels and some for "
@@ -58,7 +56,7 @@ def why_not(session: SparkSession, slots: int) -> list[str]:
     return reasons + [
         f"{key} is true: {why}"
         for key, why in _REFUSED.items()
-        if (conf.get(key, None) or "").lower() == "true"
+        if (session.conf.get(key, None) or "").lower() == "true"
     ]
 
 
@@ -67,16 +65,24 @@ def _slots(session: SparkSession, wanted: int) -> int:
     context = session.sparkContext
     until = time.monotonic() + (0 if (context.master or "").startswith("local[") else _PATIENCE_S)
     while context.defaultParallelism < wanted and time.monotonic() < until:
-        time.sleep(0.1)
+        time.sleep(_PAUSE_S)
     return context.defaultParallelism
 
 
-def child_of(session: SparkSession) -> SparkSession:
-    """A session beside *session* with the settings of such jobs."""
-    child = session.newSession()
-    for key, value in CHILD.items():
-        child.conf.set(key, value)
-    return child
+def when_slots_are_free(run: Callable[[], None], is_given_up: Callable[[], bool]) -> None:
+    """Run a pipelined job as soon as Spark has room for it.
+
+    A job that failed has ended for its driver while some of its tasks still run: the one that follows it may
+    find their slots taken. Spark refuses it before any task has begun.
+    """
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return run()
+        except Exception as e:
+            if _NO_SLOTS not in str(e) or is_given_up() or time.monotonic() > until:
+                raise
+        time.sleep(_PAUSE_S)
 
 
 def pipelined(frame: DataFrame) -> DataFrame:

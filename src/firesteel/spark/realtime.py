@@ -6,16 +6,15 @@ import pickle
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
 
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import SparkSession, functions as F
+from pyspark.sql import SparkSession
 
 from firesteel.runtime.stretch import RunningLevel, run_task
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
-from firesteel.spark.epoch import SCHEMA, no_rows, read_rows, to_arrow
+from firesteel.spark.levels import MapRows, frame_of, no_rows, read_rows, to_arrow
 from firesteel.spark.pipelined import pipelined
 
 
@@ -24,15 +23,12 @@ def run_levels(session: SparkSession, levels: Sequence[RunningLevel]) -> None:
 
     :raises PySparkException: a task failed, or the job was cancelled.
     """
-    first = levels[0].parallelism
-    frame = session.range(0, first, 1, first).mapInArrow(_level(levels[0]), SCHEMA)
-    for level in levels[1:]:
-        target = F.pmod(F.col("target"), F.lit(level.parallelism))
-        frame = frame.repartitionById(level.parallelism, target).mapInArrow(_level(level), SCHEMA)
+    widths = [level.parallelism for level in levels]
+    frame = frame_of(session, [_level(level) for level in levels], widths, ordered=False)
     (pipelined(frame) if len(levels) > 1 else frame).toArrow()
 
 
-def _level(level: RunningLevel) -> Any:
+def _level(level: RunningLevel) -> MapRows:
     return partial(_map_level, pickle.dumps(level, 5))
 
 
@@ -58,20 +54,28 @@ def _pushes(rows: Sequence[WireRow]) -> list[WireRow]:
 class SparkStretch:
     """A stretch in a thread of its own.
 
-    :param run: runs the Spark job, and raises what it ends in.
+    :param run: runs the Spark job, and raises what it ends in. Its argument says whether it was given up.
+    :param cancel: ends the Spark job.
     :param on_end: called in that thread when it is over.
     """
 
-    def __init__(self, run: Callable[[], None], on_end: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        run: Callable[[Callable[[], bool]], None],
+        cancel: Callable[[], None],
+        on_end: Callable[[], None],
+    ) -> None:
         self._run = run
+        self._cancel = cancel
         self._on_end = on_end
         self._error: Exception | None = None
+        self._given_up = threading.Event()
         self._thread = threading.Thread(target=self._body, name="firesteel-stretch", daemon=True)
         self._thread.start()
 
     def _body(self) -> None:
         try:
-            self._run()
+            self._run(self._given_up.is_set)
         except Exception as e:  # for the job's own thread
             self._error = e
         finally:
@@ -88,6 +92,11 @@ class SparkStretch:
 
     def go_on(self) -> None:
         """Nothing is to be done here: the tasks move themselves."""
+
+    def cancel(self) -> None:
+        """End the tasks, whatever they do."""
+        self._given_up.set()
+        self._cancel()
 
     def wait_for_end(self, timeout_s: float) -> bool:
         """Whether it has ended within the time."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark import SparkContext
@@ -17,8 +18,8 @@ from firesteel.spark.launch import drop_early, prepare_environment, start, was_s
 from firesteel.spark.settings import STATIC, session_settings
 
 _NOT_SENT: Final = "Exception while sending command."  # py4j, on the root logger
-# Set in the child session in which epochs run; the user's own session keeps its values.
-_EPOCH: Final = {
+#: Of the child session in which epochs run.
+EPOCHS: Final[Mapping[str, str]] = {
     "spark.sql.adaptive.enabled": "false",  # it would coalesce and split the subtasks
     "spark.sql.classic.shuffleDependency.fileCleanup.enabled": "true",
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "true",
@@ -98,18 +99,21 @@ def use_this_python(session: SparkSession) -> None:
         context.pythonExec = sys.executable
 
 
-def epoch_session(session: SparkSession) -> SparkSession:
-    """A child of ``session`` with the settings that epochs need."""
+def child_session(session: SparkSession, settings: Mapping[str, str]) -> SparkSession:
+    """A session beside *session*, which keeps its values, with settings of its own."""
     child = session.newSession()
-    for key, value in _EPOCH.items():
+    for key, value in settings.items():
         child.conf.set(key, value)
     return child
 
 
-def losses(session: SparkSession) -> list[str]:
-    """What a session that was handed in gives away, one sentence for each setting."""
-    found = []
-    for key, (wanted, loss) in STATIC.items():
-        if (session.conf.get(key, None) or "false").lower() != wanted:
-            found.append(f"{key} is not {wanted}: {loss} (set it when the session is created)")
-    return found
+def losses(session: SparkSession, settings: Mapping[str, tuple[str, str]] = STATIC) -> list[str]:
+    """What a session gives away, a sentence for each setting that it does not have.
+
+    :param settings: key -> the value that is wanted, and what is lost without it.
+    """
+    return [
+        f"{key} is not {wanted}: {loss} (set it when the session is created)"
+        for key, (wanted, loss) in settings.items()
+        if (session.conf.get(key, None) or "false").lower() != wanted.lower()
+    ]

@@ -89,6 +89,17 @@ class StateFiles:
                 _write_local(path, data)
         return name
 
+    def replace(self, name: str, data: bytes) -> None:
+        """Write a file in place of the one that may be there. Who reads finds the old one or the new one
+        whole; on a remote file system, for a moment, none."""
+        path = self.path_of(name)
+        with writing(path):
+            if "://" in path:
+                self.delete(name)
+                self._write_remote(path, (data,))
+            else:
+                _write_local(path, data)
+
     @contextmanager
     def create(self, directory: str) -> Iterator[NewFile]:
         """A file in a directory that gets its name when its content is known."""
@@ -311,6 +322,10 @@ class MemoryStateFiles(StateFiles):
         with self._lock:
             self.content.setdefault(name, data)
         return name
+
+    def replace(self, name: str, data: bytes) -> None:
+        with self._lock:
+            self.content[name] = data
 
     @contextmanager
     def create(self, directory: str) -> Iterator[NewFile]:

@@ -63,7 +63,7 @@ class LocalEngine:
         return out
 
     def start(self, levels: list[RunningLevel], on_end: Callable[[], None]) -> LocalStretch:
-        return LocalStretch(levels, self.now_ms)
+        return LocalStretch(levels, on_end, self.now_ms)
 
     def cancel(self) -> None: ...
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pickle
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from firesteel.common.errors import EngineError
 from firesteel.runtime import worker
@@ -23,7 +22,10 @@ class LocalStretch:
     :param now_ms: the clock of the tasks.
     """
 
-    def __init__(self, levels: Sequence[RunningLevel], now_ms: Callable[[], float]) -> None:
+    def __init__(
+        self, levels: Sequence[RunningLevel], on_end: Callable[[], None], now_ms: Callable[[], float]
+    ) -> None:
+        self._on_end = on_end
         self._now_ms = now_ms
         self._levels = [pickle.loads(pickle.dumps(level, 5)) for level in levels]
         self._tasks: list[list[_Task]] = []
@@ -42,7 +44,7 @@ class LocalStretch:
         if self._has_ended:
             return
         place = (0, 0)
-        messages = Messages(self._levels[0].directory)
+        messages = self._levels[0].messages
         try:
             if not self._tasks:
                 for number, level in enumerate(self._levels):
@@ -68,6 +70,12 @@ class LocalStretch:
         for tasks in self._tasks:
             for task in tasks:
                 task.close()
+        self._on_end()
+
+    def cancel(self) -> None:
+        if not self._has_ended:
+            self._error = EngineError("The tasks were cancelled.")
+            self._end()
 
     def wait_for_end(self, timeout_s: float) -> bool:
         self.go_on()
@@ -98,6 +106,6 @@ class _Task:
             self._loop.on_time()
             return self._loop.take()
 
-    def close(self) -> Any:
+    def close(self) -> None:
         with worker.as_process(self._memory):
             self._loop.close()

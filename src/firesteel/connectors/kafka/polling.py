@@ -6,11 +6,10 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from firesteel.common.errors import ConnectorError
 from firesteel.common.logs import logger
 from firesteel.connectors.kafka.client import Complaints, describe
 from firesteel.connectors.kafka.offsets import Partition, Reset
-from firesteel.connectors.kafka.reader import new_consumer, skip_what_is_gone
+from firesteel.connectors.kafka.reader import complain, is_gone, new_consumer, skip_what_is_gone
 from firesteel.connectors.kafka.records import Decode
 from firesteel.connectors.kafka.source import PartitionSplit
 from firesteel.program.sources import Chunk, PollingReader, Split
@@ -119,21 +118,18 @@ class KafkaPolling(PollingReader):
     def _heed(self, partition: Partition, message: Message) -> None:
         error = message.error()
         assert error is not None
-        code = error.code()
         if partition not in self._splits:
             log.warning("Kafka: %s", describe(error))
-        elif code == error._PARTITION_EOF:
+        elif error.code() == error._PARTITION_EOF:
             self._at_end_of(partition, message.offset() or 0)
-        elif code in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE):
+        elif is_gone(error):
             assert self._consumer is not None
             position = self._positions[partition]
             self._positions[partition] = skip_what_is_gone(
                 self._consumer, partition, position, self._reset, error
             )
-        elif error.fatal() or code in (error.TOPIC_AUTHORIZATION_FAILED, error.UNKNOWN_TOPIC_OR_PART):
-            raise ConnectorError(f"Kafka partition {partition} cannot be read.", detail=describe(error))
         else:
-            log.warning("Kafka: partition=%s: %s", partition, describe(error))
+            complain(partition, error)
 
     def _at_end_of(self, partition: Partition, offset: int) -> None:
         """All that there is was read. The last offsets may have no message, so that no message shows that the

@@ -274,20 +274,33 @@ class _Incoming:
         )
 
     def _heed(self, error: KafkaError, partition: Partition, message: Message) -> None:
-        code = error.code()
-        if code == error._PARTITION_EOF:
+        if error.code() == error._PARTITION_EOF:
             buffer = self._buffers[partition]
             buffer.known, buffer.at_end = max(buffer.known, _offset(message)), True
-        elif code in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE):
+        elif is_gone(error):
             self._skip_what_is_gone(partition, error)
-        elif error.fatal() or code in (error.TOPIC_AUTHORIZATION_FAILED, error.UNKNOWN_TOPIC_OR_PART):
-            raise ConnectorError(f"Kafka partition {partition} cannot be read.", detail=describe(error))
         else:
-            log.warning("Kafka: partition=%s: %s", partition, describe(error))
+            complain(partition, error)
 
     def _skip_what_is_gone(self, partition: Partition, error: KafkaError) -> None:
         buffer = self._buffers[partition]
         buffer.known = skip_what_is_gone(self._consumer, partition, buffer.known, self._reset, error)
+
+
+def is_gone(error: KafkaError) -> bool:
+    """Whether there is nothing at the offset that was asked for."""
+    return error.code() in (error._AUTO_OFFSET_RESET, error.OFFSET_OUT_OF_RANGE)
+
+
+def complain(partition: Partition, error: KafkaError) -> None:
+    """Log what the client goes on after.
+
+    :raises ConnectorError: it will not.
+    """
+    hopeless = (error.TOPIC_AUTHORIZATION_FAILED, error.UNKNOWN_TOPIC_OR_PART)
+    if error.fatal() or error.code() in hopeless:
+        raise ConnectorError(f"Kafka partition {partition} cannot be read.", detail=describe(error))
+    log.warning("Kafka: partition=%s: %s", partition, describe(error))
 
 
 def skip_what_is_gone(
