@@ -32,7 +32,7 @@ _JARS = {
 @contextmanager
 def broker() -> Iterator[KafkaBroker]:
     with tempfile.TemporaryDirectory(prefix="firesteel-bench-kafka-") as directory:
-        started = KafkaBroker(Path(directory)).start()
+        started = KafkaBroker(Path(directory), is_measured=True).start()
         try:
             yield started
         finally:

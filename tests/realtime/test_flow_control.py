@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pytest
 
 from firesteel.runtime.flow_control import Pieces, Progress, SentWindow, Totals
@@ -22,9 +20,9 @@ class Receivers:
         self.now_s += seconds
         self.received = min(float(self.sent), self.received + self.rate * seconds)
 
-    def said(self) -> Iterable[Totals]:
+    def said(self) -> list[Totals | None]:
         half = int(self.received) // 2  # two receivers; channel 9 is of another sender
-        return {7: half, 9: 1_000_000}, {7: int(self.received) - half}
+        return [{7: half, 9: 1_000_000}, {7: int(self.received) - half}]
 
 
 def run(rate: float, seconds: float) -> Receivers:

@@ -9,7 +9,7 @@ some tenths of a second, as far as that is known (Flink: buffer debloating).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 _LEAST: Final = 8  # records that may be on the way
@@ -27,14 +27,15 @@ class SentWindow:
     """Of a task that sends.
 
     :param channels: its own.
-    :param received: what the receivers say that they have processed, each of all channels.
+    :param received: what the receivers say that they have processed, each of all channels; None: nothing that
+        can be read now.
     :param look_s: how often it is worth while to ask them.
     """
 
     def __init__(
         self,
         channels: Collection[int],
-        received: Callable[[], Iterable[Totals]],
+        received: Callable[[], Sequence[Totals | None]],
         look_s: float,
         now_s: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -43,6 +44,7 @@ class SentWindow:
         self._look_s = look_s
         self._now_s = now_s
         self._limit = _LEAST
+        self._said: dict[int, int] = {}  # by receiver, the last that could be read
         self._received = 0
         self._looked_s = 0.0
         self._round = 0, now_s()  # how much was processed when it was last thought over, and when that was
@@ -59,9 +61,10 @@ class SentWindow:
         if passed_s < self._look_s:
             return
         self._looked_s = now_s
-        self._received = sum(
-            n for totals in self._ask() for channel, n in totals.items() if channel in self._channels
-        )
+        for receiver, totals in enumerate(self._ask()):
+            if totals is not None:
+                self._said[receiver] = sum(n for channel, n in totals.items() if channel in self._channels)
+        self._received = sum(self._said.values())
         before, since_s = self._round
         if passed_s > _STALE_S:
             self._round = self._received, now_s

@@ -10,9 +10,11 @@ from __future__ import annotations
 import contextlib
 import pickle
 import time
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from firesteel.common.errors import EngineError, StateCorruptionError
@@ -30,6 +32,7 @@ from firesteel.storage.filesystems import resolve
 
 _OF_NO_OPERATOR: Final = UserCode("", "")
 _PAUSE_S: Final = 0.002  # until it is seen again whether others have caught up
+_CHECKSUM: Final = Struct("<II")  # and how many bytes it is of
 _SILENCE_S: Final = 600.0  # a driver that gives no order for so long is lost
 
 
@@ -155,11 +158,21 @@ class Messages:
 
     def say_progress(self, level: int, subtask: int, received: Totals) -> None:
         """Instead of what the task has said before."""
-        self._files.replace(f"progress-{level}-{subtask}", pickle.dumps(dict(received), 5))
+        content = pickle.dumps(dict(received), 5)
+        checked = _CHECKSUM.pack(zlib.crc32(content), len(content)) + content
+        self._files.overwrite(f"progress-{level}-{subtask}", checked)
 
-    def progress_of(self, level: int, subtask: int) -> Totals:
-        found: Totals | None = self._read(f"progress-{level}-{subtask}")
-        return found or {}
+    def progress_of(self, level: int, subtask: int) -> Totals | None:
+        """None: it cannot be read just now, or the task has said nothing."""
+        try:
+            found = self._files.read(f"progress-{level}-{subtask}")
+        except StateCorruptionError:
+            return None
+        if len(found) < _CHECKSUM.size:
+            return None
+        checksum, size = _CHECKSUM.unpack_from(found)
+        content = found[_CHECKSUM.size : _CHECKSUM.size + size]
+        return pickle.loads(content) if zlib.crc32(content) == checksum else None  # type: ignore[no-any-return]
 
     def fail(self, level: int, subtask: int, error: UserError) -> None:
         self._write(f"error-{level}-{subtask}", error)
@@ -292,7 +305,7 @@ def window_of(level: RunningLevel, channels: Collection[int], messages: Messages
     if not receivers:
         return None
     look_s = messages.look_ms / 1000
-    return SentWindow(channels, lambda: (messages.progress_of(*task) for task in receivers), look_s)
+    return SentWindow(channels, lambda: [messages.progress_of(*task) for task in receivers], look_s)
 
 
 def failure_of(error: Exception, subtask: int) -> UserError:

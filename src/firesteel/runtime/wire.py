@@ -35,7 +35,6 @@ class RowKind(enum.IntEnum):
     LOG = 3  # what users' code logged
     OVERRUN = 4  # a task gave the epoch up: it takes far longer than it should
     BARRIER = 5  # an epoch ends here, of the task that sends it; in real-time mode only
-    PUSH = 6  # says nothing: see spark/realtime.py
 
 
 class WireRow(NamedTuple):

@@ -1,4 +1,7 @@
-"""An epoch as a Spark job, whose rows are sorted before each level and collected behind the last one."""
+"""An epoch as a Spark job, whose rows are sorted before each level and collected behind the last one.
+
+A Spark row is a buffer of records.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,33 @@ from typing import Final
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
+from pyspark.sql.types import BinaryType, ByteType, IntegerType, LongType, StructField, StructType
 
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
-from firesteel.spark.levels import MapRows, frame_of, no_rows, read_rows, to_arrow
+from firesteel.spark.levels import MapRows, frame_of, no_rows
 
+_SCHEMA: Final = StructType(
+    [
+        StructField("target", IntegerType(), False),
+        StructField("channel", IntegerType(), False),
+        StructField("ord", LongType(), False),
+        StructField("kind", ByteType(), False),
+        StructField("body", BinaryType(), False),
+    ]
+)
+_ORDER: Final = ("ord", "channel")
+_ARROW: Final = pa.schema(
+    [
+        pa.field("target", pa.int32(), False),
+        pa.field("channel", pa.int32(), False),
+        pa.field("ord", pa.int64(), False),
+        pa.field("kind", pa.int8(), False),
+        pa.field("body", pa.binary(), False),
+    ]
+)
 _BATCH_ROWS: Final = 16
 _BATCH_BYTES: Final = 1024 * 1024
 
@@ -25,7 +48,7 @@ def run_epoch(
     session: SparkSession, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]
 ) -> list[Answer]:
     """Run all levels as one Spark job and return what the subtasks answered."""
-    frame = frame_of(session, [_level(level) for level in levels], parallelism, ordered=True)
+    frame = frame_of(session, [_level(level) for level in levels], parallelism, _SCHEMA, _ORDER)
     answers = frame.select("kind", "body").toArrow()
     return [
         pickle.loads(body)
@@ -43,8 +66,13 @@ def _map_level(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     assert context is not None
     dedicate_process()
     descriptor: LevelDescriptor = pickle.loads(payload)
-    rows = no_rows(batches) if descriptor.level == 0 else read_rows(batches)
+    rows = no_rows(batches) if descriptor.level == 0 else _read(batches)
     yield from _pack(run_level(descriptor, context.partitionId(), rows))
+
+
+def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
+    for batch in batches:
+        yield from map(WireRow, *(column.to_pylist() for column in batch.columns))
 
 
 def _pack(rows: Iterable[WireRow]) -> Iterator[pa.RecordBatch]:
@@ -55,7 +83,13 @@ def _pack(rows: Iterable[WireRow]) -> Iterator[pa.RecordBatch]:
         pending.append(row)
         size += len(row.body)
         if len(pending) >= _BATCH_ROWS or size >= _BATCH_BYTES:
-            yield to_arrow(pending)
+            yield _to_arrow(pending)
             pending, size = [], 0
     if pending:
-        yield to_arrow(pending)
+        yield _to_arrow(pending)
+
+
+def _to_arrow(rows: list[WireRow]) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(list(c), field.type) for c, field in zip(columns, _ARROW, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=_ARROW)

@@ -15,15 +15,17 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.errors import EngineError
+from firesteel.spark.bursts import ROWS
 from firesteel.spark.session import losses
-from firesteel.spark.settings import REAL_TIME
+from firesteel.spark.settings import PUSH_BYTES, REAL_TIME
 
 #: Of the child session in which such jobs run.
 PIPELINED: Final[Mapping[str, str]] = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1",  # a row is a buffer of ours: it goes on at once
-    "spark.sql.execution.pandas.udf.buffer.size": "4",  # bytes: the JVM would collect batches for Python
+    # See ``bursts.py``. The JVM collects batches for Python up to the size of its buffer.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": str(ROWS),
+    "spark.sql.execution.pandas.udf.buffer.size": str(PUSH_BYTES),
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     # A pipelined stage cannot be repeated, and Spark refuses what would have to.
     "spark.sql.shuffle.orderIndependentChecksum.enabled": "false",

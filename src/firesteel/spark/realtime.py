@@ -12,9 +12,9 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from firesteel.runtime.stretch import RunningLevel, run_task
-from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
-from firesteel.spark.levels import MapRows, frame_of, no_rows, read_rows, to_arrow
+from firesteel.spark.bursts import SCHEMA, first_pushes, read_bursts, to_burst
+from firesteel.spark.levels import MapRows, frame_of, no_rows
 from firesteel.spark.pipelined import pipelined
 
 
@@ -24,7 +24,7 @@ def run_levels(session: SparkSession, levels: Sequence[RunningLevel]) -> None:
     :raises PySparkException: a task failed, or the job was cancelled.
     """
     widths = [level.parallelism for level in levels]
-    frame = frame_of(session, [_level(level) for level in levels], widths, ordered=False)
+    frame = frame_of(session, [_level(level) for level in levels], widths, SCHEMA)
     (pipelined(frame) if len(levels) > 1 else frame).toArrow()
 
 
@@ -37,18 +37,12 @@ def _map_level(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     assert context is not None
     dedicate_process()
     level: RunningLevel = pickle.loads(payload)
-    rows: Iterator[WireRow] = no_rows(batches) if level.descriptor.level == 0 else _read(batches)
-    for out in run_task(level, context.partitionId(), rows):
-        yield to_arrow([*out, *_pushes(out)])
-
-
-def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
-    return (row for row in read_rows(batches) if row.kind != RowKind.PUSH)
-
-
-def _pushes(rows: Sequence[WireRow]) -> list[WireRow]:
-    """A row behind the others for each target: the JVM gives a Python task a row when it has the next one."""
-    return [WireRow(target, -1, 0, RowKind.PUSH, b"") for target in {row.target for row in rows}]
+    rows = no_rows(batches) if level.descriptor.level == 0 else read_bursts(batches)
+    subtask, width = context.partitionId(), level.settings.consumers
+    if subtask == 0 and width:
+        yield first_pushes(width)
+    for out in run_task(level, subtask, rows):
+        yield to_burst(out, width)
 
 
 class SparkStretch:

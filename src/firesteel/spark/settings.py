@@ -25,6 +25,8 @@ STATIC: Final = {
         "each Python task waits about 40 ms for a TCP acknowledgement",
     ),
 }
+#: Of the row behind what a task in real time sends at once: see ``bursts.py``.
+PUSH_BYTES: Final = 2048
 #: The same for jobs in real time (``pipelined.py``).
 REAL_TIME: Final = {
     "spark.shuffle.manager.incremental": (
@@ -35,9 +37,17 @@ REAL_TIME: Final = {
         "true",
         "the JVM waits for the output of a Python task before it gives it more input",
     ),
+    "spark.shuffle.streaming.networkBufferSize": (
+        str(PUSH_BYTES),
+        "rows wait in the network buffers of an exchange until these are full, or for 50 ms",
+    ),
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": (
-        "1",
-        "rows wait in the network buffers of an exchange, for 50 ms by default",
+        "100",
+        "a thread of each task looks more often than it must for rows that wait in network buffers",
+    ),
+    "spark.shuffle.streaming.writerMaxMemory": (
+        str(1 << 20),
+        "more rows than one would think may wait in network buffers: Spark takes each for a full buffer",
     ),
 }
 _ALL_CORES: Final = re.compile(r"local\[\*(?P<rest>,\d+)?\]")

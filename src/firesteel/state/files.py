@@ -89,16 +89,20 @@ class StateFiles:
                 _write_local(path, data)
         return name
 
-    def replace(self, name: str, data: bytes) -> None:
-        """Write a file in place of the one that may be there. Who reads finds the old one or the new one
-        whole; on a remote file system, for a moment, none."""
+    def overwrite(self, name: str, data: bytes) -> None:
+        """Write a small file that is written again and again, as cheaply as it can be done. Who reads may
+        find a part of the old content and a part of the new; on a remote file system, for a moment, none."""
         path = self.path_of(name)
         with writing(path):
             if "://" in path:
                 self.delete(name)
                 self._write_remote(path, (data,))
             else:
-                _write_local(path, data)
+                file = private_opener(path, os.O_WRONLY | os.O_CREAT)
+                try:
+                    os.pwrite(file, data, 0)
+                finally:
+                    os.close(file)
 
     @contextmanager
     def create(self, directory: str) -> Iterator[NewFile]:
@@ -323,7 +327,7 @@ class MemoryStateFiles(StateFiles):
             self.content.setdefault(name, data)
         return name
 
-    def replace(self, name: str, data: bytes) -> None:
+    def overwrite(self, name: str, data: bytes) -> None:
         with self._lock:
             self.content[name] = data
 

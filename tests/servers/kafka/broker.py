@@ -54,8 +54,9 @@ class KafkaBroker:
     :param port: None: any that is free.
     """
 
-    def __init__(self, directory: Path, port: int | None = None) -> None:
+    def __init__(self, directory: Path, port: int | None = None, *, is_measured: bool = False) -> None:
         self._directory = directory
+        self._is_measured = is_measured
         self._log = directory / "broker.log"
         ports = [port or free_port(), free_port(), free_port()]
         self.address = f"127.0.0.1:{ports[0]}"
@@ -82,7 +83,7 @@ class KafkaBroker:
             tool = [*_java(128), "kafka.tools.StorageTool", "format", "-t", _CLUSTER, "-c", properties]
             subprocess.run(tool, check=True, capture_output=True, timeout=60)
         with self._log.open("ab") as log:
-            command = [*_java(384), "kafka.Kafka", properties]
+            command = [*_java(384, self._is_measured), "kafka.Kafka", properties]
             self._process = subprocess.Popen(command, stdout=log, stderr=log, start_new_session=True)
         self._await_ready()
         return self
@@ -245,10 +246,12 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _java(megabytes: int) -> list[str]:
+def _java(megabytes: int, is_measured: bool = False) -> list[str]:
+    """*is_measured*: it is to be fast later on, and not there soon."""
     home = os.environ.get("JAVA_HOME")
     return [
         str(Path(home, "bin", "java")) if home else "java",
-        *("-cp", f"{JARS}/*", f"-Xmx{megabytes}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        *("-cp", f"{JARS}/*", f"-Xmx{megabytes}m", "-XX:+UseSerialGC"),
+        *([] if is_measured else ["-XX:TieredStopAtLevel=1"]),
         "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
     ]

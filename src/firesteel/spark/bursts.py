@@ -1,0 +1,73 @@
+"""What tasks in real time send: all that goes to one task at the same time is one Spark row, a *burst*.
+
+Each has a *push* behind it, a row that says nothing and is as large as two buffers of Spark's:
+- that of the network, which is sent when it is full, so that a burst leaves with its push, at once,
+- that in which the JVM collects batches for a Python task, so that each goes at once, in few system calls.
+
+The JVM writes a batch when it is full and there is one more row. So a batch has two rows: the push of the
+burst before, which has waited in the JVM, and the burst, which goes as soon as its own push comes. For the
+very first burst that push is made by one of the senders.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from struct import Struct
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
+
+from firesteel.runtime.wire import WireRow
+from firesteel.spark.settings import PUSH_BYTES
+
+#: Of a batch for Python.
+ROWS: Final = 2
+SCHEMA: Final = StructType(
+    [StructField("target", IntegerType(), False), StructField("body", BinaryType(), False)]
+)
+
+_ARROW: Final = pa.schema([pa.field("target", pa.int32(), False), pa.field("body", pa.binary(), False)])
+_HEADER: Final = Struct("<BIiii")  # kind + 1, so that it is never 0; bytes of the body; target, channel, ord
+_PUSH: Final = bytes(PUSH_BYTES)
+
+
+def to_burst(rows: Sequence[WireRow], width: int) -> pa.RecordBatch:
+    """*rows* for the next level, which has *width* tasks; a burst for each that gets some."""
+    parts: dict[int, list[bytes]] = {}
+    for target, channel, ord, kind, body in rows:
+        header = _HEADER.pack(kind + 1, len(body), target, channel, ord)
+        parts.setdefault(target % width, []).extend((header, body))
+    targets: list[int] = []
+    bodies: list[bytes] = []
+    for target, found in parts.items():
+        targets += (target, target)
+        bodies += (b"".join(found), _PUSH)
+    return _to_arrow(targets, bodies)
+
+
+def first_pushes(width: int) -> pa.RecordBatch:
+    """What one of all tasks of a level sends before anything else."""
+    return _to_arrow(list(range(width)), [_PUSH] * width)
+
+
+def _to_arrow(targets: list[int], bodies: list[bytes]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays(
+        [pa.array(targets, pa.int32()), pa.array(bodies, pa.binary())], schema=_ARROW
+    )
+
+
+def read_bursts(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
+    """The rows that came."""
+    for batch in batches:
+        for burst in batch.column(1).to_pylist():
+            yield from _rows_of(burst)
+
+
+def _rows_of(burst: bytes) -> Iterator[WireRow]:
+    at = 0
+    while at < len(burst) and burst[at]:
+        kind, size, target, channel, ord = _HEADER.unpack_from(burst, at)
+        at += _HEADER.size
+        yield WireRow(target, channel, ord, kind - 1, burst[at : at + size])
+        at += size
