@@ -218,21 +218,23 @@ def test_a_node_that_does_not_answer_for_a_while(
     assert content(node, counts) == dict(rows)
 
 
-#: What the map of the running test does: it cannot be pickled, and tasks run in this process.
-_paused: list[Callable[[tuple[str, int]], tuple[str, int]]] = []
+#: What the function of the running test does: it cannot be pickled, and tasks run in this process.
+_paused: list[Callable[[tuple[str, int]], Any]] = []
 
 
-def _pause(row: tuple[str, int]) -> tuple[str, int]:
+def _pause(row: tuple[str, int]) -> Any:
     return _paused[0](row)
 
 
 def test_rows_wait_no_longer_than_they_may(node: CassandraNode, counts: str) -> None:
+    """All rows come from one record, so they are in one epoch, however long the node takes to pause."""
     env = environment(1)
-    stream = env.from_collection([(f"name {n}", n) for n in range(100)], PAIR).map(_pause, PAIR)
+    stream = env.from_collection([("name", 100)], PAIR).flat_map(_pause, PAIR)
 
-    def paused(row: tuple[str, int]) -> tuple[str, int]:
+    def paused(row: tuple[str, int]) -> list[tuple[str, int]]:
         node.pause()
-        return row
+        name, count = row
+        return [(f"{name} {n}", n) for n in range(count)]
 
     def change(builder: Any) -> None:
         builder.set_host("127.0.0.1", node.port).set_max_concurrent_requests(3, Duration.of_millis(200))
