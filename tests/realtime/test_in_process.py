@@ -10,18 +10,17 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Time, Types, WatermarkStrategy
+from firesteel.common import Time, Types
 from firesteel.common.clock import ManualClock
 from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.restart_strategy import RestartStrategies
-from firesteel.datastream import DataStream, KeyedProcessFunction, StreamExecutionEnvironment
-from firesteel.datastream.connectors import DataGeneratorSource, RateLimiterStrategy
-from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.window import TumblingProcessingTimeWindows
 from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.local_platform import LocalEngine
 from tests.jobmanager.checkpoint_support import submit
+from tests.realtime.support import Count, generated
 from tests.runtime.support import environment, local_platform
 
 REAL_TIME = {"execution.mode": "real-time", "firesteel.real-time.epoch": "50 ms"}
@@ -38,11 +37,6 @@ class Clocked(LocalEngine):
 
 def real_time(parallelism: int = 2, clock: Any = None, **options: str) -> StreamExecutionEnvironment:
     return environment(parallelism, clock=clock, **(REAL_TIME | options))
-
-
-def generated(env: StreamExecutionEnvironment, count: int | None, rate: float | None = None) -> DataStream:
-    source = DataGeneratorSource(lambda n: n, count, RateLimiterStrategy(rate), Types.LONG())
-    return env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
 
 
 def wait_until(
@@ -63,16 +57,6 @@ class Alarm(KeyedProcessFunction):
 
     def on_timer(self, timestamp: int, ctx: Any) -> Iterator[tuple[Any, int]]:
         yield ctx.get_current_key(), timestamp
-
-
-class Count(KeyedProcessFunction):
-    def open(self, runtime_context: Any) -> None:
-        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
-
-    def process_element(self, value: int, ctx: Any) -> Iterator[tuple[int, int]]:
-        count = (self.count.value() or 0) + 1
-        self.count.update(count)
-        yield ctx.get_current_key(), count
 
 
 # ---- time

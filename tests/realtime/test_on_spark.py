@@ -19,11 +19,11 @@ from firesteel.common.errors import JobExecutionError, UnsupportedFeatureError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.restart_strategy import RestartStrategies
 from firesteel.datastream import DataStream, KeyedProcessFunction, OutputTag, StreamExecutionEnvironment
-from firesteel.datastream.connectors import DataGeneratorSource, NumberSequenceSource, RateLimiterStrategy
-from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.datastream.connectors import NumberSequenceSource
 from firesteel.datastream.window import TumblingProcessingTimeWindows
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.realtime.conftest import SLOTS, MakeEnvironment
+from tests.realtime.support import Count, generated
 
 pytestmark = pytest.mark.spark
 
@@ -32,24 +32,10 @@ RECORDS = 5_000
 KEYS = 7
 
 
-class Count(KeyedProcessFunction):
-    """How many records a key has had so far."""
-
-    def open(self, runtime_context: Any) -> None:
-        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
-
-    def process_element(self, value: int, ctx: Any) -> Iterator[tuple[int, int]]:
-        count = (self.count.value() or 0) + 1
-        self.count.update(count)
-        yield ctx.get_current_key(), count
-
-
 def numbers(
     env: StreamExecutionEnvironment, rate: float | None = 2_000.0, count: int = RECORDS
 ) -> DataStream:
-    limit = RateLimiterStrategy() if rate is None else RateLimiterStrategy.per_second(rate)
-    source = DataGeneratorSource(lambda n: n, count, limit, Types.LONG())
-    return env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("numbers")
+    return generated(env, count, rate)
 
 
 def counted(stream: DataStream) -> DataStream:

@@ -15,7 +15,6 @@ from firesteel.connectors.kafka.offsets import Reset
 from firesteel.connectors.kafka.polling import KafkaPolling
 from firesteel.connectors.kafka.records import ValueOnly, batch_decoder
 from firesteel.connectors.kafka.source import PartitionSplit
-from firesteel.datastream import KeyedProcessFunction
 from firesteel.datastream.connectors import DeliveryGuarantee
 from firesteel.datastream.connectors.kafka import (
     KafkaOffsetsInitializer,
@@ -23,8 +22,8 @@ from firesteel.datastream.connectors.kafka import (
     KafkaSink,
     KafkaSource,
 )
-from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.program.sources import Split
+from tests.realtime.support import Count
 from tests.runtime.support import environment, local_platform
 from tests.servers.kafka.broker import KafkaBroker
 
@@ -150,16 +149,6 @@ def test_records_that_are_gone(kafka_broker: KafkaBroker, polling: Callable[...,
         polled(reader, all_of(1))
 
 
-class Count(KeyedProcessFunction):
-    def open(self, runtime_context: Any) -> None:
-        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
-
-    def process_element(self, value: str, ctx: Any) -> Iterator[str]:
-        count = (self.count.value() or 0) + 1
-        self.count.update(count)
-        yield f"{ctx.get_current_key()} {count}"
-
-
 @pytest.mark.parametrize("guarantee", [DeliveryGuarantee.AT_LEAST_ONCE, DeliveryGuarantee.EXACTLY_ONCE])
 def test_from_topic_to_topic_in_real_time(kafka_broker: KafkaBroker, guarantee: DeliveryGuarantee) -> None:
     source_topic, target = kafka_broker.topic(2), kafka_broker.topic(1)
@@ -190,7 +179,8 @@ def test_from_topic_to_topic_in_real_time(kafka_broker: KafkaBroker, guarantee: 
         env = environment(2, **REAL_TIME)
         env.enable_checkpointing(200)
         lines = env.from_source(source, WatermarkStrategy.no_watermarks(), "lines")
-        lines.key_by(lambda line: int(line) % 7).process(Count(), Types.STRING()).sink_to(sink)
+        counted = lines.key_by(lambda line: int(line) % 7).process(Count())
+        counted.map(lambda pair: f"{pair[0]} {pair[1]}", Types.STRING()).sink_to(sink)
         env.execute()
     found = sorted(message.value().decode() for message in kafka_broker.messages(target))
     sizes = {key: sum(n % 7 == key for n in range(1_000)) for key in range(7)}
