@@ -172,7 +172,7 @@ class Messages:
             return None
         checksum, size = _CHECKSUM.unpack_from(found)
         content = found[_CHECKSUM.size : _CHECKSUM.size + size]
-        return pickle.loads(content) if zlib.crc32(content) == checksum else None  # type: ignore[no-any-return]
+        return pickle.loads(content) if zlib.crc32(content) == checksum else None
 
     def fail(self, level: int, subtask: int, error: UserError) -> None:
         self._write(f"error-{level}-{subtask}", error)
