@@ -9,6 +9,7 @@ import sys
 import uuid
 from dataclasses import dataclass
 from decimal import Decimal
+from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -172,6 +173,38 @@ def test_what_has_no_stable_pickled_form_is_refused(key: Any, reason: str) -> No
     assert caught.value.hint
     assert "cannot be a key" in caught.value.message
     assert reason in str(caught.value.detail)
+
+
+def _nested(depth: int) -> list[Any]:
+    return [_nested(depth - 1)] if depth > 1 else []
+
+
+def test_lists_within_lists() -> None:
+    assert raw_key(canonical(_nested(100))) == _nested(100)
+    with pytest.raises(UnstableKeyError, match="nested too deeply"):
+        canonical(_nested(101))
+    assert canonical(_nested(100)), "one that is refused leaves nothing"
+
+
+def test_what_contains_itself_is_found_far_from_the_limit_of_calls() -> None:
+    """Near it finalizers fail, of whatever objects the garbage collector meets there."""
+    cycle, limit = _cycle(), sys.getrecursionlimit()
+    deepest = 0
+
+    def note(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal deepest
+        depth, at = 0, frame
+        while (before := at.f_back) is not None:
+            depth, at = depth + 1, before
+        deepest = max(deepest, depth)
+
+    sys.setprofile(note)
+    try:
+        with pytest.raises(UnstableKeyError):
+            canonical(cycle)
+    finally:
+        sys.setprofile(None)
+    assert deepest < limit - 100
 
 
 class Plain:

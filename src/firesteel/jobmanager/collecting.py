@@ -6,6 +6,7 @@ import queue
 from collections.abc import Iterator
 from typing import Any, Final
 
+from firesteel.common.interrupts import interruptible
 from firesteel.jobmanager.handle import LocalJobHandle
 from firesteel.program.transformations import (
     CacheTransformation,
@@ -50,7 +51,8 @@ class Results(Iterator[Any]):
                 return record
             if self._closed:
                 raise StopIteration
-            batch = self._queue.get()
+            with interruptible():
+                batch = self._queue.get()
             if batch is None:
                 self._closed = True
                 assert self.handle is not None
@@ -61,8 +63,9 @@ class Results(Iterator[Any]):
     def close(self) -> None:
         self._closed = True
         if self.handle is not None:
-            self.handle.job.cancel()
-            self.handle.job.wait(_CLOSE_S)
+            with interruptible():
+                self.handle.job.cancel()
+                self.handle.job.wait(_CLOSE_S)
 
 
 def collect_parallelism(stream: Transformation, default: int) -> int:

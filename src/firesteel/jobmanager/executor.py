@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from firesteel.common.clock import SystemClock
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
+from firesteel.common.interrupts import interruptible
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
@@ -145,10 +146,12 @@ class Executor:
             log.warning("%s", e)
             return e.result.execution_result()
         try:
-            return handle.result()
+            with interruptible():
+                return handle.result()
         except KeyboardInterrupt:
-            handle.job.cancel()
-            handle.job.wait(30)
+            with interruptible():
+                handle.job.cancel()
+                handle.job.wait(30)
             raise
 
     def execute_async(

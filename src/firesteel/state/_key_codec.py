@@ -11,6 +11,7 @@ import dataclasses
 import datetime as dt
 import struct
 import sys
+import threading
 import uuid
 from collections.abc import Callable, Iterable
 from decimal import Decimal
@@ -25,6 +26,7 @@ from firesteel.common.types import Row, RowKind
 from firesteel.state._key_objects import rebuilt, reduced, reference, resolve
 
 _TOO_DEEP: Final = "it contains itself, or is nested too deeply"
+_DEEPEST: Final = 100  # lists and dicts within each other
 _stable: set[type] = set()  # classes of which an object was found to be the same after it was read
 _pack_double = struct.Struct(">d").pack
 _unpack_double = struct.Struct(">d").unpack
@@ -213,14 +215,29 @@ def _in_order(elements: Iterable[Any]) -> list[Any]:
     return sorted(elements, key=encode_key)
 
 
+class _Depth(threading.local):
+    """Of the lists and dicts that are being encoded."""
+
+    now = 0
+
+
+_depth = _Depth()
+
+
 def _guarded(encode: Callable[[Any], bytes]) -> Callable[[Any], bytes]:
-    """For containers that may contain themselves."""
+    """For containers that may contain themselves. It is not left to Python's limit of calls: finalizers that
+    run near it, of whatever objects, fail."""
 
     def guarded(obj: Any) -> bytes:
+        if _depth.now >= _DEEPEST:
+            raise _unstable(obj, _TOO_DEEP)
+        _depth.now += 1
         try:
             return encode(obj)
-        except RecursionError:
+        except RecursionError:  # of what else there is around it
             raise _unstable(obj, _TOO_DEEP) from None
+        finally:
+            _depth.now -= 1
 
     return guarded
 
