@@ -23,7 +23,6 @@ from firesteel.datastream.connectors import (
     RollingPolicy,
     StreamFormat,
 )
-from firesteel.program.execution import get_executor
 from tests.spark.conftest import MakeEnvironment
 
 pytestmark = pytest.mark.spark
@@ -164,11 +163,11 @@ def test_generated_records_keep_their_rate(environment: MakeEnvironment) -> None
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "generated")
     begun = time.monotonic()
     results = stream.map(lambda i: (i, time.monotonic() - begun)).execute_and_collect()
-    (job,) = get_executor().running_jobs
     records = list(results)
     assert sorted(i for i, _ in records) == list(range(300))
     times = sorted(emitted for _, emitted in records)
     early = [(n, emitted) for n, emitted in enumerate(times) if emitted < n / 100]
     assert not early, "more than 100 a second"
-    assert times[-1] < 15.0, "300 records at 100 a second"
-    assert max(report.records for report in job.view.reports) <= 240, "they do not come in one piece"
+    assert times[-1] - times[0] < 8.0, "300 records at 100 a second"
+    half = sum(t - times[0] < (times[-1] - times[0]) / 2 for t in times)
+    assert 60 < half < 240, "they come evenly and not in one piece"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """A block that waits by the locks of ``threading`` or ``queue``.
+    """A block, or a function, that waits by the locks of ``threading`` or ``queue``.
 
     :raises KeyboardInterrupt: of a second Ctrl-C, too, which comes while such a lock is taken back because of
         the first one; Python says then that a lock is released that is not held.

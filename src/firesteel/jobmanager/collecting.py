@@ -63,9 +63,8 @@ class Results(Iterator[Any]):
     def close(self) -> None:
         self._closed = True
         if self.handle is not None:
-            with interruptible():
-                self.handle.job.cancel()
-                self.handle.job.wait(_CLOSE_S)
+            self.handle.job.cancel()
+            self.handle.job.wait(_CLOSE_S)
 
 
 def collect_parallelism(stream: Transformation, default: int) -> int:

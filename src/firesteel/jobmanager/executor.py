@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Protocol
 from firesteel.common.clock import SystemClock
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
-from firesteel.common.interrupts import interruptible
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
@@ -146,12 +145,10 @@ class Executor:
             log.warning("%s", e)
             return e.result.execution_result()
         try:
-            with interruptible():
-                return handle.result()
+            return handle.result()
         except KeyboardInterrupt:
-            with interruptible():
-                handle.job.cancel()
-                handle.job.wait(30)
+            handle.job.cancel()
+            handle.job.wait(30)
             raise
 
     def execute_async(

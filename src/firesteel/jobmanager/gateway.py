@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
+from firesteel.common.interrupts import interruptible
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmanager.job_view import JobView, Published
@@ -55,6 +56,7 @@ class JobGateway:
         outcome = self._mailbox.outcome
         return None if outcome is None else outcome.error
 
+    @interruptible()
     def cancel(self) -> Future[None]:
         """Ask the job to stop where it is; the epoch under way does not count. The answer comes when it has
         ended.
@@ -84,6 +86,7 @@ class JobGateway:
         self._mailbox.put(request)
         return request.result
 
+    @interruptible()
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the job has ended; False when it has not in time."""
         return self._mailbox.wait(timeout_s)

@@ -8,6 +8,7 @@ from typing import Any
 
 from firesteel.common.completable_future import CompletableFuture
 from firesteel.common.errors import FiresteelError, JobCancelledError, JobExecutionError
+from firesteel.common.interrupts import interruptible
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
@@ -93,6 +94,7 @@ class LocalJobHandle:
     def get_job_execution_result(self) -> CompletableFuture[JobExecutionResult]:
         return CompletableFuture(self._result)
 
+    @interruptible()
     def result(self) -> JobExecutionResult:
         """Wait for the end of the job; raise what it failed with."""
         while not wait((self._result,), 0.5).done:  # in pieces, so that Ctrl-C is seen
