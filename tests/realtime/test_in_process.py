@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,15 +11,17 @@ from typing import Any
 
 import pytest
 
-from firesteel.common import Time, Types
+from firesteel.common import Duration, Time, Types, WatermarkStrategy
 from firesteel.common.clock import ManualClock
 from firesteel.common.errors import FiresteelError, UnsupportedFeatureError
 from firesteel.common.job_status import JobStatus
 from firesteel.common.restart_strategy import RestartStrategies
 from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
+from firesteel.datastream.connectors import FileSource, NumberSequenceSource, StreamFormat
+from firesteel.datastream.connectors.hybrid_source import HybridSource
 from firesteel.datastream.window import TumblingProcessingTimeWindows
 from firesteel.testing.collecting_sink import CollectingSink
-from firesteel.testing.local_platform import LocalEngine
+from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 from tests.jobmanager.checkpoint_support import submit
 from tests.realtime.support import Count, generated
 from tests.runtime.support import environment, local_platform
@@ -46,6 +49,10 @@ def wait_until(
     while not is_so():
         assert time.monotonic() < until
         meanwhile()
+
+
+def wait_for(sink: CollectingSink, count: int) -> None:
+    wait_until(lambda: len(sink.values) == count)
 
 
 class Alarm(KeyedProcessFunction):
@@ -152,31 +159,107 @@ def test_no_message_and_no_delta_is_left_behind(tmp_path: Path) -> None:
     assert left == []
 
 
+# ---- sources of which the driver plans what is read
+
+
+def test_lines_of_a_socket_come_as_they_are_sent() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, local_platform():
+        env = real_time(1)
+        sink = CollectingSink()
+        host, port = server.getsockname()
+        env.socket_text_stream(host, port).map(str.upper, Types.STRING()).sink_to(sink)
+        job = submit(env)
+        connection, _ = server.accept()
+        sent: list[str] = []
+        for burst in (["a"], ["b", "c"], [f"line {n}" for n in range(5_000)], ["d"]):
+            sent += [line.upper() for line in burst]
+            connection.sendall("".join(f"{line}\n" for line in burst).encode())
+            wait_for(sink, len(sent))
+        assert sink.values == sent
+        connection.close()
+        wait_until(lambda: job.status.is_terminal_state())
+        assert job.status is JobStatus.FINISHED
+
+
+def test_a_hybrid_source_goes_from_one_to_the_next() -> None:
+    with local_platform():
+        env = real_time()
+        first, second = NumberSequenceSource(1, 3_000), NumberSequenceSource(3_001, 5_000)
+        source = HybridSource.builder(first).add_source(second).build()
+        stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "both")
+        with stream.execute_and_collect() as results:
+            assert sorted(results) == list(range(1, 5_001))
+
+
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_many_ranges_of_many_splits(tmp_path: Path, restarts: int) -> None:
+    """Files that come while the job runs."""
+    marker = tmp_path / "failed"
+    directory = tmp_path / "lines"
+    directory.mkdir()
+
+    def once(line: str) -> str:
+        if restarts and line == "7 of 3" and not marker.exists():
+            marker.write_text("")
+            raise RuntimeError("once")
+        return line
+
+    with local_platform():
+        env = real_time()
+        env.enable_checkpointing(50)
+        env.set_restart_strategy(RestartStrategies.fixed_delay_restart(2, 10))
+        source = FileSource.for_record_stream_format(StreamFormat.text_line_format(), str(directory))
+        watched = source.monitor_continuously(Duration.of_millis(20)).build()
+        stream = env.from_source(watched, WatermarkStrategy.no_watermarks(), "files")
+        sink = CollectingSink()
+        stream.map(once, Types.STRING()).sink_to(sink)
+        job = submit(env)
+        wanted = 0
+        for number in range(6):
+            hidden = directory / f".{number}"
+            hidden.write_text("".join(f"{i} of {number}\n" for i in range(20)))
+            hidden.rename(directory / f"{number}")
+            wanted += 20
+            wait_for(sink, wanted)
+        assert len(set(sink.values)) == wanted
+        assert marker.exists() is bool(restarts)
+        job.cancel()
+        wait_until(lambda: job.status.is_terminal_state())
+
+
 # ---- what is refused, and what is said
 
 
-class Refused:
-    def __init__(self, env: StreamExecutionEnvironment) -> None:
-        self.env = env
-        env.socket_text_stream("localhost", 9).name("lines").print()
+@pytest.fixture
+def too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A platform that has no room for a job in real time."""
+    monkeypatch.setattr(LocalPlatform, "why_not_real_time", lambda self, slots: [f"it needs {slots} slots"])
 
 
-def test_a_source_that_cannot_be_polled_is_named() -> None:
+@pytest.mark.usefixtures("too_small")
+def test_a_job_that_cannot_run_in_real_time_is_refused() -> None:
     with local_platform():
-        refused = Refused(real_time())
+        env = real_time()
+        generated(env, 10).print()
         with pytest.raises(UnsupportedFeatureError) as caught:
-            refused.env.execute()
-    assert "SocketTextSource cannot be polled" in str(caught.value)
+            env.execute()
+    assert "it needs 4 slots" in str(caught.value)
     assert "set execution.mode to epochs, or to auto" in str(caught.value)
 
 
+@pytest.mark.usefixtures("too_small")
 def test_auto_says_why_it_takes_epochs(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    with local_platform():
-        refused = Refused(real_time(**{"execution.mode": "auto"}))
-        with pytest.raises(FiresteelError, match="no connection"):
-            refused.env.execute()
-    assert "the job runs in epochs: 'Source: lines'" in caplog.text or "cannot be polled" in caplog.text
+    with local_platform() as platform:
+        env = real_time(**{"execution.mode": "auto"})
+        sink = CollectingSink()
+        generated(env, None, 1_000.0).sink_to(sink)
+        job = submit(env)
+        wait_until(lambda: bool(sink.values))
+        job.cancel()
+        wait_until(lambda: job.status.is_terminal_state())
+    assert "the job runs in epochs: it needs 4 slots" in caplog.text
+    assert platform.engines[0].epochs > 0
 
 
 def test_auto_takes_epochs_for_a_job_that_ends() -> None:

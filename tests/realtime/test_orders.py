@@ -19,6 +19,7 @@ class Loop:
         self.epoch = 1
         self.told: list[Any] = []
         self.is_filling = False
+        self.ranges_over = 0
 
     def cut(self, drain: bool) -> None:
         self.told.append(("cut", self.epoch, drain))
@@ -48,7 +49,7 @@ def loop() -> Loop:
 
 @pytest.fixture
 def task(loop: Loop, messages: Messages) -> SourceTask:
-    return SourceTask(loop, messages, look_ms=0.0)  # type: ignore[arg-type]
+    return SourceTask(loop, 0, messages, look_ms=0.0)  # type: ignore[arg-type]
 
 
 def test_an_epoch_ends_at_its_instant(task: SourceTask, messages: Messages, loop: Loop) -> None:

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from firesteel.connectors import _whole_splits
 from firesteel.connectors.collection import CollectionSource
 from firesteel.connectors.files.text_source import TextFileSource
 from firesteel.connectors.generated import datagen
 from firesteel.connectors.generated.datagen import GeneratedSource
 from firesteel.connectors.generated.sequence import SequenceSource
-from firesteel.program.sources import EnumeratorContext, PollingReader, Source, Split
+from firesteel.program.sources import (
+    Chunk,
+    EnumeratorContext,
+    PollingReader,
+    ReadRange,
+    Source,
+    SourceReader,
+    Split,
+)
+from firesteel.runtime.operators import planned_ranges
+from firesteel.runtime.operators.planned_ranges import PlannedRanges, ReadSoFar
+
+MANY = 1 << 40
 
 
 def splits_of(source: Source, directory: Path, parallelism: int = 3) -> list[Split]:
     return source.create_enumerator(EnumeratorContext(parallelism, str(directory))).discover(0)
 
 
-def opened(source: Source) -> PollingReader:
+def planned(source: Source, splits: Sequence[Split], position: Any = None) -> PlannedRanges:
+    """One range of each split, which is all that it has."""
     reader = source.create_reader()
     reader.open()
-    polling = reader.polling()
-    assert polling is not None
+    polling = PlannedRanges(reader)
+    polling.add_ranges([ReadRange(split, position, MANY, MANY) for split in splits])
     return polling
 
 
@@ -49,41 +61,67 @@ def lines(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_whole_splits_are_read_whole(tmp_path: Path, lines: Path) -> None:
+def test_ranges_without_bounds_are_whole_splits(tmp_path: Path, lines: Path) -> None:
     for source, wanted in [
         (SequenceSource(1, 20_000), list(range(1, 20_001))),
         (CollectionSource(list("abcdef")), list("abcdef")),
         (GeneratedSource(lambda n: n * n, 5_000), [n * n for n in range(5_000)]),
         (TextFileSource((str(lines),)), sorted(f"{name}{i}" for name in "abc" for i in range(5_000))),
     ]:
-        polling = opened(source)
-        polling.add_splits([(split, None) for split in splits_of(source, tmp_path)])
+        polling = planned(source, splits_of(source, tmp_path))
         found = [value for values in drained(polling).values() for value in values]
         assert sorted(found) == sorted(wanted)
         polling.close()
 
 
-def test_ranges_follow_each_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(_whole_splits, "_RECORDS", 7)
+def test_parts_of_a_range_follow_each_other(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(planned_ranges, "_RECORDS", 7)
     source = SequenceSource(1, 1_000)
-    polling = opened(source)
-    polling.add_splits([(split, None) for split in splits_of(source, tmp_path, 1)])
+    polling = planned(source, splits_of(source, tmp_path, 1))
     assert list(drained(polling).values()) == [list(range(1, 1_001))]
+
+
+def test_it_is_said_how_far_reading_has_come(tmp_path: Path) -> None:
+    source = SequenceSource(0, 99)
+    (split,) = splits_of(source, tmp_path, 1)
+    polling = planned(source, [])
+    for number, (first, records) in enumerate([(0, 30), (30, 30), (60, 1_000)], start=1):
+        polling.add_ranges([ReadRange(split, first, records, MANY)])
+        drained(polling)
+        after = min(first + records, 100)
+        assert polling.read_so_far == {split.id: ReadSoFar(number, after, ended=after == 100)}
+        assert polling.over == number
+
+
+class _SaysSoAtItsEnd(SourceReader):
+    """Gives a chunk without records where its range ends, as Kafka's reader does."""
+
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        numbers = list(range(range_.position, min(range_.position + range_.max_records, range_.stop)))
+        yield Chunk(numbers, None, range_.position + len(numbers))
+
+
+@pytest.mark.parametrize("max_records", [2, 64, 1_000])
+def test_a_range_is_over_although_its_reader_gives_something_to_the_last(max_records: int) -> None:
+    """Slow operators are given few records at a time."""
+    polling = PlannedRanges(_SaysSoAtItsEnd())
+    polling.add_ranges([ReadRange(Split("a"), 0, MANY, MANY, 5)])
+    found = [v for _ in range(20) for _, chunk in polling.poll(max_records, 0.0, ()) for v in chunk.values]
+    assert found == [0, 1, 2, 3, 4]
+    assert polling.read_so_far == {"a": ReadSoFar(1, 5, ended=False)}
 
 
 def test_reading_goes_on_from_a_position(tmp_path: Path) -> None:
     source = SequenceSource(1, 100)
     (split,) = splits_of(source, tmp_path, 1)
-    polling = opened(source)
-    polling.add_splits([(split, 91)])
+    polling = planned(source, [split], 91)
     assert drained(polling) == {split.id: list(range(91, 101))}
 
 
 def test_a_split_that_is_held_waits_and_the_others_go_on(tmp_path: Path) -> None:
     source = SequenceSource(1, 30_000)
     splits = splits_of(source, tmp_path)
-    polling = opened(source)
-    polling.add_splits([(split, None) for split in splits])
+    polling = planned(source, splits)
     held = splits[1].id
     assert drained(polling, held={held}).keys() == {splits[0].id, splits[2].id}
     assert list(drained(polling)) == [held]
@@ -92,8 +130,7 @@ def test_a_split_that_is_held_waits_and_the_others_go_on(tmp_path: Path) -> None
 def test_splits_are_read_in_turn(tmp_path: Path) -> None:
     source = SequenceSource(1, 300_000)
     splits = splits_of(source, tmp_path)
-    polling = opened(source)
-    polling.add_splits([(split, None) for split in splits])
+    polling = planned(source, splits)
     assert [split for _ in range(6) for split, _ in polling.poll(1_000, 0.0, ())] == ["1", "2", "3"] * 2
 
 
@@ -104,7 +141,7 @@ def test_a_rate_is_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.setattr(datagen.time, "sleep", slept.append)
     source = GeneratedSource(lambda n: n, 50, 10.0)
     splits = splits_of(source, tmp_path, 2)
-    polling = opened(source)
+    polling = source.create_reader().polling()
     polling.add_splits([(split, None) for split in splits])
     assert list(polling.poll(1_000, 50.0, ())) == []
     assert slept == [0.05], "the first record is due in 0.1 s"

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from firesteel.common.clock import ManualClock
 from firesteel.common.configuration import Configuration
 from firesteel.common.watermark_strategy import (
@@ -33,6 +35,10 @@ from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 
 NO_TIMESTAMP = -(2**63)
 MAX = 2**63 - 1
+
+#: A test runs once in each mode, which it is given as ``mode``: an option's value.
+in_both_modes = pytest.mark.parametrize("mode", ["epochs", "real-time"])
+MODE = "execution.mode"
 
 notes: defaultdict[str, list[Any]] = defaultdict(list)  # what functions did, by topic
 

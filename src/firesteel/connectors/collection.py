@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.connectors._splits import FixedSplits
-from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.program.pickling import dumps_block, loads_block
 from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,
-    PollingReader,
     ReadRange,
     Source,
     SourceReader,
@@ -111,9 +109,6 @@ class _CollectionReader(SourceReader):
             position += take
             values = records if take == len(records) else records[skip : skip + take]
             yield Chunk(values, None, position, position == blocks.count)
-
-    def polling(self) -> PollingReader:
-        return WholeSplits(self)
 
 
 def _read_block(blocks: _Blocks, number: int) -> bytes:

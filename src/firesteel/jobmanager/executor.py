@@ -42,7 +42,6 @@ from firesteel.jobmanager.modes import (
     OF_REAL_TIME,
     SPARE_SLOTS,
     must_be_real_time,
-    obstacles,
     real_time_options,
     refusal,
     wants_real_time,
@@ -300,9 +299,6 @@ class Executor:
     def _real_time_slots(self, configuration: Configuration, graph: JobGraph, bounded: bool) -> int:
         """How many slots the job needs to run in real time; 0: it is to run in epochs."""
         if not wants_real_time(configuration, bounded=bounded, batch=graph.batch):
-            return 0
-        if reasons := list(obstacles(graph)):
-            self._give_up_real_time(configuration, reasons)
             return 0
         return sum(level.parallelism for level in plan_levels(graph).levels) + SPARE_SLOTS
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
 from firesteel.common.options import checkpointing, execution, firesteel as own
-from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.real_time import RealTimeOptions
-from firesteel.program.sources import Source, SourceReader
 
 #: Options that have an effect in real-time mode alone.
 OF_REAL_TIME: Final = frozenset((execution.BUFFER_TIMEOUT.key, execution.BUFFER_TIMEOUT_ENABLED.key))
@@ -41,19 +38,6 @@ def wants_real_time(configuration: Configuration, *, bounded: bool, batch: bool)
 def must_be_real_time(configuration: Configuration) -> bool:
     """Whether the job is refused where it cannot run in real time."""
     return configuration.get(execution.MODE) != _AUTO
-
-
-def obstacles(graph: JobGraph) -> Iterator[str]:
-    """Why a program cannot run in real time, a sentence for each reason."""
-    for vertex in graph.vertices:
-        for operator in vertex.operators:
-            source = operator.node.operator
-            if isinstance(source, Source) and not _polls(source):
-                yield f"{operator.node.name!r} reads ranges only: {type(source).__name__} cannot be polled"
-
-
-def _polls(source: Source) -> bool:
-    return type(source.create_reader()).polling is not SourceReader.polling
 
 
 def refusal(reasons: list[str]) -> UnsupportedFeatureError:

@@ -28,8 +28,9 @@ from firesteel.jobmanager.pacing import work_of
 from firesteel.jobmanager.requests import Mailbox
 from firesteel.jobmanager.sources import ReadPlan
 from firesteel.jobmanager.user_logs import pass_on
+from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.program import UserError
-from firesteel.runtime.stretch import Answer, Cut, Messages, Order, RunningLevel
+from firesteel.runtime.stretch import Answer, Cut, Messages, Order, Read, RunningLevel
 from firesteel.runtime.task_loop import delta_file, epoch_name
 from firesteel.state.files import StateFiles
 
@@ -97,6 +98,7 @@ class RealTimeMover:
         now = self._course.look_at(self._clock.now_ms())
         running = self._running or self._start(now)
         self._steer(running, now)
+        self._plan(running, now)
         if running.cut is None:
             due_ms = self._checkpoints.due_ms
             at_ms = running.cut_ms + self._options.epoch_ms
@@ -176,6 +178,15 @@ class RealTimeMover:
             running.handout = handout
             running.give(handout)
 
+    def _plan(self, running: _Running, now: int) -> None:
+        """Tell the tasks what to read next of sources that they do not poll by themselves."""
+        if now < running.planned_ms + running.messages.look_ms or not self._course.run.sources.plans_ahead:
+            return
+        running.planned_ms = now
+        order = self._course.run.sources.plan_ahead(now, running.read())
+        if order is not None:
+            running.give(order)
+
     def _order_cut(self, running: _Running, at_ms: float, stop: bool = False) -> None:
         """End the epoch at an instant, which is far enough away for all tasks to know of it."""
         soonest_ms = self._clock.now_ms() + 2 * running.messages.look_ms
@@ -191,6 +202,8 @@ class RealTimeMover:
         running.stretch.go_on()
         now_ms = self._clock.now_ms()
         until = min(running.cut.at_ms, running.steered_ms + _STEER_MS)
+        if self._course.run.sources.plans_ahead:
+            until = min(until, running.planned_ms + running.messages.look_ms)
         self._clock.wait_until(int(max(until, now_ms + _ANSWERS_MS)), self._mailbox.news)
         if self._clock.now_ms() >= running.cut.at_ms and running.has_all_answers():
             self._commit(running, running.cut)
@@ -253,6 +266,8 @@ class _Running:
         self.stretch = stretch
         self.cut_ms = cut_ms
         self.steered_ms = cut_ms
+        self.planned_ms = 0.0
+        self._read: dict[int, Read] = {}  # by source task, the last that could be read
         self.cut: Cut | None = None
         self.answers: dict[tuple[int, int], Answer] = {}
         self._orders = 1  # that were given
@@ -264,6 +279,18 @@ class _Running:
             self._cut_order = self._orders
         self.messages.give_order(self._orders, order)
         self._orders += 1
+
+    def read(self) -> dict[str, dict[str, ReadSoFar]]:
+        """How far the source tasks are with what was planned for them: source -> split."""
+        together: dict[str, dict[str, ReadSoFar]] = {}
+        for level, subtask in self.tasks:
+            if level == 0:
+                said = self.messages.read_of(subtask)
+                if said is not None:
+                    self._read[subtask] = said
+                for uid, splits in self._read.get(subtask, {}).items():
+                    together.setdefault(uid, {}).update(splits)
+        return together
 
     def has_all_answers(self) -> bool:
         for place in self.tasks:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -21,12 +22,19 @@ from firesteel.program.sources import (
     SplitEnumerator,
 )
 from firesteel.runtime.batch import MIN_WATERMARK
+from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.program import Ack, SourceAssignment, SplitTime
 from firesteel.runtime.stretch import Order
 from firesteel.storage import records
 from firesteel.storage.records import record
 
 log = logger(__name__)
+
+# Of a range in real time: a task has nothing to read from the end of one until the driver has planned the
+# next, so they are long; an enumerator may have to look so far ahead.
+_RECORDS: Final = 1 << 20
+_BYTES: Final = 256 << 20
+_ASK_MS: Final = 100  # how often a source that had nothing is asked again when it does not say itself
 
 _UNKNOWN: Final = SplitTime(MIN_WATERMARK, idle=False)  # as long as no ack of an aligned source says it
 
@@ -89,6 +97,10 @@ class SourceCoordinator:
         self._limit: int | None = None  # of the epoch that was planned last
         self._drains = False
         self._handed_out: set[str] = set()  # ids of splits, in real-time mode
+        self._polls = source.create_reader().polls
+        self._given: Counter[str] = Counter()  # split -> how many ranges were planned, in real-time mode
+        self._silent: set[str] = set()  # ids of splits that had nothing when they were asked
+        self._ask_at_ms = 0  # when they are asked again
 
     def open(self) -> None:
         self._enumerator.open()
@@ -140,11 +152,46 @@ class SourceCoordinator:
         :param everything: those, too, that were handed out before: to tasks that have just begun.
         """
         self._discover(now_ms)
+        if everything:
+            self._given.clear()
+            self._silent.clear()
         found: dict[int, list[tuple[Split, Any]]] = {}
         for progress in self._splits.values():
             if not progress.ended and (everything or progress.split.id not in self._handed_out):
                 found.setdefault(progress.subtask, []).append((progress.split, progress.position))
                 self._handed_out.add(progress.split.id)
+        return found
+
+    @property
+    def plans_ahead(self) -> bool:
+        """Whether the driver says what tasks read, in real-time mode, too."""
+        return not self._polls
+
+    def plan_ahead(self, now_ms: int, read: Mapping[str, ReadSoFar]) -> dict[int, list[ReadRange]]:
+        """Real-time mode: what each subtask may read now of splits whose last range is over.
+
+        :param read: how far the tasks are, by split.
+        """
+        if self._polls or self._drains:
+            return {}
+        asks = now_ms >= self._ask_at_ms
+        found: dict[int, list[ReadRange]] = {}
+        for progress in self._splits.values():
+            id = progress.split.id
+            so_far = read.get(id, ReadSoFar(0, progress.position, ended=False))
+            is_read = progress.ended or so_far.ended or id not in self._handed_out
+            if is_read or so_far.ranges < self._given[id] or (id in self._silent and not asks):
+                continue
+            readable = self._enumerator.plan(progress.split, so_far.position, _RECORDS, _BYTES, now_ms)
+            if readable is None:
+                self._silent.add(id)
+            else:
+                self._silent.discard(id)
+                self._given[id] += 1
+                found.setdefault(progress.subtask, []).append(readable)
+        if asks:
+            hint = self._enumerator.next_data_ms(now_ms)
+            self._ask_at_ms = now_ms + _ASK_MS if hint is None else max(now_ms + 1, hint)
         return found
 
     @property
@@ -296,6 +343,22 @@ class JobSources:
                 splits.setdefault((c.vertex, subtask), {})[c.uid] = found
         complete = frozenset(c.uid for c in self._coordinators if c.is_complete)
         return Order(splits=splits, complete=complete, limits=self.limits())
+
+    @property
+    def plans_ahead(self) -> bool:
+        """Whether there are sources of which the driver says what tasks read, in real-time mode, too."""
+        return any(c.plans_ahead for c in self._coordinators)
+
+    def plan_ahead(self, now_ms: int, read: Mapping[str, Mapping[str, ReadSoFar]]) -> Order | None:
+        """Real-time mode: what may be read now where the last range is over; None: nothing.
+
+        :param read: how far the tasks are: source -> split -> what they have said.
+        """
+        ranges: dict[Subtask, dict[str, list[ReadRange]]] = {}
+        for c in self._coordinators:
+            for subtask, found in c.plan_ahead(now_ms, read.get(c.uid, {})).items():
+                ranges.setdefault((c.vertex, subtask), {})[c.uid] = found
+        return Order(ranges=ranges) if ranges else None
 
     def limits(self) -> dict[str, int | None]:
         """Source -> the watermark above which its splits wait (alignment)."""

@@ -182,9 +182,13 @@ class SourceReader(ABC):
         """The records of the range, in chunks of about 1,000 (at most 4,096) records. Ends early only at the
         limits of the range or the end of the split; the last chunk then has ``end`` set (it may be empty)."""
 
-    def polling(self) -> PollingReader | None:
-        """What reads for real-time mode. None: there the source is refused, by its name."""
-        return None
+    #: Whether there is a ``polling``. If not, the driver plans range after range in real-time mode, too: a
+    #: record of a silent source waits some tens of milliseconds for that.
+    polls: bool = False
+
+    def polling(self) -> PollingReader:
+        """What reads in real-time mode; of a reader that is open."""
+        raise NotImplementedError
 
     def close(self) -> None: ...
 

@@ -11,16 +11,18 @@ import contextlib
 import pickle
 import time
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from struct import Struct
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from firesteel.common.errors import EngineError, StateCorruptionError
+from firesteel.program.sources import ReadRange
 from firesteel.runtime.error_report import report_of
 from firesteel.runtime.flow_control import Pieces, Progress, SentWindow, Totals
 from firesteel.runtime.inbox import Inbox, InboxEnded
+from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError, UserLogs
 from firesteel.runtime.task_loop import IDLE_MS, LoopSettings, Rows, Splits, TaskLoop, directory_of
 from firesteel.runtime.user_code import UserCode, UserCodeError
@@ -29,6 +31,9 @@ from firesteel.runtime.wire import WireRow
 from firesteel.runtime.worker import acquire_level
 from firesteel.state.files import StateFiles
 from firesteel.storage.filesystems import resolve
+
+#: Operator -> split -> how far: of ranges that the driver has planned.
+Read: TypeAlias = Mapping[str, Mapping[str, ReadSoFar]]
 
 _OF_NO_OPERATOR: Final = UserCode("", "")
 _PAUSE_S: Final = 0.002  # until it is seen again whether others have caught up
@@ -55,6 +60,7 @@ class Order:
 
     :param leave: end at once; what was done since the last cut does not count.
     :param splits: to be read, too: (vertex, subtask) -> operator -> splits.
+    :param ranges: to be read, too: (vertex, subtask) -> operator -> ranges of its splits.
     :param complete: the sources that get no more splits; None: as before.
     :param limits: source -> the watermark above which its splits wait; None: as before.
     """
@@ -62,6 +68,7 @@ class Order:
     cut: Cut | None = None
     leave: bool = False
     splits: Mapping[tuple[str, int], Mapping[str, Splits]] = field(default_factory=dict)
+    ranges: Mapping[tuple[str, int], Mapping[str, Sequence[ReadRange]]] = field(default_factory=dict)
     complete: frozenset[str] | None = None
     limits: Mapping[str, int | None] | None = None
 
@@ -158,14 +165,30 @@ class Messages:
 
     def say_progress(self, level: int, subtask: int, received: Totals) -> None:
         """Instead of what the task has said before."""
-        content = pickle.dumps(dict(received), 5)
-        checked = _CHECKSUM.pack(zlib.crc32(content), len(content)) + content
-        self._files.overwrite(f"progress-{level}-{subtask}", checked)
+        self._say(f"progress-{level}-{subtask}", dict(received))
 
     def progress_of(self, level: int, subtask: int) -> Totals | None:
         """None: it cannot be read just now, or the task has said nothing."""
+        found: Totals | None = self._said(f"progress-{level}-{subtask}")
+        return found
+
+    def say_read(self, subtask: int, read: Read) -> None:
+        """How far a source task is, instead of what it has said before."""
+        self._say(f"read-{subtask}", read)
+
+    def read_of(self, subtask: int) -> Read | None:
+        """None: it cannot be read just now, or the task has said nothing."""
+        found: Read | None = self._said(f"read-{subtask}")
+        return found
+
+    def _say(self, name: str, content: Any) -> None:
+        """Write what is written again and again."""
+        data = pickle.dumps(content, 5)
+        self._files.overwrite(name, _CHECKSUM.pack(zlib.crc32(data), len(data)) + data)
+
+    def _said(self, name: str) -> Any:
         try:
-            found = self._files.read(f"progress-{level}-{subtask}")
+            found = self._files.read(name)
         except StateCorruptionError:
             return None
         if len(found) < _CHECKSUM.size:
@@ -196,8 +219,15 @@ class SourceTask:
     """
 
     def __init__(
-        self, loop: TaskLoop, messages: Messages, look_ms: float, window: SentWindow | None = None
+        self,
+        loop: TaskLoop,
+        subtask: int,
+        messages: Messages,
+        look_ms: float,
+        window: SentWindow | None = None,
     ) -> None:
+        self._subtask = subtask
+        self._ranges_said = 0
         self._window = window
         self._pieces = Pieces()
         self._look_ms = look_ms
@@ -233,6 +263,8 @@ class SourceTask:
             self._loop.hold_above(order.limits)
         if order.splits:
             self._loop.add_splits(order.splits)
+        if order.ranges:
+            self._loop.add_ranges(order.ranges)
         if order.cut is not None and order.cut.epoch == self._loop.epoch:
             self._cut = order.cut  # instead of an earlier order for this epoch
 
@@ -261,9 +293,17 @@ class SourceTask:
             records = min(records, self._window.room(self._loop.sent))
         if records:
             self._pieces.worked(*self._loop.poll(max(0.0, wait_ms), records))
+            self._say_read()
         else:
             time.sleep(_PAUSE_S)
         self._loop.on_time()
+
+    def _say_read(self) -> None:
+        """Have the driver plan what follows ranges that are over."""
+        over = self._loop.ranges_over
+        if over != self._ranges_said:
+            self._ranges_said = over
+            self._messages.say_read(self._subtask, self._loop.read_so_far)
 
 
 def open_loop(level: RunningLevel, subtask: int, messages: Messages, **clock: Any) -> TaskLoop:
@@ -288,7 +328,7 @@ def run_task(level: RunningLevel, subtask: int, rows: Iterator[WireRow]) -> Iter
         window = window_of(level, loop.channels, messages)
         try:
             if level.descriptor.level == 0:
-                yield from _source_rows(loop, messages, rows, window)
+                yield from _source_rows(loop, subtask, messages, rows, window)
             else:
                 say = partial(messages.say_progress, level.descriptor.level, subtask)
                 yield from _rows(loop, rows, window, Progress(loop.received, say, messages.look_ms / 1000))
@@ -314,11 +354,15 @@ def failure_of(error: Exception, subtask: int) -> UserError:
 
 
 def _source_rows(
-    loop: TaskLoop, messages: Messages, rows: Iterator[WireRow], window: SentWindow | None
+    loop: TaskLoop,
+    subtask: int,
+    messages: Messages,
+    rows: Iterator[WireRow],
+    window: SentWindow | None,
 ) -> Iterator[Rows]:
     for _ in rows:  # there is none, but the task's input is to be read
         continue
-    task = SourceTask(loop, messages, messages.look_ms, window)
+    task = SourceTask(loop, subtask, messages, messages.look_ms, window)
     while not task.has_ended:
         task.step(time.time_ns() / 1e6)
         if out := loop.take():

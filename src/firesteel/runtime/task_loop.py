@@ -17,9 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
-from firesteel.program.sources import Split
+from firesteel.program.sources import ReadRange, Split
 from firesteel.runtime.barriers import BarrierAligner
 from firesteel.runtime.chain import Chain
+from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.program import Ack, LevelDescriptor, SubtaskDescriptor
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
@@ -159,6 +160,24 @@ class TaskLoop:
             if mine and vertex not in self._ended:
                 with source.user_code:
                     source.add_splits(mine)
+
+    def add_ranges(self, ranges: Mapping[tuple[str, int], Mapping[str, Sequence[ReadRange]]]) -> None:
+        """Read what the driver has planned: (vertex, subtask) -> operator -> ranges."""
+        for (vertex, uid), source in self._sources.items():
+            mine = ranges.get((vertex, self._subtask), {}).get(uid)
+            if mine and vertex not in self._ended:
+                with source.user_code:
+                    source.add_ranges(mine)
+
+    @property
+    def ranges_over(self) -> int:
+        """How many of those were read."""
+        return sum(source.ranges_over for source in self._sources.values())
+
+    @property
+    def read_so_far(self) -> dict[str, dict[str, ReadSoFar]]:
+        """How far: operator -> split."""
+        return {uid: source.read_so_far for (_, uid), source in self._sources.items()}
 
     def complete(self, uids: frozenset[str]) -> None:
         """These sources get no more splits."""

@@ -94,7 +94,9 @@ class _Task:
         with worker.as_process(self._memory):
             self._loop: TaskLoop = open_loop(level, subtask, messages, now_ms=now_ms)
         first = level.descriptor.level == 0
-        self.sources: SourceTask | None = SourceTask(self._loop, messages, look_ms=0.0) if first else None
+        self.sources: SourceTask | None = (
+            SourceTask(self._loop, subtask, messages, look_ms=0.0) if first else None
+        )
 
     def turn(self) -> list[WireRow]:
         """What the task sends in one turn."""

@@ -27,7 +27,7 @@ from firesteel.datastream.connectors.kinesis import (
 )
 from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.connectors import SourceContract, SourceRun, chunks_of
-from tests.runtime.support import environment
+from tests.runtime.support import MODE, environment, in_both_modes
 from tests.servers.aws.support import Aws
 from tests.servers.kafka.support import eventually, running
 
@@ -166,10 +166,11 @@ def test_parents_are_read_to_their_end_before_their_children(aws: Aws, tmp_path:
         assert len([p for p in run.splits.values() if p.ended]) == 3
 
 
-def test_a_job_goes_on_over_a_reshard(aws: Aws) -> None:
+@in_both_modes
+def test_a_job_goes_on_over_a_reshard(aws: Aws, mode: str) -> None:
     stream = aws.stream(1)
     texts = aws.put(stream, [f"0-{n}" for n in range(100)])
-    env = environment(2, **{"execution.checkpointing.interval": "50 ms"})
+    env = environment(2, **{"execution.checkpointing.interval": "50 ms", MODE: mode})
     sink = CollectingSink()
     env.add_source(aws.consumer(stream), "kinesis").sink_to(sink)
     with running(env):

@@ -22,7 +22,7 @@ from firesteel.datastream.connectors.dynamic_kafka import (
 from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer
 from firesteel.testing.connectors import SourceContract
 from tests.jobmanager.checkpoint_support import DIRECTORY, INTERVAL
-from tests.runtime.support import collect, environment, note, notes
+from tests.runtime.support import MODE, collect, environment, in_both_modes, note, notes
 from tests.servers.kafka.broker import KafkaBroker
 from tests.servers.kafka.support import NO_WATERMARKS, eventually, running
 
@@ -114,19 +114,21 @@ def test_streams_of_one_cluster(kafka_broker: KafkaBroker) -> None:
         read(reading(service).set_stream_ids({first, "absent"}))
 
 
-def test_a_stream_moves_and_comes_back(kafka_broker: KafkaBroker, tmp_path: Path) -> None:
+@in_both_modes
+def test_a_stream_moves_and_comes_back(kafka_broker: KafkaBroker, tmp_path: Path, mode: str) -> None:
     """What it has left is not read any more; the service may fail once in between."""
     old, new = kafka_broker.topic(), kafka_broker.topic()
     written = tmp_path / "streams"
     written.write_text(json.dumps({"s": {"a": [old]}}))
     service = Written(written, kafka_broker.address)
     builder = reading(service, stream_metadata_discovery_interval_ms="50")
-    env = environment(1, **{INTERVAL: "100 ms", DIRECTORY: str(tmp_path / "checkpoints")})
+    env = environment(1, **{INTERVAL: "100 ms", DIRECTORY: str(tmp_path / "checkpoints"), MODE: mode})
     stream = env.from_source(builder.set_stream_ids({"s"}).build(), NO_WATERMARKS, "dynamic", Types.STRING())
-    stream.map(lambda value: note("moves", value), Types.STRING())
+    moves = f"moves in {mode}"
+    stream.map(lambda value: note(moves, value), Types.STRING())
 
     def seen(*values: str) -> None:
-        eventually(lambda: set(values) <= set(notes["moves"]), f"{values} are not all read")
+        eventually(lambda: set(values) <= set(notes[moves]), f"{values} are not all read")
 
     kafka_broker.produce(old, ["1"])
     with running(env):
@@ -137,7 +139,7 @@ def test_a_stream_moves_and_comes_back(kafka_broker: KafkaBroker, tmp_path: Path
         kafka_broker.produce(old, ["3"])
         kafka_broker.produce(new, ["4"])
         seen("1", "2", "4")
-        assert "3" not in notes["moves"]
+        assert "3" not in notes[moves]
         written.write_text(json.dumps({"s": {"a": [old], "b": [new]}}))
         seen("1", "2", "3", "4")
 

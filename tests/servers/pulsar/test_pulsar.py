@@ -40,7 +40,7 @@ from firesteel.datastream.connectors.pulsar import (
 )
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import env_with, submit
-from tests.runtime.support import environment
+from tests.runtime.support import MODE, environment, in_both_modes
 from tests.servers.kafka.broker import free_port
 from tests.servers.pulsar.server import PulsarServer
 
@@ -118,10 +118,13 @@ def wait_until(true: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def test_new_partitions_are_found_and_checkpoints_acknowledge(server: PulsarServer, tmp_path: Path) -> None:
+@in_both_modes
+def test_new_partitions_are_found_and_checkpoints_acknowledge(
+    server: PulsarServer, tmp_path: Path, mode: str
+) -> None:
     topic = server.topic(1)
     server.produce(topic, numbers(20))
-    env = env_with(1, tmp_path, **{"execution.checkpointing.interval": "50 ms"})
+    env = env_with(1, tmp_path, **{"execution.checkpointing.interval": "50 ms", MODE: mode})
     sink = CollectingSink()
     builder = reading(server, topic).set_config("pulsar.source.partitionDiscoveryIntervalMs", 100)
     source = builder.set_unbounded_stop_cursor(StopCursor.never()).build()

@@ -19,7 +19,7 @@ from firesteel.jobmanager.gateway import JobGateway
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, env_with, submit
 from tests.jobmanager.test_recovery import FIXED, FailsAt
-from tests.runtime.support import environment, note, notes
+from tests.runtime.support import MODE, environment, in_both_modes, note, notes
 from tests.servers.rabbitmq.broker import RabbitServer
 
 OFTEN = {"execution.checkpointing.interval": "50 ms", RETENTION: "RETAIN_ON_CANCELLATION"}
@@ -69,12 +69,13 @@ def jobs() -> Iterator[Callable[[Any], JobGateway]]:
 Start = Callable[[Any], JobGateway]
 
 
+@in_both_modes
 def test_messages_are_read_in_order_and_acknowledged_by_checkpoints(
-    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path
+    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, mode: str
 ) -> None:
     texts = [f"text {n}" for n in range(3000)]
     server.publish(queue, *texts[:2000])
-    env = env_with(1, tmp_path, **OFTEN)
+    env = env_with(1, tmp_path, **OFTEN, **{MODE: mode})
     sink = reading(env, server, queue)
     job = jobs(env)
     wait_until(lambda: len(sink.values) >= 2000)
@@ -116,13 +117,14 @@ def test_a_job_without_checkpoints_takes_messages_for_good(
     assert server.left(queue) == 0
 
 
+@in_both_modes
 @pytest.mark.parametrize("place", [0, 1, 17, 99])
 @pytest.mark.row("S-CONN-12")
 def test_each_message_once_over_restarts(
-    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, place: int
+    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, place: int, mode: str
 ) -> None:
     """What was sent and not yet acknowledged comes again, and is not counted again."""
-    env = env_with(1, tmp_path, **{**OFTEN, **FIXED, "firesteel.epoch.max-records": "5"})
+    env = env_with(1, tmp_path, **{**OFTEN, **FIXED, "firesteel.epoch.max-records": "5", MODE: mode})
     fails = FailsAt(queue, place, 2)
     sink = reading(env, server, queue, through=lambda text: fails((int(text), text)))
     job = jobs(env)

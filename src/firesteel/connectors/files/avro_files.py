@@ -11,14 +11,12 @@ from firesteel.common.errors import ConfigurationError
 from firesteel.common.extras import extra
 from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.connectors._open_files import OpenFiles
-from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.connectors.files.avro_blocks import OpenAvro
 from firesteel.connectors.files.source import FilesSource
 from firesteel.formats.avro_codec import AvroError
 from firesteel.formats.avro_schema import parse_avro
 from firesteel.program.sources import (
     Chunk,
-    PollingReader,
     ReadRange,
     SourceReader,
     Split,
@@ -57,9 +55,6 @@ class _AvroReader(SourceReader):
 
     def _open(self, split: Split) -> OpenAvro:
         return OpenAvro(split.payload, None if self._schema is None else parse_avro(self._schema))
-
-    def polling(self) -> PollingReader:
-        return WholeSplits(self)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)

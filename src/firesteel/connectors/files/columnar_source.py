@@ -12,7 +12,6 @@ from firesteel.common._map_all import map_all
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.typeinfo import RowTypeInfo, TypeInformation
 from firesteel.connectors._open_files import OpenFiles
-from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.connectors.files.columnar_files import Columns, OpenBlocks
 from firesteel.connectors.files.source import FilesSource
 from firesteel.formats.arrow_values import MakeRecord, from_arrow_converter, make_dict, make_row, records
@@ -20,7 +19,6 @@ from firesteel.formats.avro_columns import avro_columns
 from firesteel.formats.avro_schema import Convert
 from firesteel.program.sources import (
     Chunk,
-    PollingReader,
     ReadRange,
     SourceReader,
     Split,
@@ -83,9 +81,6 @@ class _ColumnarReader(SourceReader):
 
     def _open(self, split: Split) -> OpenBlocks:
         return OpenBlocks(self._columns, split.payload)
-
-    def polling(self) -> PollingReader:
-        return WholeSplits(self)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)

@@ -8,7 +8,6 @@ from typing import Any, Final, Literal
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.typeinfo import Types
-from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.connectors.files.file_bytes import ByteSource, check_encoding, has_plain_line_ends
 from firesteel.connectors.files.line_blocks import (
     CHUNK_RECORDS,
@@ -25,7 +24,7 @@ from firesteel.formats.csv_columns import Column, column_converter
 from firesteel.formats.csv_records import CsvDialect, CsvParseError, Records, parse_records
 from firesteel.formats.csv_rows import BadField, RowDecoder
 from firesteel.program.bad_records import BadRecord
-from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader
+from firesteel.program.sources import Chunk, ReadRange, SourceReader
 
 _HEADERS: Final = ("none", "skip", "check")
 _COUNT_BYTES: Final = 1 << 20
@@ -101,9 +100,6 @@ class _CsvReader(SourceReader):
             format_.columns, format_.null_literal, format_.as_rows, format_.ignore_parse_errors
         )
         self._files = text_files(format_.encoding)
-
-    def polling(self) -> PollingReader:
-        return WholeSplits(self)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)

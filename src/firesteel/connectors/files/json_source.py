@@ -8,7 +8,6 @@ from typing import Any
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.connectors.files.csv_source import line_number
 from firesteel.connectors.files.line_blocks import (
     CHUNK_RECORDS,
@@ -26,7 +25,6 @@ from firesteel.formats.json_structs import struct_lines_decoder
 from firesteel.program.bad_records import BadRecord, bad_record
 from firesteel.program.sources import (
     Chunk,
-    PollingReader,
     ReadRange,
     SourceReader,
 )
@@ -79,9 +77,6 @@ class _JsonReader(SourceReader):
         options = self._format.type_info, self._format.fail_on_missing_field
         self._decode_lines = struct_lines_decoder(*options)
         self._decode = json_decoder(*options)
-
-    def polling(self) -> PollingReader:
-        return WholeSplits(self)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)

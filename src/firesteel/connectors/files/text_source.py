@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.connectors.files.file_bytes import check_encoding, has_plain_line_ends
 from firesteel.connectors.files.line_blocks import (
     CHUNK_RECORDS,
@@ -21,7 +20,6 @@ from firesteel.connectors.files.splits import FileEnumerator, FileRange
 from firesteel.program.sources import (
     Chunk,
     EnumeratorContext,
-    PollingReader,
     ReadRange,
     SourceReader,
     SplitEnumerator,
@@ -58,9 +56,6 @@ class _TextReader(SourceReader):
 
     def __init__(self, encoding: str) -> None:
         self._files = text_files(encoding)
-
-    def polling(self) -> PollingReader:
-        return WholeSplits(self)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, _read_lines)

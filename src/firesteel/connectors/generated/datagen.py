@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.connectors._splits import FixedSplits, contiguous_ranges
-from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.program.pickling import Shipped
 from firesteel.program.sources import (
     Boundedness,
@@ -99,6 +98,7 @@ class _GeneratorReader(SourceReader):
     def __init__(self, function: Callable[[int], Any], micro_rate: int | None) -> None:
         self._function = function
         self._micro_rate = micro_rate
+        self.polls = micro_rate is not None
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         indexes: _Indexes = range_.split.payload
@@ -118,7 +118,8 @@ class _GeneratorReader(SourceReader):
             yield Chunk([], None, count, True)
 
     def polling(self) -> PollingReader:
-        return WholeSplits(self) if self._micro_rate is None else _Rated(self, self._micro_rate)
+        assert self._micro_rate is not None
+        return _Rated(self, self._micro_rate)
 
 
 class _Rated(PollingReader):

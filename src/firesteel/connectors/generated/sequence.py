@@ -8,12 +8,10 @@ from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.connectors._splits import FixedSplits, contiguous_ranges
-from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,
-    PollingReader,
     ReadRange,
     Source,
     SourceReader,
@@ -70,6 +68,3 @@ class _SequenceReader(SourceReader):
             yield Chunk(list(range(first, last)), None, last, last == end)
         if position >= end:
             yield Chunk([], None, end, True)
-
-    def polling(self) -> PollingReader:
-        return WholeSplits(self)

@@ -13,7 +13,6 @@ from firesteel.common.types import _make_row
 from firesteel.connectors._column_families import family
 from firesteel.connectors._open_files import OpenFiles
 from firesteel.connectors._splits import FixedSplits
-from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.connectors.jdbc.databases import Database, check_columns, database_of
 from firesteel.connectors.jdbc.options import ConnectionOptions
 from firesteel.connectors.jdbc.statements import Statement, parse
@@ -21,7 +20,6 @@ from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,
-    PollingReader,
     ReadRange,
     Source,
     SourceReader,
@@ -147,9 +145,6 @@ class _JdbcReader(SourceReader):
         self._names = source.row_type.get_field_names()
         self._convert = _row_converter(source.row_type, database)
         self._scans = OpenFiles(partial(_Scan, source, database))
-
-    def polling(self) -> PollingReader:
-        return WholeSplits(self)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._scans.read(range_, self._read)

@@ -96,6 +96,8 @@ class KafkaReader(SourceReader):
         if incoming is not None:
             incoming.close()
 
+    polls = True
+
     def polling(self) -> PollingReader:
         from firesteel.connectors.kafka.polling import KafkaPolling
 

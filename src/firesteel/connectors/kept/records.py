@@ -15,14 +15,12 @@ from typing import Any, BinaryIO, Final
 
 from firesteel.connectors._splits import FixedSplits
 from firesteel.connectors._staging import StagedFiles, settle
-from firesteel.connectors._whole_splits import WholeSplits
 from firesteel.program.pickling import dumps_block, loads_block
 from firesteel.program.sinks import Committer, CommitterContext, Sink, SinkWriter, WriterContext
 from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,
-    PollingReader,
     ReadRange,
     Source,
     SourceReader,
@@ -135,9 +133,6 @@ class KeptRecords(Source):
 
 class _KeptReader(SourceReader):
     """A position is (index of the file, offset of the block, number of its records read)."""
-
-    def polling(self) -> PollingReader:
-        return WholeSplits(self)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         files: tuple[str, ...] = range_.split.payload

@@ -191,6 +191,8 @@ class _QueueReader(SourceReader):
         position: int = range_.position
         records, room = range_.max_records, range_.max_bytes
         for segment in range_.stop:
+            if segment.end <= position:  # read, and it may be gone
+                continue
             storage, path = resolve(segment.path)
             with storage.open_input(path) as file:
                 bodies: list[bytes] = pickle.loads(file.read())

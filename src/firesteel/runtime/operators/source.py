@@ -17,6 +17,7 @@ from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceRea
 from firesteel.runtime.batch import END, MAX_WATERMARK, Batch, Mark
 from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
+from firesteel.runtime.operators.planned_ranges import PlannedRanges, ReadSoFar
 from firesteel.runtime.program import OperatorProgram, SourceAssignment, SplitTime
 from firesteel.runtime.time_limit import TimeLimit
 from firesteel.runtime.valve import WatermarkValve
@@ -48,6 +49,7 @@ class SourceOperator(BaseOperator):
         self.ended_splits: list[str] = []
         self.is_cut = False
         self._polling: PollingReader | None = None
+        self._planned: PlannedRanges | None = None  # the same, where the driver plans what is read
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
@@ -104,8 +106,8 @@ class SourceOperator(BaseOperator):
 
     def start_polling(self) -> None:
         """The task goes on from epoch to epoch: splits come by ``add_splits``, records by ``poll``."""
-        self._polling = self._reader.polling()
-        assert self._polling is not None, "the program would have been refused"
+        self._planned = None if self._reader.polls else PlannedRanges(self._reader)
+        self._polling = self._planned or self._reader.polling()
 
     def stop_polling(self) -> None:
         polling, self._polling = self._polling, None
@@ -117,6 +119,21 @@ class SourceOperator(BaseOperator):
         assert self._polling is not None
         self._polling.add_splits(splits)
         self._add_splits(split.id for split, _ in splits if split.id not in self._trackers)
+
+    def add_ranges(self, ranges: Sequence[ReadRange]) -> None:
+        """Read these, which the driver has planned."""
+        assert self._planned is not None
+        self._planned.add_ranges(ranges)
+
+    @property
+    def ranges_over(self) -> int:
+        """How many of those were read."""
+        return 0 if self._planned is None else self._planned.over
+
+    @property
+    def read_so_far(self) -> dict[str, ReadSoFar]:
+        """How far, by split."""
+        return {} if self._planned is None else dict(self._planned.read_so_far)
 
     def hold_above(self, limit: int | None) -> None:
         """Let splits wait whose watermark is above *limit* (alignment)."""
