@@ -20,17 +20,21 @@ class Loop:
         self.told: list[Any] = []
         self.is_filling = False
         self.ranges_over = 0
+        self.has = 0  # records for the next poll
+        self.waited: list[float] = []  # how long at most, by step
 
     def cut(self, drain: bool) -> None:
         self.told.append(("cut", self.epoch, drain))
         self.epoch += 1
 
     def poll(self, wait_ms: float, max_records: int) -> tuple[int, float]:
-        return 0, 0.0
+        found, self.has = self.has, 0
+        return found, 0.0
 
     def on_time(self) -> None: ...
 
     def wait_ms(self, at_most: float) -> float:
+        self.waited.append(at_most)
         return 0.0
 
     def __getattr__(self, name: str) -> Any:
@@ -111,11 +115,32 @@ def test_a_task_whose_driver_is_silent_ends(
         task.step(0.0)
 
 
+def test_a_task_that_reads_nothing_looks_less_often(
+    messages: Messages, loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(stretch.time, "monotonic", lambda: now_s)
+    task = SourceTask(loop, 0, messages, look_ms=20.0)  # type: ignore[arg-type]
+
+    def waits_ms() -> float:
+        loop.waited.clear()
+        task.step(0.0)
+        return loop.waited[0]
+
+    assert waits_ms() == messages.look_ms == 20
+    now_s += 1.1
+    waits_ms()
+    assert waits_ms() == messages.idle_look_ms == 60
+    loop.has = 1
+    waits_ms()
+    assert waits_ms() == 20
+
+
 def test_messages_are_found_once_they_are_written(messages: Messages) -> None:
     assert messages.order(0) is None
     assert messages.answer_of(1, 0, 0) is None
-    messages.answer(1, 0, 0, Answer([], None))
-    assert messages.answer_of(1, 0, 0) == Answer([], None)
+    messages.answer(1, 0, 0, Answer([], None, 0.0))
+    assert messages.answer_of(1, 0, 0) == Answer([], None, 0.0)
     assert messages.answer_of(2, 0, 0) is None
     messages.forget_answer(1, 0, 0)
     assert messages.answer_of(1, 0, 0) is None

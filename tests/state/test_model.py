@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import shutil
 import tempfile
+import threading
 from typing import Any
 
 import pytest
@@ -46,8 +47,9 @@ class StateMachine(RuleBasedStateMachine):
         limits=st.sampled_from([TINY, SMALL, LARGE, COLD]),
         local=st.booleans(),
         whole=st.sampled_from([0, 2, _cells.WHOLE_PARTS]),
+        background=st.booleans(),
     )
-    def start(self, limits: StateLimits, local: bool, whole: int) -> None:
+    def start(self, limits: StateLimits, local: bool, whole: int, background: bool) -> None:
         self.patch = pytest.MonkeyPatch()
         self.patch.setattr(_cells, "WHOLE_PARTS", whole)
         self.patch.setattr(_list_state, "CHUNK_ELEMENTS", 3)
@@ -55,10 +57,14 @@ class StateMachine(RuleBasedStateMachine):
         self.driver = Driver(MemoryStateFiles(), limits, self.local)
         self.processes = [self.driver.process() for _ in range(3)]
         self.committed: dict[str, Any] = {"value": {}, "list": {}, "map": {}, "timers": set()}
+        self.background = background
+        self.compacting: SubtaskState | None = None
         self.begin(0)
 
     def teardown(self) -> None:
         self.patch.undo()
+        for process in getattr(self, "processes", ()):
+            process.compact_in_background(False)
         if getattr(self, "local", None):
             for process in self.processes:
                 process.close()
@@ -66,6 +72,11 @@ class StateMachine(RuleBasedStateMachine):
 
     def begin(self, number: int) -> None:
         self.state: SubtaskState = self.processes[number]
+        if self.background and self.state is not self.compacting:
+            if self.compacting is not None:
+                self.compacting.compact_in_background(False)
+            self.state.compact_in_background(True)
+            self.compacting = self.state
         self.state.begin(self.driver.line, 0)
         self.model = copy.deepcopy(self.committed)
         self.op = self.state.operator("op")
@@ -74,6 +85,12 @@ class StateMachine(RuleBasedStateMachine):
         self.map = self.op.get_map_state(MAP)
 
     # ---- epochs
+
+    @rule()
+    def await_compaction(self) -> None:
+        for thread in threading.enumerate():
+            if thread.name == "firesteel-compaction":
+                thread.join()
 
     @rule(number=st.integers(0, 2))
     def commit(self, number: int) -> None:

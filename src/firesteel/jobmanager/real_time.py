@@ -19,6 +19,7 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.checkpoints.coordinator import CheckpointCoordinator
 from firesteel.jobmanager.course import Course
 from firesteel.jobmanager.descriptors import Deployment
+from firesteel.jobmanager.epoch_length import EpochLength
 from firesteel.jobmanager.epochs import EpochEngine, Stretch, complete, user_failure
 from firesteel.jobmanager.job_view import EpochReport
 from firesteel.jobmanager.ledger import Ledger
@@ -90,6 +91,7 @@ class RealTimeMover:
         self._observer = observer
         self._clock = clock
         self._mailbox = mailbox
+        self._length = EpochLength(options.epoch_ms)
         self._running: _Running | None = None
 
     # ---- Mover
@@ -101,7 +103,7 @@ class RealTimeMover:
         self._plan(running, now)
         if running.cut is None:
             due_ms = self._checkpoints.due_ms
-            at_ms = running.cut_ms + self._options.epoch_ms
+            at_ms = running.cut_ms + self._length.ms
             self._order_cut(running, at_ms if due_ms is None else min(at_ms, due_ms))
         self._await_answers(running)
 
@@ -110,7 +112,7 @@ class RealTimeMover:
             if running.cut_ms >= instant_ms and not stop:
                 return
             self._mailbox.news.clear()  # all that is asked is served after this
-            soon_ms = self._clock.now_ms() + 4 * running.messages.look_ms
+            soon_ms = self._clock.now_ms() + 4 * running.messages.idle_look_ms
             if running.cut is None or running.cut.at_ms > soon_ms:
                 self._order_cut(running, instant_ms, stop=stop)
             self._await_answers(running)
@@ -189,7 +191,7 @@ class RealTimeMover:
 
     def _order_cut(self, running: _Running, at_ms: float, stop: bool = False) -> None:
         """End the epoch at an instant, which is far enough away for all tasks to know of it."""
-        soonest_ms = self._clock.now_ms() + 2 * running.messages.look_ms
+        soonest_ms = self._clock.now_ms() + 2 * running.messages.idle_look_ms
         drain = self._course.run.sources.drains
         running.cut = Cut(running.epoch, max(at_ms, soonest_ms), stop or drain, drain)
         running.give(Order(cut=running.cut))
@@ -219,6 +221,7 @@ class RealTimeMover:
         course.epoch = running.epoch
         self._ledger.commit(epoch_name(running.name, running.epoch), acks)
         elapsed_ms = cut.at_ms - running.cut_ms
+        self._length.adapt(elapsed_ms, max(answer.ending_ms for answer in answers))
         records = work_of(acks, course.run.sources.vertices, elapsed_ms).records
         running.next_epoch(cut)
         if cut.stop or course.run.state.has_ended:

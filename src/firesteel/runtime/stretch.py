@@ -17,7 +17,7 @@ from functools import partial
 from struct import Struct
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from firesteel.common.errors import EngineError, StateCorruptionError
+from firesteel.common.errors import EngineError
 from firesteel.program.sources import ReadRange
 from firesteel.runtime.error_report import report_of
 from firesteel.runtime.flow_control import Pieces, Progress, SentWindow, Totals
@@ -38,6 +38,8 @@ Read: TypeAlias = Mapping[str, Mapping[str, ReadSoFar]]
 _OF_NO_OPERATOR: Final = UserCode("", "")
 _PAUSE_S: Final = 0.002  # until it is seen again whether others have caught up
 _CHECKSUM: Final = Struct("<II")  # and how many bytes it is of
+_IDLE_S: Final = 1.0  # without a record, after which a task looks for orders less often: so many times
+_IDLE_LOOK: Final = 3
 _SILENCE_S: Final = 600.0  # a driver that gives no order for so long is lost
 
 
@@ -74,10 +76,14 @@ class Order:
 
 
 class Answer(NamedTuple):
-    """Of one task, for one epoch."""
+    """Of one task, for one epoch.
+
+    :param ending_ms: how long it has computed to end the epoch, and processed nothing.
+    """
 
     acks: list[Ack]
     logs: UserLogs | None
+    ending_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +137,18 @@ class Messages:
         """How often it is worth while to look for a new message."""
         return 500.0 if "://" in self._directory else 20.0
 
+    @property
+    def idle_look_ms(self) -> float:
+        """How often a task looks that has had nothing to do for a while: to wake up is what it costs."""
+        return _IDLE_LOOK * self.look_ms
+
     def _write(self, name: str, content: Any) -> None:
         self._files.write_once(name, pickle.dumps(content, 5))
 
     def _read(self, name: str) -> Any:
         """The content; None: it is not there yet."""
-        try:
-            return pickle.loads(self._files.read(name))
-        except StateCorruptionError:
-            return None
+        found = self._files.read_new(name)
+        return None if found is None else pickle.loads(found)
 
     def give_order(self, number: int, order: Order) -> None:
         self._write(f"order-{number}", order)
@@ -187,11 +196,8 @@ class Messages:
         self._files.overwrite(name, _CHECKSUM.pack(zlib.crc32(data), len(data)) + data)
 
     def _said(self, name: str) -> Any:
-        try:
-            found = self._files.read(name)
-        except StateCorruptionError:
-            return None
-        if len(found) < _CHECKSUM.size:
+        found = self._files.read_new(name)
+        if found is None or len(found) < _CHECKSUM.size:
             return None
         checksum, size = _CHECKSUM.unpack_from(found)
         content = found[_CHECKSUM.size : _CHECKSUM.size + size]
@@ -214,7 +220,7 @@ class Messages:
 class SourceTask:
     """Follows the orders of the driver.
 
-    :param look_ms: how often it looks for new ones.
+    :param look_ms: how often it looks for new ones, as long as there is something to read.
     :param window: how far it may be ahead of those that it sends to; None: nothing limits it.
     """
 
@@ -230,7 +236,8 @@ class SourceTask:
         self._ranges_said = 0
         self._window = window
         self._pieces = Pieces()
-        self._look_ms = look_ms
+        self._busy_look_ms = self._look_ms = look_ms
+        self._read_s = time.monotonic()
         self._loop = loop
         self._messages = messages
         self._next = 0
@@ -292,11 +299,20 @@ class SourceTask:
         if self._window is not None:
             records = min(records, self._window.room(self._loop.sent))
         if records:
-            self._pieces.worked(*self._loop.poll(max(0.0, wait_ms), records))
+            found, worked_s = self._loop.poll(max(0.0, wait_ms), records)
+            self._pieces.worked(found, worked_s)
+            self._see_to_looks(found)
             self._say_read()
         else:
             time.sleep(_PAUSE_S)
         self._loop.on_time()
+
+    def _see_to_looks(self, found: int) -> None:
+        now_s = time.monotonic()
+        if found:
+            self._read_s, self._look_ms = now_s, self._busy_look_ms
+        elif now_s - self._read_s > _IDLE_S:
+            self._look_ms = _IDLE_LOOK * self._busy_look_ms
 
     def _say_read(self) -> None:
         """Have the driver plan what follows ranges that are over."""
@@ -310,8 +326,8 @@ def open_loop(level: RunningLevel, subtask: int, messages: Messages, **clock: An
     """The loop of a task, which has begun."""
     descriptor = level.descriptor
 
-    def deliver(epoch: int, acks: list[Ack]) -> None:
-        messages.answer(epoch, descriptor.level, subtask, Answer(acks, taken_logs()))
+    def deliver(epoch: int, acks: list[Ack], ending_ms: float) -> None:
+        messages.answer(epoch, descriptor.level, subtask, Answer(acks, taken_logs(), ending_ms))
 
     with _OF_NO_OPERATOR:
         opened = acquire_level(descriptor, subtask)

@@ -29,8 +29,8 @@ from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine, advance
 
 Rows: TypeAlias = list[WireRow]
-#: Takes the answers of a task for an epoch to the driver.
-Deliver: TypeAlias = Callable[[int, list[Ack]], None]
+#: Takes the answers of a task for an epoch to the driver, and how many milliseconds of CPU its end has cost.
+Deliver: TypeAlias = Callable[[int, list[Ack], float], None]
 
 #: Splits, each with the position to go on from.
 Splits: TypeAlias = Sequence[tuple[Split, Any]]
@@ -77,6 +77,7 @@ class TaskLoop:
 
     :param deliver: called at the end of each epoch.
     :param now_ms: the wall clock, in milliseconds.
+    :param cpu_s: how many seconds the thread has computed.
     """
 
     def __init__(
@@ -87,6 +88,7 @@ class TaskLoop:
         settings: LoopSettings,
         deliver: Deliver,
         now_ms: Callable[[], float] = lambda: time.time_ns() / 1e6,
+        cpu_s: Callable[[], float] = time.thread_time,
     ) -> None:
         self._descriptor = descriptor
         self._subtask = subtask
@@ -94,6 +96,7 @@ class TaskLoop:
         self._settings = settings
         self._deliver = deliver
         self._now_ms = now_ms
+        self._cpu_s = cpu_s
         self._files = StateFiles(descriptor.state_dir)
         self._aligner = BarrierAligner(settings.producers)
         self._out: Rows = []
@@ -120,10 +123,16 @@ class TaskLoop:
         self._interval_ms = float(interval) if interval > 0 else IDLE_MS
         self.epoch = descriptor.epoch
 
+    def _compact_in_background(self, wanted: bool) -> None:
+        for chain in self._level.chains:
+            if chain.state is not None:
+                chain.state.compact_in_background(wanted)
+
     # ---- what comes
 
     def begin(self) -> None:
         """Begin the first epoch."""
+        self._compact_in_background(True)
         for source in self._sources.values():
             with source.user_code:
                 source.stop_polling()  # what an earlier attempt of this process had
@@ -311,6 +320,7 @@ class TaskLoop:
 
     def _end_epoch(self) -> None:
         """Cut the epoch, answer, and go on with the next one from here."""
+        begun_s = self._cpu_s()
         acks = []
         for chain in self._level.chains:
             id = chain.vertex.id
@@ -337,7 +347,7 @@ class TaskLoop:
                 )
                 with chain.user_code:
                     chain.close()
-        self._deliver(self.epoch, acks)
+        self._deliver(self.epoch, acks, (self._cpu_s() - begun_s) * 1000)
         self._out += [WireRow(to, -1, 0, RowKind.BARRIER, b"") for to in range(self._settings.consumers)]
         self.epoch += 1
         self._begin_epoch()
@@ -355,6 +365,7 @@ class TaskLoop:
 
     def close(self) -> None:
         """The task ends: what is held is not needed any more."""
+        self._compact_in_background(False)
         self._aligner.close()
         for source in self._sources.values():
             source.stop_polling()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pickle
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import Final
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -16,6 +18,9 @@ from firesteel.runtime.worker import dedicate_process
 from firesteel.spark.bursts import SCHEMA, first_pushes, read_bursts, to_burst
 from firesteel.spark.levels import MapRows, frame_of, no_rows
 from firesteel.spark.pipelined import pipelined
+
+#: Between threads of Python: a record does not wait longer for one that compacts state.
+_SWITCH_S: Final = 0.001
 
 
 def run_levels(session: SparkSession, levels: Sequence[RunningLevel]) -> None:
@@ -36,6 +41,7 @@ def _map_level(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     context = TaskContext.get()
     assert context is not None
     dedicate_process()
+    sys.setswitchinterval(_SWITCH_S)
     level: RunningLevel = pickle.loads(payload)
     rows = no_rows(batches) if level.descriptor.level == 0 else read_bursts(batches)
     subtask, width = context.partitionId(), level.settings.consumers

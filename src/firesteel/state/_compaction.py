@@ -12,6 +12,7 @@ its budget, which goes by what it has changed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -47,6 +48,7 @@ class Compactor:
     :param budget: about how many entries may be read; it is shared by what is due at the same time.
     :param level_entries: a level that would have to be smaller is not used.
     :param expiry: which entries are gone by their time to live.
+    :param check: called for each block that is written; may raise, to stop.
     """
 
     overlay: Overlay
@@ -56,6 +58,12 @@ class Compactor:
     budget: int
     level_entries: int
     expiry: Expiry
+    check: Callable[[], None] = lambda: None
+
+    def is_due(self) -> bool:
+        """Whether there is something to compact."""
+        line = self.overlay.line
+        return self._sweep_is_due(line) or self._full_level(line) is not None or self._renewal_is_due(line)
 
     def step(self) -> Compaction | None:
         """None when nothing is due."""
@@ -226,6 +234,7 @@ class Compactor:
         with self.files.create(self.prefix) as file:
             writer = RunWriter(file.write)
             for keys, values in slices if kept is None else map(kept.of, slices):
+                self.check()
                 writer.add(keys, values)
             if not writer.entries:
                 return None

@@ -49,6 +49,13 @@ class Overlay:
         self._recent_sorted: list[bytes] = []
         self._layers_ready = False
 
+    def copy(self) -> Overlay:
+        """Another one at the same line, without a local store, for another thread."""
+        copy = Overlay(self._files)
+        copy.migrate(self._migrations)
+        copy.move_to(self._line)
+        return copy
+
     @property
     def line(self) -> StateLine:
         return self._line

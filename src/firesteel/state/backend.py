@@ -33,6 +33,7 @@ from firesteel.state._stored_states import Inherited, StoredStates
 from firesteel.state._ttl import Expiry
 from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state._value_state import ValueColumn
+from firesteel.state.background import BackgroundCompaction
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.files import StateFiles
 from firesteel.state.keys import NO_KEY, split_canonical
@@ -106,8 +107,16 @@ class SubtaskState:
         self._at = ""  # the manifest that the cache is at, but for what is pending
         self._pending: _Pending | None = None
         self._open = False  # between begin and finish: the cache may hold what no manifest has
+        self._background: BackgroundCompaction | None = None
 
     # ---- epochs
+
+    def compact_in_background(self, wanted: bool) -> None:
+        """Whether this is the only process that works on the line, epoch after epoch, so that what is
+        compacted may belong to a later one. What is under way does not count any more."""
+        if self._background is not None:
+            self._background.stop()
+        self._background = BackgroundCompaction() if wanted else None
 
     def move_time(self, now_ms: int) -> None:
         """Processing time has moved in the middle of an epoch."""
@@ -281,8 +290,7 @@ class SubtaskState:
                 unclaimed[key] = value
 
     def finish(self) -> EpochDelta:
-        """The changes of the epoch. Writes them to a file when they are large, and does a piece of
-        compaction."""
+        """The changes of the epoch, and what was compacted. Writes them to a file when they are large."""
         keys: list[bytes] = []
         values: list[bytes] = []
         for column in self._columns.values():
@@ -296,7 +304,8 @@ class SubtaskState:
         self._fitted = self.limits.fitted(self._entry_bytes(delta))
         self._pending = _Pending(self._at, delta.digest)
         self._open = False
-        compaction = self._compactor(len(keys)).step()
+        compactor = self._compactor(len(keys))
+        compaction = compactor.step() if self._background is None else self._background.step(compactor)
         self._shrink()
         self._core.overlay.rest()
         return msgspec.structs.replace(delta, compaction=compaction)
@@ -388,6 +397,7 @@ class SubtaskState:
 
     def close(self) -> None:
         """Give up the caches, the local store and open files; the object is not used any more."""
+        self.compact_in_background(False)
         for column in self._columns.values():
             column.drop()
         self._core.group_keys.clear()

@@ -172,6 +172,18 @@ class StateFiles:
         except OSError as error:
             raise _unreadable(path, error) from error
 
+    def read_new(self, name: str) -> bytes | None:
+        """A whole file that may not be there yet (None), for those who look for it again and again."""
+        path = self.path_of(name)
+        if "://" not in path and not os.path.exists(path):  # much cheaper than an error
+            return None
+        try:
+            return self.read(name)
+        except StateCorruptionError as error:
+            if isinstance(error.__cause__, FileNotFoundError):
+                return None
+            raise
+
     def open_mmap(self, name: str) -> memoryview:
         """The file as memory. A remote file is copied to the cache directory first."""
         path = self.path_of(name)

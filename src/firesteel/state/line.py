@@ -165,10 +165,15 @@ class CompactionPiece(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Compaction(msgspec.Struct, frozen=True, array_like=True):
-    """What a task has compacted of the line it worked on. ``key_group_end``: its last key group."""
+    """What a task has compacted of the line it worked on.
+
+    :ivar key_group_end: its last key group.
+    :ivar base_id: the manifest of that line; "": the line before the epoch. Later deltas are not part of it.
+    """
 
     pieces: tuple[CompactionPiece, ...]
     key_group_end: int
+    base_id: str = ""
 
 
 class EpochDelta(msgspec.Struct, frozen=True, array_like=True):
@@ -214,7 +219,7 @@ def advance(
     """The line after an epoch, and the files that it no longer refers to.
 
     :param run: the delta of the epoch, None when nothing changed.
-    :param compaction: what the epoch's task has compacted of ``line``.
+    :param compaction: what was compacted of ``line``, or of what it was some epochs ago.
     """
     new = msgspec.structs.replace(
         line,
@@ -224,14 +229,14 @@ def advance(
     )
     if compaction is not None:
         for piece in compaction.pieces:
-            new = _compacted(new, piece, line.manifest_id, compaction.key_group_end)
+            new = _compacted(new, piece, compaction.base_id or line.manifest_id, compaction.key_group_end)
     new = _without_old_deltas(new)
     kept = {ref.path for ref in new.runs}
     gone = {ref.path for ref in line.runs} - kept
     return new, tuple(sorted(gone))
 
 
-def _compacted(line: StateLine, done: CompactionPiece, previous_id: str, end: int) -> StateLine:
+def _compacted(line: StateLine, done: CompactionPiece, base_id: str, end: int) -> StateLine:
     rest: list[RunRef] = []
     for ref in line.segments:
         if done.replaces(ref):
@@ -244,7 +249,7 @@ def _compacted(line: StateLine, done: CompactionPiece, previous_id: str, end: in
     line = msgspec.structs.replace(line, segments=tuple(rest))
     if done.source:
         return line
-    upto = line.sweep_upto if line.sweep_group >= 0 else previous_id
+    upto = line.sweep_upto if line.sweep_group >= 0 else base_id
     if not done.sweep_end:
         return msgspec.structs.replace(line, sweep_group=done.last_group + 1, sweep_upto=upto)
     folded = line.position(upto)

@@ -92,7 +92,7 @@ class _Task:
         self._now_ms = now_ms
         self.inbox: deque[WireRow] = deque()
         with worker.as_process(self._memory):
-            self._loop: TaskLoop = open_loop(level, subtask, messages, now_ms=now_ms)
+            self._loop: TaskLoop = open_loop(level, subtask, messages, now_ms=now_ms, cpu_s=lambda: 0.0)
         first = level.descriptor.level == 0
         self.sources: SourceTask | None = (
             SourceTask(self._loop, subtask, messages, look_ms=0.0) if first else None
