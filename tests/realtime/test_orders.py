@@ -18,9 +18,10 @@ class Loop:
     def __init__(self) -> None:
         self.epoch = 1
         self.told: list[Any] = []
-        self.is_filling = False
         self.ranges_over = 0
         self.has = 0  # records for the next poll
+        self.rest = 0.0
+        self.free_ms = 0.0  # how long nothing is due
         self.waited: list[float] = []  # how long at most, by step
 
     def cut(self, drain: bool) -> None:
@@ -28,14 +29,18 @@ class Loop:
         self.epoch += 1
 
     def poll(self, wait_ms: float, max_records: int) -> tuple[int, float]:
-        found, self.has = self.has, 0
+        found = min(self.has, max_records)
+        self.has = 0
         return found, 0.0
 
     def on_time(self) -> None: ...
 
+    def rest_ms(self) -> float:
+        return self.rest
+
     def wait_ms(self, at_most: float) -> float:
         self.waited.append(at_most)
-        return 0.0
+        return self.free_ms
 
     def __getattr__(self, name: str) -> Any:
         return lambda value: self.told.append((name, value))
@@ -132,8 +137,35 @@ def test_a_task_that_reads_nothing_looks_less_often(
     waits_ms()
     assert waits_ms() == messages.idle_look_ms == 60
     loop.has = 1
-    waits_ms()
+    task.step(0.0)
+    task.step(0.0)
     assert waits_ms() == 20
+
+
+def test_a_task_sleeps_while_what_it_reads_would_wait_in_a_buffer(
+    task: SourceTask, loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(stretch.time, "sleep", slept.append)
+    loop.rest, loop.has = 0.004, 1_000
+    task.step(0.0)
+    assert slept == [], "nothing is due for as long as that"
+    loop.free_ms = 5.0
+    task.step(0.0)
+    assert slept == [], "more was there than it has asked for"
+    task.step(0.0)
+    assert slept == [0.004 / 1000]
+
+
+def test_no_task_sleeps_beyond_the_end_of_an_epoch(
+    task: SourceTask, messages: Messages, loop: Loop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr(stretch.time, "sleep", slept.append)
+    messages.give_order(0, Order(cut=Cut(1, 102.0)))
+    loop.rest, loop.free_ms = 4.0, 5.0
+    task.step(100.0)
+    assert slept == [0.002]
 
 
 def test_messages_are_found_once_they_are_written(messages: Messages) -> None:

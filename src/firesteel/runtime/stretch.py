@@ -238,6 +238,7 @@ class SourceTask:
         self._pieces = Pieces()
         self._busy_look_ms = self._look_ms = look_ms
         self._read_s = time.monotonic()
+        self._is_behind = False  # more was there than was asked for
         self._loop = loop
         self._messages = messages
         self._next = 0
@@ -289,23 +290,33 @@ class SourceTask:
             self._loop.cut(cut.drain)
             self.has_ended = cut.stop
             return
-        wait_ms = self._loop.wait_ms(self._look_ms) if wait else 0.0
-        if cut is not None:
-            wait_ms = min(wait_ms, cut.at_ms - now_ms)
-        if wait_ms > 0 and self._loop.is_filling:  # what comes meanwhile is read at once when that is over
-            time.sleep(wait_ms / 1000)
-            wait_ms = 0.0
+        wait_ms = 0.0
+        if wait and not self._is_behind:
+            wait_ms = self._loop.wait_ms(self._look_ms)
+            if cut is not None:
+                wait_ms = min(wait_ms, cut.at_ms - now_ms)
+            wait_ms = self._rested(wait_ms)
         records = self._pieces.records
         if self._window is not None:
             records = min(records, self._window.room(self._loop.sent))
         if records:
             found, worked_s = self._loop.poll(max(0.0, wait_ms), records)
             self._pieces.worked(found, worked_s)
+            self._is_behind = found > records // 2
             self._see_to_looks(found)
             self._say_read()
         else:
             time.sleep(_PAUSE_S)
         self._loop.on_time()
+
+    def _rested(self, wait_ms: float) -> float:
+        """Sleep while what is read would only wait in a buffer: to read that at once, when the buffer leaves,
+        is cheaper than record by record. Returns how long reading may wait after that."""
+        rest_ms = min(self._loop.rest_ms(), wait_ms)
+        if rest_ms <= 0:
+            return wait_ms
+        time.sleep(rest_ms / 1000)
+        return 0.0
 
     def _see_to_looks(self, found: int) -> None:
         now_s = time.monotonic()

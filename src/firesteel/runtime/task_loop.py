@@ -254,10 +254,10 @@ class TaskLoop:
             until = min(until, self._flushed_ms + timeout)
         return min(at_most, max(0.0, until - now_ms))
 
-    @property
-    def is_filling(self) -> bool:
-        """Whether records wait in buffers for others."""
-        return self._is_dirty
+    def rest_ms(self) -> float:
+        """How long a record that is read now would wait in a buffer for others."""
+        timeout = self._settings.buffer_timeout_ms
+        return 0.0 if timeout is None else max(0.0, self._flushed_ms + timeout - self._now_ms())
 
     def _due_ms(self) -> float:
         """When the next timer of any operator is due."""
