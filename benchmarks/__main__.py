@@ -45,7 +45,7 @@ def main() -> int:
         action="append",
         default=[],
         metavar="NAME=DIR",
-        help="use this virtual environment for firesteel, pyflink, bytewax or pyspark",
+        help="use this virtual environment for firesteel, pyflink, bytewax, quix or pyspark",
     )
     options = parser.parse_args()
     cases = CASES | {

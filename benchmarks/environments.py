@@ -12,7 +12,8 @@ ROOT = Path(__file__).parent / ".envs"
 OURS = "firesteel"
 REQUIREMENTS = {
     "pyflink": ("apache-flink==2.3.0",),
-    "bytewax": ("bytewax==0.21.1",),
+    "bytewax": ("bytewax[kafka]==0.21.1",),
+    "quix": ("quixstreams==3.28.1",),
     # transformWithState in Python needs protobuf and grpcio
     "pyspark": ("pyspark==4.3.*", "pandas<3", "pyarrow>=18", "protobuf", "grpcio"),
 }

@@ -114,10 +114,9 @@ def _cpu_s(system: list[psutil.Process]) -> float:
 
 
 def latency(environments: Environments, rounds: int, rate: float, seconds: float) -> list[Comparison]:
-    spark = environments.python(OURS)
     collected: dict[str, list[Latencies]] = {}
     for turn in range(1, rounds + 1):
-        for name, command in _systems(environments, jars("pyflink", spark)).items():
+        for name, command in _systems(environments).items():
             with broker() as running:
                 for topic in ("latency-in", "latency-out", "latency-between"):
                     running.topic(2, topic)
@@ -132,7 +131,9 @@ def latency(environments: Environments, rounds: int, rate: float, seconds: float
     return _comparisons(collected, rate)
 
 
-def _systems(environments: Environments, flink_jars: list[str]) -> dict[str, Any]:
+def _systems(environments: Environments) -> dict[str, Any]:
+    spark = environments.python(OURS)
+
     def of_engine(system: System, address: str) -> list[tuple[list[str], dict[str, str]]]:
         command = system.command(environments, [])
         return [([*command, "--brokers", address], environments.variables(system.environment))]
@@ -152,12 +153,22 @@ def _systems(environments: Environments, flink_jars: list[str]) -> dict[str, Any
         config = ("--config", f"execution.mode={mode}")
         return System(f"firesteel, {mode}", OURS, "kafka_latency.py", 0, config, pyflink_text=True)
 
-    flink = ("--jars", ",".join(flink_jars))
+    flink = ("--jars", ",".join(jars("pyflink", spark)))
+    spark_jars = ("--jars", ",".join(jars("pyspark", spark)))
     systems = [
         ours("real-time"),
         ours("epochs"),
         System("PyFlink process", "pyflink", "kafka_latency.py", 0, flink),
         System("PyFlink thread", "pyflink", "kafka_latency.py", 0, (*flink, *THREAD)),
+        System("Bytewax", "bytewax", "bytewax_kafka_latency.py"),
+        System("Quix Streams", "quix", "quix_kafka_latency.py"),
+        System(
+            "Structured Streaming in real time, SQL without state",
+            "pyspark",
+            "rtm_kafka_latency.py",
+            0,
+            spark_jars,
+        ),
     ]
     found: dict[str, Any] = {system.name: partial(of_engine, system) for system in systems}
     return found | {"two processes, no engine": relays}

@@ -63,7 +63,7 @@ def answer(requests: Sequence[CommitRequest], error: BaseException) -> None:
     """Answer requests that ended with ``error``."""
     later = isinstance(error, TryLaterError)
     if later:
-        log.warning("commit did not happen, or nobody knows: %s", error)
+        log.warning("commit failed, or its outcome is unknown: %s", error)
     for request in requests:
         if later:
             request.retry_later()

@@ -56,7 +56,7 @@ class CollectSink(Sink):
         consumer = _consumers.get(self.id)
         if consumer is None:
             raise ProgramError(
-                "a collect sink has nobody to give its records to",
+                "Nobody takes the records of a collect sink.",
                 hint="call attach() on it in the process that runs the job",
             )
         return CollectCommitter(consumer)

@@ -108,5 +108,5 @@ class _PrintCommitter(Committer):
         it."""
         return ProgramError(
             f"The standard {'error' if self._to_stderr else 'output'} {why}.",
-            hint="let it lead to a file, or to /dev/null, when nobody is to read it",
+            hint="redirect it to a file, or to /dev/null if nobody reads it",
         )

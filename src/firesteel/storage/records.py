@@ -153,7 +153,7 @@ def _pickled(value: Any) -> bytes:
             f"A value of type {type(value).__module__}.{type(value).__qualname__} cannot be stored "
             "in a checkpoint.",
             detail=f"{type(error).__name__}: {error}",
-            hint="let it hold plain data; open connections, locks and files belong into what is made anew",
+            hint="keep only plain data in it, and create connections, locks and files again in open()",
         ) from error
 
 

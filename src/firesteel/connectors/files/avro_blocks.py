@@ -125,7 +125,7 @@ class OpenAvro:
             if after > len(data):
                 return end, after
             if size < 0 or data[at + size : after] != sync:
-                raise self._damaged(position + end, "no sync marker behind a block")
+                raise self._damaged(position + end, "no sync marker after a block")
             end = after
         return end, 0
 

@@ -156,7 +156,7 @@ class _HybridEnumerator(SplitEnumerator):
             raise ConfigurationError(
                 f"The job was in source {self._turn + 1} of a hybrid source that has only "
                 f"{len(self._sources)} now.",
-                hint="sources may be added behind the last one, not taken away",
+                hint="sources can be added after the last one, but not removed",
             )
         self._current = self._enumerator(self._turn)
         if state["current"] is not None:

@@ -47,10 +47,10 @@ class Piece:
                 return _decode(file.read())
         except FileNotFoundError as error:
             raise ConnectorError(
-                "Output that waits for its commit is gone.",
+                "Output that was not committed yet is missing.",
                 detail=f"{self.count} messages in {self.path}",
-                hint="it lies beside the checkpoints until it is committed; was the job set back behind "
-                "a checkpoint whose output is in Kafka?",
+                hint="it is kept beside the checkpoints until it is committed; was the job restored from a checkpoint "
+                "older than one whose output is in Kafka already?",
             ) from error
 
     def discard(self) -> None:
