@@ -1,18 +1,20 @@
-"""Compaction beside the task: when what it makes becomes a part of the line."""
+"""What is done beside the task: when a piece of compaction, or a delta, becomes a part of the line."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
 
 import pytest
 
-from firesteel.common.errors import StateCorruptionError
+from firesteel.common.errors import StateCorruptionError, StorageError
 from firesteel.common.typeinfo import Types
-from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.datastream.state import MapStateDescriptor, ValueStateDescriptor
 from firesteel.state._compaction import Compactor
 from firesteel.state.backend import OperatorState, StateLimits, SubtaskState
-from firesteel.state.line import RETAINED_DELTAS, Compaction, StateLine
+from firesteel.state.background import PendingDelta
+from firesteel.state.line import RETAINED_DELTAS, Compaction, EpochDelta, StateLine
 
 from .support import Driver, use
 
@@ -62,7 +64,7 @@ def driver() -> Driver:
 def state(driver: Driver, gate: Gated) -> Iterator[SubtaskState]:
     made = driver.process()
     made.operator("op").get_state(VALUE)
-    made.compact_in_background(True)
+    made.work_in_background(True)
     yield made
     gate.may_begin.set()
     made.close()
@@ -137,7 +139,7 @@ def test_what_is_under_way_when_the_process_is_not_alone_any_more_does_not_count
 ) -> None:
     count(driver, state, RETAINED_DELTAS + 1)
     threading.Timer(0.05, gate.may_begin.set).start()
-    state.compact_in_background(False)
+    state.work_in_background(False)
     assert all(thread.name != "firesteel-compaction" for thread in threading.enumerate())
     assert driver.line.segments == ()
     count(driver, state, 1)
@@ -151,3 +153,125 @@ def test_a_piece_that_fails_fails_the_task(driver: Driver, state: SubtaskState, 
     gate.let_through()
     with pytest.raises(StateCorruptionError, match="a block is damaged"):
         count(driver, state, 1)
+
+
+# ---- an epoch that begins before the last one is written
+
+MAP = MapStateDescriptor("map", Types.STRING(), Types.LONG())
+SMALL = StateLimits(cache_entries=4, warm_entries=0, inline_bytes=100)
+
+
+class Ahead:
+    """A process that works in the background, with a cache that holds next to nothing."""
+
+    def __init__(self, driver: Driver) -> None:
+        self.driver = driver
+        self.state = driver.process()
+        self.operator = self.state.operator("op")
+        self.value = self.operator.get_state(VALUE)
+        self.map = self.operator.get_map_state(MAP)
+        self.state.work_in_background(True)
+
+    def epoch(self, numbers: Iterable[int], add: int) -> PendingDelta:
+        """Sets the state of each number to the number and *add*; every third is cleared. Does not settle."""
+        self.state.begin(self.driver.line, 0)
+        for n in numbers:
+            use(self.operator, n)
+            if n % 3 == 2:
+                self.value.clear()
+                self.map.clear()
+            else:
+                self.value.update(n + add)
+                self.map.put(f"{n}", add)
+        pending = self.state.cut()
+        assert isinstance(pending, PendingDelta)
+        return pending
+
+    def settle(self, pending: PendingDelta) -> None:
+        self.driver.commit(pending.result())
+        self.state.settle(self.driver.line)
+
+    def read(self, numbers: Iterable[int]) -> dict[int, tuple[int | None, dict[str, int]]]:
+        found = {}
+        for n in numbers:
+            use(self.operator, n)
+            found[n] = self.value.value(), dict(self.map.items())
+        return found
+
+    def keys(self) -> set[Any]:
+        return set(self.operator.get_keys("value"))
+
+
+def meant(numbers: Iterable[int], add: int) -> dict[int, tuple[int | None, dict[str, int]]]:
+    return {n: (None, {}) if n % 3 == 2 else (n + add, {f"{n}": add}) for n in numbers}
+
+
+def test_what_is_being_written_is_read() -> None:
+    ahead = Ahead(Driver(limits=SMALL))
+    ahead.settle(ahead.epoch(range(60), 0))
+    pending = ahead.epoch(range(30), 1_000)
+    ahead.state.begin(ahead.driver.line, 0)
+    assert ahead.read(range(60)) == meant(range(30), 1_000) | meant(range(30, 60), 0)
+    assert ahead.keys() == {n for n in range(60) if n % 3 != 2}
+    ahead.settle(pending)
+    assert ahead.read(range(60)) == meant(range(30), 1_000) | meant(range(30, 60), 0)
+    ahead.state.close()
+
+
+def test_what_is_cleared_while_it_is_being_written_does_not_come_back() -> None:
+    ahead = Ahead(Driver(limits=SMALL))
+    pending = ahead.epoch([0, 1, 3, 4, 6, 7, 9], 0)
+    ahead.state.begin(ahead.driver.line, 0)
+    assert ahead.keys() == {0, 1, 3, 4, 6, 7, 9}
+    for n in (0, 1, 3):
+        use(ahead.operator, n)
+        ahead.value.clear()
+        ahead.map.clear()
+    ahead.settle(pending)
+    assert ahead.keys() == {4, 6, 7, 9}
+    assert ahead.read([0, 1, 3]) == dict.fromkeys([0, 1, 3], (None, {}))
+    ahead.driver.commit(_written(ahead.state))
+    other = Ahead(ahead.driver)
+    other.state.begin(ahead.driver.line, 0)
+    assert other.keys() == {4, 6, 7, 9}
+
+
+def test_an_epoch_goes_on_with_the_line_that_has_what_was_pending() -> None:
+    ahead = Ahead(Driver(limits=SMALL))
+    for add in range(0, 5_000, 1_000):
+        pending = ahead.epoch(range(40), add)
+        ahead.state.begin(ahead.driver.line, 0)
+        ahead.settle(pending)
+        use(ahead.operator, 0)
+        ahead.value.update(-add)
+        ahead.driver.commit(_written(ahead.state))
+        other = Ahead(ahead.driver)
+        other.state.begin(ahead.driver.line, 0)
+        assert other.read(range(40)) == meant(range(40), add) | {0: (-add, {"0": add})}
+
+
+def test_what_was_being_written_does_not_count_in_another_run_of_the_task() -> None:
+    ahead = Ahead(Driver(limits=SMALL))
+    ahead.settle(ahead.epoch(range(20), 0))
+    ahead.epoch(range(20), 1_000)
+    ahead.state.work_in_background(True)
+    ahead.state.begin(ahead.driver.line, 0)
+    assert ahead.read(range(20)) == meant(range(20), 0)
+
+
+def test_a_delta_that_cannot_be_written_fails_the_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    driver = Driver(limits=SMALL)
+    ahead = Ahead(driver)
+
+    def full(directory: str) -> NoReturn:
+        raise StorageError("the disk is full")
+
+    monkeypatch.setattr(driver.files, "create", full)
+    pending = ahead.epoch(range(20), 0)
+    with pytest.raises(StorageError, match="the disk is full"):
+        pending.result()
+
+
+def _written(state: SubtaskState) -> EpochDelta:
+    delta = state.cut()
+    return delta.result() if isinstance(delta, PendingDelta) else delta

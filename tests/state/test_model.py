@@ -6,6 +6,7 @@ import copy
 import shutil
 import tempfile
 import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from firesteel.common.typeinfo import Types
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.state import _cells, _list_state
 from firesteel.state.backend import StateLimits, SubtaskState
+from firesteel.state.background import PendingDelta
 from firesteel.state.files import MemoryStateFiles
 from firesteel.state.keys import encode_key, with_namespace
 from tests.budget import examples
@@ -54,28 +56,33 @@ class StateMachine(RuleBasedStateMachine):
         self.patch.setattr(_cells, "WHOLE_PARTS", whole)
         self.patch.setattr(_list_state, "CHUNK_ELEMENTS", 3)
         self.local = tempfile.mkdtemp() if local else None
+        if background:  # nearly all changes are written to a file
+            limits = replace(limits, inline_bytes=60)
         self.driver = Driver(MemoryStateFiles(), limits, self.local)
         self.processes = [self.driver.process() for _ in range(3)]
         self.committed: dict[str, Any] = {"value": {}, "list": {}, "map": {}, "timers": set()}
         self.background = background
         self.compacting: SubtaskState | None = None
+        self.pending: PendingDelta | None = None
         self.begin(0)
 
     def teardown(self) -> None:
         self.patch.undo()
         for process in getattr(self, "processes", ()):
-            process.compact_in_background(False)
+            process.work_in_background(False)
         if getattr(self, "local", None):
             for process in self.processes:
                 process.close()
             shutil.rmtree(self.local, ignore_errors=True)
 
     def begin(self, number: int) -> None:
+        if self.processes[number] is not getattr(self, "state", None):
+            self.settle()
         self.state: SubtaskState = self.processes[number]
         if self.background and self.state is not self.compacting:
             if self.compacting is not None:
-                self.compacting.compact_in_background(False)
-            self.state.compact_in_background(True)
+                self.compacting.work_in_background(False)
+            self.state.work_in_background(True)
             self.compacting = self.state
         self.state.begin(self.driver.line, 0)
         self.model = copy.deepcopy(self.committed)
@@ -86,6 +93,24 @@ class StateMachine(RuleBasedStateMachine):
 
     # ---- epochs
 
+    def finish(self) -> None:
+        """End the epoch, and commit it unless it is still being written."""
+        self.settle()
+        delta = self.state.cut()
+        if isinstance(delta, PendingDelta):
+            self.pending = delta
+        else:
+            self.driver.commit(delta)
+        self.committed = self.model
+
+    @rule()
+    def settle(self) -> None:
+        """The running epoch may have begun before the last one was written."""
+        if self.pending is not None:
+            self.driver.commit(self.pending.result())
+            self.pending = None
+            self.state.settle(self.driver.line)
+
     @rule()
     def await_compaction(self) -> None:
         for thread in threading.enumerate():
@@ -94,12 +119,15 @@ class StateMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 2))
     def commit(self, number: int) -> None:
-        self.driver.commit(self.state.finish())
-        self.committed = self.model
-        self.begin(number)
+        self.finish()
+        self.begin(self.processes.index(self.state) if self.pending else number)
 
     @rule(number=st.integers(0, 2), how=st.sampled_from(["left", "finished", "abandoned"]))
     def lose_epoch(self, number: int, how: str) -> None:
+        self.settle()
+        if self.background:
+            self.state.work_in_background(False)  # who works in the background never runs an epoch again
+            self.compacting = None
         if how == "finished":
             self.state.finish()
         elif how == "abandoned":
@@ -108,16 +136,16 @@ class StateMachine(RuleBasedStateMachine):
 
     @rule(number=st.integers(0, 2))
     def replace_process(self, number: int) -> None:
-        self.driver.commit(self.state.finish())
-        self.committed = self.model
+        self.finish()
+        self.settle()
         self.processes[number].close()
         self.processes[number] = self.driver.process()
         self.begin(number)
 
     @rule()
     def commit_and_start_anew(self) -> None:
-        self.driver.commit(self.state.finish())
-        self.committed = self.model
+        self.finish()
+        self.settle()
         for process in self.processes:
             process.close()
         self.processes = [self.driver.process() for _ in range(3)]

@@ -279,7 +279,7 @@ class Chain:
         first, last = self.vertex.operators[0].uid, self.vertex.operators[-1].uid
         ack.records_in, ack.records_out = ack.operators[first][0], ack.operators[last][1]
         if self.state is not None:
-            ack.delta = self.state.finish()
+            ack.delta = self.state.cut()
         ack.accumulators = {name: take(a) for name, a in self.context.accumulators.items()}
         ack.warnings = tuple(self.context.warnings)
         self.context.warnings.clear()

@@ -359,6 +359,7 @@ def run_task(level: RunningLevel, subtask: int, rows: Iterator[WireRow]) -> Iter
             else:
                 say = partial(messages.say_progress, level.descriptor.level, subtask)
                 yield from _rows(loop, rows, window, Progress(loop.received, say, messages.look_ms / 1000))
+            loop.settle()
         finally:
             loop.close()
     except Exception as e:

@@ -25,6 +25,7 @@ from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.program import Ack, LevelDescriptor, SubtaskDescriptor
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
 from firesteel.runtime.worker import OpenLevel
+from firesteel.state.background import PendingDelta
 from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine, advance
 
@@ -35,7 +36,7 @@ Deliver: TypeAlias = Callable[[int, list[Ack], float], None]
 #: Splits, each with the position to go on from.
 Splits: TypeAlias = Sequence[tuple[Split, Any]]
 
-_WAITING_MS: Final = 5.0  # how often an operator is asked for answers from outside that it waits for
+_WAITING_MS: Final = 5.0  # how often it is seen whether answers from outside, or files, are there
 #: A tick comes at least so often.
 IDLE_MS: Final = 1000.0
 
@@ -55,6 +56,19 @@ class LoopSettings:
     producers: int
     consumers: int
     buffer_timeout_ms: float | None = 5
+
+
+@dataclass(slots=True)
+class _Unsettled:
+    """An epoch that has ended, and for which there is no answer yet."""
+
+    epoch: int
+    acks: list[Ack]
+    ending_ms: float
+
+    @property
+    def is_written(self) -> bool:
+        return all(ack.delta.is_done for ack in self.acks if isinstance(ack.delta, PendingDelta))
 
 
 def epoch_name(stretch: str, epoch: int) -> str:
@@ -105,6 +119,7 @@ class TaskLoop:
         }
         for chain in level.chains:
             chain.context.buffer_timeout_ms = settings.buffer_timeout_ms
+        self._unsettled: _Unsettled | None = None
         self._ended: dict[str, Ack] = {}  # vertices whose input has ended, with what they say from then on
         self._sources = {
             (chain.vertex.id, uid): operator
@@ -123,16 +138,16 @@ class TaskLoop:
         self._interval_ms = float(interval) if interval > 0 else IDLE_MS
         self.epoch = descriptor.epoch
 
-    def _compact_in_background(self, wanted: bool) -> None:
+    def _work_in_background(self, wanted: bool) -> None:
         for chain in self._level.chains:
             if chain.state is not None:
-                chain.state.compact_in_background(wanted)
+                chain.state.work_in_background(wanted)
 
     # ---- what comes
 
     def begin(self) -> None:
         """Begin the first epoch."""
-        self._compact_in_background(True)
+        self._work_in_background(True)
         for source in self._sources.values():
             with source.user_code:
                 source.stop_polling()  # what an earlier attempt of this process had
@@ -228,6 +243,8 @@ class TaskLoop:
 
     def on_time(self) -> None:
         """Do what is due by now: timers, periodic watermarks, buffers that have waited for long enough."""
+        if self._unsettled is not None and self._unsettled.is_written:
+            self.settle()
         now_ms = self._now_ms()
         if now_ms - self._looked_ms >= 1 or now_ms >= self._tick_ms:
             self._looked_ms = now_ms
@@ -249,6 +266,8 @@ class TaskLoop:
         if any(operator.is_waiting for chain in self._live() for operator in chain.operators.values()):
             until = min(until, now_ms + _WAITING_MS)
             self._is_dirty = True
+        if self._unsettled is not None:
+            until = min(until, now_ms + _WAITING_MS)
         timeout = self._settings.buffer_timeout_ms
         if self._is_dirty and timeout is not None:
             until = min(until, self._flushed_ms + timeout)
@@ -319,7 +338,8 @@ class TaskLoop:
         self._tick_ms = now_ms + self._interval_ms
 
     def _end_epoch(self) -> None:
-        """Cut the epoch, answer, and go on with the next one from here."""
+        """Cut the epoch and go on with the next one from here. The answer follows when all is written."""
+        self.settle()
         begun_s = self._cpu_s()
         acks = []
         for chain in self._level.chains:
@@ -329,10 +349,7 @@ class TaskLoop:
                 continue
             with chain.user_code:
                 ack = chain.end_epoch()
-            line = self._own[id].line
-            if ack.delta is not None:
-                line = self._advance(line, ack)
-            self._own[id] = replace(self._own[id], line=line, carry=ack.carry)
+            self._own[id] = replace(self._own[id], carry=ack.carry)
             acks.append(ack)
             self._sent += sum(chain.sent.values())
             self._received.update(chain.received)
@@ -347,17 +364,37 @@ class TaskLoop:
                 )
                 with chain.user_code:
                     chain.close()
-        self._deliver(self.epoch, acks, (self._cpu_s() - begun_s) * 1000)
+        self._unsettled = _Unsettled(self.epoch, acks, (self._cpu_s() - begun_s) * 1000)
+        if self._unsettled.is_written:
+            self.settle()
         self._out += [WireRow(to, -1, 0, RowKind.BARRIER, b"") for to in range(self._settings.consumers)]
         self.epoch += 1
         self._begin_epoch()
 
-    def _advance(self, line: StateLine, ack: Ack) -> StateLine:
-        """The line with this epoch. The driver makes the same one when it commits, so the delta is a file
+    def settle(self) -> None:
+        """Answer for the epoch that has ended, if that was not done yet; waits until all of it is written."""
+        unsettled, self._unsettled = self._unsettled, None
+        if unsettled is None:
+            return
+        states = {chain.vertex.id: chain.state for chain in self._level.chains}
+        for ack in unsettled.acks:
+            pending = isinstance(ack.delta, PendingDelta)
+            if pending:
+                ack.delta = ack.delta.result()
+            if ack.delta is not None:
+                line = self._advance(self._own[ack.vertex].line, unsettled.epoch, ack)
+                self._own[ack.vertex] = replace(self._own[ack.vertex], line=line)
+                state = states[ack.vertex]
+                if pending and state is not None:
+                    state.settle(line)
+        self._deliver(unsettled.epoch, unsettled.acks, unsettled.ending_ms)
+
+    def _advance(self, line: StateLine, epoch: int, ack: Ack) -> StateLine:
+        """The line with an epoch. The driver makes the same one when it commits, so the delta is a file
         already."""
-        name = epoch_name(self._settings.stretch, self.epoch)
+        name = epoch_name(self._settings.stretch, epoch)
         if ack.delta.payload is not None:
-            file = delta_file(self._settings.stretch, self.epoch, ack.vertex, ack.subtask)
+            file = delta_file(self._settings.stretch, epoch, ack.vertex, ack.subtask)
             self._files.write_once(file, ack.delta.payload)
             ack.delta = ack.delta.in_file(file)
         advanced, _ = advance(line, name, ack.delta.run, ack.delta.compaction)
@@ -365,7 +402,7 @@ class TaskLoop:
 
     def close(self) -> None:
         """The task ends: what is held is not needed any more."""
-        self._compact_in_background(False)
+        self._work_in_background(False)
         self._aligner.close()
         for source in self._sources.values():
             source.stop_polling()

@@ -7,7 +7,7 @@ they are not folded, then the segments of the key's group.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +18,7 @@ from firesteel.state._migration import Migrations
 from firesteel.state.files import StateFiles
 from firesteel.state.line import EMPTY, DeltaRef, RunRef, StateLine
 from firesteel.state.lmdb_store import LocalStore
-from firesteel.state.runs import BLOCK_ENTRIES, TOMBSTONE, Run, mark_of, prefix_end
+from firesteel.state.runs import BLOCK_ENTRIES, TOMBSTONE, Run, group_of, mark_of, prefix_end
 
 if TYPE_CHECKING:
     from firesteel.state._ttl import Expiry
@@ -48,6 +48,13 @@ class Overlay:
         self._recent_from = ""
         self._recent_sorted: list[bytes] = []
         self._layers_ready = False
+        self._held: Mapping[bytes, bytes] = {}
+        self._held_sorted: list[bytes] = []
+
+    def hold(self, changes: Mapping[bytes, bytes] | None) -> None:
+        """Changes that are newer than the line, for as long as they are being written."""
+        self._held = changes or {}
+        self._held_sorted = []
 
     def copy(self) -> Overlay:
         """Another one at the same line, without a local store, for another thread."""
@@ -152,9 +159,11 @@ class Overlay:
 
     def get(self, key: bytes) -> bytes | None:  # hot
         """The value of ``key``, None when there is none."""
+        value = self._held.get(key)
+        if value is not None:
+            return None if value == TOMBSTONE else value
         if not self._layers_ready:
             self._prepare()
-        value: bytes | None = None
         if self._recent is not None:
             value = self._recent.get(key)
         elif self._store_ready:
@@ -202,6 +211,10 @@ class Overlay:
             found.append(self._recent_slices(start, stop))
         elif self._store_ready:
             found.append(self._store.slices(start, stop))  # type: ignore[union-attr]
+        if self._held:
+            if not self._held_sorted:
+                self._held_sorted = sorted(self._held)
+            found.append(_slices_of(self._held, self._held_sorted, start, stop))
         return found
 
     def _give_store_up(self) -> None:
@@ -222,11 +235,7 @@ class Overlay:
         assert recent is not None
         if len(self._recent_sorted) != len(recent):
             self._recent_sorted = sorted(recent)
-        order = self._recent_sorted
-        high = len(order) if stop is None else bisect_left(order, stop)
-        for low in range(bisect_left(order, start), high, BLOCK_ENTRIES):
-            keys = order[low : min(low + BLOCK_ENTRIES, high)]
-            yield keys, list(map(recent.__getitem__, keys))
+        return _slices_of(recent, self._recent_sorted, start, stop)
 
     def scan_all(self, first: int, last: int) -> dict[bytes, bytes]:
         """All entries of the key groups ``first``..``last``."""
@@ -236,6 +245,7 @@ class Overlay:
                 view = ref.view(first, last)
                 for keys, values in self.slices(view):
                     found.update(zip(keys, values, strict=True))
+        found.update((key, value) for key, value in self._held.items() if first <= group_of(key) <= last)
         return {key: value for key, value in found.items() if value != TOMBSTONE}
 
     def close(self) -> None:
@@ -246,3 +256,13 @@ class Overlay:
         self._runs.clear()
         self._by_group.clear()
         self._recent = self._recent_at = None
+
+
+def _slices_of(
+    entries: Mapping[bytes, bytes], order: list[bytes], start: bytes, stop: bytes | None
+) -> Iterator[Slice]:
+    """Those from ``start`` on and before ``stop``. ``order``: all keys, sorted."""
+    high = len(order) if stop is None else bisect_left(order, stop)
+    for low in range(bisect_left(order, start), high, BLOCK_ENTRIES):
+        keys = order[low : min(low + BLOCK_ENTRIES, high)]
+        yield keys, list(map(entries.__getitem__, keys))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -33,14 +34,14 @@ from firesteel.state._stored_states import Inherited, StoredStates
 from firesteel.state._ttl import Expiry
 from firesteel.state._value_codec import TOMBSTONE
 from firesteel.state._value_state import ValueColumn
-from firesteel.state.background import BackgroundCompaction
+from firesteel.state.background import BackgroundCompaction, PendingDelta
 from firesteel.state.catalog import CatalogEntry
+from firesteel.state.delta_writer import DeltaWriter
 from firesteel.state.files import StateFiles
 from firesteel.state.keys import NO_KEY, split_canonical
 from firesteel.state.kinds import Place, kind_of
-from firesteel.state.line import OPERATOR_GROUP, EpochDelta, RunRef, StateLine
+from firesteel.state.line import OPERATOR_GROUP, EpochDelta, StateLine
 from firesteel.state.lmdb_store import LocalStore, LocalStoreKey
-from firesteel.state.runs import RunWriter, encode_run, group_of
 from firesteel.state.timers import TimerQueue
 
 __all__ = ["NO_KEY", "KeyScope", "OperatorState", "StateLimits", "SubtaskState", "TimerQueue"]
@@ -55,7 +56,6 @@ _COMPACTED_FOR_CHANGED: Final = 3
 _BACKLOG_EPOCHS: Final = 48
 #: The largest entries that a local store is kept for.
 LARGEST_STORED_BYTES: Final = 512
-_WRITTEN_AT_ONCE: Final = 4096  # entries
 
 
 class _Pending(NamedTuple):
@@ -108,12 +108,15 @@ class SubtaskState:
         self._pending: _Pending | None = None
         self._open = False  # between begin and finish: the cache may hold what no manifest has
         self._background: BackgroundCompaction | None = None
+        self._writing: PendingDelta | None = None  # the cache is at ``_at`` plus this
 
     # ---- epochs
 
-    def compact_in_background(self, wanted: bool) -> None:
-        """Whether this is the only process that works on the line, epoch after epoch, so that what is
-        compacted may belong to a later one. What is under way does not count any more."""
+    def work_in_background(self, wanted: bool) -> None:
+        """Whether this is the only process that works on the line, epoch after epoch: then an epoch may begin
+        before the changes of the last one are written, and what is compacted may belong to a later one. What
+        is under way does not count any more."""
+        self._give_up_writing()
         if self._background is not None:
             self._background.stop()
         self._background = BackgroundCompaction() if wanted else None
@@ -123,11 +126,18 @@ class SubtaskState:
         self._core.move_time(now_ms)
 
     def begin(self, line: StateLine, now_ms: int) -> bool:
-        """Bring the content up to ``line``; ``now_ms`` is the processing time at which the epoch begins.
+        """Bring the content up to ``line``; ``now_ms`` is the processing time at which the epoch begins. The
+        changes of the last epoch may be pending: then it goes on with ``line`` and these.
 
         :returns: whether this process already had the newest content, having run the last epoch itself.
         """
         core = self._core
+        if self._writing is not None and line.manifest_id == self._at:
+            core.begin(line.sequence + 1, now_ms)
+            core.overlay.expiry = self._expiry()
+            self._open = True
+            return True
+        self._give_up_writing()
         core.begin(line.sequence, now_ms)
         self._fitted = self.limits.fitted(line.entry_bytes)
         position = self._position_on(line)
@@ -290,7 +300,32 @@ class SubtaskState:
                 unclaimed[key] = value
 
     def finish(self) -> EpochDelta:
-        """The changes of the epoch, and what was compacted. Writes them to a file when they are large."""
+        """The changes of the epoch, and what was compacted. Many are written to a file."""
+        delta = self.cut()
+        assert isinstance(delta, EpochDelta), "who works in the background cuts epochs"
+        return delta
+
+    def cut(self) -> EpochDelta | PendingDelta:
+        """The same for who may work in the background: changes that are written to a file are pending until
+        that is done, and the next epoch may begin before."""
+        changes = self._changes()
+        size = sum(map(len, changes)) + sum(map(len, changes.values()))
+        delta = self._delta(changes, size)
+        self._fitted = self.limits.fitted(self._entry_bytes(len(changes), size))
+        self._open = False
+        compactor = self._compactor(len(changes))
+        compaction = compactor.step() if self._background is None else self._background.step(compactor)
+        self._shrink()
+        self._core.overlay.rest()
+        if isinstance(delta, PendingDelta):
+            self._writing = delta
+            self._core.overlay.hold(changes)
+            delta.compaction = compaction
+            return delta
+        self._pending = _Pending(self._at, delta.digest)
+        return msgspec.structs.replace(delta, compaction=compaction)
+
+    def _changes(self) -> dict[bytes, bytes]:
         keys: list[bytes] = []
         values: list[bytes] = []
         for column in self._columns.values():
@@ -300,41 +335,39 @@ class SubtaskState:
             if len(keys) > before:
                 self._stored.add(column)
         self._stored.collect(keys, values)
-        delta = self._delta(keys, values)
-        self._fitted = self.limits.fitted(self._entry_bytes(delta))
-        self._pending = _Pending(self._at, delta.digest)
-        self._open = False
-        compactor = self._compactor(len(keys))
-        compaction = compactor.step() if self._background is None else self._background.step(compactor)
-        self._shrink()
-        self._core.overlay.rest()
-        return msgspec.structs.replace(delta, compaction=compaction)
+        return dict(zip(keys, values, strict=True))
 
-    def _entry_bytes(self, delta: EpochDelta) -> int:
+    def _entry_bytes(self, entries: int, size: int) -> int:
         """About how many bytes an entry has; a first load has brought what the line knows nothing of yet."""
         line = self._core.overlay.line
-        length = line.entry_bytes * line.entries + delta.length
-        return max(1, length // max(1, line.entries + delta.entries))
+        length = line.entry_bytes * line.entries + size
+        return max(1, length // max(1, line.entries + entries))
 
-    def _delta(self, keys: list[bytes], values: list[bytes]) -> EpochDelta:
-        if not keys:
+    def _delta(self, changes: dict[bytes, bytes], size: int) -> EpochDelta | PendingDelta:
+        if not changes:
             return EpochDelta()
-        order = sorted(keys)
-        by_key = dict(zip(keys, values, strict=True))
-        first, last = group_of(order[0]), group_of(order[-1])
-        versions = self._core.overlay.migrations.versions
-        if sum(map(len, keys)) + sum(map(len, values)) <= self.limits.inline_bytes:
-            data, digest = encode_run(order, list(map(by_key.__getitem__, order)))
-            return EpochDelta(digest, data, None, len(order), None, first, last, versions)
-        with self._files.create(self._prefix) as file:
-            writer = RunWriter(file.write)
-            for start in range(0, len(order), _WRITTEN_AT_ONCE):
-                some = order[start : start + _WRITTEN_AT_ONCE]
-                writer.add(some, list(map(by_key.__getitem__, some)))
-            digest = writer.finish()
-            path = file.save(f"{self._prefix}/{digest}.run")
-        run = RunRef(path, 0, writer.length, digest, len(order), first, last, versions=versions)
-        return EpochDelta(digest, None, run, len(order), None, first, last, versions)
+        writer = DeltaWriter(self._files, self._prefix, self._core.overlay.migrations.versions)
+        if size <= self.limits.inline_bytes:
+            return writer.in_answer(changes)
+        if self._background is None:
+            return writer.in_file(changes)
+        return PendingDelta(partial(writer.in_file, changes))
+
+    def settle(self, line: StateLine) -> None:
+        """``line`` has the pending changes now. The epoch that has begun since goes on."""
+        overlay = self._core.overlay
+        overlay.move_to(line)
+        overlay.hold(None)
+        self._at = line.manifest_id
+        self._writing = None
+
+    def _give_up_writing(self) -> None:
+        """What is being written belongs to no line that there will be."""
+        if self._writing is not None:
+            self._writing.wait()
+            self._writing = None
+            self._core.overlay.hold(None)
+            self._open = True  # so that the next epoch starts over
 
     def _compactor(self, changed: int) -> Compactor:
         overlay = self._core.overlay
@@ -371,6 +404,7 @@ class SubtaskState:
 
     def abandon(self) -> None:
         """The epoch failed: what the cache holds belongs to no manifest. The next ``begin`` starts over."""
+        self._give_up_writing()
         self._open = True
         self._pending = None
 
@@ -397,7 +431,7 @@ class SubtaskState:
 
     def close(self) -> None:
         """Give up the caches, the local store and open files; the object is not used any more."""
-        self.compact_in_background(False)
+        self.work_in_background(False)
         for column in self._columns.values():
             column.drop()
         self._core.group_keys.clear()

@@ -59,6 +59,10 @@ class LocalStretch:
                         following = self._tasks[number + 1]
                         following[row.target % len(following)].inbox.append(row)
             if all(task.sources is None or task.sources.has_ended for task in self._tasks[0]):
+                for number, tasks in enumerate(self._tasks):
+                    for i, task in enumerate(tasks):
+                        place = number, i
+                        task.settle()
                 self._end()
         except Exception as e:
             messages.fail(*place, failure_of(e, place[1]))
@@ -107,6 +111,10 @@ class _Task:
                 self._loop.feed(self.inbox.popleft())
             self._loop.on_time()
             return self._loop.take()
+
+    def settle(self) -> None:
+        with worker.as_process(self._memory):
+            self._loop.settle()
 
     def close(self) -> None:
         with worker.as_process(self._memory):
