@@ -49,8 +49,8 @@ class Piece:
             raise ConnectorError(
                 "Output that was not committed yet is missing.",
                 detail=f"{self.count} messages in {self.path}",
-                hint="it is kept beside the checkpoints until it is committed; was the job restored from a checkpoint "
-                "older than one whose output is in Kafka already?",
+                hint="it is kept beside the checkpoints until it is committed; was the job restored from a "
+                "checkpoint older than one whose output is in Kafka already?",
             ) from error
 
     def discard(self) -> None:
