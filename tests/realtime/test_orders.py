@@ -9,7 +9,8 @@ import pytest
 
 from firesteel.common.errors import EngineError
 from firesteel.runtime import stretch
-from firesteel.runtime.stretch import Answer, Cut, Messages, Order, SourceTask
+from firesteel.runtime.messages import Answer, Cut, Messages, Order
+from firesteel.runtime.stretch import SourceTask
 
 
 class Loop:

@@ -29,10 +29,11 @@ from firesteel.jobmanager.pacing import work_of
 from firesteel.jobmanager.requests import Mailbox
 from firesteel.jobmanager.sources import ReadPlan
 from firesteel.jobmanager.user_logs import pass_on
+from firesteel.runtime.loop_settings import delta_file, epoch_name
+from firesteel.runtime.messages import Answer, Cut, Messages, Order, Read
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.program import UserError
-from firesteel.runtime.stretch import Answer, Cut, Messages, Order, Read, RunningLevel
-from firesteel.runtime.task_loop import delta_file, epoch_name
+from firesteel.runtime.stretch import RunningLevel
 from firesteel.state.files import StateFiles
 
 log = logger(__name__)

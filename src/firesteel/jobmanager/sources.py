@@ -22,9 +22,9 @@ from firesteel.program.sources import (
     SplitEnumerator,
 )
 from firesteel.runtime.batch import MIN_WATERMARK
+from firesteel.runtime.messages import Order
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.program import Ack, SourceAssignment, SplitTime
-from firesteel.runtime.stretch import Order
 from firesteel.storage import records
 from firesteel.storage.records import record
 

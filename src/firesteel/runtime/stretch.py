@@ -1,89 +1,33 @@
-"""What the driver and the tasks of a *stretch* tell each other, by files in the job's state directory.
+"""The tasks of a *stretch*: one run of tasks that go on from epoch to epoch, of all levels at the same time.
 
-A stretch is one run of tasks that go on from epoch to epoch, of all levels at the same time. The driver
-writes numbered orders, which the source tasks follow. A task writes its answers for an epoch, and what it
-fails with: Spark may name the lost connection of a neighbour instead.
+Source tasks follow the orders of the driver; all others do what their producers send them.
 """
 
 from __future__ import annotations
 
-import contextlib
-import pickle
 import time
-import zlib
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import partial
-from struct import Struct
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final
 
 from firesteel.common.errors import EngineError
-from firesteel.program.sources import ReadRange
 from firesteel.runtime.error_report import report_of
-from firesteel.runtime.flow_control import Pieces, Progress, SentWindow, Totals
+from firesteel.runtime.flow_control import Pieces, Progress, SentWindow
 from firesteel.runtime.inbox import Inbox, InboxEnded
-from firesteel.runtime.operators.planned_ranges import ReadSoFar
-from firesteel.runtime.program import Ack, LevelDescriptor, UserError, UserLogs
-from firesteel.runtime.task_loop import IDLE_MS, LoopSettings, Rows, Splits, TaskLoop, directory_of
+from firesteel.runtime.loop_settings import LoopSettings, directory_of
+from firesteel.runtime.messages import IDLE_LOOK, Answer, Cut, Messages, Order
+from firesteel.runtime.program import Ack, LevelDescriptor, UserError
+from firesteel.runtime.task_loop import IDLE_MS, Rows, TaskLoop
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.user_logs import taken_logs
 from firesteel.runtime.wire import WireRow
 from firesteel.runtime.worker import acquire_level
-from firesteel.state.files import StateFiles
-from firesteel.storage.filesystems import resolve
-
-#: Operator -> split -> how far: of ranges that the driver has planned.
-Read: TypeAlias = Mapping[str, Mapping[str, ReadSoFar]]
 
 _OF_NO_OPERATOR: Final = UserCode("", "")
 _PAUSE_S: Final = 0.002  # until it is seen again whether others have caught up
-_CHECKSUM: Final = Struct("<II")  # and how many bytes it is of
-_IDLE_S: Final = 1.0  # without a record, after which a task looks for orders less often: so many times
-_IDLE_LOOK: Final = 3
+_IDLE_S: Final = 1.0  # without a record, after which a task looks for orders less often
 _SILENCE_S: Final = 600.0  # a driver that gives no order for so long is lost
-
-
-class Cut(NamedTuple):
-    """An epoch ends at an instant of the wall clock, in all source tasks.
-
-    :param stop: the stretch ends with it.
-    :param drain: and the input, too.
-    """
-
-    epoch: int
-    at_ms: float
-    stop: bool = False
-    drain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What source tasks are to do. Orders follow each other; each changes what it names.
-
-    :param leave: end at once; what was done since the last cut does not count.
-    :param splits: to be read, too: (vertex, subtask) -> operator -> splits.
-    :param ranges: to be read, too: (vertex, subtask) -> operator -> ranges of its splits.
-    :param complete: the sources that get no more splits; None: as before.
-    :param limits: source -> the watermark above which its splits wait; None: as before.
-    """
-
-    cut: Cut | None = None
-    leave: bool = False
-    splits: Mapping[tuple[str, int], Mapping[str, Splits]] = field(default_factory=dict)
-    ranges: Mapping[tuple[str, int], Mapping[str, Sequence[ReadRange]]] = field(default_factory=dict)
-    complete: frozenset[str] | None = None
-    limits: Mapping[str, int | None] | None = None
-
-
-class Answer(NamedTuple):
-    """Of one task, for one epoch.
-
-    :param ending_ms: how long it has computed to end the epoch, and processed nothing.
-    """
-
-    acks: list[Ack]
-    logs: UserLogs | None
-    ending_ms: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,98 +67,6 @@ class RunningLevel:
         """The tasks of all deeper levels: (level, subtask)."""
         first = self.descriptor.level + 1
         return [(level, i) for level in range(first, len(self.widths)) for i in range(self.widths[level])]
-
-
-class Messages:
-    """The files of a stretch. Each appears whole, and only progress is written more than once."""
-
-    def __init__(self, directory: str) -> None:
-        self._directory = directory
-        self._files = StateFiles(directory)
-
-    @property
-    def look_ms(self) -> float:
-        """How often it is worth while to look for a new message."""
-        return 500.0 if "://" in self._directory else 20.0
-
-    @property
-    def idle_look_ms(self) -> float:
-        """How often a task looks that has had nothing to do for a while: to wake up is what it costs."""
-        return _IDLE_LOOK * self.look_ms
-
-    def _write(self, name: str, content: Any) -> None:
-        self._files.write_once(name, pickle.dumps(content, 5))
-
-    def _read(self, name: str) -> Any:
-        """The content; None: it is not there yet."""
-        found = self._files.read_new(name)
-        return None if found is None else pickle.loads(found)
-
-    def give_order(self, number: int, order: Order) -> None:
-        self._write(f"order-{number}", order)
-
-    def order(self, number: int) -> Order | None:
-        found: Order | None = self._read(f"order-{number}")
-        return found
-
-    def forget_order(self, number: int) -> None:
-        """All tasks that follow orders have seen it."""
-        self._files.delete(f"order-{number}")
-
-    def answer(self, epoch: int, level: int, subtask: int, answer: Answer) -> None:
-        self._write(f"answer-{epoch}-{level}-{subtask}", answer)
-
-    def answer_of(self, epoch: int, level: int, subtask: int) -> Answer | None:
-        found: Answer | None = self._read(f"answer-{epoch}-{level}-{subtask}")
-        return found
-
-    def forget_answer(self, epoch: int, level: int, subtask: int) -> None:
-        """It was read, and is not needed any more."""
-        self._files.delete(f"answer-{epoch}-{level}-{subtask}")
-
-    def say_progress(self, level: int, subtask: int, received: Totals) -> None:
-        """Instead of what the task has said before."""
-        self._say(f"progress-{level}-{subtask}", dict(received))
-
-    def progress_of(self, level: int, subtask: int) -> Totals | None:
-        """None: it cannot be read just now, or the task has said nothing."""
-        found: Totals | None = self._said(f"progress-{level}-{subtask}")
-        return found
-
-    def say_read(self, subtask: int, read: Read) -> None:
-        """How far a source task is, instead of what it has said before."""
-        self._say(f"read-{subtask}", read)
-
-    def read_of(self, subtask: int) -> Read | None:
-        """None: it cannot be read just now, or the task has said nothing."""
-        found: Read | None = self._said(f"read-{subtask}")
-        return found
-
-    def _say(self, name: str, content: Any) -> None:
-        """Write what is written again and again."""
-        data = pickle.dumps(content, 5)
-        self._files.overwrite(name, _CHECKSUM.pack(zlib.crc32(data), len(data)) + data)
-
-    def _said(self, name: str) -> Any:
-        found = self._files.read_new(name)
-        if found is None or len(found) < _CHECKSUM.size:
-            return None
-        checksum, size = _CHECKSUM.unpack_from(found)
-        content = found[_CHECKSUM.size : _CHECKSUM.size + size]
-        return pickle.loads(content) if zlib.crc32(content) == checksum else None
-
-    def fail(self, level: int, subtask: int, error: UserError) -> None:
-        self._write(f"error-{level}-{subtask}", error)
-
-    def error_of(self, level: int, subtask: int) -> UserError | None:
-        found: UserError | None = self._read(f"error-{level}-{subtask}")
-        return found
-
-    def remove(self) -> None:
-        """The stretch is over, and nobody reads its messages any more."""
-        storage, path = resolve(self._directory)
-        with contextlib.suppress(OSError):
-            storage.delete_tree(path)
 
 
 class SourceTask:
@@ -323,7 +175,7 @@ class SourceTask:
         if found:
             self._read_s, self._look_ms = now_s, self._busy_look_ms
         elif now_s - self._read_s > _IDLE_S:
-            self._look_ms = _IDLE_LOOK * self._busy_look_ms
+            self._look_ms = IDLE_LOOK * self._busy_look_ms
 
     def _say_read(self) -> None:
         """Have the driver plan what follows ranges that are over."""

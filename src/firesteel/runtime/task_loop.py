@@ -20,6 +20,7 @@ from typing import Any, Final, TypeAlias
 from firesteel.program.sources import ReadRange, Split
 from firesteel.runtime.barriers import BarrierAligner
 from firesteel.runtime.chain import Chain
+from firesteel.runtime.loop_settings import LoopSettings, delta_file, epoch_name
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.program import Ack, LevelDescriptor, SubtaskDescriptor
@@ -41,23 +42,6 @@ _WAITING_MS: Final = 5.0  # how often it is seen whether answers from outside, o
 IDLE_MS: Final = 1000.0
 
 
-@dataclass(frozen=True, slots=True)
-class LoopSettings:
-    """How the tasks of a level work.
-
-    :param stretch: names the run of the tasks, among all that the job ever has.
-    :param producers: how many tasks the level before has; 0: this is the first one.
-    :param consumers: how many the next one has; 0: this is the last one.
-    :param buffer_timeout_ms: how long a record may wait in a buffer for others; 0: not at all; None: until
-        the buffer is full.
-    """
-
-    stretch: str
-    producers: int
-    consumers: int
-    buffer_timeout_ms: float | None = 5
-
-
 @dataclass(slots=True)
 class _Unsettled:
     """An epoch that has ended, and for which there is no answer yet."""
@@ -69,21 +53,6 @@ class _Unsettled:
     @property
     def is_written(self) -> bool:
         return all(ack.delta.is_done for ack in self.acks if isinstance(ack.delta, PendingDelta))
-
-
-def epoch_name(stretch: str, epoch: int) -> str:
-    """The manifest id of an epoch: worker and driver advance the lines of the state by the same name."""
-    return f"{stretch}-{epoch}"
-
-
-def directory_of(state_dir: str, stretch: str) -> str:
-    """Where driver and tasks leave messages for each other."""
-    return f"{state_dir}/stretch-{stretch}"
-
-
-def delta_file(stretch: str, epoch: int, vertex: str, subtask: int) -> str:
-    """Where a small change of the state of a subtask is, until the line has it."""
-    return f"delta-{epoch_name(stretch, epoch)}-{vertex}-{subtask}"
 
 
 class TaskLoop:

@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from firesteel.common.errors import EngineError
 from firesteel.runtime import worker
 from firesteel.runtime.error_report import summary_of
-from firesteel.runtime.stretch import Messages, RunningLevel, SourceTask, failure_of, open_loop
+from firesteel.runtime.messages import Messages
+from firesteel.runtime.stretch import RunningLevel, SourceTask, failure_of, open_loop
 from firesteel.runtime.task_loop import TaskLoop
 from firesteel.runtime.wire import WireRow
 

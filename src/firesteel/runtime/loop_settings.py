@@ -1,0 +1,37 @@
+"""How the tasks of a stretch work, and how what they leave is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LoopSettings:
+    """How the tasks of a level work.
+
+    :param stretch: names the run of the tasks, among all that the job ever has.
+    :param producers: how many tasks the level before has; 0: this is the first one.
+    :param consumers: how many the next one has; 0: this is the last one.
+    :param buffer_timeout_ms: how long a record may wait in a buffer for others; 0: not at all; None: until
+        the buffer is full.
+    """
+
+    stretch: str
+    producers: int
+    consumers: int
+    buffer_timeout_ms: float | None = 5
+
+
+def epoch_name(stretch: str, epoch: int) -> str:
+    """The manifest id of an epoch: worker and driver advance the lines of the state by the same name."""
+    return f"{stretch}-{epoch}"
+
+
+def directory_of(state_dir: str, stretch: str) -> str:
+    """Where driver and tasks leave messages for each other."""
+    return f"{state_dir}/stretch-{stretch}"
+
+
+def delta_file(stretch: str, epoch: int, vertex: str, subtask: int) -> str:
+    """Where a small change of the state of a subtask is, until the line has it."""
+    return f"delta-{epoch_name(stretch, epoch)}-{vertex}-{subtask}"
