@@ -40,6 +40,13 @@ def main() -> None:
 @_PARALLELISM
 @_DEFINE
 @_PYFLINK
+@click.option(
+    "--rest",
+    metavar="[HOST:]PORT",
+    is_flag=False,
+    flag_value="",
+    help="Serve the REST API while the program runs; without a value: as rest.* says, at 127.0.0.1:8081.",
+)
 @click.option("--quiet", is_flag=True, help="No line for a job that starts, and no progress line.")
 @click.option("--spark-log", is_flag=True, help="Show Spark's own log, instead of writing it to a file.")
 @click.option(
@@ -75,6 +82,7 @@ def run(
     parallelism: int | None,
     definitions: tuple[str, ...],
     pyflink: bool,
+    rest: str | None,
     quiet: bool,
     spark_log: bool,
     recovery: str | None,
@@ -98,9 +106,12 @@ def run(
         definitions = (*definitions, f"{options.IGNORE_UNCLAIMED.key}=true")
     if spark_log:
         definitions = (*definitions, f"{SPARK_LOG.key}=console")
+    if rest is not None:
+        definitions = (*definitions, *_rest_options(rest))
     _configure(master, parallelism, definitions)
     if pyflink:
         _become_pyflink()
+    _serve_rest(quiet)
     from firesteel.cli._progress import announce_jobs, progress_line
 
     _start_jvm()
@@ -260,6 +271,40 @@ def _configure(master: str | None, parallelism: int | None, definitions: tuple[s
         set_session_defaults(settings)
     except ConfigurationError as e:
         raise click.ClickException(str(e)) from e
+
+
+def _rest_options(address: str) -> tuple[str, ...]:
+    """``8081``, ``HOST:8081`` or ``[::1]:8081`` as options; nothing: what is configured, or the default."""
+    from firesteel.common.options import rest
+    from firesteel.datastream._session_defaults import session_defaults
+
+    if not address:
+        known = session_defaults()
+        return () if known.contains(rest.BIND_PORT) else (f"{rest.PORT.key}={known.get(rest.PORT)}",)
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal():
+        raise click.BadParameter(f"--rest {address}: write it as PORT or HOST:PORT")
+    options = (f"{rest.PORT.key}={port}", f"{rest.BIND_PORT.key}={port}")
+    return (*options, f"{rest.BIND_ADDRESS.key}={host.strip('[]')}") if host else options
+
+
+def _serve_rest(quiet: bool) -> None:
+    """Before the program begins, so that a port that is taken is known at once."""
+    from firesteel.common.options import rest
+    from firesteel.datastream._session_defaults import session_defaults
+
+    configuration = session_defaults()
+    if not (configuration.contains(rest.PORT) or configuration.contains(rest.BIND_PORT)):
+        return
+    from firesteel.jobmanager.executor import executor
+    from firesteel.rest.application import serve
+
+    try:
+        url = serve(executor, configuration)
+    except FiresteelError as e:
+        raise click.ClickException(str(e)) from e
+    if not quiet:
+        click.echo(f"REST API: {url}", err=True)
 
 
 def _start_jvm() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import importlib
 import os
 import shutil
 import sys
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from firesteel.common.clock import SystemClock
 from firesteel.common.configuration import Configuration
@@ -20,14 +21,14 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
-from firesteel.common.options import firesteel as own, recovery
+from firesteel.common.options import firesteel as own, recovery, rest
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.collect import CollectSink
 from firesteel.graph import create_job_graph, execution_plan_json, generate, plan_levels
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
-from firesteel.jobmanager.caches import KeptStreams
+from firesteel.jobmanager.caches import DataSets, KeptStreams
 from firesteel.jobmanager.checkpoints.results import JobFinishedBeforeError
 from firesteel.jobmanager.collecting import Results, collect_parallelism
 from firesteel.jobmanager.continuity import prepare
@@ -52,6 +53,7 @@ from firesteel.jobmanager.requests import Mailbox
 from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices, validate
+from firesteel.metrics.machines import Machines
 from firesteel.program.checks import check_picklable
 from firesteel.program.execution import Environment, register_engine
 from firesteel.program.python_settings import check_python_settings
@@ -68,6 +70,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 log = logger(__name__)
+
+_REST: Final = "firesteel.rest.application"
 
 
 class Platform(Protocol):
@@ -89,6 +93,9 @@ class Platform(Protocol):
     def distribute(self, configuration: Configuration) -> WorkerFiles | None: ...
 
     def engine(self, job_id: str, job_name: str, script_dir: str) -> EpochEngine: ...
+
+    def machines(self) -> Machines:
+        """The processes that there are; none before ``prepare``."""
 
 
 def _log_start(job: JobView, engine_log: Path | None) -> None:
@@ -121,7 +128,8 @@ class Executor:
 
     def __init__(self, make_platform: Callable[[], Platform] = _spark) -> None:
         self._make_platform = make_platform
-        self._jobs = LocalJobs()
+        self.jobs = LocalJobs()
+        self.data_sets = DataSets()
         self._bootstrap: list[bytes] = []
         self.on_start: Callable[[JobView, Path | None], None] = _log_start
 
@@ -209,7 +217,7 @@ class Executor:
 
     @property
     def running_jobs(self) -> tuple[JobGateway, ...]:
-        return self._jobs.running
+        return self.jobs.running
 
     @cached_property
     def platform(self) -> Any:
@@ -224,9 +232,10 @@ class Executor:
     ) -> LocalJobHandle:
         configuration: Configuration = env.configuration
         check(configuration)
+        self._serve(configuration)
         graph = create_job_graph(generate(transformations, graph_config(env, job_name)))
         root = _configured_root(configuration) or str(process_directory())
-        kept = KeptStreams(transformations, root, batch=graph.batch)
+        kept = KeptStreams(transformations, root, self.data_sets, batch=graph.batch)
         if kept.sinks:
             program = [*transformations, *kept.sinks]
             graph = create_job_graph(generate(program, graph_config(env, job_name)))
@@ -248,7 +257,7 @@ class Executor:
         if slots and self._runs_in_real_time(configuration, slots):
             options = replace(options, real_time=real_time_options(configuration))
         job = prepare(
-            configuration, graph, clock, lambda: self._state_root(configuration), self._jobs.running_ids
+            configuration, graph, clock, lambda: self._state_root(configuration), self.jobs.running_ids
         )
         plan = plan_levels(job.graph)
         code = to_program(str(job.job_id), job.graph, plan, configuration.to_dict())
@@ -282,7 +291,7 @@ class Executor:
             clock=clock,
             options=replace(options, local_dir=local),
             continuity=job.continuity,
-            live_jobs=lambda: self._jobs.running_ids,
+            live_jobs=lambda: self.jobs.running_ids,
             observer=observer,
             mailbox=mailbox,
         ).run
@@ -294,7 +303,12 @@ class Executor:
 
         gateway = JobGateway(job.job_id, observer.published, mailbox, engine.cancel)
         self.on_start(gateway.view, self.platform.log)
-        return self._jobs.start(gateway, run, lambda outcome: kept.job_ended(outcome.status), ended)
+        return self.jobs.start(gateway, run, lambda outcome: kept.job_ended(outcome.status), ended)
+
+    def _serve(self, configuration: Configuration) -> None:
+        """Serve the REST API if the program wants it; its room stands above this one, so by its name."""
+        if configuration.contains(rest.PORT) or configuration.contains(rest.BIND_PORT):
+            importlib.import_module(_REST).serve(self, configuration)
 
     def _real_time_slots(self, configuration: Configuration, graph: JobGraph, bounded: bool) -> int:
         """How many slots the job needs to run in real time; 0: it is to run in epochs."""
@@ -316,11 +330,11 @@ class Executor:
     def _check_only_job(self, configuration: Configuration) -> None:
         """A second job of one id would be taken for the first (Flink: one ``execute()`` for each program)."""
         job_id = (configuration.get(recovery.JOB_ID) or "").lower()
-        if self._jobs.is_running(job_id) or self._jobs.has_finished(job_id):
+        if self.jobs.is_running(job_id) or self.jobs.has_finished(job_id):
             raise ConfigurationError(
                 "A program with a job id of its own has one job, and this would be its second.",
                 detail=f"{recovery.JOB_ID.key} is {job_id}, which this process "
-                f"{'runs' if self._jobs.is_running(job_id) else 'has run to its end'} already",
+                f"{'runs' if self.jobs.is_running(job_id) else 'has run to its end'} already",
                 hint="call execute() once, or leave the id away",
             )
 
@@ -343,7 +357,7 @@ class Executor:
 
     def cancel_all(self) -> None:
         """End the jobs of this process."""
-        self._jobs.cancel_all()
+        self.jobs.cancel_all()
 
 
 def _configured_root(configuration: Configuration) -> str:

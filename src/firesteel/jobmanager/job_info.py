@@ -32,7 +32,13 @@ def job_info(
 
 def _vertex(vertex: JobVertex, level: int) -> VertexInfo:
     operators = tuple(
-        OperatorInfo(o.operator_id, o.node.name, o.node.description or o.node.name, o.node.uid)
+        OperatorInfo(
+            o.operator_id,
+            o.node.name,
+            o.node.description or o.node.name,
+            o.node.uid,
+            None if o.input is None else o.input.source_operator,
+        )
         for o in vertex.operators
     )
     return VertexInfo(

@@ -18,12 +18,17 @@ from firesteel.jobmanager.events import Journal, StatusChanged
 
 
 class OperatorInfo(msgspec.Struct, frozen=True):
-    """An operator of a chain. ``uid``: that of the program, None when it has none."""
+    """An operator of a chain.
+
+    :param uid: that of the program, None when it has none.
+    :param input: the id of the operator of the chain that it is behind; None: it is the first.
+    """
 
     id: str
     name: str
     description: str
     uid: str | None
+    input: str | None = None
 
 
 class EdgeInfo(msgspec.Struct, frozen=True):

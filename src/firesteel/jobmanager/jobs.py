@@ -20,6 +20,7 @@ class LocalJobs:
     def __init__(self) -> None:
         self._running: dict[str, LocalJobHandle] = {}
         self._finished: set[str] = set()
+        self._watchers: list[Callable[[JobGateway], None]] = []
 
     @property
     def running(self) -> tuple[JobGateway, ...]:
@@ -35,6 +36,16 @@ class LocalJobs:
     def has_finished(self, job_id: str) -> bool:
         """Whether a job of this id has run to its end in this process."""
         return job_id in self._finished
+
+    def watch(self, watcher: Callable[[JobGateway], None]) -> None:
+        """Have ``watcher`` told of each job that is started from now on, and of those that run; of one that
+        starts at this moment perhaps twice. It is called in the thread that starts the job."""
+        self._watchers.append(watcher)
+        for job in self.running:
+            watcher(job)
+
+    def unwatch(self, watcher: Callable[[JobGateway], None]) -> None:
+        self._watchers.remove(watcher)
 
     def start(
         self,
@@ -64,6 +75,8 @@ class LocalJobs:
                 after_result()
 
         self._running[job_id] = handle
+        for watcher in list(self._watchers):
+            watcher(job)
         threading.Thread(target=body, name=f"firesteel-job-{job_id}", daemon=True).start()
         return handle
 

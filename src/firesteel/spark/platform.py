@@ -12,11 +12,13 @@ from pyspark.sql import DataFrame, SparkSession
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import EngineLostError
 from firesteel.common.logs import logger
+from firesteel.metrics.machines import Machines
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archive import make_later
 from firesteel.spark.engine import SparkEngine
 from firesteel.spark.jvm import DriverJvm
 from firesteel.spark.launch import drop_early, spark_package
+from firesteel.spark.machines import machines
 from firesteel.spark.modules import (
     KEYS_OF_FILES,
     distribute_files,
@@ -126,6 +128,12 @@ class SparkPlatform:
     def shares_files(self) -> bool:
         """Whether the workers see the files of this machine."""
         return shares_files(self.session)
+
+    def machines(self) -> Machines:
+        """The executors, and the driver's JVM; nothing while there is none. It starts none either."""
+        if self._session is None or self._jvm is None or self._jvm.has_ended():
+            return Machines()
+        return machines(self._session)
 
     def engine(self, job_id: str, job_name: str, script_dir: str) -> SparkEngine:
         distribute_modules(self.session, script_dir)

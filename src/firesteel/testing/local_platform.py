@@ -15,6 +15,7 @@ from typing import Any
 import cloudpickle
 
 from firesteel.common.errors import EngineError, FiresteelError
+from firesteel.metrics.machines import Machines, WorkerInfo
 from firesteel.runtime import worker
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.error_report import summary_of
@@ -115,6 +116,10 @@ class LocalPlatform:
 
     def distribute(self, configuration: Any) -> None:
         return None
+
+    def machines(self) -> Machines:
+        """This process, as a worker with four slots."""
+        return Machines((WorkerInfo("in-process", "localhost:0", 4, 4, 0, time.time_ns() // 1_000_000),))
 
     def engine(self, job_id: str, job_name: str, script_dir: str) -> LocalEngine:
         self.engines.append(self._make_engine())

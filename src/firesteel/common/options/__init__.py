@@ -18,6 +18,7 @@ from firesteel.common.options import (
     pipeline,
     python,
     recovery,
+    rest,
     restart,
     state,
 )
@@ -32,6 +33,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "State": state,
     "Restarts": restart,
     "Python": python,
+    "REST API": rest,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {

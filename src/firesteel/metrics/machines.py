@@ -1,0 +1,52 @@
+"""What is known of the machines that a cluster runs on: plain data, which any process may read."""
+
+from __future__ import annotations
+
+import msgspec
+
+#: Names as Flink calls its metrics (``Status.JVM.Memory.Heap.Used``), with their values.
+Figures = tuple[tuple[str, int | float], ...]
+
+
+class WorkerInfo(msgspec.Struct, frozen=True):
+    """A process that runs tasks: an executor of Spark.
+
+    :param id: the same as long as the process lives, and no other's.
+    :param endpoint: ``host:port``.
+    :param slots: how many tasks it runs at once.
+    :param heap_bytes: the size that its heap may have; 0: not known.
+    :param seen_ms: when it was last heard of.
+    :param figures: of its JVM; empty: nobody asked it.
+    """
+
+    id: str
+    endpoint: str
+    slots: int
+    cores: int
+    heap_bytes: int
+    seen_ms: int
+    figures: Figures = ()
+
+
+class JvmInfo(msgspec.Struct, frozen=True):
+    """The virtual machine of the driver."""
+
+    version: str
+    arch: str
+    options: tuple[str, ...]
+    classpath: tuple[str, ...]
+
+
+class Machines(msgspec.Struct, frozen=True):
+    """The processes of a cluster at one moment. ``jvm``: None when there is none, or none yet."""
+
+    workers: tuple[WorkerInfo, ...] = ()
+    jvm: JvmInfo | None = None
+    figures: Figures = ()
+
+    @property
+    def slots(self) -> int:
+        return sum(worker.slots for worker in self.workers)
+
+    def worker(self, worker_id: str) -> WorkerInfo | None:
+        return next((worker for worker in self.workers if worker.id == worker_id), None)

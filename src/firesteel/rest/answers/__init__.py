@@ -1,0 +1,1 @@
+"""Makes the bodies of answers of the views of jobs: functions of plain data, without a server."""

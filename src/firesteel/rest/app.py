@@ -1,0 +1,227 @@
+"""The API as an ASGI application: from a request to a ``Call``, from an answer to a response."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route as Path_
+
+from firesteel.common.errors import FiresteelError
+from firesteel.common.logs import logger
+from firesteel.rest.cached import Answers, encode
+from firesteel.rest.cluster import Cluster
+from firesteel.rest.credentials import Credentials
+from firesteel.rest.errors import RestError, not_found
+from firesteel.rest.guard import Guard, too_large
+from firesteel.rest.handlers.table import places
+from firesteel.rest.messages.base import Errors
+from firesteel.rest.openapi import description
+from firesteel.rest.operations import Operations
+from firesteel.rest.rates import SAMPLE_EVERY_S, Rates
+from firesteel.rest.routes import (
+    Answer,
+    Call,
+    Context,
+    Encoded,
+    EventStream,
+    Route,
+    TextFile,
+    check_parameters,
+    decoded,
+    queried,
+)
+from firesteel.rest.settings import RestSettings
+from firesteel.runtime.error_report import summary_of
+
+log = logger(__name__)
+
+_JSON: Final = "application/json; charset=UTF-8"
+_CHUNK: Final = 1 << 16
+_HEADERS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
+
+
+def make_context(cluster: Cluster, settings: RestSettings) -> Context:
+    return Context(
+        cluster=cluster,
+        settings=settings,
+        operations=Operations(settings.keep_results_s),
+        answers=Answers(),
+        rates=Rates(),
+        now_ms=lambda: time.time_ns() // 1_000_000,
+        openapi=cache(lambda: encode(description(places()))),
+    )
+
+
+def make_app(context: Context, credentials: Credentials) -> Any:
+    """The ASGI application. All of it runs in one event loop."""
+    guard = Guard(context.settings, credentials)
+    by_path: dict[str, dict[str, Route]] = {}
+    for path, route in places():
+        by_path.setdefault(path, {})[route.method] = route
+    # What is literal comes before what is a parameter at its place: /jobs/overview, then /jobs/{jobid}.
+    ordered = sorted(by_path, key=lambda path: [part.startswith("{") for part in path.split("/")])
+    return Starlette(
+        routes=[_endpoint(path, by_path[path], context, guard) for path in ordered],
+        middleware=_cors(context.settings),
+        exception_handlers={
+            RestError: _refused,
+            HTTPException: _unknown_path,
+            FiresteelError: _failed,
+            Exception: _failed,
+        },
+        lifespan=lambda app: _sampling(context),
+    )
+
+
+def _cors(settings: RestSettings) -> list[Middleware]:
+    """Only pages that were named may call the API from a browser."""
+    if not settings.origins:
+        return []
+    return [
+        Middleware(
+            CORSMiddleware,
+            allow_origins=sorted(settings.origins),
+            allow_methods=["GET", "POST", "PATCH", "PUT", "DELETE"],
+            allow_headers=["authorization", "content-type", "last-event-id"],
+            allow_credentials=True,
+        )
+    ]
+
+
+@asynccontextmanager
+async def _sampling(context: Context) -> AsyncIterator[None]:
+    """Counters are looked at every few seconds, so that there are rates."""
+
+    async def sample() -> None:
+        while True:
+            live = [view for view in context.cluster.jobs() if view.ended_ms is None]
+            context.rates.sample(live, context.now_ms())
+            await asyncio.sleep(SAMPLE_EVERY_S)
+
+    task = asyncio.ensure_future(sample())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+# ---- requests
+
+
+def _endpoint(path: str, routes: Mapping[str, Route], context: Context, guard: Guard) -> Path_:
+    async def endpoint(request: Request) -> Response:
+        route = routes.get("GET" if request.method == "HEAD" else request.method)
+        if route is None:
+            raise _nothing_at(request)
+        guard.check(request.headers, change=route.is_change)
+        check_parameters(request.path_params)
+        call = Call(
+            context=context,
+            route=route,
+            parameters=request.path_params,
+            query=queried(request.query_params, route.query),
+            body=None if route.body is None else decoded(await _body(request, context.settings), route.body),
+            headers=request.headers,
+            base_url=str(request.base_url).rstrip("/"),
+        )
+        answer = route.handler(call)
+        return _response(await answer if inspect.isawaitable(answer) else answer, route.status)
+
+    return Path_(path, endpoint, methods=list(routes))
+
+
+async def _body(request: Request, settings: RestSettings) -> bytes:
+    """The body, if it is not too large and comes in time."""
+    parts: list[bytes] = []
+    size = 0
+    try:
+        async with asyncio.timeout(settings.request_timeout_s):
+            async for part in request.stream():
+                size += len(part)
+                if size > settings.body_bytes:
+                    raise too_large(settings.body_bytes)
+                parts.append(part)
+    except TimeoutError:
+        raise RestError(408, "The body did not come in time.", {"connection": "close"}) from None
+    except ClientDisconnect:
+        raise RestError(400, "The client has gone.") from None
+    return b"".join(parts)
+
+
+# ---- answers
+
+
+def _response(answer: Answer, status: int) -> Response:
+    match answer:
+        case Encoded(body):
+            return _json(body, status)
+        case EventStream(events):
+            return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
+        case TextFile(content, tail):
+            return _text(content, tail)
+        case _:
+            return _json(encode(answer), status)
+
+
+def _json(body: bytes, status: int, headers: Mapping[str, str] | None = None) -> Response:
+    return Response(body, status, {**_HEADERS, "content-type": _JSON, **(headers or {})})
+
+
+def _text(content: Path | str, tail: int | None) -> Response:
+    if isinstance(content, str):
+        encoded = content.encode(errors="replace")
+        shown = encoded if tail is None else encoded[max(0, len(encoded) - max(0, tail)) :]
+        return Response(shown, 200, _HEADERS, media_type="text/plain")
+    size = content.stat().st_size
+    start = 0 if tail is None else max(0, size - max(0, tail))
+    headers = {**_HEADERS, "content-length": str(size - start)}
+    return StreamingResponse(_chunks(content, start, size), headers=headers, media_type="text/plain")
+
+
+def _chunks(file: Path, start: int, end: int) -> Iterator[bytes]:
+    """The bytes that were there when the answer began: a log grows meanwhile."""
+    with file.open("rb") as opened:
+        opened.seek(start)
+        while start < end:
+            chunk = opened.read(min(_CHUNK, end - start))
+            if not chunk:  # the log has been cut
+                return
+            start += len(chunk)
+            yield chunk
+
+
+# ---- refusals
+
+
+def _nothing_at(request: Request) -> RestError:
+    return not_found(f"Not found: {request.url.path[:200]}")
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, RestError)
+    return _json(encode(Errors(errors=[str(error)])), error.status, error.headers)
+
+
+async def _unknown_path(request: Request, error: Exception) -> Response:
+    """Flink answers 404 to a verb that a path does not know, too."""
+    return await _refused(request, _nothing_at(request))
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    if isinstance(error, FiresteelError):  # of a job: its text says what to do
+        return _json(encode(Errors(errors=[str(error)])), 500)
+    log.warning("request failed path=%s: %s", request.url.path, summary_of(error), exc_info=error)
+    return _json(encode(Errors(errors=["Internal server error.", summary_of(error)])), 500)

@@ -1,0 +1,91 @@
+"""What Flink's API does not have: epochs of a job, and its events as they happen."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from enum import Enum
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import asdict
+
+from firesteel.jobmanager.job_view import JobView
+from firesteel.rest.cached import encode
+from firesteel.rest.errors import bad_request
+from firesteel.rest.messages.additions import Epoch, Epochs, Lag
+from firesteel.rest.routes import Call, Encoded, EventStream, Route
+
+_SILENCE_S: Final = 15.0  # after which a comment keeps the connection open
+
+
+class Since(Struct, frozen=True):
+    """``since``: only epochs after this one; ``last``: at most so many of the newest, at least one."""
+
+    since: int = 0
+    last: int = 1000
+
+
+def epochs(call: Call) -> Epochs:
+    view = call.job
+    found = [report for report in view.reports if report.epoch > call.query.since]
+    return Epochs(
+        jid=view.job_id,
+        epoch=view.epoch,
+        records_read=view.records_read,
+        epochs=[
+            Epoch(
+                epoch=report.epoch,
+                started_ms=report.started_ms,
+                elapsed_ms=report.elapsed_ms,
+                records=report.records,
+                attempts=report.attempts,
+            )
+            for report in found[-max(1, call.query.last) :]
+        ],
+        lag=[Lag(source=source, splits=dict(splits)) for source, splits in view.lag],
+    )
+
+
+def events(call: Call) -> EventStream:
+    """The events of a job, those that it has had first, until it has ended.
+
+    A client that lost its connection goes on where it was by the header ``Last-Event-ID``.
+    """
+    last = call.headers.get("last-event-id", "")
+    if last and not (last.isdecimal() and len(last) < 16):
+        raise bad_request("Last-Event-ID is not the number of an event.")
+    return EventStream(_events(call, call.job, int(last or 0)))
+
+
+async def _events(call: Call, view: JobView, after: int) -> AsyncIterator[bytes]:
+    while True:
+        journal = view.journal
+        for number, event in enumerate(journal.events, start=journal.dropped + 1):
+            if number > after:
+                after = number
+                yield _sent(type(event).__name__, asdict(event), number)
+        if view.ended_ms is not None:
+            yield _sent("End", {"status": view.status})
+            return
+        newer = await call.cluster.newer(view.job_id, view.version, _SILENCE_S)
+        if newer is None:
+            yield b": \n\n"
+        else:
+            view = newer
+
+
+def _sent(kind: str, fields: Mapping[str, Any], number: int | None = None) -> bytes:
+    name = b"" if number is None else f"id: {number}\n".encode()
+    shown = {key: value.name if isinstance(value, Enum) else value for key, value in fields.items()}
+    return name + f"event: {kind}\ndata: ".encode() + encode(shown) + b"\n\n"
+
+
+def openapi(call: Call) -> Encoded:
+    return Encoded(call.context.openapi())
+
+
+ROUTES: Final = (
+    Route("GET", "/openapi.json", openapi, dict[str, Any], "This description."),
+    Route("GET", "/jobs/{jobid}/epochs", epochs, Epochs, "The newest epochs of a job.", query=Since),
+    Route("GET", "/jobs/{jobid}/events", events, None, "The events of a job as they happen."),
+)

@@ -1,0 +1,40 @@
+"""All routes, and where each is served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from firesteel.rest.handlers import (
+    additions,
+    applications,
+    checkpoints,
+    cluster,
+    commands,
+    jobs,
+    metrics,
+    task_managers,
+    vertices,
+)
+from firesteel.rest.routes import Route
+
+#: Of Flink's API: served at ``/x`` and ``/v1/x``.
+FLINK: Final[tuple[Route, ...]] = (
+    *cluster.ROUTES,
+    *jobs.ROUTES,
+    *applications.ROUTES,
+    *checkpoints.ROUTES,
+    *commands.ROUTES,
+    *vertices.ROUTES,
+    *metrics.ROUTES,
+    *task_managers.ROUTES,
+)
+#: Ours: served at ``/firesteel/v1/x``.
+ADDED: Final[tuple[Route, ...]] = additions.ROUTES
+PREFIXES: Final = ("/v1", "")
+
+
+def places(flink: Iterable[Route] = FLINK, added: Iterable[Route] = ADDED) -> list[tuple[str, Route]]:
+    """Each path that is served, with its route."""
+    found = [(prefix + route.path, route) for prefix in PREFIXES for route in flink]
+    return found + [(f"/firesteel/v1{route.path}", route) for route in added]

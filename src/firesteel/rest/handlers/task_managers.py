@@ -1,0 +1,72 @@
+"""Task managers: the executors of Spark."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from firesteel.rest.answers import machines as answers
+from firesteel.rest.errors import not_found, unknown_worker
+from firesteel.rest.handlers.cluster import Tail, text_of
+from firesteel.rest.messages.cluster import LogFile, LogFiles, ProfilingList, ThreadDump
+from firesteel.rest.messages.taskmanagers import TaskManager, TaskManagers
+from firesteel.rest.routes import Call, Route, TextFile
+
+
+async def task_managers(call: Call) -> TaskManagers:
+    return answers.task_managers(await call.cluster.machines(), call.cluster.jobs())
+
+
+async def task_manager(call: Call) -> TaskManager:
+    machines = await call.cluster.machines()
+    return answers.task_manager(call.parameters["taskmanagerid"], machines, call.cluster.jobs())
+
+
+async def _known(call: Call) -> str:
+    worker_id = call.parameters["taskmanagerid"]
+    if (await call.cluster.machines()).worker(worker_id) is None:
+        raise unknown_worker(worker_id)
+    return worker_id
+
+
+async def log_list(call: Call) -> LogFiles:
+    logs = await call.cluster.logs(await _known(call))
+    return LogFiles(logs=[LogFile(name=x.name, size=x.size, mtime=x.modified_ms) for x in logs])
+
+
+async def log_file(call: Call) -> TextFile:
+    worker_id, name = await _known(call), call.parameters["filename"]
+    return text_of(call, name, await call.cluster.log(worker_id, name))
+
+
+async def no_file(call: Call) -> TextFile:
+    worker_id = await _known(call)
+    raise not_found(
+        f"The logs of executor {worker_id} are where Spark keeps them: in its work directory, or at the "
+        "resource manager. In local mode they are in the log of the driver."
+    )
+
+
+async def no_threads(call: Call) -> ThreadDump:
+    worker_id = await _known(call)
+    raise not_found(
+        f"Nobody can ask the Python workers of executor {worker_id} for their threads. "
+        "py-spy dump --pid PID shows them on their machine."
+    )
+
+
+async def no_profiles(call: Call) -> ProfilingList:
+    await _known(call)
+    return ProfilingList(profiling_list=[])
+
+
+_ONE: Final = "/taskmanagers/{taskmanagerid}"
+ROUTES: Final = (
+    Route("GET", "/taskmanagers", task_managers, TaskManagers, "All task managers."),
+    Route("GET", _ONE, task_manager, TaskManager, "A task manager with its slots and its memory."),
+    Route("GET", f"{_ONE}/logs", log_list, LogFiles, "Its logs, where they can be reached."),
+    Route("GET", f"{_ONE}/logs/{{filename}}", log_file, None, "One of them as text.", query=Tail),
+    Route("GET", f"{_ONE}/log", no_file, None, "Refused: Spark has it.", query=Tail),
+    Route("GET", f"{_ONE}/stdout", no_file, None, "Refused: Spark has it.", query=Tail),
+    Route("GET", f"{_ONE}/thread-dump", no_threads, ThreadDump, "Refused: nobody can ask for it."),
+    Route("GET", f"{_ONE}/profiler", no_profiles, ProfilingList, "Always empty."),
+)

@@ -1,0 +1,183 @@
+"""The jobs of this process as a cluster: application mode."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, TypeVar
+
+from msgspec.structs import replace
+
+from firesteel.common.clock import Clock, SystemClock
+from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
+from firesteel.jobmanager.executor import Executor
+from firesteel.jobmanager.gateway import JobGateway
+from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.requests import SavepointRequest
+from firesteel.metrics.machines import Machines
+from firesteel.rest.cluster import Log, SavepointOrder, Settings
+from firesteel.rest.errors import unknown_job
+from firesteel.rest.logs import DriverLogs
+from firesteel.runtime.error_report import summary_of
+
+T = TypeVar("T")
+
+_POLL_S: Final = 0.1  # how often a job is looked at for a newer view
+_MACHINES_S: Final = 2.0  # how old what is known of the machines may be
+_SHOWN: Final = 10_000  # characters of an accumulator
+
+
+class LocalCluster:
+    """Implements ``Cluster`` for what an executor of this process runs.
+
+    :param settings: as sorted pairs, without secrets.
+    :param keep: how many ended jobs are known, ``keep_ms``: for how long after their end.
+    """
+
+    def __init__(
+        self,
+        executor: Executor,
+        settings: Settings = (),
+        *,
+        keep: int | None = None,
+        keep_ms: int = 3_600_000,
+        clock: Clock | None = None,
+    ) -> None:
+        self._executor = executor
+        self._settings = settings
+        self._keep = keep
+        self._keep_ms = keep_ms
+        self._clock = clock or SystemClock()
+        self._jobs: dict[str, JobGateway] = {}  # in the order in which they were started
+        self._lock = threading.Lock()
+        self._machines = Machines()
+        self._asked_s = float("-inf")  # when ``_machines`` was made
+        self._logs = DriverLogs(self._spark_log)
+        executor.jobs.watch(self._started)
+
+    def close(self) -> None:
+        self._executor.jobs.unwatch(self._started)
+        self._logs.close()
+
+    # ---- reading
+
+    @property
+    def takes_programs(self) -> bool:
+        return False
+
+    @property
+    def configuration(self) -> Settings:
+        return self._settings
+
+    def jobs(self) -> Sequence[JobView]:
+        self._drop_old()
+        with self._lock:
+            known = list(self._jobs.values())
+        return [_view(job) for job in reversed(known)]
+
+    def job(self, job_id: str) -> JobView | None:
+        found = self._jobs.get(job_id)
+        return None if found is None else _view(found)
+
+    async def newer(self, job_id: str, version: int, timeout_s: float) -> JobView | None:
+        until_s = time.monotonic() + timeout_s
+        while True:
+            view = self.job(job_id)
+            if view is None or view.version > version:
+                return view
+            if time.monotonic() >= until_s:
+                return None
+            await asyncio.sleep(_POLL_S)
+
+    async def machines(self) -> Machines:
+        if time.monotonic() - self._asked_s >= _MACHINES_S and self._jobs:
+            self._asked_s = time.monotonic()  # before asking: requests that come meanwhile take the old
+            self._machines = await asyncio.to_thread(self._executor.platform.machines)
+        return self._machines
+
+    async def data_sets(self) -> Sequence[str]:
+        return await asyncio.to_thread(self._executor.data_sets.ids)
+
+    async def logs(self, worker_id: str | None) -> Sequence[Log]:
+        return self._logs.all() if worker_id is None else ()
+
+    async def log(self, worker_id: str | None, name: str) -> Path | str | None:
+        return self._logs.read(name) if worker_id is None else None
+
+    # ---- orders
+
+    async def cancel(self, job_id: str) -> None:
+        job = self._job(job_id)
+        # It waits for the epoch, and no thread of the loop's may be kept by that.
+        threading.Thread(target=job.cancel, name="firesteel-cancel", daemon=True).start()
+
+    async def savepoint(self, job_id: str, order: SavepointOrder) -> str:
+        job = self._job(job_id)
+        request = SavepointRequest(order.directory, stop=order.stop, drain=order.drain)
+        path = await asyncio.wrap_future(job.savepoint(request))
+        if order.cancel:
+            await self.cancel(job_id)
+        return path
+
+    async def checkpoint(self, job_id: str) -> int:
+        return await asyncio.wrap_future(self._job(job_id).checkpoint())
+
+    async def accumulators(self, job_id: str) -> dict[str, str]:
+        values = await asyncio.wrap_future(self._job(job_id).accumulators())
+        return {name: _shown(value) for name, value in values.items()}
+
+    async def dispose_savepoint(self, path: str) -> None:
+        await asyncio.to_thread(dispose_savepoint, path)
+
+    async def drop_data_set(self, data_set_id: str) -> None:
+        await asyncio.to_thread(self._executor.data_sets.drop, data_set_id)
+
+    async def shut_down(self) -> None:
+        threading.Thread(target=self._executor.cancel_all, name="firesteel-shut-down", daemon=True).start()
+
+    # ---- inside
+
+    def _started(self, job: JobGateway) -> None:
+        """Called in the thread that starts the job."""
+        with self._lock:
+            self._jobs[str(job.job_id)] = job
+
+    def _job(self, job_id: str) -> JobGateway:
+        found = self._jobs.get(job_id)
+        if found is None:
+            raise unknown_job(job_id)
+        return found
+
+    def _spark_log(self) -> Path | None:
+        return self._executor.platform.log if self._jobs else None
+
+    def _drop_old(self) -> None:
+        """Forget ended jobs that are too many, or too old."""
+        oldest_ms = self._clock.now_ms() - self._keep_ms
+        with self._lock:
+            ended = [(job_id, job) for job_id, job in self._jobs.items() if job.outcome is not None]
+            excess = 0 if self._keep is None else len(ended) - self._keep
+            for position, (job_id, job) in enumerate(ended):
+                if position < excess or (job.view.ended_ms or oldest_ms) < oldest_ms:
+                    del self._jobs[job_id]
+
+
+def _view(job: JobGateway) -> JobView:
+    """The newest view of a job. A thread that ended without one for that is a mistake of ours; it shows."""
+    view, outcome = job.view, job.outcome
+    if outcome is None or view.status.is_terminal_state():
+        return view
+    return replace(
+        view, version=view.version + 1, status=outcome.status, ended_ms=view.ended_ms or view.published_ms
+    )
+
+
+def _shown(value: object) -> str:
+    try:
+        text = str(value)
+    except Exception as e:  # of a user's class
+        return f"(showing it raises {summary_of(e)})"
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ... ({len(text) - _SHOWN} characters left out)"

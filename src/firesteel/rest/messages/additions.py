@@ -1,0 +1,32 @@
+"""What Flink's API does not have: ``/firesteel/v1``."""
+
+from __future__ import annotations
+
+from firesteel.rest.messages.base import Id, Message
+
+
+class Epoch(Message, frozen=True):
+    """``attempts``: how often it was tried; ``records``: what its sources read."""
+
+    epoch: int
+    started_ms: int
+    elapsed_ms: float
+    records: int
+    attempts: int
+
+
+class Lag(Message, frozen=True):
+    """Records of a source that were not read yet, by split."""
+
+    source: str
+    splits: dict[str, int]
+
+
+class Epochs(Message, frozen=True):
+    """``epochs``: the newest, oldest first; ``epoch``: the newest committed one."""
+
+    jid: Id
+    epoch: int
+    records_read: int
+    epochs: list[Epoch]
+    lag: list[Lag]

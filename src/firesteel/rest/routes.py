@@ -1,0 +1,193 @@
+"""What a route is: a row of the table in ``handlers/``, from which server and OpenAPI are made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from firesteel.jobmanager.job_view import JobView, VertexView
+from firesteel.rest.cached import Answers
+from firesteel.rest.cluster import Cluster
+from firesteel.rest.errors import bad_request, not_found, unknown_job
+from firesteel.rest.operations import Operations
+from firesteel.rest.rates import Rates
+from firesteel.rest.settings import RestSettings
+
+S = TypeVar("S", bound=Struct)
+
+#: The largest body of a request that is read into memory.
+BODY_LIMIT: Final = 1 << 20
+_ID: Final = re.compile("[0-9a-fA-F]{32}")
+_NUMBER: Final = re.compile("[0-9]{1,18}")
+#: How the parts of a path look, by name; all others may be any text.
+PARAMETERS: Final[Mapping[str, re.Pattern[str]]] = {
+    "jobid": _ID,
+    "applicationid": _ID,
+    "vertexid": _ID,
+    "triggerid": _ID,
+    "datasetid": _ID,
+    "checkpointid": _NUMBER,
+    "subtaskindex": _NUMBER,
+    "attempt": _NUMBER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An answer that is JSON already."""
+
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A file, or a text, as ``text/plain``. ``tail``: only so many of its last bytes."""
+
+    content: Path | str
+    tail: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class EventStream:
+    """Server-sent events."""
+
+    events: AsyncIterator[bytes]
+
+
+Answer = Struct | list[Any] | dict[str, Any] | Encoded | TextFile | EventStream
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all requests share."""
+
+    cluster: Cluster
+    settings: RestSettings
+    operations: Operations
+    answers: Answers
+    rates: Rates
+    now_ms: Callable[[], int]
+    openapi: Callable[[], bytes]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One request, checked: the parts of its path look as they should, query and body are of their types."""
+
+    context: Context
+    route: Route
+    parameters: Mapping[str, str]
+    query: Any = None
+    body: Any = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    base_url: str = ""
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.context.cluster
+
+    def id(self, name: str) -> str:
+        return self.parameters[name].lower()
+
+    def number(self, name: str) -> int:
+        return int(self.parameters[name])
+
+    @cached_property
+    def job(self) -> JobView:
+        """The view of the job in the path. A request reads one view, whatever the job does meanwhile."""
+        job_id = self.id("jobid" if "jobid" in self.parameters else "applicationid")
+        found = self.cluster.job(job_id)
+        if found is None:
+            raise unknown_job(job_id)
+        return found
+
+    @cached_property
+    def vertex(self) -> VertexView:
+        try:
+            return self.job.vertex(self.id("vertexid"))
+        except KeyError:
+            what = (
+                f"JobVertex {self.id('vertexid')} not found. GET /jobs/{self.job.job_id} lists the vertices."
+            )
+            raise not_found(what) from None
+
+    def once(self, make: Callable[[], Struct]) -> Encoded:
+        """The answer to this path for the view of the job as it is, encoded once for all who ask."""
+        key = (self.route.path, *self.parameters.values())
+        return Encoded(self.context.answers.of(self.job, key, make))
+
+
+Handler = Callable[[Call], Answer | Awaitable[Answer]]
+
+
+class NoQuery(Struct, frozen=True, kw_only=True):
+    """Flink ignores parameters that it does not know, and so does this."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One endpoint.
+
+    :param path: with ``{name}`` for its parts.
+    :param handler: makes the answer; what it raises is an error of the API.
+    :param answer: the type of the body; None: a text or a stream.
+    :param status: of an answer that is none of the refusals.
+    :param query: the struct of the parameters; their names as the API has them.
+    :param body: the struct of the body; None: it is not read.
+    :param doc: a sentence for the OpenAPI description.
+    :param changes: whether it changes something, whatever the method says.
+    """
+
+    method: str
+    path: str
+    handler: Handler
+    answer: Any
+    doc: str
+    status: int = 200
+    query: type[Struct] = NoQuery
+    body: type[Struct] | None = None
+    changes: bool = False
+
+    @property
+    def is_change(self) -> bool:
+        return self.changes or self.method not in ("GET", "HEAD")
+
+
+def decoded(body: bytes, kind: type[S]) -> S:
+    """The body of a request; an empty one is ``{}``.
+
+    :raises RestError: 400.
+    """
+    try:
+        return msgspec.json.decode(body or b"{}", type=kind)
+    except msgspec.MsgspecError as e:  # both what is no JSON and what is of another type
+        raise bad_request(f"Request did not match expected format {kind.__name__}: {e}.") from e
+    except (RecursionError, UnicodeDecodeError) as e:
+        raise bad_request(f"The body is not JSON that can be read: {e}.") from e
+
+
+def queried(query: Mapping[str, str], kind: type[S]) -> S:
+    """The parameters of a request.
+
+    :raises RestError: 400.
+    """
+    try:
+        return msgspec.convert(dict(query), kind, strict=False)
+    except msgspec.ValidationError as e:
+        raise bad_request(f"A query parameter is not as it should be: {e}.") from e
+
+
+def check_parameters(parameters: Mapping[str, str]) -> None:
+    """Refuse a path whose parts do not look as they should: 400, as Flink does."""
+    for name, value in parameters.items():
+        pattern = PARAMETERS.get(name)
+        if pattern is not None and pattern.fullmatch(value) is None:
+            what = "32 hexadecimal digits" if pattern is _ID else "a number"
+            raise bad_request(f"The part {name} of the path is {value[:100]!r}, and it must be {what}.")

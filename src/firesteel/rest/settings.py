@@ -1,0 +1,163 @@
+"""The settings of the server, checked: frozen, of a configuration."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError
+from firesteel.common.options import rest
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """:param certificate: a PEM file with the certificate, its chain and the private key.
+    :param clients: a PEM file with the authorities that clients' certificates must come from; None: clients
+        need no certificate.
+    """
+
+    certificate: Path
+    key_password: str | None = None
+    clients: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RestSettings:
+    """:param host: the address that is bound; ``ports``: the first of them that is free.
+    :param auth: ``none``, ``token`` or ``basic``; the credentials are in ``auth_file``.
+    :param origins: web pages of which hosts may call the API from a browser, besides its own.
+    :param request_timeout_s: how long a client may take to send a request, or not read an answer.
+    """
+
+    host: str = "127.0.0.1"
+    ports: tuple[int, ...] = (8081,)
+    address: str | None = None
+    auth: str = "none"
+    auth_file: Path | None = None
+    tls: TlsSettings | None = None
+    origins: frozenset[str] = frozenset()
+    submit: bool = True
+    cancel: bool = True
+    refresh_ms: int = 3_000
+    history: int = 10
+    exceptions: int = 16
+    keep_results_s: float = 300.0
+    keep_jobs: int | None = None
+    keep_jobs_ms: int = 3_600_000
+    body_bytes: int = 1 << 20
+    request_timeout_s: float = 30.0
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only programs of this machine reach the server."""
+        return is_loopback(self.host)
+
+
+def rest_settings(configuration: Configuration) -> RestSettings:
+    """Read and check them.
+
+    :raises ConfigurationError: they contradict each other, or would leave the server open to anybody.
+    """
+    get = configuration.get
+    host = get(rest.BIND_ADDRESS) or "127.0.0.1"
+    auth = get(rest.AUTH)
+    if auth is None and not is_loopback(host):
+        raise ConfigurationError(
+            "The REST API would be open to everybody who reaches this machine.",
+            detail=f"{rest.BIND_ADDRESS.key} is {host}, and {rest.AUTH.key} is not set",
+            hint=f"set {rest.AUTH.key} to token or basic, or to none if everybody may run the jobs",
+        )
+    auth_file = get(rest.AUTH_FILE)
+    if auth in ("token", "basic") and not auth_file:
+        raise ConfigurationError(
+            f"{rest.AUTH.key} {auth} needs a file with credentials.", hint=f"set {rest.AUTH_FILE.key}"
+        )
+    if auth_file and auth not in ("token", "basic"):
+        raise ConfigurationError(
+            f"{rest.AUTH_FILE.key} is set, and nobody is asked for credentials.",
+            hint=f"set {rest.AUTH.key} to token or basic",
+        )
+    named: list[str] = get(rest.ALLOW_ORIGIN)
+    origins = frozenset(named)
+    if "*" in origins:
+        raise ConfigurationError(
+            "Every web page could run the jobs of whoever looks at it.",
+            detail=f"{rest.ALLOW_ORIGIN.key} is *",
+            hint="name the origins, as https://host:port",
+        )
+    keep = get(rest.MAX_CAPACITY)
+    return RestSettings(
+        host=host,
+        ports=_ports(get(rest.BIND_PORT) or str(get(rest.PORT))),
+        address=get(rest.ADDRESS),
+        auth=auth or "none",
+        auth_file=Path(auth_file) if auth_file else None,
+        tls=_tls(configuration),
+        origins=origins,
+        submit=get(rest.SUBMIT),
+        cancel=get(rest.CANCEL),
+        refresh_ms=get(rest.REFRESH),
+        history=get(rest.CHECKPOINT_HISTORY),
+        exceptions=get(rest.EXCEPTION_HISTORY),
+        keep_results_s=get(rest.STORE_DURATION) / 1000,
+        keep_jobs=keep if keep >= 0 else None,
+        keep_jobs_ms=get(rest.EXPIRATION) * 1000,
+        body_bytes=get(rest.BODY_BYTES),
+        request_timeout_s=get(rest.REQUEST_TIMEOUT) / 1000,
+    )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:  # a name, which may be anything
+        return False
+
+
+def _tls(configuration: Configuration) -> TlsSettings | None:
+    if not configuration.get(rest.SSL):
+        return None
+    file = configuration.get(rest.KEYSTORE)
+    kind = (configuration.get(rest.KEYSTORE_TYPE) or "").upper()
+    if not file or kind not in ("", "PEM") or not Path(file).is_file():
+        raise ConfigurationError(
+            "TLS needs a PEM file with the certificate, its chain and the private key.",
+            detail=f"{rest.KEYSTORE.key} is {file}, {rest.KEYSTORE_TYPE.key} {kind or 'not set'}",
+            hint="a PKCS12 store becomes one by `openssl pkcs12 -in STORE -out FILE.pem -nodes`",
+        )
+    clients = None
+    if configuration.get(rest.CLIENT_CERTIFICATES):
+        clients = configuration.get(rest.TRUSTSTORE)
+        if not clients or not Path(clients).is_file():
+            raise ConfigurationError(
+                f"{rest.CLIENT_CERTIFICATES.key} needs the authorities of the clients as a PEM file.",
+                detail=f"{rest.TRUSTSTORE.key} is {clients}",
+            )
+    password = configuration.get(rest.KEY_PASSWORD)
+    return TlsSettings(Path(file), password, Path(clients) if clients else None)
+
+
+def _ports(text: str) -> tuple[int, ...]:
+    """``8081``, ``50100,50101``, ``50100-50200`` and mixtures.
+
+    >>> _ports("8081, 9000-9002")
+    (8081, 9000, 9001, 9002)
+    """
+    found: list[int] = []
+    try:
+        for part in text.split(","):
+            first, dash, last = part.partition("-")
+            found += range(int(first), int(last or first) + 1) if dash else [int(first)]
+    except ValueError:
+        found = []
+    if not found or not all(0 <= port <= 65535 for port in found):
+        raise ConfigurationError(
+            f"{rest.BIND_PORT.key} is not a port",
+            detail=f"it is {text!r}",
+            hint="write 8081, a list 50100,50101 or a range 50100-50200; 0 is any free port",
+        )
+    return tuple(dict.fromkeys(found))
