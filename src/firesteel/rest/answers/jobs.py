@@ -166,7 +166,7 @@ def _restart_strategy(settings: Mapping[str, str]) -> str:
     return _RESTARTS.get(kind.lower(), f"Restart strategy {kind}")
 
 
-def execution_result(view: JobView, accumulators: Mapping[str, str]) -> ExecutionResult:
+def execution_result(view: JobView) -> ExecutionResult:
     """How a job has ended; that it has not, while it runs."""
     if view.ended_ms is None:
         return ExecutionResult(status=QueueStatus(id="IN_PROGRESS"))
@@ -177,7 +177,7 @@ def execution_result(view: JobView, accumulators: Mapping[str, str]) -> Executio
             id=view.job_id,
             name=view.name,
             application_status=_RESULTS.get(view.status, "UNKNOWN"),
-            accumulator_results=dict(accumulators),
+            accumulator_results={},
             net_runtime=duration_of(view, view.ended_ms),
             application_id=view.job_id,
             start_time=view.started_ms,

@@ -13,6 +13,7 @@ from firesteel.rest.answers.plan import plan_of
 from firesteel.rest.cached import encode
 from firesteel.rest.errors import not_found
 from firesteel.rest.handlers.cluster import driver_config, environment
+from firesteel.rest.messages.base import Empty
 from firesteel.rest.messages.cluster import ConfigEntry, Environment, LogUrl
 from firesteel.rest.messages.exceptions import JobExceptions
 from firesteel.rest.messages.jobs import (
@@ -95,9 +96,8 @@ async def accumulators(call: Call) -> JobAccumulators:
     )
 
 
-async def result(call: Call) -> ExecutionResult:
-    ended = call.job.ended_ms is not None
-    return execution_result(call.job, await call.cluster.accumulators(call.job.job_id) if ended else {})
+def result(call: Call) -> ExecutionResult:
+    return execution_result(call.job)
 
 
 async def job_environment(call: Call) -> Environment:
@@ -118,7 +118,7 @@ def worker_log_url(call: Call) -> LogUrl:
     return LogUrl(url=f"{call.base_url}/#/task-manager/{call.parameters['taskmanagerid']}/logs")
 
 
-def no_rescales(call: Call) -> JobPlan:
+def no_rescales(call: Call) -> Empty:
     raise not_found(
         f"The parallelism of job {call.job.job_id} does not change while it runs (scheduler: Default). "
         "Stop it with a savepoint, and start it from there with another parallelism."
@@ -162,8 +162,8 @@ ROUTES: Final = (
         "Where the logs of a task manager are.",
     ),
     *(
-        Route("GET", f"/jobs/{{jobid}}/rescales/{name}", no_rescales, JobPlan, "Refused: there are none.")
+        Route("GET", f"/jobs/{{jobid}}/rescales/{name}", no_rescales, Empty, "Refused: there are none.")
         for name in _RESCALES
     ),
-    Route("GET", "/jobs/{jobid}/resource-requirements", no_rescales, JobPlan, "Refused: there are none."),
+    Route("GET", "/jobs/{jobid}/resource-requirements", no_rescales, Empty, "Refused: there are none."),
 )

@@ -18,7 +18,7 @@ NOT_AVAILABLE: Final = -1  # a size or a duration that nobody measured
 UNASSIGNED: Final = "(unassigned)"  # where a subtask runs, when that is not known
 
 
-class Message(msgspec.Struct, frozen=True, kw_only=True):
+class Message(msgspec.Struct, frozen=True):
     """Base of all bodies."""
 
 

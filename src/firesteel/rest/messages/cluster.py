@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from firesteel.rest.messages.base import Id, Message
 
@@ -61,7 +62,7 @@ class Python(Message, frozen=True):
 class Environment(Message, frozen=True):
     jvm: Jvm
     classpath: list[str]
-    python: Python
+    python: Python | UnsetType = UNSET
 
 
 class LogFile(Message, frozen=True):

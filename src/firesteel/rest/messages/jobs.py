@@ -228,14 +228,16 @@ class QueueStatus(Message, frozen=True):
 
 
 class JobResult(Message, frozen=True, rename="kebab"):
+    """``accumulator_results`` has Java objects in Flink: always empty."""
+
     id: Id
     name: str
     application_status: Literal["SUCCEEDED", "FAILED", "CANCELED", "UNKNOWN"]
     accumulator_results: dict[str, str]
     net_runtime: int
-    application_id: Id
     start_time: int
     end_time: int
+    application_id: Id | UnsetType = UNSET
     failure_cause: FailureCause | UnsetType = UNSET
 
 
