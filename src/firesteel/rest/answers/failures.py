@@ -23,8 +23,9 @@ def cause_of_job(failure: ExceptionView | None) -> FailureCause:
     if failure is None:
         message = "The job failed; nobody knows why any more."
         return _cause("JobExecutionError", message, message)
-    message = _without_name(failure.message, failure.name)
-    return _cause(failure.name, f"{message}\n{failure.traceback}", failure.traceback)
+    trace = failure.traceback
+    whole = trace if trace.startswith(failure.message) else f"{failure.message}\n{trace}"
+    return _cause(failure.name, _without_name(whole, failure.name), trace)
 
 
 def _cause(name: str, message: str, trace: str) -> FailureCause:

@@ -149,7 +149,7 @@ def subtask_metrics(
 ) -> Values:
     """Of the task, and of each operator with its name before them."""
     found: Values = {
-        "numRecordsIn": subtask.records_in,
+        "numRecordsIn": subtask.records_in if vertex.info.inputs else 0,
         "numRecordsOut": subtask.records_out,
         "numBytesIn": subtask.bytes_in,
         "numBytesOut": subtask.bytes_out,
@@ -159,7 +159,7 @@ def subtask_metrics(
         found["currentInputWatermark"] = _watermark(subtask)
     rate = rates.of(view, vertex.id, subtask, now_ms)
     if rate is not None:
-        found["numRecordsInPerSecond"] = rate.records_in
+        found["numRecordsInPerSecond"] = rate.records_in if vertex.info.inputs else 0.0
         found["numRecordsOutPerSecond"] = rate.records_out
         found["numBytesInPerSecond"] = rate.bytes_in
         found["numBytesOutPerSecond"] = rate.bytes_out

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from firesteel.graph.execution_graph import ExecutionState
-from firesteel.jobmanager.job_view import AttemptView, SubtaskView
+from firesteel.jobmanager.job_view import AttemptView, SubtaskView, VertexInfo
 from firesteel.metrics.machines import Machines
 from firesteel.rest.messages.base import NO_TIME, UNASSIGNED
 from firesteel.rest.messages.jobs import IOMetrics
@@ -60,8 +60,11 @@ def status_durations(attempt: AttemptView, now_ms: int) -> dict[str, int]:
     return found
 
 
-def io_metrics(subtasks: Iterable[SubtaskView], *, complete: bool = True) -> IOMetrics:
-    """The sums of what subtasks counted. Nobody measures how long they were busy, idle or held back."""
+def io_metrics(vertex: VertexInfo, subtasks: Iterable[SubtaskView], *, complete: bool = True) -> IOMetrics:
+    """The sums of what subtasks counted. Nobody measures how long they were busy, idle or held back.
+
+    As in Flink, what a source reads is not an input of its vertex.
+    """
     read_bytes = write_bytes = read_records = write_records = 0
     for subtask in subtasks:
         read_bytes += subtask.bytes_in
@@ -73,7 +76,7 @@ def io_metrics(subtasks: Iterable[SubtaskView], *, complete: bool = True) -> IOM
         read_bytes_complete=complete,
         write_bytes=write_bytes,
         write_bytes_complete=complete,
-        read_records=read_records,
+        read_records=read_records if vertex.inputs else 0,
         read_records_complete=complete,
         write_records=write_records,
         write_records_complete=complete,

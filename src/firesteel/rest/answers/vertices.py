@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from firesteel.graph.execution_graph import ExecutionState, aggregate_state
-from firesteel.jobmanager.job_view import AttemptView, JobView, SubtaskView, VertexView
+from firesteel.jobmanager.job_view import AttemptView, SubtaskView, VertexInfo, VertexView
 from firesteel.metrics.machines import Machines
 from firesteel.rest.answers.statistics import statistics
 from firesteel.rest.answers.subtasks import (
@@ -49,24 +49,28 @@ def vertex_details(vertex: VertexView, machines: Machines, now_ms: int) -> Verte
         parallelism=vertex.info.parallelism,
         max_parallelism=vertex.info.max_parallelism,
         now=now_ms,
-        subtasks=[current_attempt(subtask, machines, now_ms) for subtask in vertex.subtasks],
-        aggregated=aggregated(vertex.subtasks, now_ms),
+        subtasks=[current_attempt(vertex.info, subtask, machines, now_ms) for subtask in vertex.subtasks],
+        aggregated=aggregated(vertex.info, vertex.subtasks, now_ms),
     )
 
 
-def current_attempt(subtask: SubtaskView, machines: Machines, now_ms: int) -> SubtaskAttempt:
-    return _attempt(subtask.index, subtask.attempt, io_metrics((subtask,)), machines, now_ms)
+def current_attempt(
+    vertex: VertexInfo, subtask: SubtaskView, machines: Machines, now_ms: int
+) -> SubtaskAttempt:
+    return _attempt(subtask.index, subtask.attempt, io_metrics(vertex, (subtask,)), machines, now_ms)
 
 
-def attempt_of(subtask: SubtaskView, number: int, machines: Machines, now_ms: int) -> SubtaskAttempt:
+def attempt_of(
+    vertex: VertexInfo, subtask: SubtaskView, number: int, machines: Machines, now_ms: int
+) -> SubtaskAttempt:
     """An attempt by its number. Counters go on over attempts, so those of earlier ones are not known.
 
     :raises RestError: 404: there is none, or it is too old.
     """
     if number == subtask.attempt.number:
-        return current_attempt(subtask, machines, now_ms)
+        return current_attempt(vertex, subtask, machines, now_ms)
     found = find_attempt(subtask, number)
-    return _attempt(subtask.index, found, io_metrics((), complete=False), machines, now_ms)
+    return _attempt(subtask.index, found, io_metrics(vertex, (), complete=False), machines, now_ms)
 
 
 def find_attempt(subtask: SubtaskView, number: int) -> AttemptView:
@@ -106,10 +110,11 @@ def _attempt(
     )
 
 
-def aggregated(subtasks: Sequence[SubtaskView], now_ms: int) -> Aggregated:
+def aggregated(vertex: VertexInfo, subtasks: Sequence[SubtaskView], now_ms: int) -> Aggregated:
     """Figures and durations over subtasks."""
     metrics = {name: statistics([getattr(s, field) for s in subtasks]) for name, field in _FIGURES}
-    metrics |= {name: statistics(()) for name in _NOT_MEASURED}
+    unknown = _NOT_MEASURED if vertex.inputs else (*_NOT_MEASURED, "read-records")
+    metrics |= {name: statistics(()) for name in unknown}
     durations: dict[str, list[int]] = {}
     for subtask in subtasks:
         for state, lasted in status_durations(subtask.attempt, now_ms).items():
@@ -150,11 +155,13 @@ def vertex_task_managers(vertex: VertexView, machines: Machines, now_ms: int) ->
         id=vertex.id,
         name=vertex.name,
         now=now_ms,
-        taskmanagers=[_group(*place, subtasks, now_ms) for place, subtasks in groups.items()],
+        taskmanagers=[_group(vertex.info, *place, subtasks, now_ms) for place, subtasks in groups.items()],
     )
 
 
-def _group(endpoint: str, worker: str, subtasks: list[SubtaskView], now_ms: int) -> VertexOnTaskManager:
+def _group(
+    vertex: VertexInfo, endpoint: str, worker: str, subtasks: list[SubtaskView], now_ms: int
+) -> VertexOnTaskManager:
     attempts = [subtask.attempt for subtask in subtasks]
     states = [attempt.state for attempt in attempts]
     begin_ms, end_ms, duration_ms = span(attempts, now_ms)
@@ -164,12 +171,8 @@ def _group(endpoint: str, worker: str, subtasks: list[SubtaskView], now_ms: int)
         start_time=begin_ms,
         end_time=end_ms,
         duration=duration_ms,
-        metrics=io_metrics(subtasks),
+        metrics=io_metrics(vertex, subtasks),
         status_counts=counted(states),
         taskmanager_id=worker,
-        aggregated=aggregated(subtasks, now_ms),
+        aggregated=aggregated(vertex, subtasks, now_ms),
     )
-
-
-def subtasks_total(view: JobView) -> int:
-    return sum(len(vertex.subtasks) for vertex in view.vertices)

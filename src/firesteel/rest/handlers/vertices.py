@@ -43,13 +43,14 @@ async def task_managers(call: Call) -> Encoded:
 async def subtask(call: Call) -> SubtaskAttempt:
     machines = await call.cluster.machines()
     found = answers.subtask_at(call.vertex, call.number("subtaskindex"))
-    return answers.current_attempt(found, machines, call.context.now_ms())
+    return answers.current_attempt(call.vertex.info, found, machines, call.context.now_ms())
 
 
 async def attempt(call: Call) -> SubtaskAttempt:
     machines = await call.cluster.machines()
     found = answers.subtask_at(call.vertex, call.number("subtaskindex"))
-    return answers.attempt_of(found, call.number("attempt"), machines, call.context.now_ms())
+    number = call.number("attempt")
+    return answers.attempt_of(call.vertex.info, found, number, machines, call.context.now_ms())
 
 
 # ---- accumulators: those of a job are added up over its subtasks, so none belongs to one of them

@@ -1,0 +1,221 @@
+"""What the answers say of jobs: numbers, times, texts."""
+
+from __future__ import annotations
+
+import base64
+from pathlib import Path
+
+import pytest
+
+from firesteel.datastream import RuntimeExecutionMode
+from firesteel.jobmanager.job_view import OperatorInfo, VertexInfo
+from firesteel.rest.answers.plan import description
+from firesteel.testing import MiniCluster
+from tests.rest.jobs import Jobs, settings
+from tests.rest.support import finished, recorded, served, until
+
+V = "/jobs/{jobid}/vertices/{vertexid}"
+
+
+def operator(name: str, behind: str | None = None) -> OperatorInfo:
+    return OperatorInfo(name, name, name, None, behind)
+
+
+@pytest.mark.parametrize(
+    ("operators", "text"),
+    [
+        ((operator("enrich"),), "enrich<br/>"),
+        (
+            (operator("Source: numbers"), operator("pick", "Source: numbers"), operator("Sink: out", "pick")),
+            "Source: numbers<br/>+- pick<br/>   +- Sink: out<br/>",
+        ),
+        (
+            (
+                operator("running total"),
+                operator("Sink: print totals", "running total"),
+                operator("Map, Map", "running total"),
+                operator("Sink: print side", "Map, Map"),
+            ),
+            "running total<br/>:- Sink: print totals<br/>+- Map, Map<br/>   +- Sink: print side<br/>",
+        ),
+        ((operator("a"), operator("b", "a"), operator("c", "b"), operator("d", "a")),
+         "a<br/>:- b<br/>:  +- c<br/>+- d<br/>"),
+        ((operator("ROW<`id` BIGINT>"),), "ROW&lt;`id` BIGINT&gt;<br/>"),
+    ],
+)  # fmt: skip
+def test_the_chain_of_a_vertex_is_a_tree(operators: tuple[OperatorInfo, ...], text: str) -> None:
+    """The second and third as a real Flink has written them."""
+    vertex = VertexInfo("v", "v", 1, 128, "default", 0, operators, ())
+    assert description(vertex) == text
+
+
+def test_recorded_trees_are_of_this_kind() -> None:
+    texts = [n["description"] for e in recorded("GET /jobs/{jobid}/plan") for n in e.body["plan"]["nodes"]]
+    assert "running total<br/>:- Sink: print totals<br/>+- Map, Map<br/>   +- Sink: print side<br/>" in texts
+
+
+def test_a_plan_begins_with_the_last_vertex(jobs: Jobs) -> None:
+    nodes = jobs.get("/jobs/{jobid}/plan")["plan"]["nodes"]
+    assert "inputs" not in nodes[-1], "a source"
+    ids = [node["id"] for node in nodes]
+    for node in nodes:
+        for edge in node.get("inputs", ()):
+            assert ids.index(edge["id"]) > ids.index(node["id"])
+            assert edge["exchange"] == "pipelined_bounded"
+            assert edge["ship_strategy"] == "HASH"
+
+
+def test_counters_of_subtasks_add_up(jobs: Jobs) -> None:
+    page = jobs.get("/jobs/{jobid}", "word count")
+    source, keyed = page["vertices"][0], page["vertices"][-1]
+    assert source["metrics"]["read-records"] == 0, "it has no input, as Flink sees it"
+    assert source["metrics"]["write-records"] == keyed["metrics"]["read-records"] == 60
+    details = jobs.get(V, "word count", vertexid=keyed["id"])
+    assert sum(s["metrics"]["read-records"] for s in details["subtasks"]) == 60
+    assert details["aggregated"]["metrics"]["read-records"]["sum"] == 60
+    assert details["subtasks"][0]["metrics"]["accumulated-busy-time"] == "NaN", "nobody measures it"
+    assert keyed["metrics"]["read-bytes"] > 0
+
+
+def test_times_of_a_subtask_follow_each_other(jobs: Jobs) -> None:
+    vertexid = jobs.vertex("count", "word count")
+    (first, _) = jobs.get(f"{V}/subtasktimes", "word count", vertexid=vertexid)["subtasks"]
+    states = ["CREATED", "SCHEDULED", "DEPLOYING", "INITIALIZING", "RUNNING", "FINISHED"]
+    times = [first["timestamps"][state] for state in states]
+    assert times == sorted(times)
+    assert all(times)
+    assert first["duration"] == times[-1] - times[1]
+    attempt = jobs.get(f"{V}/subtasks/0", "word count", vertexid=vertexid)
+    assert attempt["start-time"] == attempt["start_time"] == times[2]
+    assert attempt["end-time"] - attempt["start-time"] == attempt["duration"]
+
+
+def test_a_failed_job_shows_the_users_error(jobs: Jobs) -> None:
+    newest, first = jobs.get("/jobs/{jobid}/exceptions", "failing")["exceptionHistory"]["entries"]
+    assert newest["timestamp"] >= first["timestamp"]
+    assert newest["exceptionName"] == "ValueError"
+    assert "no such order" in newest["stacktrace"]
+    assert newest["taskName"].endswith("(1/1) - execution #1")
+    assert first["taskName"].endswith("(1/1) - execution #0")
+    limited = jobs.get("/jobs/{jobid}/exceptions?maxExceptions=1", "failing")["exceptionHistory"]
+    assert (len(limited["entries"]), limited["truncated"]) == (1, True)
+    none = jobs.get("/jobs/{jobid}/exceptions?failureLabelFilter=a:b", "failing")
+    assert none["exceptionHistory"]["entries"] == []
+
+
+def test_the_client_of_java_gets_the_users_traceback(jobs: Jobs) -> None:
+    result = jobs.get("/jobs/{jobid}/execution-result", "failing")["job-execution-result"]
+    cause = result["failure-cause"]
+    assert cause["class"] == "ValueError"
+    shown = base64.b64decode(cause["serialized-throwable"])
+    assert b"no such order\n\nTraceback in the worker" in shown, "the message, which is printed"
+    assert b'raise ValueError("no such order")' in shown
+
+
+def test_accumulators_of_a_job(jobs: Jobs) -> None:
+    found = jobs.get("/jobs/{jobid}/accumulators", "word count")["user-task-accumulators"]
+    assert found == [{"name": "seen", "type": "IntCounter", "value": "60"}]
+
+
+def test_metrics_of_a_vertex(jobs: Jobs) -> None:
+    vertexid = jobs.vertex("count", "word count")
+    names = {m["id"] for m in jobs.get(f"{V}/metrics", "word count", vertexid=vertexid)}
+    assert {"0.numRecordsIn", "1.numRecordsIn", "0.count.numRecordsOut", "0.currentInputWatermark"} <= names
+    asked = f"{V}/metrics?get=0.numRecordsIn,1.numRecordsIn,0.nothing"
+    values = jobs.get(asked, "word count", vertexid=vertexid)
+    assert [m["id"] for m in values] == ["0.numRecordsIn", "1.numRecordsIn"], "unknown ones are left out"
+    assert sum(int(m["value"]) for m in values) == 60
+    (together,) = jobs.get(
+        f"{V}/subtasks/metrics?get=numRecordsIn&agg=sum,max", "word count", vertexid=vertexid
+    )
+    assert together.keys() == {"id", "sum", "max"}
+    assert together["sum"] == 60
+    (one,) = jobs.get(f"{V}/subtasks/metrics?get=numRecordsIn&subtasks=1", "word count", vertexid=vertexid)
+    assert (one["min"], one["skew"]) == (float(values[1]["value"]), 0.0)
+    assert jobs.get(f"{V}/subtasks/9/metrics", "word count", vertexid=vertexid) == []
+    jobs.get(f"{V}/subtasks/metrics?get=a&agg=mean", "word count", 400, vertexid=vertexid)
+    jobs.get(f"{V}/subtasks/metrics?get=a&subtasks=0-9999999", "word count", 400, vertexid=vertexid)
+
+
+def test_metrics_of_a_job(jobs: Jobs) -> None:
+    asked = "/jobs/{jobid}/metrics?get=numRestarts,uptime,lastCompletedCheckpointId,runningTime"
+    values = {m["id"]: m["value"] for m in jobs.get(asked, "failing")}
+    assert values == {
+        "numRestarts": "1",
+        "uptime": "-1",
+        "lastCompletedCheckpointId": "-1",
+        "runningTime": "0",
+    }
+    running = {m["id"]: m["value"] for m in jobs.get(asked)}
+    assert int(running["runningTime"]) == int(running["uptime"]) > 0
+
+
+def test_names_of_metrics_are_those_that_a_real_flink_lists(jobs: Jobs) -> None:
+    ours = {m["id"] for m in jobs.get("/jobs/{jobid}/metrics")}
+    theirs = {m["id"] for m in recorded("GET /jobs/{jobid}/metrics", "metric names")[0].body}
+    assert theirs <= ours
+
+
+def test_a_checkpoint_by_subtask(jobs: Jobs) -> None:
+    def newest() -> int:
+        return int(jobs.get("/jobs/{jobid}/checkpoints")["latest"]["completed"]["id"])
+
+    vertexid = jobs.vertex("running total")
+    details = jobs.get("/jobs/{jobid}/checkpoints/details/{number}", number=str(newest()))
+    of_vertex = details["tasks"][vertexid]
+    assert of_vertex["num_acknowledged_subtasks"] == of_vertex["num_subtasks"] == 2
+    assert of_vertex["state_size"] > 0
+    assert sum(task["state_size"] for task in details["tasks"].values()) <= details["state_size"]
+    path = "/jobs/{jobid}/checkpoints/details/{number}/subtasks/{vertexid}"
+    subtasks = jobs.get(path, number=str(newest()), vertexid=vertexid)
+    sizes = [s["state_size"] for s in subtasks["subtasks"]]
+    assert len(sizes) == 2
+    assert subtasks["summary"]["state_size"]["max"] == max(sizes)
+    assert subtasks["summary"]["state_size"]["p50"] == "NaN", "as in Flink"
+
+
+def test_secrets_are_masked(tmp_path: Path) -> None:
+    with MiniCluster.in_process() as mini, served() as (client, _):
+        configuration = settings(
+            tmp_path,
+            **{
+                "restart-strategy.type": "none",
+                "pipeline.global-job-parameters.db.password": "hunter2hunter2",
+                "my.token": "t0ken-t0ken",
+            },
+        )
+        env = mini.environment(configuration)
+        env.from_collection([1]).map(lambda n: 1 // 0 if "hunter2hunter2" else n).print()
+        job_id = env.execute_async("secretive").get_job_id()
+        until(lambda: client.get(f"/jobs/{job_id}/status").json()["status"] == "FAILED")
+        said = client.get(f"/jobs/{job_id}/config").text
+        assert "******" in said
+        pages = ("", "/config", "/exceptions", "/execution-result", "/jobmanager/config")
+        everything = "".join(client.get(f"/jobs/{job_id}{page}").text for page in pages)
+        assert "hunter2hunter2" not in everything
+        assert "t0ken-t0ken" not in everything
+
+
+def test_kept_streams_are_data_sets(tmp_path: Path) -> None:
+    with MiniCluster.in_process() as mini, served() as (client, _):
+        env = mini.environment()
+        env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        kept = env.from_collection(range(10)).map(lambda n: n + 1).cache()
+        assert sum(kept.execute_and_collect()) == 55
+        (data_set,) = client.get("/datasets").json()["dataSets"]
+        assert data_set["isComplete"] is True
+        trigger = client.delete(f"/datasets/{data_set['id']}").json()["request-id"]
+        assert finished(client, f"/datasets/delete/{trigger}")["operation"] == {}
+        assert client.get("/datasets").json() == {"dataSets": []}
+        trigger = client.delete(f"/datasets/{data_set['id']}").json()["request-id"]
+        done = finished(client, f"/datasets/delete/{trigger}")
+        assert "There is no data set" in done["operation"]["failure-cause"]["stack-trace"]
+        assert sum(kept.execute_and_collect()) == 55, "it is computed again"
+
+
+def test_epochs_of_a_job(jobs: Jobs) -> None:
+    found = jobs.get("/firesteel/v1/jobs/{jobid}/epochs", "word count")
+    assert sum(epoch["records"] for epoch in found["epochs"]) == found["records_read"] == 60
+    assert found["epoch"] == found["epochs"][-1]["epoch"]
+    newer = jobs.get(f"/firesteel/v1/jobs/{{jobid}}/epochs?since={found['epoch']}", "word count")
+    assert newer["epochs"] == []
