@@ -1,0 +1,171 @@
+"""Many jobs and large ones: the answers come in time, and are made once for all who ask."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import pytest
+from msgspec.structs import replace
+
+from firesteel.common.job_status import JobStatus
+from firesteel.graph.execution_graph import ExecutionState as S
+from firesteel.jobmanager.checkpoints.options import CheckpointOptions
+from firesteel.jobmanager.checkpoints.statistics import CheckpointsView
+from firesteel.jobmanager.events import Journal
+from firesteel.jobmanager.job_view import (
+    AttemptView,
+    EdgeInfo,
+    JobInfo,
+    JobView,
+    OperatorInfo,
+    SubtaskView,
+    VertexInfo,
+    VertexView,
+)
+from firesteel.metrics.machines import Machines
+from firesteel.rest.cached import Answers
+from firesteel.rest.messages.base import Empty
+from firesteel.rest.rates import Rates
+from tests.rest.support import api
+
+TIMES = tuple((state, 1_000 + n) for n, state in enumerate((S.CREATED, S.SCHEDULED, S.DEPLOYING, S.RUNNING)))
+
+
+def view(number: int, subtasks: int, vertices: int = 2) -> JobView:
+    job_id = f"{number:032x}"
+    infos = [
+        VertexInfo(
+            f"{n:032x}", f"vertex {n}", subtasks // vertices, 1024, "default", n,
+            (OperatorInfo("a", "map", "map", None),),
+            (EdgeInfo(f"{n - 1:032x}", 0, "HASH", "pipelined_bounded"),) if n else (),
+        )
+        for n in range(vertices)
+    ]  # fmt: skip
+    attempt = AttemptView(0, "attempt", S.RUNNING, TIMES)
+    views = tuple(
+        VertexView(
+            info,
+            tuple(SubtaskView(i, attempt, (), 7, 7, 70, 70, ((7, 7),), i) for i in range(info.parallelism)),
+        )
+        for info in infos
+    )
+    return JobView(
+        version=1,
+        published_ms=5_000,
+        info=JobInfo(job_id, f"job {number}", False, tuple(infos), (), CheckpointOptions(), "/tmp"),
+        status=JobStatus.RUNNING,
+        timestamps=((JobStatus.RUNNING, 1_000),),
+        started_ms=1_000,
+        ended_ms=None,
+        attempt=0,
+        restarts=0,
+        vertices=views,
+        checkpoints=CheckpointsView(),
+        journal=Journal(),
+    )
+
+
+class Views:
+    """As much of a cluster as reading needs."""
+
+    takes_programs = False
+    configuration = ()
+
+    def __init__(self, views: list[JobView]) -> None:
+        self.by_id = {view.job_id: view for view in views}
+
+    def jobs(self) -> list[JobView]:
+        return list(self.by_id.values())
+
+    def job(self, job_id: str) -> JobView | None:
+        return self.by_id.get(job_id)
+
+    async def machines(self) -> Machines:
+        return Machines()
+
+
+def fastest_ms(call: Callable[[], object], times: int = 3) -> float:
+    found = []
+    for _ in range(times):
+        begun = time.perf_counter()
+        call()
+        found.append((time.perf_counter() - begun) * 1000)
+    return min(found)
+
+
+def test_a_thousand_jobs_are_listed_in_200_ms() -> None:
+    """Each time after all of them have changed, so that nothing is there already."""
+    cluster = Views([view(n, 10) for n in range(1_000)])
+    with api(cluster) as client:  # type: ignore[arg-type]
+
+        def list_them() -> None:
+            cluster.by_id = {k: replace(v, version=v.version + 1) for k, v in cluster.by_id.items()}
+            assert len(client.get("/jobs/overview").json()["jobs"]) == 1_000
+
+        assert fastest_ms(list_them) < 200
+
+
+@pytest.mark.parametrize(
+    "path", ["", "/vertices/{v}", "/vertices/{v}/subtasktimes", "/vertices/{v}/metrics", "/checkpoints"]
+)
+def test_a_job_of_a_thousand_subtasks_is_shown_in_100_ms(path: str) -> None:
+    cluster = Views([view(1, 1_000)])
+    with api(cluster) as client:  # type: ignore[arg-type]
+
+        def show() -> None:
+            cluster.by_id = {k: replace(v, version=v.version + 1) for k, v in cluster.by_id.items()}
+            assert client.get(f"/jobs/{1:032x}{path.format(v=f'{1:032x}')}").status_code == 200
+
+        assert fastest_ms(show) < 100
+
+
+def test_an_answer_is_made_once_for_a_view_and_a_second() -> None:
+    now_s = 0.0
+    made = []
+    answers = Answers(lambda: now_s)
+    job = view(1, 2)
+
+    def make() -> Empty:
+        made.append(1)
+        return Empty()
+
+    for _ in range(3):
+        assert answers.of(job, ("/x",), make) == b"{}"
+    assert len(made) == 1
+    answers.of(job, ("/y",), make)
+    answers.of(replace(job, version=2), ("/x",), make)
+    assert len(made) == 3, "another path, another view"
+    now_s = 1.0
+    answers.of(replace(job, version=2), ("/x",), make)
+    assert len(made) == 4, "durations in it have grown"
+
+
+def test_kept_answers_are_bounded() -> None:
+    answers = Answers()
+    large = view(1, 2)
+    for n in range(200):
+        answers.of(large, (str(n),), lambda: replace_text(1 << 20))
+    assert sum(len(body) for _, _, body in answers._kept.values()) <= 32 << 20
+    assert answers._bytes == sum(len(body) for _, _, body in answers._kept.values())
+
+
+def replace_text(size: int) -> OperatorInfo:
+    return OperatorInfo("a", "b" * size, "", None)
+
+
+def test_rates_are_differences_over_a_minute() -> None:
+    rates = Rates()
+    job = view(1, 2)
+    subtask = job.vertices[1].subtasks[0]
+    rates.sample([job], 0)
+    assert rates.of(job, job.vertices[1].id, subtask, 500) is None, "too soon to say"
+    later = replace(subtask, records_in=607, operators=((107, 7),))
+    rate = rates.of(job, job.vertices[1].id, later, 10_000)
+    assert rate is not None
+    assert (rate.records_in, rate.records_out, rate.operators) == (60.0, 0.0, ((10.0, 0.0),))
+    for second in range(5, 200, 5):
+        rates.sample([job], second * 1000)
+    assert len(rates._samples[job.job_id]) <= 14
+    rates.sample([], 200_000)
+    assert rates.of(job, job.vertices[1].id, later, 210_000) is None, "the job has ended"
