@@ -20,6 +20,7 @@ _REFUSALS: Final = {
     "401": "The server asks for credentials.",
     "403": "Not allowed.",
     "404": "There is no such thing.",
+    "408": "The body did not come in time.",
     "413": "The body is too large.",
     "429": "There are too many operations already.",
     "500": "A mistake of the server, or what a user's code has raised.",
@@ -59,7 +60,7 @@ def _operation(
     refusal = _json({"$ref": _REFERENCE.format(name=Errors.__name__)})
     responses |= {
         status: {"description": text, "content": refusal}
-        for status, text in _REFUSALS.items()
+        for status, text in (_REFUSALS | {str(status): text for status, text in route.refusals}).items()
         if status not in responses
     }
     found: dict[str, Any] = {

@@ -143,6 +143,7 @@ class Route:
     :param body: the struct of the body; None: it is not read.
     :param doc: a sentence for the OpenAPI description.
     :param changes: whether it changes something, whatever the method says.
+    :param refusals: statuses that only this endpoint refuses with, and what they mean.
     """
 
     method: str
@@ -154,6 +155,7 @@ class Route:
     query: type[Struct] = NoQuery
     body: type[Struct] | None = None
     changes: bool = False
+    refusals: tuple[tuple[int, str], ...] = ()
 
     @property
     def is_change(self) -> bool:

@@ -116,7 +116,16 @@ def heartbeat(call: Call) -> Empty:
 
 _JOB: Final = "/jobs/{jobid}"
 ROUTES: Final = (
-    Route("PATCH", _JOB, terminate, Empty, "Cancel a job.", status=202, query=Termination),
+    Route(
+        "PATCH",
+        _JOB,
+        terminate,
+        Empty,
+        "Cancel a job.",
+        status=202,
+        query=Termination,
+        refusals=((308, "The mode stop is gone, as in Flink."),),
+    ),
     Route("GET", f"{_JOB}/yarn-cancel", yarn_cancel, Empty, "Cancel a job.", status=202, changes=True),
     Route(
         "POST",
