@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import re
 import runpy
 import signal
 import sys
@@ -25,6 +26,7 @@ _PARALLELISM = click.option("-p", "--parallelism", type=click.IntRange(min=1), h
 _DEFINE = click.option(
     "-D", "definitions", multiple=True, metavar="KEY=VALUE", help="A configuration option; may be repeated."
 )
+_ADDRESS = re.compile(r"(\S+:)?\d+")
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
 
@@ -35,17 +37,33 @@ def main() -> None:
     mask_uncaught()
 
 
-@main.command(context_settings=_CONTEXT)
+class _WithAddress(click.Command):
+    """A command whose option --rest has a value only if an address follows it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        valued = {
+            name for option in self.params if isinstance(option, click.Option) and not option.is_flag
+            for name in option.opts
+        }  # fmt: skip
+        position = 0
+        while position < len(args) and args[position].startswith("-"):  # up to the script
+            following = args[position + 1] if position + 1 < len(args) else ""
+            if args[position] == "--rest" and not _ADDRESS.fullmatch(following):
+                args[position] = "--rest="
+            position += 2 if args[position] in valued else 1
+        return super().parse_args(ctx, args)
+
+
+@main.command(cls=_WithAddress, context_settings=_CONTEXT)
 @click.option("--master", help="The Spark master; local[*,4] when it is left out.")
 @_PARALLELISM
 @_DEFINE
 @_PYFLINK
 @click.option(
     "--rest",
-    metavar="[HOST:]PORT",
-    is_flag=False,
-    flag_value="",
-    help="Serve the REST API while the program runs; without a value: as rest.* says, at 127.0.0.1:8081.",
+    metavar="[[HOST:]PORT]",
+    help="Serve the REST API while the program runs; without an address: as rest.* says, or at "
+    "127.0.0.1:8081.",
 )
 @click.option("--quiet", is_flag=True, help="No line for a job that starts, and no progress line.")
 @click.option("--spark-log", is_flag=True, help="Show Spark's own log, instead of writing it to a file.")
@@ -281,9 +299,9 @@ def _rest_options(address: str) -> tuple[str, ...]:
     if not address:
         known = session_defaults()
         return () if known.contains(rest.BIND_PORT) else (f"{rest.PORT.key}={known.get(rest.PORT)}",)
+    if not _ADDRESS.fullmatch(address):
+        raise click.BadParameter(f"--rest={address}: write it as PORT or HOST:PORT")
     host, _, port = address.rpartition(":")
-    if not port.isdecimal():
-        raise click.BadParameter(f"--rest {address}: write it as PORT or HOST:PORT")
     options = (f"{rest.PORT.key}={port}", f"{rest.BIND_PORT.key}={port}")
     return (*options, f"{rest.BIND_ADDRESS.key}={host.strip('[]')}") if host else options
 

@@ -151,7 +151,7 @@ def job_config(view: JobView) -> JobConfigInfo:
         execution_config=ExecutionConfigInfo(
             restart_strategy=_restart_strategy(settings),
             job_parallelism=max((vertex.parallelism for vertex in view.info.vertices), default=1),
-            object_reuse_mode=settings.get("pipeline.object-reuse", "false").lower() == "true",
+            object_reuse_mode=settings.get(pipeline.OBJECT_REUSE.key, "false").lower() == "true",
             user_config={
                 key.removeprefix(prefix): value for key, value in settings.items() if key.startswith(prefix)
             },

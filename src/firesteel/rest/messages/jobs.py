@@ -177,15 +177,7 @@ class JobDetailsInfo(Message, frozen=True, rename=_DETAILS):
     pending_operators: int
 
 
-_EXECUTION = {
-    "restart_strategy": "restart-strategy",
-    "job_parallelism": "job-parallelism",
-    "object_reuse_mode": "object-reuse-mode",
-    "user_config": "user-config",
-}
-
-
-class ExecutionConfigInfo(Message, frozen=True, rename=_EXECUTION):
+class ExecutionConfigInfo(Message, frozen=True, rename="kebab"):
     restart_strategy: str
     job_parallelism: int
     object_reuse_mode: bool
