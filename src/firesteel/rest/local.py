@@ -7,11 +7,12 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 from msgspec.structs import replace
 
 from firesteel.common.clock import Clock, SystemClock
+from firesteel.common.logs import logger
 from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
 from firesteel.jobmanager.executor import Executor
 from firesteel.jobmanager.gateway import JobGateway
@@ -23,7 +24,7 @@ from firesteel.rest.errors import unknown_job
 from firesteel.rest.logs import DriverLogs
 from firesteel.runtime.error_report import summary_of
 
-T = TypeVar("T")
+log = logger(__name__)
 
 _POLL_S: Final = 0.1  # how often a job is looked at for a newer view
 _MACHINES_S: Final = 2.0  # how old what is known of the machines may be
@@ -95,7 +96,11 @@ class LocalCluster:
     async def machines(self) -> Machines:
         if time.monotonic() - self._asked_s >= _MACHINES_S and self._jobs:
             self._asked_s = time.monotonic()  # before asking: requests that come meanwhile take the old
-            self._machines = await asyncio.to_thread(self._executor.platform.machines)
+            try:
+                self._machines = await asyncio.to_thread(self._executor.platform.machines)
+            except Exception as e:  # of Spark, which may be ending: the pages of jobs need it least
+                log.warning("the executors are not known: %s", summary_of(e))
+                self._machines = Machines()
         return self._machines
 
     async def data_sets(self) -> Sequence[str]:

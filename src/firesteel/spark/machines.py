@@ -19,7 +19,7 @@ def machines(session: SparkSession) -> Machines:
     """Ask Spark's driver; some milliseconds."""
     context = session.sparkContext
     beans = context._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
-    figures = tuple(_figures(beans))
+    figures = tuple(_figures(context._jvm, beans))
     executors = list(_executors(context))
     alone = all(executor.id() == _DRIVER for executor in executors)  # local mode: one JVM is all
     workers = tuple(
@@ -61,23 +61,37 @@ def _jvm(beans: Any) -> JvmInfo:
     return JvmInfo(version, system.getArch(), options, tuple(runtime.getClassPath().split(":")))
 
 
-def _figures(beans: Any) -> Iterator[tuple[str, float]]:
+def _figures(jvm: Any, beans: Any) -> Iterator[tuple[str, int]]:
+    """What classes that Java exports tell; those with the load of the processors are not among them."""
     memory = beans.getMemoryMXBean()
-    for name, usage in (("Heap", memory.getHeapMemoryUsage()), ("NonHeap", memory.getNonHeapMemoryUsage())):
+    usages = [("Heap", memory.getHeapMemoryUsage()), ("NonHeap", memory.getNonHeapMemoryUsage())]
+    usages += [
+        ("Metaspace", p.getUsage()) for p in beans.getMemoryPoolMXBeans() if p.getName() == "Metaspace"
+    ]
+    for name, usage in usages:
         yield f"Status.JVM.Memory.{name}.Used", usage.getUsed()
         yield f"Status.JVM.Memory.{name}.Committed", usage.getCommitted()
         yield f"Status.JVM.Memory.{name}.Max", usage.getMax()
+    pools = jvm.java.lang.Class.forName("java.lang.management.BufferPoolMXBean")
+    for pool in beans.getPlatformMXBeans(pools):
+        if (name := pool.getName().capitalize()) in ("Direct", "Mapped"):
+            yield f"Status.JVM.Memory.{name}.Count", pool.getCount()
+            yield f"Status.JVM.Memory.{name}.MemoryUsed", pool.getMemoryUsed()
+            yield f"Status.JVM.Memory.{name}.TotalCapacity", pool.getTotalCapacity()
     yield "Status.JVM.Threads.Count", beans.getThreadMXBean().getThreadCount()
-    yield "Status.JVM.ClassLoader.ClassesLoaded", beans.getClassLoadingMXBean().getTotalLoadedClassCount()
-    yield "Status.JVM.ClassLoader.ClassesUnloaded", beans.getClassLoadingMXBean().getUnloadedClassCount()
-    system = beans.getOperatingSystemMXBean()
-    yield "Status.JVM.CPU.Load", system.getProcessCpuLoad()
-    yield "Status.JVM.CPU.Time", system.getProcessCpuTime()
+    classes = beans.getClassLoadingMXBean()
+    yield "Status.JVM.ClassLoader.ClassesLoaded", classes.getTotalLoadedClassCount()
+    yield "Status.JVM.ClassLoader.ClassesUnloaded", classes.getUnloadedClassCount()
+    yield from _collectors(beans)
+
+
+def _collectors(beans: Any) -> Iterator[tuple[str, int]]:
     runs = ran_ms = 0
     for collector in beans.getGarbageCollectorMXBeans():
         name = f"Status.JVM.GarbageCollector.{collector.getName().replace(' ', '_')}"
-        yield f"{name}.Count", collector.getCollectionCount()
-        yield f"{name}.Time", collector.getCollectionTime()
-        runs, ran_ms = runs + collector.getCollectionCount(), ran_ms + collector.getCollectionTime()
+        count, time_ms = collector.getCollectionCount(), collector.getCollectionTime()
+        yield f"{name}.Count", count
+        yield f"{name}.Time", time_ms
+        runs, ran_ms = runs + count, ran_ms + time_ms
     yield "Status.JVM.GarbageCollector.All.Count", runs
     yield "Status.JVM.GarbageCollector.All.Time", ran_ms
