@@ -37,6 +37,7 @@ def result(jobs: Jobs, kind: str, trigger: str) -> dict[str, Any]:
     return finished(jobs.client, f"/v1/jobs/{jobs.ids['orders']}/{kind}/{trigger}")
 
 
+@pytest.mark.row("S-REST-02")
 def test_a_savepoint_and_its_removal(running: Jobs, tmp_path: Path) -> None:
     asked = {"target-directory": f"file://{tmp_path}/mine", "cancel-job": False}
     trigger = post(running, "/jobs/{jobid}/savepoints", asked)["request-id"]
