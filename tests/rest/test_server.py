@@ -298,7 +298,7 @@ def test_an_address_that_is_not_of_this_machine() -> None:
         pass
 
 
-def test_a_program_that_sets_the_port_is_served(tmp_path: Path) -> None:
+def test_a_program_that_sets_the_port_is_served(caplog: pytest.LogCaptureFixture) -> None:
     """And a second job of it by the same server."""
     with MiniCluster.in_process() as mini:
         executor = get_executor()
@@ -318,7 +318,12 @@ def test_a_program_that_sets_the_port_is_served(tmp_path: Path) -> None:
         assert {"key": "rest.port", "value": "0"} in json.loads(connection.getresponse().read())
         connection.close()
         assert names == ["second", "first"]
-        application.stop(executor)
+        configuration.set_string("rest.auth", "none")
+        configuration.set_string("web.cancel.enable", "false")
+        assert application.serve(executor, configuration) == url
+        assert "other settings of the REST API have no effect" in caplog.text
+    with pytest.raises(ConnectionRefusedError):  # it has ended with the cluster
+        socket.create_connection(("127.0.0.1", port), 1)
 
 
 def test_a_client_learns_what_came_of_a_stop_that_ended_the_program(tmp_path: Path) -> None:

@@ -219,3 +219,26 @@ def test_epochs_of_a_job(jobs: Jobs) -> None:
     assert found["epoch"] == found["epochs"][-1]["epoch"]
     newer = jobs.get(f"/firesteel/v1/jobs/{{jobid}}/epochs?since={found['epoch']}", "word count")
     assert newer["epochs"] == []
+
+
+def test_logs_of_the_driver_as_text(jobs: Jobs) -> None:
+    listed = jobs.get("/jobmanager/logs")["logs"]
+    assert [log["name"] for log in listed] == ["firesteel.log"]
+    answer = jobs.client.get("/jobmanager/logs/firesteel.log")
+    assert answer.headers["content-type"].startswith("text/plain")
+    assert "no such order" in answer.text, "why the job failed"
+    assert jobs.client.get("/jobmanager/log").text == answer.text
+    assert jobs.client.get("/jobmanager/log?tail=20").text == answer.text[-20:]
+    assert jobs.client.get("/jobmanager/stdout").status_code == 404
+
+
+def test_a_log_that_is_a_file_is_sent_as_it_was_when_it_was_asked_for(tmp_path: Path) -> None:
+    """It may grow meanwhile; more bytes than were announced would break the connection."""
+    from firesteel.rest.app import _chunks
+
+    file = tmp_path / "spark.log"
+    file.write_text("a" * 100_000)
+    chunks = _chunks(file, 99_990, 100_000)
+    with file.open("a") as more:
+        more.write("b" * 10)
+    assert b"".join(chunks) == b"a" * 10

@@ -132,6 +132,7 @@ class Executor:
         self.data_sets = DataSets()
         self._bootstrap: list[bytes] = []
         self.on_start: Callable[[JobView, Path | None], None] = _log_start
+        self.on_close: list[Callable[[], None]] = []
 
     # ---- translation, without Spark
 
@@ -358,6 +359,12 @@ class Executor:
     def cancel_all(self) -> None:
         """End the jobs of this process."""
         self.jobs.cancel_all()
+
+    def close(self) -> None:
+        """End its jobs, and whatever was added to ``on_close``. It runs no more of them."""
+        self.cancel_all()
+        while self.on_close:
+            self.on_close.pop()()
 
 
 def _configured_root(configuration: Configuration) -> str:

@@ -5,36 +5,44 @@ from __future__ import annotations
 import atexit
 import threading
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary, ref
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.extras import extra
+from firesteel.common.logs import logger
 from firesteel.common.masking import masked_value
 from firesteel.jobmanager.executor import Executor
 from firesteel.rest.local import LocalCluster
-from firesteel.rest.settings import rest_settings
+from firesteel.rest.settings import RestSettings, rest_settings
+
+log = logger(__name__)
 
 _lock = threading.Lock()
 
 
 class _Served(NamedTuple):
+    settings: RestSettings
     cluster: LocalCluster
     server: Any  # a RestServer, whose packages are an extra
 
 
-_served: WeakKeyDictionary[Executor, _Served] = WeakKeyDictionary()
+_served: dict[Executor, _Served] = {}
 
 
 def serve(executor: Executor, configuration: Configuration) -> str:
-    """Serve the jobs of an executor until the program ends; where. Once it is served nothing changes.
+    """Serve the jobs of an executor until the program ends, or the executor is closed; where.
 
     :raises ConfigurationError: the settings contradict each other, no port is free, or a package is missing.
     """
     with _lock:
-        if executor not in _served:
-            _served[executor] = _start(executor, configuration)
-            atexit.register(_stop_at_exit, ref(executor))
-        return str(_served[executor].server.url)
+        settings = rest_settings(configuration)
+        found = _served.get(executor)
+        if found is None:
+            found = _served[executor] = _start(executor, configuration, settings)
+            executor.on_close.append(lambda: stop(executor))
+            atexit.register(stop, executor, wait_for_clients=True)
+        elif found.settings != settings:
+            log.warning("other settings of the REST API have no effect: it is served at %s", found.server.url)
+        return str(found.server.url)
 
 
 def stop(executor: Executor, *, wait_for_clients: bool = False) -> None:
@@ -46,13 +54,7 @@ def stop(executor: Executor, *, wait_for_clients: bool = False) -> None:
         found.cluster.close()
 
 
-def _stop_at_exit(executor: ref[Executor]) -> None:
-    if (found := executor()) is not None:
-        stop(found, wait_for_clients=True)
-
-
-def _start(executor: Executor, configuration: Configuration) -> _Served:
-    settings = rest_settings(configuration)
+def _start(executor: Executor, configuration: Configuration, settings: RestSettings) -> _Served:
     for module in ("starlette", "uvicorn", "httptools"):
         extra(module, "The REST API", "server")
     from firesteel.rest.server import RestServer
@@ -61,7 +63,7 @@ def _start(executor: Executor, configuration: Configuration) -> _Served:
     shown = tuple((key, str(masked_value(key, values[key]))) for key in sorted(values))
     cluster = LocalCluster(executor, shown, keep=settings.keep_jobs, keep_ms=settings.keep_jobs_ms)
     try:
-        return _Served(cluster, RestServer(cluster, settings).start())
+        return _Served(settings, cluster, RestServer(cluster, settings).start())
     except BaseException:
         cluster.close()
         raise

@@ -118,6 +118,14 @@ class Call:
             )
             raise not_found(what) from None
 
+    def require_job(self) -> None:
+        """Raises RestError when there is no such job."""
+        _ = self.job
+
+    def require_vertex(self) -> None:
+        """Raises RestError when there is no such job, or it has no such vertex."""
+        _ = self.vertex
+
     def once(self, make: Callable[[], Struct]) -> Encoded:
         """The answer to this path for the view of the job as it is, encoded once for all who ask."""
         key = (self.route.path, *self.parameters.values())

@@ -72,7 +72,7 @@ class MiniCluster:
             self._platform = starting.enter_context(self._deploy())
             executor = Executor(lambda: self._platform)
             starting.callback(set_executor, set_executor(executor))
-            starting.callback(executor.cancel_all)
+            starting.callback(executor.close)
             self._running = starting.pop_all()
         return self
 

@@ -110,7 +110,7 @@ def dispose_result(call: Call) -> OperationResult:
 
 def heartbeat(call: Call) -> Empty:
     """A job ends without its client only if it was submitted so, and here none is."""
-    assert call.job is not None  # 404 if it is unknown
+    call.require_job()
     return Empty()
 
 

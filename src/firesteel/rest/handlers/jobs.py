@@ -101,12 +101,12 @@ def result(call: Call) -> ExecutionResult:
 
 
 async def job_environment(call: Call) -> Environment:
-    assert call.job is not None  # 404 if it is unknown
+    call.require_job()
     return await environment(call)
 
 
 def job_driver_config(call: Call) -> list[ConfigEntry]:
-    assert call.job is not None
+    call.require_job()
     return driver_config(call)
 
 

@@ -69,7 +69,7 @@ def vertex(call: Call) -> list[Metric]:
 
 def coordinators(call: Call) -> list[Metric]:
     """Nobody counts what enumerators have not assigned yet."""
-    assert call.vertex is not None  # 404 if it is unknown
+    call.require_vertex()
     return []
 
 

@@ -88,12 +88,12 @@ def attempt_accumulators(call: Call) -> AttemptAccumulators:
 
 def back_pressure(call: Call) -> BackPressure:
     """Flink's answer while it has no figures."""
-    assert call.vertex is not None  # 404 if it is unknown
+    call.require_vertex()
     return BackPressure(status="deprecated")
 
 
 def flame_graph(call: Call) -> FlameGraph:
-    assert call.vertex is not None
+    call.require_vertex()
     return FlameGraph(end_timestamp=_DISABLED, data=None)
 
 
