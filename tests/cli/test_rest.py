@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
+import json
 import socket
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +14,9 @@ from click.testing import CliRunner
 from firesteel.cli import main
 from firesteel.cli._main import _rest_options
 from firesteel.datastream import _session_defaults
+from tests.cli.test_run import ENDLESS
+from tests.rest.support import until
+from tests.spark.support import firesteel, started
 
 
 @pytest.fixture(autouse=True)
@@ -82,3 +88,44 @@ def test_an_address_may_follow(
     assert context.params["rest"] == rest
     assert context.params["script"] == "program.py"
     assert list(context.params["args"]) == args[args.index("program.py") + 1 :]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(240)
+def test_a_program_is_stopped_through_its_api_and_the_api_ends_with_it(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text(ENDLESS)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    savepoints = f"execution.checkpointing.savepoint-dir=file://{tmp_path}/savepoints"
+    command = firesteel("run", "--rest", str(port), "-D", savepoints, "program.py")
+    with started(command, tmp_path) as program:
+        (job,) = until(lambda: jobs_at(port), 120)
+        until(lambda: get(port, f"/firesteel/v1/jobs/{job['id']}/epochs")["records_read"], 120)
+        assert get(port, "/overview")["taskmanagers"] == 1
+        trigger = get(port, f"/jobs/{job['id']}/stop", "POST")["request-id"]
+        result = f"/jobs/{job['id']}/savepoints/{trigger}"
+        done = until(lambda: finished_only(get(port, result)), 120)
+        assert Path(done["operation"]["location"].removeprefix("file:")).is_dir()
+        assert program.end().code == 0
+    with pytest.raises(ConnectionRefusedError):
+        get(port, "/jobs")
+
+
+def finished_only(result: dict[str, Any]) -> dict[str, Any] | None:
+    return result if result["status"]["id"] == "COMPLETED" else None
+
+
+def jobs_at(port: int) -> list[dict[str, Any]]:
+    try:
+        return get(port, "/jobs")["jobs"]  # type: ignore[no-any-return]
+    except ConnectionRefusedError:  # it is not there yet
+        return []
+
+
+def get(port: int, path: str, method: str = "GET") -> Any:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request(method, path, body="{}")
+        return json.loads(connection.getresponse().read())
+    finally:
+        connection.close()

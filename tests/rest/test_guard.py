@@ -113,3 +113,24 @@ def test_a_store_of_java_is_no_certificate(tmp_path: Path) -> None:
 def test_everybody_may_use_it_when_that_is_said() -> None:
     found = settings(rest_bind__address="0.0.0.0", rest_auth="none")
     assert (found.host, found.auth, found.is_local) == ("0.0.0.0", "none", False)
+
+
+class Jobless:
+    """A cluster that raises what nobody expects."""
+
+    takes_programs = False
+
+    def jobs(self) -> list[object]:
+        raise ValueError("no view: db://ann:hunter2@host")
+
+
+def test_a_mistake_is_an_answer_and_a_line_of_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """Neither shows a secret."""
+    with api(Jobless()) as client:  # type: ignore[arg-type]
+        answer = client.get("/jobs")
+    assert answer.status_code == 500
+    assert answer.json() == {"errors": ["Internal server error.", "ValueError: no view: db://******@host"]}
+    (record,) = [record for record in caplog.records if "request failed" in record.getMessage()]
+    assert "test_guard.py" in caplog.text
+    assert "hunter2" not in caplog.text
+    assert record.getMessage() == "request failed path=/jobs"

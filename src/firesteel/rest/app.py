@@ -76,12 +76,7 @@ def make_app(context: Context, credentials: Credentials) -> Any:
     return Starlette(
         routes=[_endpoint(path, by_path[path], context, guard) for path in ordered],
         middleware=_cors(context.settings),
-        exception_handlers={
-            RestError: _refused,
-            HTTPException: _unknown_path,
-            FiresteelError: _failed,
-            Exception: _failed,
-        },
+        exception_handlers={HTTPException: _unknown_path},
         lifespan=lambda app: _sampling(context),
     )
 
@@ -107,8 +102,11 @@ async def _sampling(context: Context) -> AsyncIterator[None]:
 
     async def sample() -> None:
         while True:
-            live = [view for view in context.cluster.jobs() if view.ended_ms is None]
-            context.rates.sample(live, context.now_ms())
+            try:
+                live = [view for view in context.cluster.jobs() if view.ended_ms is None]
+                context.rates.sample(live, context.now_ms())
+            except Exception as e:  # the next time perhaps not
+                log.warning("no rates of metrics: %s", summary_of(e))
             await asyncio.sleep(SAMPLE_EVERY_S)
 
     task = asyncio.ensure_future(sample())
@@ -123,24 +121,32 @@ async def _sampling(context: Context) -> AsyncIterator[None]:
 
 def _endpoint(path: str, routes: Mapping[str, Route], context: Context, guard: Guard) -> Path_:
     async def endpoint(request: Request) -> Response:
-        route = routes.get("GET" if request.method == "HEAD" else request.method)
-        if route is None:
-            raise _nothing_at(request)
-        guard.check(request.headers, change=route.is_change)
-        check_parameters(request.path_params)
-        call = Call(
-            context=context,
-            route=route,
-            parameters=request.path_params,
-            query=queried(request.query_params, route.query),
-            body=None if route.body is None else decoded(await _body(request, context.settings), route.body),
-            headers=request.headers,
-            base_url=str(request.base_url).rstrip("/"),
-        )
-        answer = route.handler(call)
-        return _response(await answer if inspect.isawaitable(answer) else answer, route.status)
+        try:
+            route = routes.get("GET" if request.method == "HEAD" else request.method)
+            if route is None:
+                raise _nothing_at(request)
+            guard.check(request.headers, change=route.is_change)
+            call = await _call(request, route, context)
+            answer = route.handler(call)
+            return _response(await answer if inspect.isawaitable(answer) else answer, route.status)
+        except Exception as e:
+            return _refusal(request, e)
 
     return Path_(path, endpoint, methods=list(routes))
+
+
+async def _call(request: Request, route: Route, context: Context) -> Call:
+    """The request, checked."""
+    check_parameters(request.path_params)
+    return Call(
+        context=context,
+        route=route,
+        parameters=request.path_params,
+        query=queried(request.query_params, route.query),
+        body=None if route.body is None else decoded(await _body(request, context.settings), route.body),
+        headers=request.headers,
+        base_url=str(request.base_url).rstrip("/"),
+    )
 
 
 async def _body(request: Request, settings: RestSettings) -> bytes:
@@ -210,18 +216,17 @@ def _nothing_at(request: Request) -> RestError:
     return not_found(f"Not found: {request.url.path[:200]}")
 
 
-async def _refused(request: Request, error: Exception) -> Response:
-    assert isinstance(error, RestError)
-    return _json(encode(Errors(errors=[str(error)])), error.status, error.headers)
-
-
 async def _unknown_path(request: Request, error: Exception) -> Response:
     """Flink answers 404 to a verb that a path does not know, too."""
-    return await _refused(request, _nothing_at(request))
+    return _refusal(request, _nothing_at(request))
 
 
-async def _failed(request: Request, error: Exception) -> Response:
-    if isinstance(error, FiresteelError):  # of a job: its text says what to do
-        return _json(encode(Errors(errors=[str(error)])), 500)
-    log.warning("request failed path=%s: %s", request.url.path, summary_of(error), exc_info=error)
-    return _json(encode(Errors(errors=["Internal server error.", summary_of(error)])), 500)
+def _refusal(request: Request, error: Exception) -> Response:
+    match error:
+        case RestError():
+            return _json(encode(Errors(errors=[str(error)])), error.status, error.headers)
+        case FiresteelError():  # of a job: its text says what to do
+            return _json(encode(Errors(errors=[str(error)])), 500)
+        case _:
+            log.warning("request failed path=%s", request.url.path, exc_info=error)
+            return _json(encode(Errors(errors=["Internal server error.", summary_of(error)])), 500)

@@ -62,23 +62,7 @@ def rest_settings(configuration: Configuration) -> RestSettings:
     """
     get = configuration.get
     host = get(rest.BIND_ADDRESS) or "127.0.0.1"
-    auth = get(rest.AUTH)
-    if auth is None and not is_loopback(host):
-        raise ConfigurationError(
-            "The REST API would be open to everybody who reaches this machine.",
-            detail=f"{rest.BIND_ADDRESS.key} is {host}, and {rest.AUTH.key} is not set",
-            hint=f"set {rest.AUTH.key} to token or basic, or to none if everybody may run the jobs",
-        )
-    auth_file = get(rest.AUTH_FILE)
-    if auth in ("token", "basic") and not auth_file:
-        raise ConfigurationError(
-            f"{rest.AUTH.key} {auth} needs a file with credentials.", hint=f"set {rest.AUTH_FILE.key}"
-        )
-    if auth_file and auth not in ("token", "basic"):
-        raise ConfigurationError(
-            f"{rest.AUTH_FILE.key} is set, and nobody is asked for credentials.",
-            hint=f"set {rest.AUTH.key} to token or basic",
-        )
+    auth, auth_file = _auth(configuration, host)
     named: list[str] = get(rest.ALLOW_ORIGIN)
     origins = frozenset(named)
     if "*" in origins:
@@ -92,8 +76,8 @@ def rest_settings(configuration: Configuration) -> RestSettings:
         host=host,
         ports=_ports(get(rest.BIND_PORT) or str(get(rest.PORT))),
         address=get(rest.ADDRESS),
-        auth=auth or "none",
-        auth_file=Path(auth_file) if auth_file else None,
+        auth=auth,
+        auth_file=auth_file,
         tls=_tls(configuration),
         origins=origins,
         submit=get(rest.SUBMIT),
@@ -107,6 +91,28 @@ def rest_settings(configuration: Configuration) -> RestSettings:
         body_bytes=get(rest.BODY_BYTES),
         request_timeout_s=get(rest.REQUEST_TIMEOUT) / 1000,
     )
+
+
+def _auth(configuration: Configuration, host: str) -> tuple[str, Path | None]:
+    """Who is asked for credentials, and where those are."""
+    auth, file = configuration.get(rest.AUTH), configuration.get(rest.AUTH_FILE)
+    if auth is None and not is_loopback(host):
+        raise ConfigurationError(
+            "The REST API would be open to everybody who reaches this machine.",
+            detail=f"{rest.BIND_ADDRESS.key} is {host}, and {rest.AUTH.key} is not set",
+            hint=f"set {rest.AUTH.key} to token or basic, or to none if everybody may run the jobs",
+        )
+    asks = auth in ("token", "basic")
+    if asks and not file:
+        raise ConfigurationError(
+            f"{rest.AUTH.key} {auth} needs a file with credentials.", hint=f"set {rest.AUTH_FILE.key}"
+        )
+    if file and not asks:
+        raise ConfigurationError(
+            f"{rest.AUTH_FILE.key} is set, and nobody is asked for credentials.",
+            hint=f"set {rest.AUTH.key} to token or basic",
+        )
+    return auth or "none", Path(file) if file else None
 
 
 def is_loopback(host: str) -> bool:
