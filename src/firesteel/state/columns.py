@@ -11,7 +11,7 @@ from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
 from firesteel.state._list_state import ListColumn, list_column
 from firesteel.state._map_state import MapColumn, map_column
 from firesteel.state._recoding import recoding, recoding_but_none
-from firesteel.state._value_codec import TOMBSTONE
+from firesteel.state._value_codec import TOMBSTONE, decode_elements, decode_value, encode_elements, to_cached
 from firesteel.state._value_state import ValueColumn, value_column
 from firesteel.state.rows import rows_by_key, single
 
@@ -23,6 +23,9 @@ __all__ = [
     "MapColumn",
     "ValueColumn",
     "canonical_of",
+    "decode_elements",
+    "decode_value",
+    "encode_elements",
     "key_data",
     "list_column",
     "map_column",
@@ -30,5 +33,6 @@ __all__ = [
     "recoding_but_none",
     "rows_by_key",
     "single",
+    "to_cached",
     "value_column",
 ]

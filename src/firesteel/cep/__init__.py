@@ -1,0 +1,1 @@
+"""Patterns of events in streams (Flink: ``flink-cep``). See ``docs/cep.md``."""
