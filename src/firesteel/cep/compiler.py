@@ -103,7 +103,14 @@ class _Compiler:
         start = self._compile_stage(self._compile_up_to_first(sink))
         start.kind = StateKind.START
         self._check_windows(last)
+        self._check_progress()
         return self._frozen(start)
+
+    def _check_progress(self) -> None:
+        """Refuse a way from a state back to itself that takes no event. (Flink does not return from it.)"""
+        done: set[int] = set()
+        for state in self._states:
+            _follow(state, set(), done)
 
     def _check_windows(self, last: Pattern) -> None:
         longest = max((s.window_ms for s in self._states if s.window_ms is not None), default=0)
@@ -475,6 +482,20 @@ class _Compiler:
         )
         skip = self._pattern.after_match_skip_strategy
         return Nfa(states, tuple(conditions), places[id(start)], self._window_ms, skip)
+
+
+def _follow(state: _State, above: set[int], done: set[int]) -> None:
+    if id(state) in above:
+        raise MalformedPatternError(
+            "A group that can match without any event cannot be repeated.",
+            detail=f"all stages around {state.stage!r} are optional",
+            hint="make one stage of the group mandatory, or make the group optional instead",
+        )
+    if id(state) not in done:
+        for edge in state.edges:
+            if edge.action is Action.PROCEED:
+                _follow(edge.target, {*above, id(state)}, done)
+        done.add(id(state))
 
 
 def _and(left: Expression, right: Expression) -> Expression:

@@ -132,6 +132,17 @@ class OperatorState:
             lambda: TimeBufferColumn(self.core, self.uid, name, reach_ms, self._deadlines(name)),
         )
 
+    def engine_state(self, name: str, kind: StateKind, make: Callable[[StateCore, str, str], C]) -> C:
+        """Keyed state that an operator of the engine works on directly.
+
+        :param make: ``(core, uid, name)`` -> its column, of *kind*.
+        """
+        return self._column(name, kind, None, lambda: make(self.core, self.uid, name))
+
+    def deadlines(self, name: str) -> Deadlines:
+        """One instant for each key, that belongs to the state *name* (``state.deadlines``)."""
+        return self._deadlines(name)
+
     def inherited(self, name: str) -> Inherited | None:
         """What the state ``name`` was stored as until this epoch, when that was another kind of state: the
         operator puts it into the state as it is now."""

@@ -7,7 +7,7 @@ that are a handle on one of them.
 
 from __future__ import annotations
 
-from firesteel.state._column import CanonicalKey, Column, canonical_of, key_data
+from firesteel.state._column import CanonicalKey, Column, canonical_of, in_order, key_data, typed_bytes
 from firesteel.state._list_state import ListColumn, list_column
 from firesteel.state._map_state import MapColumn, map_column
 from firesteel.state._recoding import recoding, recoding_but_none
@@ -26,6 +26,7 @@ __all__ = [
     "decode_elements",
     "decode_value",
     "encode_elements",
+    "in_order",
     "key_data",
     "list_column",
     "map_column",
@@ -34,5 +35,6 @@ __all__ = [
     "rows_by_key",
     "single",
     "to_cached",
+    "typed_bytes",
     "value_column",
 ]

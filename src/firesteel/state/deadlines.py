@@ -49,6 +49,10 @@ class Deadlines(Column):
             self._before.setdefault(key, current)
             self._put(key, instant_ms)
 
+    def next_ms(self) -> int | None:
+        """Return the earliest deadline, None when there is none; a key may have given that one up since."""
+        return self._heap[0] if self._heap else None
+
     def take(self, until_ms: int) -> list[CanonicalKey]:
         """The keys whose deadline is at or before ``until_ms``, without it from now on."""
         heap, due, before = self._heap, self.due, self._before

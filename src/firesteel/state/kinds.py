@@ -161,9 +161,11 @@ KINDS: Final = Registry(
         "union list": "firesteel.state.operator_state",
         "broadcast": "firesteel.state.operator_state",
         "panes": "firesteel.state.panes",
+        "partial matches": "firesteel.cep.kept",
         "sessions": "firesteel.state.sessions",
         "time buffer": "firesteel.state.time_buffer",
         "timers": "firesteel.state.timers",
+        "waiting events": "firesteel.cep.waiting",
     },
 )
 

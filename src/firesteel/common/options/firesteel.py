@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from firesteel.common.config_options import Bounds
 from firesteel.common.options._declare import boolean, duration, integer, memory, text, word
 
 STATE_DIR: Final = text(
@@ -70,4 +71,17 @@ SPARK_LOG: Final = word(
     ("file", "console"),
     "Where Spark's own log goes.",
     scope="process",
+)
+CEP_MAX_PARTIAL_MATCHES: Final = integer(
+    "firesteel.cep.max-partial-matches-per-key",
+    100_000,
+    "Patterns: how many partial matches a key may have. Each of them costs time for each event of the key.",
+    bounds=Bounds(1),
+)
+CEP_TOO_MANY_PARTIAL_MATCHES: Final = word(
+    "firesteel.cep.too-many-partial-matches",
+    "fail",
+    ("fail", "drop-oldest"),
+    "Patterns: what happens when a key has more partial matches than that. `fail`: the job fails. "
+    "`drop-oldest`: those that began first are given up, and counted as `numPartialMatchesDropped`.",
 )
