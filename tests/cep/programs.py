@@ -1,9 +1,9 @@
 """Pattern programs as data, made by seed; the same ones run on Flink (``reference/CepReference.java``).
 
 A program is ``{"pattern": {"stages": [...], "skip": [...]}, "events": [[timestamp, kind, value], ...], "end":
-timestamp}``. A stage is ``{"link": "begin" | "next" | ..., "name": ..., "steps": [[method, argument, ...], ...]}``,
-or has a "group" of stages instead of a name. A condition is ``["kind", k]``, ``["over", v]``, or iterative:
-``["rising", stage]``, ``["sum_below", stage, limit]``.
+timestamp}``. A stage is ``{"link": "begin" | "next" | ..., "name": ..., "steps": [[method, argument, ...],
+...]}``, or has a "group" of stages instead of a name. A condition is ``["kind", k]``, ``["over", v]``, or
+iterative: ``["rising", stage]``, ``["sum_below", stage, limit]``.
 """
 
 from __future__ import annotations
@@ -16,20 +16,6 @@ from firesteel.cep.pattern import Pattern, WithinType
 from firesteel.cep.skip_strategy import AfterMatchSkipStrategy
 
 Spec = dict[str, Any]
-
-
-class Event(tuple[int, str, int]):
-    """Place in the input, kind, value."""
-
-    __slots__ = ()
-
-    @property
-    def kind(self) -> str:
-        return self[1]
-
-    @property
-    def size(self) -> int:
-        return self[2]
 
 
 # ---- from data to a pattern
@@ -90,7 +76,9 @@ def condition_of(spec: list[Any]) -> Callable[..., bool]:
         case ["over", least]:
             return lambda e: e[2] > least
         case ["rising", stage]:
-            return lambda e, ctx: e[2] > max([x[2] for x in ctx.get_events_for_pattern(stage)][-1:], default=-1)
+            return lambda e, ctx: (
+                e[2] > max([x[2] for x in ctx.get_events_for_pattern(stage)][-1:], default=-1)
+            )
         case ["sum_below", stage, most]:
             return lambda e, ctx: e[2] + sum(x[2] for x in ctx.get_events_for_pattern(stage)) < most
     raise AssertionError(spec)
@@ -144,9 +132,7 @@ def _where(rng: random.Random, names: list[str]) -> list[list[Any]]:
         steps.append(["where", ["over", rng.randint(1, 4)]])
     if rng.random() < 0.25:
         stage = rng.choice(names)
-        steps.append(
-            ["where", rng.choice([["rising", stage], ["sum_below", stage, rng.randint(5, 14)]])]
-        )
+        steps.append(["where", rng.choice([["rising", stage], ["sum_below", stage, rng.randint(5, 14)]])])
     return steps
 
 

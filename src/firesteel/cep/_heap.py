@@ -1,4 +1,5 @@
-"""A binary heap of complete matches, by their first event, that orders equal ones as Java's ``PriorityQueue``.
+"""A binary heap of complete matches, by their first event, that orders equal ones as Java's
+``PriorityQueue``.
 
 Matches that begin with the same event and are complete at the same time come out in the order of Flink's
 queue, which is fixed but follows no rule. ``heapq`` gives another one.

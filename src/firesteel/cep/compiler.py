@@ -194,13 +194,14 @@ class _Compiler:
         return state
 
     def _repeated(self, sink: _State, beyond: _State) -> _State:
-        """The states of the counted repetitions; from those that are not needed a match may go on *beyond*."""
+        """The states of the counted repetitions; from those that are not needed a match may go on
+        *beyond*."""
         stage, times = self._stage, self._stage.times_range
         assert times is not None
         self._set_first_round(False)
         until = stage.until_condition
-        inner_ignore = _until(self._inner_ignore_condition(stage), until)
-        take = _until(self._take_condition(stage), until, takes=True)
+        inner_ignore = _until_if_any(self._inner_ignore_condition(stage), until)
+        take = _until(self._take_condition(stage), until)
         if stage.quantifier.is_greedy and times.least != times.most:
             if until is not None:
                 self._before_greed[sink.name] = self._copy(sink)
@@ -259,8 +260,8 @@ class _Compiler:
         if isinstance(stage, GroupPattern):
             return self._loop_of_group(stage, sink)
         until = stage.until_condition
-        ignore = _until(self._inner_ignore_condition(stage), until)
-        take = _until(self._take_condition(stage), until, takes=True)
+        ignore = _until_if_any(self._inner_ignore_condition(stage), until)
+        take = _until(self._take_condition(stage), until)
         loop = self._new_of_stage(StateKind.NORMAL)
         always = self._always()
         if stage.quantifier.is_greedy:
@@ -332,8 +333,8 @@ class _Compiler:
     # ---- negative stages
 
     def _nots_before(self) -> list[tuple[Expression, str]]:
-        """The negative stages that hold while the current stage waits: directly before it, or with nothing but
-        optional stages in between."""
+        """The negative stages that hold while the current stage waits: directly before it, or with nothing
+        but optional stages in between."""
         found = []
         stage = self._stage.previous
         while stage is not None:
@@ -386,14 +387,10 @@ class _Compiler:
         return None if self._group is None else self._group.until_condition
 
     def _always(self) -> Expression:
-        result = _until(True, self._group_until, takes=True)
-        assert result is not None
-        return result
+        return _until(True, self._group_until)
 
     def _take_condition(self, stage: Pattern) -> Expression:
-        result = _until(stage.condition, self._group_until, takes=True)
-        assert result is not None
-        return result
+        return _until(stage.condition, self._group_until)
 
     def _ignore_condition(self, stage: Pattern) -> Expression | None:
         """Which events may lie before the first one of a stage; None: none."""
@@ -418,7 +415,7 @@ class _Compiler:
             ignored = Not(stage.condition)
         elif strategy is _ANY:
             ignored = True
-        return _until(ignored, self._group_until)
+        return _until_if_any(ignored, self._group_until)
 
     # ---- states
 
@@ -502,13 +499,15 @@ def _and(left: Expression, right: Expression) -> Expression:
     return right if left is True else And(left, right)
 
 
-def _until(condition: Expression | None, until: Expression | None, takes: bool = False) -> Expression | None:
-    """*condition* for as long as the loop has not ended; no condition stays none, but for edges that take."""
+def _until(condition: Expression, until: Expression | None) -> Expression:
+    """*condition* for as long as the loop has not ended."""
     if until is None:
         return condition
-    if condition is None:
-        return Not(until) if takes else None
     return Not(until) if condition is True else And(Not(until), condition)
+
+
+def _until_if_any(condition: Expression | None, until: Expression | None) -> Expression | None:
+    return None if condition is None else _until(condition, until)
 
 
 def _require_no_more(state: _State, take: Expression) -> None:

@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-class Context(Protocol):
+class ConditionContext(Protocol):
     """What an iterative condition may ask for (Flink: ``IterativeCondition.Context``)."""
 
     def get_events_for_pattern(self, name: str) -> Iterable[Any]:
@@ -49,10 +49,10 @@ class IterativeCondition(ABC):
     It must depend on its arguments alone: it may be evaluated any number of times.
     """
 
-    Context = Context
+    Context = ConditionContext
 
     @abstractmethod
-    def filter(self, value: Any, ctx: Context) -> bool:
+    def filter(self, value: Any, ctx: ConditionContext) -> bool:
         """Return whether *value* satisfies the condition."""
 
 
@@ -89,7 +89,7 @@ class _Iterative(IterativeCondition):
     def __init__(self, function: Callable[[Any, Any], bool]) -> None:
         self.function = function
 
-    def filter(self, value: Any, ctx: Context) -> bool:
+    def filter(self, value: Any, ctx: ConditionContext) -> bool:
         return self.function(value, ctx)
 
 
@@ -134,8 +134,8 @@ def filter_of(condition: Condition) -> Callable[..., bool]:
 
 
 def to_condition(given: Any, what: str) -> Condition:
-    """Return *given* as a condition: an object of a condition class, or a callable of one argument (the event)
-    or of two (the event and the context).
+    """Return *given* as a condition: an object of a condition class, or a callable of one argument (the
+    event) or of two (the event and the context).
 
     :param what: the method it was given to, for the error.
     :raises MalformedPatternError: it is neither.

@@ -1,8 +1,8 @@
 """What an event does to a partial match: decided once for each outcome of the conditions.
 
 What becomes of a partial match depends on its state and on the conditions that its edges ask for. So each
-state has a tree: an inner node asks for one condition, a leaf is a ``Plan``, the finished answer. The order in
-which conditions are asked for, and which of them are not, is that of a search through the edges (Flink:
+state has a tree: an inner node asks for one condition, a leaf is a ``Plan``, the finished answer. The order
+in which conditions are asked for, and which of them are not, is that of a search through the edges (Flink:
 ``NFA.createDecisionGraph``). A branch is made when an event first takes it.
 """
 

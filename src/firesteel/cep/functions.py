@@ -27,7 +27,7 @@ __all__ = [
 Results: TypeAlias = Iterable[Any] | None
 
 
-class Context(Protocol):
+class MatchContext(Protocol):
     """Time, and the way to side outputs (Flink: ``PatternProcessFunction.Context``)."""
 
     def timestamp(self) -> int:
@@ -47,10 +47,10 @@ class PatternProcessFunction(Function):
     With TimedOutPartialMatchHandler as a second base it also gets partial matches whose time is over.
     """
 
-    Context = Context
+    Context = MatchContext
 
     @abstractmethod
-    def process_match(self, match: Match, ctx: Context) -> Results:
+    def process_match(self, match: Match, ctx: MatchContext) -> Results:
         """Return or yield what comes of a match."""
 
 
@@ -58,9 +58,9 @@ class TimedOutPartialMatchHandler(ABC):
     """The part of a PatternProcessFunction that gets partial matches which timed out."""
 
     @abstractmethod
-    def process_timed_out_match(self, match: Match, ctx: Context) -> Results:
-        """Handle a partial match; ``ctx.timestamp()`` is when its time was over. It has side outputs only: call
-        ``ctx.output(tag, value)``, or ``yield tag, value``."""
+    def process_timed_out_match(self, match: Match, ctx: MatchContext) -> Results:
+        """Handle a partial match; ``ctx.timestamp()`` is when its time was over. It has side outputs only:
+        call ``ctx.output(tag, value)``, or ``yield tag, value``."""
 
 
 class PatternSelectFunction(Function):
@@ -112,7 +112,7 @@ class _Adaptor(PatternProcessFunction):
     def _functions(self) -> tuple[Any, ...]:
         return (self.function,)
 
-    def process_match(self, match: Match, ctx: Context) -> Results:
+    def process_match(self, match: Match, ctx: MatchContext) -> Results:
         result = self._call(match)
         return result if self._flat else (result,)
 
@@ -135,7 +135,7 @@ class _TimeoutAdaptor(_Adaptor, TimedOutPartialMatchHandler):
     def _functions(self) -> tuple[Any, ...]:
         return self.function, self.on_timeout
 
-    def process_timed_out_match(self, match: Match, ctx: Context) -> Results:
+    def process_timed_out_match(self, match: Match, ctx: MatchContext) -> Results:
         result = self._call_on_timeout(match, ctx.timestamp())
         for each in (result or ()) if self._flat else (result,):
             ctx.output(self.tag, each)
@@ -163,6 +163,4 @@ def selecting(
             detail=f"got {tag!r} and {on_timeout!r}",
         )
     require_callable(on_timeout, PatternFlatTimeoutFunction if flat else PatternTimeoutFunction, name)
-    return _TimeoutAdaptor(
-        function, call, flat, tag, on_timeout, getattr(on_timeout, "timeout", on_timeout)
-    )
+    return _TimeoutAdaptor(function, call, flat, tag, on_timeout, getattr(on_timeout, "timeout", on_timeout))

@@ -1,8 +1,9 @@
-"""Where matches are kept between epochs: the partial matches of each key, and events that wait for their time.
+"""Where matches are kept between epochs: the partial matches of each key, and events that wait for their
+time.
 
 Partial matches lie with the other state of their key. An entry has the names of states and stages, so that a
-pattern may change, then events, nodes and partial matches by number. When a key has many events, those that an
-epoch adds are an entry of their own, which is written once and goes when the last of them does.
+pattern may change, then events, nodes and partial matches by number. When a key has many events, those that
+an epoch adds are an entry of their own, which is written once and goes when the last of them does.
 
 Waiting events lie beside the keys and are loaded whole: an epoch writes those that are left of its input, one
 entry for each key group.
@@ -18,19 +19,17 @@ import msgspec
 
 from firesteel.cep.shared_buffer import KeyMatches, MatchedEvent, Node
 from firesteel.common.errors import StateError
-from firesteel.state.catalog import CatalogEntry
 from firesteel.state.columns import (
     TOMBSTONE,
     CanonicalKey,
     Column,
     canonical_of,
     decode_elements,
-    decode_value,
     encode_elements,
     key_data,
 )
 from firesteel.state.kinds import KINDS, StateKind
-from firesteel.state.rows import Entry, RowsOf, rows_by_key
+from firesteel.state.rows import Entry, rows_by_key
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
@@ -309,9 +308,7 @@ def _shown(parts: list[Entry]) -> dict[str, Any]:
     nodes = list(_nodes(entries, head))
 
     def events(number: int) -> dict[str, list[Any]]:
-        return {
-            stage: [event.copy() for event in found] for stage, found in nodes[number].by_stage().items()
-        }
+        return {stage: [event.copy() for event in found] for stage, found in nodes[number].by_stage().items()}
 
     flat = iter(head.partial)
     return {

@@ -34,7 +34,8 @@ class TimedOut(NamedTuple):
 
 
 class Advanced(NamedTuple):
-    """What came of the passing of time: matches that had waited for it, and partial matches that timed out."""
+    """What came of the passing of time: matches that had waited for it, and partial matches that timed
+    out."""
 
     matches: list[Match]
     timed_out: list[TimedOut]
@@ -290,9 +291,9 @@ class Matcher:
             _heap.push(waiting, node)
         found: list[Match] = []
         while waiting:
-            if not self._keeps_all and matches.partial:
-                if matches.partial[0][1].first.sequence < waiting[0].first.sequence:
-                    break
+            earliest = None if self._keeps_all or not matches.partial else matches.partial[0][1].first
+            if earliest is not None and earliest.sequence < waiting[0].first.sequence:
+                break
             events = _heap.pop(waiting).by_stage()
             if not self._keeps_all:
                 self._skip(matches, events)
@@ -318,7 +319,8 @@ class Matcher:
         if not found:
             if strategy.fails_on_miss:
                 raise SkipError(
-                    f"Could not skip to {strategy.stage}. No such element in the found match {_values(events)}"
+                    f"Could not skip to {strategy.stage}. No such element in the found match",
+                    detail=f"the match is {_values(events)}",
                 )
             return None
         target = found[0 if strategy.skip is Skip.TO_FIRST else -1].sequence

@@ -1,8 +1,8 @@
 """The pattern operator: from batches of a stream to matches.
 
-In event time, events wait until the watermark has come to them; then those of each key are matched in the order
-of their timestamps. An event of a key without partial matches that cannot begin one touches no state: which
-events can is found out for all of them at once.
+In event time, events wait until the watermark has come to them; then those of each key are matched in the
+order of their timestamps. An event of a key without partial matches that cannot begin one touches no state:
+which events can is found out for all of them at once.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class PatternRuntimeContext(TaskRuntimeContext):
         )
 
 
-class MatchContext:
+class _MatchContext:
     """Context of a PatternProcessFunction; ``stamp`` is set before each call."""
 
     def __init__(self, operator: CepOperator) -> None:
@@ -84,7 +84,7 @@ class CepOperator(KeyedOperator):
         self._on_match = spec.function.process_match
         handles = isinstance(spec.function, TimedOutPartialMatchHandler)
         self._on_timeout = spec.function.process_timed_out_match if handles else None
-        self._match_context = MatchContext(self)
+        self._match_context = _MatchContext(self)
 
     # ---- life
 
@@ -170,8 +170,8 @@ class CepOperator(KeyedOperator):
             "Elements that are matched in event time need to have timestamps.",
             operator=self.program.name,
             detail="a record of the stream has none",
-            hint="call assign_timestamps_and_watermarks(...) with a timestamp assigner before CEP.pattern(), or "
-            "in_processing_time() after it",
+            hint="call assign_timestamps_and_watermarks(...) with a timestamp assigner before CEP.pattern(), "
+            "or in_processing_time() after it",
         )
 
     def _run_at_once(self, now: int, keys: Sequence[Any], values: Sequence[Any]) -> None:

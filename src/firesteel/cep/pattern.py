@@ -92,7 +92,8 @@ class Pattern:
         return self._then(name, ConsumingStrategy.SKIP_TILL_NEXT)
 
     def followed_by_any(self, name: str | Pattern) -> Pattern:
-        """Add a stage that takes each later event that fits, one match for each (non-deterministic relaxed)."""
+        """Add a stage that takes each later event that fits, each in a match of its own (non-deterministic
+        relaxed contiguity)."""
         return self._then(name, ConsumingStrategy.SKIP_TILL_ANY)
 
     def not_next(self, name: str) -> Pattern:
@@ -127,14 +128,15 @@ class Pattern:
     def where(self, condition: Any) -> Self:
         """Add a condition that events of the stage satisfy, besides those that are there.
 
-        :param condition: a callable of the event, one of the event and a ``IterativeCondition.Context``, or an
-            object of a condition class.
+        :param condition: a callable of the event, one of the event and a ``IterativeCondition.Context``, or
+            an object of a condition class.
         """
         self._join(to_condition(condition, "where()"), And)
         return self
 
     def or_where(self, condition: Any) -> Self:
-        """Add a condition that events of the stage satisfy instead of those that are there (Flink: ``or``)."""
+        """Add a condition that events of the stage satisfy instead of those that are there (Flink:
+        ``or``)."""
         self._join(to_condition(condition, "or_where()"), Or)
         return self
 
@@ -292,7 +294,8 @@ class GroupPattern(Pattern):
 
 def _not_of_groups(clause: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"GroupPattern does not support {clause} clause.", hint="give the stages in the group their conditions"
+        f"GroupPattern does not support {clause} clause.",
+        hint="give the stages in the group their conditions",
     )
 
 
@@ -306,7 +309,8 @@ def _stage(
         return GroupPattern(stage, previous, strategy, skip)
     if not isinstance(stage, str) or not stage or RESERVED in stage:
         raise MalformedPatternError(
-            f"A stage has a name: a text that is not empty and has no {RESERVED!r} in it.", detail=f"got {stage!r}"
+            f"A stage has a name: a text that is not empty and has no {RESERVED!r} in it.",
+            detail=f"got {stage!r}",
         )
     return Pattern(stage, previous, strategy, skip)
 
@@ -320,6 +324,7 @@ def length_ms(length: Length, what: str) -> int:
 
     :raises MalformedPatternError: it is not one, or not above 0.
     """
+    ms: int | None = None
     match length:
         case Time():
             ms = length.to_milliseconds()
@@ -327,16 +332,12 @@ def length_ms(length: Length, what: str) -> int:
             ms = length.to_millis()
         case datetime.timedelta():
             ms = length // datetime.timedelta(milliseconds=1)
-        case bool():
-            ms = None
-        case int():
+        case int() if not isinstance(length, bool):
             ms = length
-        case _:
-            ms = None
     if ms is None or ms <= 0:
         raise MalformedPatternError(
             f"{what} takes a length of time of at least a millisecond.",
             detail=f"got {length!r}",
-            hint="Time.minutes(10), Duration.of_minutes(10), timedelta(minutes=10), or milliseconds as an int",
+            hint="Time.minutes(10), Duration.of_minutes(10), timedelta(minutes=10), or 600_000",
         )
     return ms

@@ -57,7 +57,8 @@ class Times:
 
 @dataclass(slots=True)
 class Quantifier:
-    """The quantifier of a stage (Flink: ``Quantifier``). Methods raise MalformedPatternError where Flink does."""
+    """The quantifier of a stage (Flink: ``Quantifier``). Methods raise MalformedPatternError where Flink
+    does."""
 
     strategy: ConsumingStrategy
     kind: QuantifierProperty = QuantifierProperty.SINGLE
@@ -102,7 +103,8 @@ class Quantifier:
 
     def greedy(self) -> None:
         _check(
-            self.inner is not ConsumingStrategy.SKIP_TILL_ANY, "Option not applicable to FollowedByAny pattern"
+            self.inner is not ConsumingStrategy.SKIP_TILL_ANY,
+            "Option not applicable to FollowedByAny pattern",
         )
         _check(not self.is_single, "Option not applicable to singleton quantifier")
         self.options.add(QuantifierProperty.GREEDY)

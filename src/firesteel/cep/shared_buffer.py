@@ -1,8 +1,8 @@
 """The events and partial matches of one key, while they are worked on.
 
 An event is one object, however many partial matches have it. A partial match is a state and the *node* of its
-last event; a node knows the node before it, so partial matches that begin alike share their beginning. What no
-partial match reaches any more is gone by itself. (Flink has the same as a buffer with version numbers and
+last event; a node knows the node before it, so partial matches that begin alike share their beginning. What
+no partial match reaches any more is gone by itself. (Flink has the same as a buffer with version numbers and
 locks: ``SharedBuffer``.)
 """
 

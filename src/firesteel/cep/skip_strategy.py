@@ -27,8 +27,8 @@ class AfterMatchSkipStrategy:
     - ``no_skip``: none; every match comes out.
     - ``skip_to_next``: those that began with the same event.
     - ``skip_past_last_event``: those that began at or before the last event of the match.
-    - ``skip_to_first(stage)``, ``skip_to_last(stage)``: those that began before the first, or last, event that
-      the match has for that stage.
+    - ``skip_to_first(stage)``, ``skip_to_last(stage)``: those that began before the first, or last,
+      event that the match has for that stage.
     """
 
     skip: Skip

@@ -54,7 +54,8 @@ class CEP:
 
 
 class PatternStream:
-    """The matches of a pattern in a stream. ``process``, ``select`` or ``flat_select`` say what comes of them.
+    """The matches of a pattern in a stream; ``process``, ``select`` or ``flat_select`` say what comes of
+    them.
 
     Without a word about it, time is event time: events are matched in the order of their timestamps, as the
     watermark passes them, and what comes behind the watermark is late.
@@ -91,7 +92,7 @@ class PatternStream:
     def process(
         self, pattern_process_function: PatternProcessFunction, output_type: TypeInformation | None = None
     ) -> DataStream:
-        """Call a function with each match; with TimedOutPartialMatchHandler, also with those that timed out."""
+        """Call a function with each match; a TimedOutPartialMatchHandler also gets those that timed out."""
         require_function(
             pattern_process_function,
             PatternProcessFunction,

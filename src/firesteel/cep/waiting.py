@@ -207,9 +207,7 @@ def _rows(state: CatalogEntry) -> RowsOf:
 def _event_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
     for _, entry in entries:
         for stamp, key, value in _rows_of(entry):
-            yield StoredRow(
-                raw_key(key), None, stamp, decode_value(value) if type(value) is bytes else value
-            )
+            yield StoredRow(raw_key(key), None, stamp, decode_value(value) if type(value) is bytes else value)
 
 
 WAITING: Final = KINDS.register(

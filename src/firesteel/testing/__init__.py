@@ -13,6 +13,7 @@ from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.events import END_OF_TIME, Event, StreamRecord, Watermark, WatermarkStatus
 from firesteel.testing.harness import OperatorHarness
 from firesteel.testing.mini_cluster import MiniCluster
+from firesteel.testing.pattern_tester import PartialMatch, PatternTester
 from firesteel.testing.scripted_source import ScriptedSource, WaitUntil
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "ManualClock",
     "MiniCluster",
     "OperatorHarness",
+    "PartialMatch",
+    "PatternTester",
     "ScriptedSource",
     "Snapshot",
     "StreamRecord",

@@ -1,0 +1,96 @@
+"""The same pattern programs on Flink's own library and here: the same matches, in the same order.
+
+What Flink has matched is in ``reference/programs.jsonl``; ``reference/make_programs.py`` writes it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firesteel.cep.compiler import compiled
+from firesteel.cep.kept import StateNames, decoded, encoded
+from firesteel.cep.matcher import Match, Matcher
+from firesteel.cep.shared_buffer import KeyMatches
+from firesteel.common.errors import FiresteelError
+from tests.cep.programs import pattern_of
+
+CASES = [
+    json.loads(line)
+    for line in (Path(__file__).parent / "reference" / "programs.jsonl").read_text().splitlines()
+]
+RUN = [case for case in CASES if "refused" not in case["flink"]]
+REFUSED = [case for case in CASES if "refused" in case["flink"]]
+
+
+def shown(match: Match) -> list[Any]:
+    return [[stage, [event[0] for event in events]] for stage, events in match.items()]
+
+
+class Run:
+    """A program as ``CepReference.java`` runs it. With *stores*, state is written and read after each
+    event."""
+
+    def __init__(self, program: dict[str, Any], stores: bool) -> None:
+        self.nfa = compiled(pattern_of(program["pattern"]))
+        self.matcher = Matcher(self.nfa, handles_timeouts=True)
+        self.names = StateNames(state.name for state in self.nfa.states)
+        self.key = KeyMatches()
+        self.stored: dict[bytes, bytes] = {}
+        self.steps: list[dict[str, Any]] = []
+        now = None
+        for place, (timestamp, kind, value) in enumerate(program["events"]):
+            if timestamp != now:
+                now = timestamp
+                self.advance(now)
+            matches = self.matcher.process(self.key, (place, kind, value), timestamp)
+            if matches:
+                self.steps.append({"event": place, "matches": list(map(shown, matches))})
+            if stores:
+                self.store()
+        self.advance(program["end"])
+        self.answer = {"steps": self.steps, "partial": len(self.key.partial) + len(self.key.completed) + 1}
+
+    def advance(self, now: int) -> None:
+        matches, timed_out = self.matcher.advance(self.key, now)
+        if matches or timed_out:
+            timeouts = [[shown(match), time] for match, time in timed_out]
+            self.steps.append({"advance": now, "matches": list(map(shown, matches)), "timeouts": timeouts})
+
+    def store(self) -> None:
+        self.stored = encoded(self.key, self.names, self.stored)
+        sequence = self.key.sequence
+        self.key = decoded(self.stored, self.names) if self.stored else KeyMatches()
+        self.key.sequence = sequence
+
+
+def of_flink(case: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in case["flink"].items() if name != "buffer_empty"}
+
+
+def test_there_are_enough() -> None:
+    assert len(RUN) >= 300
+    assert sum(bool(case["flink"]["steps"]) for case in RUN) >= 300
+
+
+@pytest.mark.row(
+    "S-CEP-03", "S-CEP-04", "S-CEP-05", "S-CEP-06", "S-CEP-07", "S-CEP-08", "S-CEP-09", "S-CEP-13"
+)
+@pytest.mark.parametrize("case", RUN, ids=lambda case: str(case["seed"]))
+def test_matches_are_those_of_flink(case: dict[str, Any]) -> None:
+    assert Run(case["program"], stores=False).answer == of_flink(case)
+
+
+@pytest.mark.parametrize("case", RUN[::3], ids=lambda case: str(case["seed"]))
+def test_matches_are_the_same_with_state_stored_after_each_event(case: dict[str, Any]) -> None:
+    assert Run(case["program"], stores=True).answer == of_flink(case)
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: str(case["seed"]))
+def test_what_flink_refuses_is_refused_with_its_reason(case: dict[str, Any]) -> None:
+    with pytest.raises(FiresteelError) as caught:
+        compiled(pattern_of(case["program"]["pattern"]))
+    assert caught.value.message == case["flink"]["refused"].partition(": ")[2]
