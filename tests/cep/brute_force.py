@@ -8,7 +8,8 @@ between two of its events:
   ``allow_combinations`` says otherwise.
 - After a greedy stage comes nothing that it would take.
 - ``not_next``: the event directly after is not of that kind. ``not_followed_by``: no event up to and with the
-  next one of the match is; nor is one within a repeated stage before it, once that has begun.
+  next one of the match is, unless that one completes it; nor is one within a repeated stage before it, once
+  that has begun.
 - ``until``: neither an event of the loop is of that kind nor, once it has begun, one between them.
 - ``within``: the first and the last event are less than that apart.
 """
@@ -149,9 +150,14 @@ def _may_take(
         following = shape.stages[number + 1] if number + 1 < len(shape.stages) else None
         unwanted = shape.not_at_end if following is None else following.not_followed_by
         return not any(k in stage.until or k in unwanted for k in up_to)
+    if len(taken) + 1 == len(slots) and not shape.not_at_end:
+        # As in Flink: the event that completes a match may be of a kind that must not come before it.
+        negative = between
+    else:
+        negative = up_to
     before = slots[len(taken) - 1][0]
     for passed in shape.stages[before + 1 : number + 1]:
-        if any(k in passed.not_followed_by for k in up_to):
+        if any(k in passed.not_followed_by for k in negative):
             return False
         if passed.not_next and up_to[0] in passed.not_next:
             return False

@@ -103,6 +103,7 @@ class Matcher:
         self._roots = decisions.roots
         self._start = decisions.roots[nfa.start]
         self._no_answers: list[bool | None] = [None] * len(nfa.conditions)
+        self._window_ms = nfa.window_ms
         self._windows = {n: s.window_ms for n, s in enumerate(nfa.states) if s.window_ms is not None}
         self._pending = {n for n, s in enumerate(nfa.states) if s.kind is StateKind.PENDING}
         self._keeps_all = nfa.skip.skip is Skip.NO_SKIP
@@ -260,14 +261,14 @@ class Matcher:
         window_ms = self._windows.get(state)
         if window_ms is not None and now - node.event.timestamp >= window_ms:
             return node.event.timestamp + window_ms
-        window_ms = self._nfa.window_ms
+        window_ms = self._window_ms
         if window_ms is not None and now - node.first.timestamp >= window_ms:
             return node.first.timestamp + window_ms
         return None
 
     def due_ms(self, matches: KeyMatches) -> int | None:
         """Return when the first partial match times out; None: none does."""
-        window_ms = self._nfa.window_ms
+        window_ms = self._window_ms
         due: int | None = None
         if window_ms is not None and matches.partial:
             due = matches.partial[0][1].first.timestamp + window_ms

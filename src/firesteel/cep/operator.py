@@ -265,47 +265,47 @@ class CepOperator(KeyedOperator):
         matches = self._matches.get(key)
         before = None if matches is None else matches.partial
         self.state.key, self.state.raw_key = key, raw_key(key)
-        process = self._matcher.process
-        time = None
+        process, due_ms = self._matcher.process, self._matcher.due_ms
+        due = None if matches is None else due_ms(matches)
         for stamp, value, begins in events:
             if matches is None or not matches.partial:
                 if not begins:
                     continue
                 if matches is None:
                     matches = self._matches.make(key)
-            elif stamp != time:
-                self._let_pass(matches, stamp)
-                time = stamp
+            elif due is not None and due <= stamp:
+                due = self._let_pass(matches, due, stamp)
+            partial = matches.partial
             for match in process(matches, value, stamp):
                 self._emit(match, stamp)
+            if matches.partial is not partial:
+                due = due_ms(matches)
         if matches is None:
             return
-        self._let_pass(matches, now)
+        if due is not None and due <= now:
+            due = self._let_pass(matches, due, now)
         if matches.partial is not before:
             self._matches.changed_key(key)
             if self._matcher.dropped:
                 self._cut.inc(self._matcher.dropped)
                 self._matcher.dropped = 0
-        self._set_deadline(key, matches)
+        if due is not None and self._due is not None and not self.context.batch_mode:
+            # As in Flink: in processing time, once the millisecond is over.
+            self._due.bring_forward(key, due if self._event_time else due + 1)
 
-    def _let_pass(self, matches: KeyMatches, now: int) -> None:
+    def _let_pass(self, matches: KeyMatches, due: int, now: int) -> int | None:
         """Time goes on, from one instant at which something times out to the next: so a result has the same
-        timestamp however far the watermark moves at once."""
-        due_ms, advance = self._matcher.due_ms, self._matcher.advance
-        while (due := due_ms(matches)) is not None and due <= now:
-            found, timed_out = advance(matches, due)
+        timestamp however far the watermark moves at once. Return the first instant after *now*."""
+        next_due: int | None = due
+        while next_due is not None and next_due <= now:
+            found, timed_out = self._matcher.advance(matches, next_due)
             for match in found:
-                self._emit(match, due)
+                self._emit(match, next_due)
             if self._on_timeout is not None:
                 for match, stamp in timed_out:
                     self._emit_timeout(match, stamp)
-
-    def _set_deadline(self, key: CanonicalKey, matches: KeyMatches) -> None:
-        if self._due is not None and not self.context.batch_mode:
-            due = self._matcher.due_ms(matches)
-            if due is not None:
-                # As in Flink: in processing time, once the millisecond is over.
-                self._due.bring_forward(key, due if self._event_time else due + 1)
+            next_due = self._matcher.due_ms(matches)
+        return next_due
 
     def _emit(self, match: Match, stamp: int) -> None:
         self._match_context.stamp = stamp
