@@ -9,13 +9,17 @@ assigners, triggers, evictors and joins of the examples are run for it, so a pic
 from __future__ import annotations
 
 import sys
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds the package `docs`
 
 from docs.drawing.join_picture import JoinPicture
 from docs.drawing.join_run import run_join
 from docs.drawing.pages import PICTURES, Example, pictures
+from docs.drawing.pattern_picture import PatternPicture
 from docs.drawing.scenes import scene_of
 from docs.drawing.steps_picture import StepsPicture
 from docs.drawing.watermark_picture import WatermarkPicture, shows_watermarks
@@ -23,10 +27,13 @@ from docs.drawing.window_picture import WindowPicture
 from docs.drawing.window_run import run_windows
 from firesteel.program.operators import IntervalJoin, Window
 from firesteel.program.transformations import OneInputTransformation, TwoInputTransformation
+from firesteel.testing import PatternTester
 
 
 def make(example: Example, title: str) -> str:
     """The picture of an example, as the text of an SVG file."""
+    if "PatternTester(" in example.code:
+        return PatternPicture(testers_of(example)).draw(title)
     scene = scene_of(example)
     match scene.operator:
         case OneInputTransformation(operator=Window() as spec) as operator:
@@ -37,6 +44,15 @@ def make(example: Example, title: str) -> str:
             return WatermarkPicture(scene).draw(title)
         case _:
             return StepsPicture(scene).draw(title)
+
+
+def testers_of(example: Example) -> dict[str, PatternTester]:
+    """What an example of a pattern has in ``testers``."""
+    names: dict[str, Any] = {"__name__": "__main__"}
+    with redirect_stdout(StringIO()):
+        exec(compile(example.code, f"{example.name}.py", "exec"), names)
+    found: dict[str, PatternTester] = names["testers"]
+    return found
 
 
 def main() -> None:

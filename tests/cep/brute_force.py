@@ -3,7 +3,8 @@
 A match gives each stage some events, in the order of the stream. Which ones it may be follows from what lies
 between two of its events:
 
-- ``next``: nothing. ``followed_by``: no event that the stage would take. ``followed_by_any``: anything. The same
+- ``next``: nothing. ``followed_by``: no event that the stage would take. ``followed_by_any``: anything. The
+same
   holds between the events of a repeated stage, which is relaxed unless ``consecutive`` or
   ``allow_combinations`` says otherwise.
 - After a greedy stage comes nothing that it would take.
@@ -187,8 +188,8 @@ def _ends_well(shape: Shape, events: Events, places: tuple[int, ...], slots: lis
 
 
 def is_skipping_right(shape: Shape, everything: list[Match], found: list[Match]) -> bool:
-    """Whether *found* are the matches that are left of *everything*: again and again one that begins first, and
-    then without those that the strategy skips."""
+    """Whether *found* are the matches that are left of *everything*: again and again one that begins first,
+    and then without those that the strategy skips."""
     rest = list(everything)
     for match in found:
         if match not in rest or _first(match) != min(map(_first, rest)):

@@ -42,19 +42,13 @@ def test_windows_between_events_and_groups_are_shown() -> None:
     assert "b, at most 4 ms" in text
 
 
-@pytest.mark.parametrize("seed", [0, 7, 11, 21, 33])
+@pytest.mark.parametrize("seed", [1, 11, 24, 37, 50, 62])
 def test_the_picture_has_each_state_once(seed: int) -> None:
-    try:
-        pattern = pattern_of(program(seed)["pattern"])
-        text = pattern.explain()
-    except Exception:
-        pytest.skip("the program of this seed is refused")
+    pattern = pattern_of(program(seed)["pattern"])
+    automaton = pattern.explain().partition("Automaton\n")[2].partition("Conditions\n")[0]
+    states = [line for line in automaton.splitlines() if not line.startswith("    ")]
     picture = ElementTree.fromstring(pattern.explain_svg())
-    boxes = picture.findall(".//{http://www.w3.org/2000/svg}rect")
-    states = [line for line in text.splitlines() if line.startswith("  ") and not line.startswith("    ")]
-    begin, end = text.index("Automaton"), text.index("Conditions")
-    states = [s for s in text[begin:end].splitlines()[1:] if not s.startswith("    ")]
-    assert len(boxes) == len(states)
+    assert len(picture.findall(".//{http://www.w3.org/2000/svg}rect")) == len(states) > 1
 
 
 def test_the_picture_is_well_formed_and_names_its_states() -> None:

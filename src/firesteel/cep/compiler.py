@@ -462,7 +462,8 @@ class _Compiler:
                     return ("and", logic(left), logic(right))
                 case Or(left, right):
                     return ("or", logic(left), logic(right))
-            number = numbers.setdefault(id(expression), len(conditions))
+            function = getattr(expression, "function", expression)  # the same callable is one condition
+            number = numbers.setdefault(id(function), len(conditions))
             if number == len(conditions):
                 conditions.append(expression)
             return number

@@ -43,6 +43,7 @@ class PatternTester:
     >>> tester.process("Y", timestamp=2)
     [{'a': ['x'], 'b': ['Y']}]
 
+    :ivar events: those that were given, each with its timestamp.
     :ivar matches: all that have come so far.
     :ivar timed_out: partial matches whose time was over, with that time.
     :raises MalformedPatternError: the pattern cannot be matched as it is written.
@@ -53,6 +54,7 @@ class PatternTester:
         self._now: int | None = None
         self._matcher = Matcher(self._nfa, handles_timeouts=True, clock=lambda: self._now or 0)
         self._key = KeyMatches()
+        self.events: list[tuple[Any, int]] = []
         self.matches: list[Match] = []
         self.timed_out: list[TimedOut] = []
 
@@ -64,6 +66,7 @@ class PatternTester:
         if timestamp is None:
             timestamp = 0 if self._now is None else self._now + 1
         before = self.advance(timestamp)
+        self.events.append((value, timestamp))
         with_event = self._matcher.process(self._key, value, timestamp)
         self.matches += with_event
         return before + with_event
