@@ -1,7 +1,7 @@
 """Micro benchmark of the pattern operator: events per second in one process, with state and epochs, no Spark.
 
-The pattern is a high payment followed by a foreign one within ten minutes. About one event of a hundred is in a
-match.
+The pattern is a high payment followed by a foreign one within ten minutes. About one event of a hundred is
+in a match.
 
 Run: python benchmarks/micro_cep.py [--events 1000000] [--keys 1000] [--one-in 200]
 """

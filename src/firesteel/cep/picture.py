@@ -97,7 +97,7 @@ def _arrow(arrow: _Arrow, top: int) -> str:
     if arrow.source == arrow.target:
         x, low = start + 1.6 * shift, top + _HEIGHT
         path = f"M{x - 9} {low}c-6 26 24 26 18 0"
-        label = x + 14, low + 26
+        label = x + 14, low + 26.0
     else:
         forwards = arrow.target > arrow.source
         edge = top if forwards else top + _HEIGHT
