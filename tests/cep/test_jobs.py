@@ -44,7 +44,9 @@ def find(stream: DataStream) -> DataStream:
     )
     # One subtask before the exchange: with several, the order of events of the same time is not fixed.
     timed = stream.assign_timestamps_and_watermarks(TIMES).set_parallelism(1)
-    return CEP.pattern(timed.key_by(lambda e: e[0]), pattern).select(lambda match: tuple(e[1] for es in match.values() for e in es))
+    return CEP.pattern(timed.key_by(lambda e: e[0]), pattern).select(
+        lambda match: tuple(e[1] for es in match.values() for e in es)
+    )
 
 
 def matches(

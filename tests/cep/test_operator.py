@@ -20,6 +20,9 @@ from firesteel.cep import (
 from firesteel.common import Configuration, Time
 from firesteel.common.errors import FiresteelError, ProgramError, StateError
 from firesteel.datastream import DataStream, OutputTag
+from firesteel.state._column import column_id, column_of
+from firesteel.state.catalog import CatalogEntry
+from firesteel.state.rows import rows_of
 from firesteel.testing import OperatorHarness, StreamRecord
 
 MINUTE = 60_000
@@ -302,51 +305,29 @@ def test_partial_matches_and_waiting_events_survive_a_restore_and_rescaling() ->
     assert sorted(harness.values) == sorted(f"a{key}b{key}" for key in keys)
 
 
-def test_a_match_goes_on_after_each_event_in_another_process() -> None:
-    pattern = (
-        Pattern.begin("a")
-        .where(is_("a"))
-        .followed_by("b")
-        .where(is_("b"))
-        .one_or_more()
-        .followed_by("c")
-        .where(is_("c"))
-    )
+def test_a_match_goes_on_after_a_restore_at_each_event() -> None:
+    pattern = ab().one_or_more().followed_by("c").where(is_("c"))
     harness = letters(pattern, processes=3)
     for stamp, letter in enumerate(["a1", "x1", "b1", "b2", "x2", "c1"]):
+        harness = letters(pattern, processes=3, restore=harness.snapshot())
         harness.process_element((1, letter), stamp)
         harness.process_watermark(stamp)
-        harness = letters(pattern, processes=3, restore=harness.snapshot())
+    assert harness.values == ["a1b1b2c1", "a1b1c1"]
+
+
+def test_state_goes_with_the_last_partial_match() -> None:
+    harness = letters(ab().one_or_more().within(100))
+    for stamp, letter in enumerate(["a", *(f"b{n}" for n in range(9))]):
+        harness.process_element((1, letter), stamp)
         harness.process_watermark(stamp)
-        if letter == "c1":
-            break
-    replayed = letters(pattern, processes=3)
-    for stamp, letter in enumerate(["a1", "x1", "b1", "b2", "x2", "c1"]):
-        replayed.process_element((1, letter), stamp)
-        replayed.process_watermark(stamp)
-    assert replayed.values == ["a1b1b2c1", "a1b1c1"]
-
-
-def test_each_event_is_kept_once_and_goes_with_the_last_match_that_has_it() -> None:
-    pattern = (
-        Pattern.begin("a").where(is_("a")).followed_by_any("b").where(is_("b")).one_or_more().within(100)
-    )
-    harness = letters(pattern)
-    for stamp in range(40):
-        harness.process_element((1, f"b{stamp}" if stamp else "a0"), stamp)
-        if stamp % 7 == 0:
-            harness.process_watermark(stamp)
-        if stamp > 8:
-            break
-    assert harness.num_keyed_state_entries() > 0
-    harness.process_watermark(200)
+    assert harness.num_keyed_state_entries() == 1
+    harness.process_watermark(99)
+    assert harness.num_keyed_state_entries() == 1
+    harness.process_watermark(100)
     assert harness.num_keyed_state_entries() == 0
 
 
 def test_many_events_of_a_key_come_and_go_in_entries_of_their_own() -> None:
-    pattern = (
-        Pattern.begin("a").where(is_("a")).one_or_more().consecutive().greedy().next("b").where(is_("b"))
-    )
     skipping = Pattern.begin("a", AfterMatchSkipStrategy.skip_past_last_event())
     pattern = skipping.where(is_("a")).one_or_more().consecutive().next("b").where(is_("b"))
     harness = letters(pattern)
@@ -362,15 +343,44 @@ def test_many_events_of_a_key_come_and_go_in_entries_of_their_own() -> None:
     assert harness.num_keyed_state_entries() == 0
 
 
-def test_state_is_readable() -> None:
+def test_state_is_read_as_rows() -> None:
+    """As the state processor reads it."""
     harness = letters(ab())
-    harness.process_element((1, "a1"), 1)
-    harness.process_element((1, "b1"), 9)
+    for stamp, letter in ((1, "a1"), (2, "a2"), (9, "b1")):
+        harness.process_element(("key", letter), stamp)
     harness.process_watermark(5)
-    from firesteel.state.kinds import KINDS
+    rows = {}
+    for entry, entries in stored(harness).items():
+        rows[entry.name] = list(rows_of(entry)(entries))
+    (row,) = rows["_cep/matches"]
+    assert row.key == "key"
+    assert row.value["completed_matches"] == []
+    assert row.value["partial_matches"] == [
+        {"state": "b", "since": 1, "events": {"a": [("key", "a1")]}},
+        {"state": "b", "since": 2, "events": {"a": [("key", "a2")]}},
+    ]
+    (row,) = rows["_cep/waiting"]
+    assert (row.key, row.at, row.value) == ("key", 9, ("key", "b1"))
 
-    assert {KINDS.named("partial matches").name, KINDS.named("waiting events").name}
-    assert harness.num_keyed_state_entries() == 2
+
+def stored(harness: OperatorHarness) -> dict[CatalogEntry, list[tuple[bytes, bytes]]]:
+    """The entries of each state."""
+    found: dict[CatalogEntry, list[tuple[bytes, bytes]]] = {}
+    for reader in harness._view()._readers.values():
+        entries = sorted(reader._overlay.scan_all(0, 127).items())
+        for entry in reader._state.catalog:
+            column = column_id(entry.uid, entry.name)
+            found[entry] = [(name, value) for name, value in entries if column_of(name) == column]
+    return found
+
+
+def test_a_state_without_a_time_limit_waits_in_a_pattern_that_has_one() -> None:
+    limited_b = ab().within(5, WithinType.PREVIOUS_AND_CURRENT)
+    harness = letters(limited_b.followed_by("c").where(is_("c")))
+    for stamp, letter in ((1, "a"), (3, "b"), (500, "c")):
+        harness.process_element((1, letter), stamp)
+        harness.process_watermark(stamp)
+    assert harness.values == ["abc"]
 
 
 def test_a_pattern_without_the_states_of_its_partial_matches_is_refused() -> None:

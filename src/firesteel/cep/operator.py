@@ -190,7 +190,7 @@ class CepOperator(KeyedOperator):
         known = set(keys)
         active = set(compress(keys, begins))
         active.update(due)
-        if self._due is not None:
+        if self._due is not None and self._nfa.window_ms is not None and not self.context.batch_mode:
             active.update(known & self._due.due.keys())  # each key with a partial match has a deadline
         else:
             get = self._matches.get
