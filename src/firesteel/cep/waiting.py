@@ -211,5 +211,5 @@ def _event_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
 
 
 WAITING: Final = KINDS.register(
-    StateKind(name=WaitingColumn.kind, place=Place.TIME, rows=_rows, stamped=True)
+    StateKind(name=WaitingColumn.kind, place=Place.TIME, rows=_rows, stamped=True, keys_in_values=True)
 )

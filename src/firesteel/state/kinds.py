@@ -113,6 +113,7 @@ class StateKind:
         kind.
     :param time_windows: whether rows have start and end of a window of time.
     :param stamped: whether rows have the timestamp of an element.
+    :param keys_in_values: whether the values of entries hold typed keys.
     """
 
     name: str
@@ -127,6 +128,7 @@ class StateKind:
     takes_over: frozenset[str] = frozenset()
     time_windows: bool = False
     stamped: bool = False
+    keys_in_values: bool = False
 
     def __post_init__(self) -> None:
         if (self.dealing is not None) != (self.place is Place.OPERATOR):

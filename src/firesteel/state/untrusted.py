@@ -19,9 +19,11 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from firesteel.common.errors import StateError
+from firesteel.state._column import column_of
 from firesteel.state.canonical import states_of
 from firesteel.state.catalog import CATALOG_PREFIX, CatalogEntry, decode
 from firesteel.state.files import StateFiles
+from firesteel.state.kinds import kind_of
 from firesteel.state.manifest import Manifest, VertexEntry
 from firesteel.storage import old_names
 from firesteel.storage.records import names_in
@@ -156,7 +158,8 @@ def require_plain_pickle(data: bytes, where: str) -> None:
 
 
 def _require_state(vertex: VertexEntry, names: dict[str, str], files: StateFiles) -> None:
-    states: dict[bytes, CatalogEntry] = {}
+    states = states_of(vertex.lines, files)
+    with_keys = {column for column, entry in states.items() if kind_of(entry).keys_in_values}
     for ref in {ref for line in vertex.lines for ref in line.runs}:
         for key, value in files.open_run(ref).scan_all():
             if key.startswith(CATALOG_PREFIX):
@@ -165,8 +168,9 @@ def _require_state(vertex: VertexEntry, names: dict[str, str], files: StateFiles
                     raise _refused(_state(entry, names), "a function for its migration")
                 continue
             found = foreign_in(value) or foreign_in(key) or class_in_key(key)
+            if not found and with_keys and column_of(key) in with_keys:
+                found = class_in_key(value)
             if found:
-                states = states or states_of(vertex.lines, files)
                 raise _refused(_where(key, states, names, vertex), found)
 
 
