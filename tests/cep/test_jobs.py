@@ -61,7 +61,7 @@ def matches(
     return sorted(collect(find(env.from_collection(events(seed)).set_parallelism(1))))
 
 
-@pytest.mark.row("S-CEP-16", "S-CEP-17")
+@pytest.mark.row("S-CEP-16", "S-CEP-17", "S-SPARK-08")
 @pytest.mark.parametrize("seed", range(3))
 def test_matches_do_not_depend_on_epochs_processes_and_parallelism(seed: int) -> None:
     with local_platform():
