@@ -22,6 +22,9 @@ class PatternPicture:
         self.testers = testers
         self.canvas = Canvas()
         self.events = [value for value, _ in next(iter(testers.values())).events]
+        # A stage has one colour in all rows: by its place in the match that has most of them.
+        matches = [match for tester in testers.values() for match in tester.matches]
+        self.colours = {stage: n % 3 for n, stage in enumerate(max(matches, key=len, default={}))}
         step = (WIDTH - 2 * MARGIN - _GUTTER) / len(self.events)
         self.places = {event: MARGIN + _GUTTER + step * (n + 0.5) for n, event in enumerate(self.events)}
 
@@ -49,9 +52,8 @@ class PatternPicture:
             dots = [(stage, event) for stage, events in match.items() for event in events]
             xs = [self.places[event] for _, event in dots]
             canvas.line(xs[0], y, xs[-1], y, "line0", width=2)
-            colours = {stage: n % 3 for n, stage in enumerate(match)}
             for (stage, event), x in zip(dots, xs, strict=True):
-                canvas.dot(x, y, str(event), colours[stage], radius=_RADIUS)
+                canvas.dot(x, y, str(event), self.colours[stage], radius=_RADIUS)
             y += _ROW
         return y
 
