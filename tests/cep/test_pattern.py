@@ -55,6 +55,7 @@ REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: Pattern.begin(a()).or_where(anything), "does not support or clause"),
     (lambda: Pattern.begin(a()).subtype(int), "does not support subtype clause"),
     (lambda: compiled(a().next("a")), "Duplicate pattern name: a"),
+    (lambda: compiled(Pattern.begin(Pattern.begin(a())).next("a")), "Duplicate pattern name: a"),
     (lambda: compiled(a().not_followed_by("b")), "not supported without windowTime as a last part"),
     (
         lambda: compiled(a().next("b").within(9, WithinType.PREVIOUS_AND_CURRENT).within(5)),
@@ -175,3 +176,28 @@ def test_malformed_patterns_are_errors_of_the_program() -> None:
     with pytest.raises(ValueError, match="Duplicate"):
         compiled(a().next("a"))
     assert issubclass(MalformedPatternError, FiresteelError)
+
+
+def test_conditions_that_share_a_callable_are_told_apart() -> None:
+    class Is(SimpleCondition):
+        def __init__(self, function: Any, wanted: str) -> None:
+            self.function = function
+            self.wanted = wanted
+
+        def filter(self, value: str) -> bool:
+            return self.function(value) == self.wanted
+
+    tester = PatternTester(Pattern.begin("a").where(Is(str.lower, "a")).next("b").where(Is(str.lower, "b")))
+    assert [match for event in "AB" for match in tester.process(event)] == [{"a": ["A"], "b": ["B"]}]
+
+
+def test_groups_may_be_nested() -> None:
+    inner = Pattern.begin("x").where(lambda e: e == "x").next("y").where(lambda e: e == "y")
+    outer = Pattern.begin(inner).times(2).next(Pattern.begin("z").where(lambda e: e == "z"))
+    tester = PatternTester(Pattern.begin(outer).one_or_more().consecutive().next("end").where(str.isupper))
+    for event in "xyxyzxyxyzE":
+        tester.process(event)
+    assert [[len(events) for events in match.values()] for match in tester.matches] == [
+        [4, 4, 2, 1],
+        [2, 2, 1, 1],
+    ]

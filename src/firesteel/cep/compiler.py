@@ -9,12 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Final
 
-from firesteel.cep.conditions import And, Condition, Expression, Not, Or
+from firesteel.cep.checks import check_names, check_skip
+from firesteel.cep.conditions import Expression, Not
+from firesteel.cep.draft import (
+    DraftState,
+    both,
+    finished,
+    require_no_more,
+    require_progress,
+    until,
+    until_if_any,
+)
 from firesteel.cep.errors import MalformedPatternError
-from firesteel.cep.nfa import Action, Edge, Logic, Nfa, State, StateKind
+from firesteel.cep.nfa import Action, Nfa, StateKind
 from firesteel.cep.pattern import RESERVED, GroupPattern, Pattern, WithinType
 from firesteel.cep.quantifier import ConsumingStrategy
 
@@ -33,54 +42,9 @@ def compiled(pattern: Pattern) -> Nfa:
 
     :raises MalformedPatternError: nothing can match it as it is written.
     """
-    _check_names(pattern)
-    _check_skip(pattern)
+    check_names(pattern, _END)
+    check_skip(pattern)
     return _Compiler(pattern).compile()
-
-
-# ---- what is checked first
-
-
-def _check_names(pattern: Pattern) -> None:
-    used = {_END}
-    for stage in pattern.stages():
-        # As in Flink: the stages of a group within a group are not looked at here.
-        inner = stage.group.stages() if isinstance(stage, GroupPattern) else [stage]
-        for each in inner:
-            if each.name in used:
-                raise MalformedPatternError(f"Duplicate pattern name: {each.name}. Names must be unique.")
-            used.add(each.name)
-
-
-def _check_skip(pattern: Pattern) -> None:
-    name = pattern.after_match_skip_strategy.stage
-    if name is not None and all(stage.name != name for stage in pattern.stages()):
-        raise MalformedPatternError(
-            "The pattern name specified in AfterMatchSkipStrategy can not be found in the given Pattern",
-            detail=f"{name!r} is not one of {', '.join(repr(stage.name) for stage in pattern.stages())}",
-        )
-
-
-# ---- states that are still being made
-
-
-@dataclass(slots=True, eq=False)
-class _Edge:
-    action: Action
-    target: _State
-    condition: Expression
-
-
-@dataclass(slots=True, eq=False)
-class _State:
-    name: str
-    stage: str
-    kind: StateKind
-    window_ms: int | None = None
-    edges: list[_Edge] = field(default_factory=list)
-
-    def add(self, action: Action, target: _State, condition: Expression = True) -> None:
-        self.edges.append(_Edge(action, target, condition))
 
 
 class _Compiler:
@@ -90,10 +54,10 @@ class _Compiler:
         self._following: Pattern | None = None
         self._group: GroupPattern | None = None  # the innermost one that it is in
         self._first_round: dict[int, bool] = {}  # by group: whether the states are of its first repetition
-        self._states: list[_State] = []
+        self._states: list[DraftState] = []
         self._names: set[str] = set()
-        self._stops: dict[str, _State] = {}
-        self._before_greed: dict[str, _State] = {}  # sinks of greedy stages as they were
+        self._stops: dict[str, DraftState] = {}
+        self._before_greed: dict[str, DraftState] = {}  # sinks of greedy stages as they were
         self._window_ms: int | None = None
 
     def compile(self) -> Nfa:
@@ -103,14 +67,8 @@ class _Compiler:
         start = self._compile_stage(self._compile_up_to_first(sink))
         start.kind = StateKind.START
         self._check_windows(last)
-        self._check_progress()
-        return self._frozen(start)
-
-    def _check_progress(self) -> None:
-        """Refuse a way from a state back to itself that takes no event. (Flink does not return from it.)"""
-        done: set[int] = set()
-        for state in self._states:
-            _follow(state, set(), done)
+        require_progress(self._states)
+        return finished(self._states, start, self._window_ms, last.after_match_skip_strategy)
 
     def _check_windows(self, last: Pattern) -> None:
         longest = max((s.window_ms for s in self._states if s.window_ms is not None), default=0)
@@ -134,7 +92,7 @@ class _Compiler:
 
     # ---- stages
 
-    def _compile_up_to_first(self, sink: _State) -> _State:
+    def _compile_up_to_first(self, sink: DraftState) -> DraftState:
         """Compile the current stage and those before it, but not the first one, which is current then."""
         while self._stage.previous is not None:
             match self._stage.quantifier.strategy:
@@ -152,7 +110,7 @@ class _Compiler:
                 self._window_ms = window_ms if self._window_ms is None else min(window_ms, self._window_ms)
         return sink
 
-    def _compile_last_not_follow(self) -> _State:
+    def _compile_last_not_follow(self) -> DraftState:
         """A match that comes here is complete when its time ends without the event."""
         state = self._new_of_stage(StateKind.PENDING)
         unwanted = self._take_condition(self._stage)
@@ -161,7 +119,7 @@ class _Compiler:
         self._add_stops(state)
         return state
 
-    def _compile_not_next(self, sink: _State) -> _State:
+    def _compile_not_next(self, sink: DraftState) -> DraftState:
         state = self._new_of_stage(StateKind.NORMAL)
         unwanted = self._take_condition(self._stage)
         stop = self._stop(unwanted, self._stage.name)
@@ -171,7 +129,7 @@ class _Compiler:
         state.add(Action.PROCEED, stop, unwanted)
         return state
 
-    def _compile_stage(self, sink: _State) -> _State:
+    def _compile_stage(self, sink: DraftState) -> DraftState:
         quantifier, times = self._stage.quantifier, self._stage.times_range
         if times is None:
             stage = self._stage
@@ -193,19 +151,19 @@ class _Compiler:
         self._add_stops(state)
         return state
 
-    def _repeated(self, sink: _State, beyond: _State) -> _State:
+    def _repeated(self, sink: DraftState, beyond: DraftState) -> DraftState:
         """The states of the counted repetitions; from those that are not needed a match may go on
         *beyond*."""
         stage, times = self._stage, self._stage.times_range
         assert times is not None
         self._set_first_round(False)
-        until = stage.until_condition
-        inner_ignore = _until_if_any(self._inner_ignore_condition(stage), until)
-        take = _until(self._take_condition(stage), until)
+        end = stage.until_condition
+        inner_ignore = until_if_any(self._inner_ignore_condition(stage), end)
+        take = until(self._take_condition(stage), end)
         if stage.quantifier.is_greedy and times.least != times.most:
-            if until is not None:
+            if end is not None:
                 self._before_greed[sink.name] = self._copy(sink)
-            _require_no_more(sink, take)
+            require_no_more(sink, take)
         state = sink
         for _ in range(times.least, times.most):
             state = self._single(state, beyond, take, inner_ignore, True)
@@ -218,12 +176,12 @@ class _Compiler:
 
     def _single(
         self,
-        sink: _State,
-        beyond: _State | None,
+        sink: DraftState,
+        beyond: DraftState | None,
         take: Expression,
         ignore: Expression | None,
         is_optional: bool,
-    ) -> _State:
+    ) -> DraftState:
         """The state that waits for one event of the stage, or one round of a group."""
         stage = self._stage
         if isinstance(stage, GroupPattern):
@@ -246,31 +204,31 @@ class _Compiler:
         state.add(Action.IGNORE, waiting, ignore)
         return state
 
-    def _add_way_beyond(self, state: _State, beyond: _State) -> None:
+    def _add_way_beyond(self, state: DraftState, beyond: DraftState) -> None:
         stage, always = self._stage, self._always()
-        until = stage.until_condition
-        if stage.quantifier.is_greedy and until is not None:
-            state.add(Action.PROCEED, self._before_greed.get(beyond.name, beyond), _and(always, until))
-            always = _and(always, Not(until))
+        end = stage.until_condition
+        if stage.quantifier.is_greedy and end is not None:
+            state.add(Action.PROCEED, self._before_greed.get(beyond.name, beyond), both(always, end))
+            always = both(always, Not(end))
         state.add(Action.PROCEED, beyond, always)
 
-    def _loop(self, sink: _State) -> _State:
+    def _loop(self, sink: DraftState) -> DraftState:
         """The state that takes any number of events of the stage, and leaves for *sink* at any time."""
         stage = self._stage
         if isinstance(stage, GroupPattern):
             return self._loop_of_group(stage, sink)
-        until = stage.until_condition
-        ignore = _until_if_any(self._inner_ignore_condition(stage), until)
-        take = _until(self._take_condition(stage), until)
+        end = stage.until_condition
+        ignore = until_if_any(self._inner_ignore_condition(stage), end)
+        take = until(self._take_condition(stage), end)
         loop = self._new_of_stage(StateKind.NORMAL)
         always = self._always()
         if stage.quantifier.is_greedy:
-            if until is not None:
+            if end is not None:
                 as_it_was = self._before_greed[sink.name] = self._copy(sink)
-                loop.add(Action.PROCEED, as_it_was, _and(always, until))
-                always = _and(always, Not(until))
+                loop.add(Action.PROCEED, as_it_was, both(always, end))
+                always = both(always, Not(end))
             loop.add(Action.PROCEED, sink, always)
-            _require_no_more(sink, self._take_condition(stage))
+            require_no_more(sink, self._take_condition(stage))
         else:
             loop.add(Action.PROCEED, sink, always)
         loop.add(Action.TAKE, loop, take)
@@ -285,7 +243,7 @@ class _Compiler:
 
     # ---- groups
 
-    def _round(self, group: GroupPattern, sink: _State, beyond: _State | None) -> _State:
+    def _round(self, group: GroupPattern, sink: DraftState, beyond: DraftState | None) -> DraftState:
         always = self._always()
         with self._inside(group):
             first = self._compile_stage(self._compile_up_to_first(sink))
@@ -293,7 +251,7 @@ class _Compiler:
                 first.add(Action.PROCEED, beyond, always)
         return first
 
-    def _loop_of_group(self, group: GroupPattern, sink: _State) -> _State:
+    def _loop_of_group(self, group: GroupPattern, sink: DraftState) -> DraftState:
         always = self._always()
         again = self._new_of_stage(StateKind.NORMAL)
         with self._inside(group):
@@ -346,24 +304,24 @@ class _Compiler:
             stage = stage.previous
         return found
 
-    def _stop(self, unwanted: Expression, name: str) -> _State:
+    def _stop(self, unwanted: Expression, name: str) -> DraftState:
         stop = self._stops.get(name)
         if stop is None:
             stop = self._stops[name] = self._new(name, StateKind.STOP)
             stop.add(Action.TAKE, stop, unwanted)
         return stop
 
-    def _add_stops(self, state: _State) -> None:
+    def _add_stops(self, state: DraftState) -> None:
         for unwanted, name in self._nots_before():
             state.add(Action.PROCEED, self._stop(unwanted, name), unwanted)
 
-    def _add_stop_of_following(self, state: _State) -> None:
+    def _add_stop_of_following(self, state: DraftState) -> None:
         following = self._following
         if following is not None and following.quantifier.strategy is ConsumingStrategy.NOT_FOLLOW:
             unwanted = self._take_condition(following)
             state.add(Action.PROCEED, self._stop(unwanted, following.name), unwanted)
 
-    def _without_passed_nots(self, sink: _State) -> _State:
+    def _without_passed_nots(self, sink: DraftState) -> DraftState:
         """*sink* for a match that has an event of the current, optional stage: the negative stages before it
         do not hold any more. Where nothing differs it is *sink* itself."""
         passed = self._nots_before()
@@ -387,10 +345,10 @@ class _Compiler:
         return None if self._group is None else self._group.until_condition
 
     def _always(self) -> Expression:
-        return _until(True, self._group_until)
+        return until(True, self._group_until)
 
     def _take_condition(self, stage: Pattern) -> Expression:
-        return _until(stage.condition, self._group_until)
+        return until(stage.condition, self._group_until)
 
     def _ignore_condition(self, stage: Pattern) -> Expression | None:
         """Which events may lie before the first one of a stage; None: none."""
@@ -415,20 +373,20 @@ class _Compiler:
             ignored = Not(stage.condition)
         elif strategy is _ANY:
             ignored = True
-        return _until_if_any(ignored, self._group_until)
+        return until_if_any(ignored, self._group_until)
 
     # ---- states
 
-    def _new(self, name: str, kind: StateKind) -> _State:
+    def _new(self, name: str, kind: StateKind) -> DraftState:
         unique, number = name, 0
         while unique in self._names:
             unique, number = f"{name}{RESERVED}{number}", number + 1
         self._names.add(unique)
-        state = _State(unique, name.partition(RESERVED)[0], kind)
+        state = DraftState(unique, name.partition(RESERVED)[0], kind)
         self._states.append(state)
         return state
 
-    def _new_of_stage(self, kind: StateKind) -> _State:
+    def _new_of_stage(self, kind: StateKind) -> DraftState:
         """A new state that waits for an event of the current stage, with the stage's window."""
         stage, times = self._stage, self._stage.times_range
         state = self._new(stage.name, kind)
@@ -438,80 +396,8 @@ class _Compiler:
             state.window_ms = times.window_ms
         return state
 
-    def _copy(self, state: _State) -> _State:
+    def _copy(self, state: DraftState) -> DraftState:
         copy = self._new(state.stage, state.kind)
         for edge in state.edges:
             copy.add(edge.action, copy if edge.target is state else edge.target, edge.condition)
         return copy
-
-    # ---- the result
-
-    def _frozen(self, start: _State) -> Nfa:
-        places = {id(state): place for place, state in enumerate(self._states)}
-        numbers: dict[int, int] = {}
-        conditions: list[Condition] = []
-
-        def logic(expression: Expression) -> Logic:
-            match expression:
-                case bool():
-                    return expression
-                case Not(operand):
-                    inside = logic(operand)
-                    return not inside if type(inside) is bool else ("not", inside)
-                case And(left, right):
-                    return ("and", logic(left), logic(right))
-                case Or(left, right):
-                    return ("or", logic(left), logic(right))
-            function = getattr(expression, "function", expression)  # the same callable is one condition
-            number = numbers.setdefault(id(function), len(conditions))
-            if number == len(conditions):
-                conditions.append(expression)
-            return number
-
-        states = tuple(
-            State(
-                state.name,
-                state.stage,
-                state.kind,
-                tuple(Edge(e.action, places[id(e.target)], logic(e.condition)) for e in state.edges),
-                state.window_ms,
-            )
-            for state in self._states
-        )
-        skip = self._pattern.after_match_skip_strategy
-        return Nfa(states, tuple(conditions), places[id(start)], self._window_ms, skip)
-
-
-def _follow(state: _State, above: set[int], done: set[int]) -> None:
-    if id(state) in above:
-        raise MalformedPatternError(
-            "A group that can match without any event cannot be repeated.",
-            detail=f"all stages around {state.stage!r} are optional",
-            hint="make one stage of the group mandatory, or make the group optional instead",
-        )
-    if id(state) not in done:
-        for edge in state.edges:
-            if edge.action is Action.PROCEED:
-                _follow(edge.target, {*above, id(state)}, done)
-        done.add(id(state))
-
-
-def _and(left: Expression, right: Expression) -> Expression:
-    return right if left is True else And(left, right)
-
-
-def _until(condition: Expression, until: Expression | None) -> Expression:
-    """*condition* for as long as the loop has not ended."""
-    if until is None:
-        return condition
-    return Not(until) if condition is True else And(Not(until), condition)
-
-
-def _until_if_any(condition: Expression | None, until: Expression | None) -> Expression | None:
-    return None if condition is None else _until(condition, until)
-
-
-def _require_no_more(state: _State, take: Expression) -> None:
-    """A greedy stage before *state* has every event that it can take."""
-    for edge in state.edges:
-        edge.condition = _and(edge.condition, Not(take))

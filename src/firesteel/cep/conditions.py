@@ -26,6 +26,7 @@ __all__ = [
     "SimpleCondition",
     "SubtypeCondition",
     "filter_of",
+    "identity",
     "to_condition",
 ]
 
@@ -131,6 +132,11 @@ Expression: TypeAlias = bool | SimpleCondition | IterativeCondition | Not | And 
 def filter_of(condition: Condition) -> Callable[..., bool]:
     """Return what decides a condition: the user's callable itself, where there is one."""
     return condition.function if isinstance(condition, _Simple | _Iterative) else condition.filter
+
+
+def identity(condition: Condition) -> int:
+    """Return the same number for conditions that are the same: the same object, or the same callable."""
+    return id(condition.function if isinstance(condition, _Simple | _Iterative) else condition)
 
 
 def to_condition(given: Any, what: str) -> Condition:
