@@ -54,8 +54,8 @@ class StateInfo:
 
     :param uid: what the program called the operator, None if it did not; ``operator_id`` is always there.
     :param kind: ``value``, ``list``, ``map``, ``reducing``, ``aggregating``; ``operator list``, ``union
-        list``, ``broadcast``; ``panes``, ``sessions``, ``time buffer`` of windows and joins; ``timers``; one
-        that another package adds.
+        list``, ``broadcast``; ``panes``, ``sessions``, ``time buffer`` of windows and joins; ``partial
+        matches``, ``waiting events`` of patterns; ``timers``; one that another package adds.
     :param type_info: the declared type (of a list the LIST, of a map the MAP); None: any object.
     :param key_type: the declared type of the key; None: any object, or the state belongs to no key.
     """
