@@ -19,6 +19,8 @@ from firesteel.testing import MiniCluster
 env = MiniCluster.in_process().start().environment(parallelism=1)
 """
 PROGRAM = START + "print(sorted(env.from_collection([1, 2]).map(lambda v: v * 10).execute_and_collect()))\n"
+#: What a shell starts in the background ignores SIGINT, and so do the tests and what they start.
+HEEDS_CTRL_C = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
 ENDLESS = (
     START
     + """\
@@ -217,17 +219,21 @@ for _name, _numbers in [
 
     def _signalled(here: Here, numbers: Any = _numbers) -> Any:
         job = subprocess.Popen(
-            [sys.executable, "-c", f"{ENDLESS}env.execute()"],
+            [sys.executable, "-c", f"{HEEDS_CTRL_C}{ENDLESS}env.execute()"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
             cwd=here.path,
         )
-        assert job.stdout is not None
-        job.stdout.readline()
-        for number in numbers:
-            job.send_signal(number)
-        _, said = job.communicate(timeout=50)
-        return _told(job.returncode, "", said)
+        try:
+            assert job.stdout is not None
+            job.stdout.readline()
+            for number in numbers:
+                job.send_signal(number)
+            _, said = job.communicate(timeout=50)
+            return _told(job.returncode, "", said)
+        finally:
+            job.kill()
+            job.communicate()
 
     case(f"{_name} while a job runs")(_signalled)

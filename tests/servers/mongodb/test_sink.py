@@ -31,7 +31,8 @@ def builder(uri: str, collection: Any, model: Any = replacement) -> MongoSinkBui
 
 
 def write(records: list[Any], sink: Any, parallelism: int = 1) -> None:
-    env = environment(parallelism)
+    # How records are cut into requests must not depend on how fast the first one was.
+    env = environment(parallelism, **{"firesteel.epoch.time-limit": "false"})
     env.from_collection(records).sink_to(sink)
     env.execute("documents")
 
