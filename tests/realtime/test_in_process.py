@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +21,7 @@ from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironmen
 from firesteel.datastream.connectors import FileSource, NumberSequenceSource, StreamFormat
 from firesteel.datastream.connectors.hybrid_source import HybridSource
 from firesteel.datastream.window import TumblingProcessingTimeWindows
+from firesteel.runtime.messages import Messages
 from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 from tests.jobmanager.checkpoint_support import submit
@@ -145,6 +147,26 @@ def test_a_job_that_fails_again_and_again_ends_in_its_error() -> None:
         generated(env, 10).key_by(lambda n: n).map(fails).print()
         with pytest.raises(FiresteelError, match="ZeroDivisionError: always"):
             env.execute()
+
+
+def test_a_driver_whose_messages_another_one_has_removed_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("firesteel.jobmanager.real_time._OVERDUE_MS", 50)
+    answered = Messages.answer
+
+    def removed(self: Messages, *answer: Any) -> None:  # as if the other one had ended the job just now
+        answered(self, *answer)
+        shutil.rmtree(tmp_path / "chk", ignore_errors=True)
+
+    with local_platform():
+        env = real_time(**{"execution.checkpointing.dir": str(tmp_path / "chk")})
+        env.enable_checkpointing(3_600_000)
+        generated(env, None, 500.0).key_by(lambda n: n % 3).process(Count()).sink_to(CollectingSink())
+        client = env.execute_async("replaced")
+        monkeypatch.setattr(Messages, "answer", removed)
+        wait_until(lambda: client.get_job_status().result().is_terminal_state())
+        assert client.get_job_status().result() is JobStatus.SUSPENDED
 
 
 def test_no_message_and_no_delta_is_left_behind(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ and committables are committed, and checkpoints and savepoints are cut through w
 
 from __future__ import annotations
 
+import math
 import secrets
 from dataclasses import dataclass
 from typing import Final
@@ -40,6 +41,7 @@ log = logger(__name__)
 
 _STEER_MS: Final = 500  # how often sources are asked for new splits
 _ANSWERS_MS: Final = 5  # how often it is seen who has answered for an epoch that has ended
+_OVERDUE_MS: Final = 5_000  # after which answers may be missing because another driver has removed them
 _LEAVING_S: Final = 1.0  # for tasks that were told to leave
 _ENDING_S: Final = 30.0  # for those that Spark was told to end
 # What a task fails with when another one has failed.
@@ -195,6 +197,7 @@ class RealTimeMover:
         soonest_ms = self._clock.now_ms() + 2 * running.messages.idle_look_ms
         drain = self._course.run.sources.drains
         running.cut = Cut(running.epoch, max(at_ms, soonest_ms), stop or drain, drain)
+        running.overdue_ms = running.cut.at_ms + _OVERDUE_MS
         running.give(Order(cut=running.cut))
 
     # ---- answers
@@ -212,6 +215,10 @@ class RealTimeMover:
             self._commit(running, running.cut)
         elif running.stretch.has_ended and not self._mailbox.cancelled.is_set():
             raise self._failure(running)
+        elif self._clock.now_ms() > running.overdue_ms:
+            # A newer driver that has run the job to its end removes orders and answers of this one, too.
+            running.overdue_ms = self._clock.now_ms() + _OVERDUE_MS
+            self._checkpoints.check_claim()
 
     def _commit(self, running: _Running, cut: Cut) -> None:
         answers = list(running.answers.values())
@@ -250,6 +257,7 @@ class _Running:
 
     :ivar cut_ms: when the last committed epoch has ended.
     :ivar cut: when this one is to end; None: it was not said yet.
+    :ivar overdue_ms: when it is to be asked again whether the job is still this driver's.
     """
 
     def __init__(
@@ -271,6 +279,7 @@ class _Running:
         self.cut_ms = cut_ms
         self.steered_ms = cut_ms
         self.planned_ms = 0.0
+        self.overdue_ms = math.inf
         self._read: dict[int, Read] = {}  # by source task, the last that could be read
         self.cut: Cut | None = None
         self.answers: dict[tuple[int, int], Answer] = {}

@@ -40,7 +40,8 @@ class Complaints:
         self.refused: KafkaError | None = None  # retrying will not help
 
     def __call__(self, error: KafkaError) -> None:
-        self.last = error
+        if self.last is None or error.code() != error._ALL_BROKERS_DOWN:  # which says nothing of the reason
+            self.last = error
         if error.code() in (error._AUTHENTICATION, error._SSL, error.SASL_AUTHENTICATION_FAILED):
             self.refused = error
 
@@ -112,11 +113,12 @@ class Cluster:
 
         deadline = time.monotonic() + patience_s
         while True:
+            timeout_s = min(1.0, max(0.1, deadline - time.monotonic()))
             try:
                 return (
-                    self.admin.list_topics(topic, timeout=1.0)
+                    self.admin.list_topics(topic, timeout=timeout_s)
                     if topic
-                    else self.admin.list_topics(timeout=1.0)
+                    else self.admin.list_topics(timeout=timeout_s)
                 )
             except KafkaException as error:
                 self.admin.poll(0)

@@ -244,7 +244,8 @@ class CheckpointCoordinator:
     # ---- going on from one
 
     def check_claim(self) -> None:
-        """To be asked when anything has failed: a newer driver removes what an older one still uses.
+        """To be asked when anything has failed or does not come: a newer driver removes what an older one
+        still uses.
 
         :raises SupersededError: another driver has taken the job over. Not where the claims cannot be read.
         """
