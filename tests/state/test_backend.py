@@ -431,7 +431,7 @@ def test_the_cache_stays_within_its_limit() -> None:
                 use(op, f"{epoch}-{n}").get_state(VALUE).update(n)
 
         driver.run(state, work)
-        assert state._cached() <= 1000
+        assert state._caches.size <= 1000
     assert not state.complete
     assert driver.run(state, read("0-7")) == 7
     assert driver.run(state, read("9-7")) == 7
@@ -461,7 +461,7 @@ def test_batch_state_is_dropped_key_by_key() -> None:
         op.processing_timers.register(5)
         state.drop_key(op.key)
     assert state.changed_entries == 0
-    assert state._cached() == 0
+    assert state._caches.size == 0
     assert op.event_timers.next_ms() is None
     assert use(op, "a").get_state(VALUE).value() is None
 

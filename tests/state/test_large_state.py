@@ -108,7 +108,7 @@ def test_a_large_map_is_read_as_far_as_it_is_iterated_over(driver: Driver, count
     assert list(a_map(epoch.op).keys()) == list(range(ENTRIES))
     assert counts["values"] == 5  # nothing of the values is decoded for the keys
     assert sum(a_map(epoch.op).values()) == sum(range(ENTRIES))
-    assert epoch.state._cached() <= 2  # and nothing is kept
+    assert epoch.state._caches.size <= 2  # and nothing is kept
 
 
 def test_whether_a_large_map_is_empty_is_asked_for_next_to_nothing(

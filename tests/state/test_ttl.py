@@ -368,10 +368,10 @@ def test_state_of_keys_that_are_never_touched_again_is_freed(kind: str, strategy
         driver.run(state, fill(kind, range(n * 500, (n + 1) * 500), **options), now_ms=n)
     idle(driver, state, kind, 60, 100, **options)
     assert driver.line.entries >= 5_000  # it is all there, in segments
-    assert state._cached() >= 5_000
+    assert state._caches.size >= 5_000
     idle(driver, state, kind, 60, 2_000, **options)
     assert driver.line.entries < 20
-    assert state._cached() < 20
+    assert state._caches.size < 20
     assert sum(ref.length for ref in driver.line.runs) < 10_000
     assert driver.run(state, fill(kind, range(3), **options), now_ms=3_000) is None
     idle(driver, state, kind, 1, 3_001, **options)
@@ -385,7 +385,7 @@ def test_nothing_is_freed_when_it_shall_not_be(kind: str) -> None:
     state = driver.process()
     driver.run(state, fill(kind, range(3_000), **options), now_ms=0)
     idle(driver, state, kind, 100, 10_000, **options)
-    assert state._cached() >= 3_000
+    assert state._caches.size >= 3_000
     assert driver.line.entries >= 3_000
 
 
@@ -428,7 +428,7 @@ def test_an_epoch_looks_at_a_bounded_number_of_entries(monkeypatch: pytest.Monke
     monkeypatch.setattr(Ttl, "gone", counting)
     idle(driver, state, "value", 1, 5_000, **options)
     assert looked[0] == LEAST_LOOKS
-    assert state._cached() == 15_001 - LEAST_LOOKS
+    assert state._caches.size == 15_001 - LEAST_LOOKS
     looked[0] = 0
     driver.run(state, fill("value", range(20_000, 20_500), **options), now_ms=5_001)
     assert looked[0] == 7 * 500

@@ -30,7 +30,7 @@ from firesteel.state.timers import TimerQueue
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
     from firesteel.state._stored_states import Inherited
-    from firesteel.state.backend import SubtaskState
+    from firesteel.state.caches import Caches
 
 C = TypeVar("C", bound=Column)
 
@@ -43,12 +43,12 @@ class OperatorState:
     ``NO_KEY`` where there is none.
     """
 
-    def __init__(self, subtask: SubtaskState, core: StateCore, uid: str, scope: KeyScope) -> None:
+    def __init__(self, caches: Caches, core: StateCore, uid: str, scope: KeyScope) -> None:
         self.key: Any = NO_KEY
         self.raw_key: Any = None
         self.uid = uid
         self._scope = scope
-        self._subtask = subtask
+        self._caches = caches
         self.core = core
         self._columns: dict[str, Column] = {}
         self._descriptors: dict[str, Any] = {}  # that the columns were made for
@@ -146,7 +146,7 @@ class OperatorState:
     def inherited(self, name: str) -> Inherited | None:
         """What the state ``name`` was stored as until this epoch, when that was another kind of state: the
         operator puts it into the state as it is now."""
-        return self._subtask.inherited(self._columns[name])
+        return self._caches.inherited(self._columns[name])
 
     @property
     def column_ids(self) -> list[bytes]:
@@ -172,7 +172,7 @@ class OperatorState:
             return column.has_content()
 
         try:
-            return self._subtask.keys_of(column, is_there)
+            return self._caches.keys_of(column, is_there)
         finally:
             self.key = current
 
@@ -208,7 +208,7 @@ class OperatorState:
 
     def _add(self, column: Column, scope: KeyScope) -> None:
         column.scope = scope
-        self._subtask.add_column(column)
+        self._caches.add(column)
 
     def _deadlines(self, name: str) -> Deadlines:
         """Those of the keys of the state ``name``."""

@@ -1,46 +1,31 @@
-"""The state of one subtask of a vertex: what a worker process keeps of it between epochs.
+"""The state of one subtask of a vertex, from epoch to epoch in a worker process.
 
-The truth is the line that the driver sends with each epoch. What is here is a cache of it: the
-states' dictionaries, and below them reads through the runs of the line.
+The truth is the line that the driver sends with each epoch. What a process has is a cache of it: the columns
+of the states (``caches``), and below them reads through the runs of the line (``_overlay``). Here it is
+decided how the cache comes to a line, and what an epoch has changed.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
-from firesteel.state._column import (
-    COLUMN_ID_BYTES,
-    OPERATOR_PREFIX,
-    CanonicalKey,
-    Column,
-    KeyScope,
-    canonical_of,
-    column_of,
-    in_order,
-    key_data,
-    key_end,
-)
+from firesteel.state._column import CanonicalKey, KeyScope
 from firesteel.state._compaction import Compactor
 from firesteel.state._core import StateCore, StateLimits
-from firesteel.state._migration import Migrations
 from firesteel.state._operator import OperatorState
 from firesteel.state._overlay import Overlay
-from firesteel.state._stored_states import Inherited, StoredStates
-from firesteel.state._ttl import Expiry
-from firesteel.state._value_codec import TOMBSTONE
-from firesteel.state._value_state import ValueColumn
 from firesteel.state.background import BackgroundCompaction, PendingDelta
+from firesteel.state.caches import Caches
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.delta_writer import DeltaWriter
 from firesteel.state.files import StateFiles
-from firesteel.state.keys import NO_KEY, split_canonical
-from firesteel.state.kinds import Place, kind_of
-from firesteel.state.line import OPERATOR_GROUP, EpochDelta, StateLine
+from firesteel.state.keys import NO_KEY
+from firesteel.state.line import EpochDelta, StateLine
 from firesteel.state.lmdb_store import LocalStore, LocalStoreKey
 from firesteel.state.timers import TimerQueue
 
@@ -98,12 +83,8 @@ class SubtaskState:
             name = LocalStoreKey(local_dir, job_id, str(attempt), vertex_id, subtask)
             store = LocalStore(name)
         self._core = StateCore(self.limits, max_parallelism, key_groups, Overlay(files, store))
-        self._core.complete_cache = self._complete_cache
+        self._caches = Caches(self._core, key_groups, states)
         self._operators: dict[str, OperatorState] = {}
-        self._columns: dict[bytes, Column] = {}
-        self._value_caches: dict[bytes, dict[CanonicalKey, Any]] = {}  # of the value columns
-        self._stored = StoredStates(states)
-        self._unclaimed: dict[bytes, dict[bytes, bytes]] = {}  # of states nobody has asked for yet
         self._at = ""  # the manifest that the cache is at, but for what is pending
         self._pending: _Pending | None = None
         self._open = False  # between begin and finish: the cache may hold what no manifest has
@@ -134,7 +115,7 @@ class SubtaskState:
         core = self._core
         if self._writing is not None and line.manifest_id == self._at:
             core.begin(line.sequence + 1, now_ms)
-            core.overlay.expiry = self._expiry()
+            core.overlay.expiry = self._caches.expiry
             self._open = True
             return True
         self._give_up_writing()
@@ -142,14 +123,14 @@ class SubtaskState:
         self._fitted = self.limits.fitted(line.entry_bytes)
         position = self._position_on(line)
         core.overlay.move_to(line)
-        core.overlay.expiry = self._expiry()
+        core.overlay.expiry = self._caches.expiry
         if position is None or self._too_far(line, position) or self._migrated(line, position):
             self._start_over(line)
         else:
             for delta in line.deltas[position:]:
                 if delta.run is not None:
                     for keys, values in core.overlay.slices(delta.run):
-                        self._load(keys, values)
+                        self._caches.load(keys, values)
         self._at = line.manifest_id
         self._pending = None
         self._open = True
@@ -171,46 +152,27 @@ class SubtaskState:
     def _too_far(self, line: StateLine, position: int) -> bool:
         """Whether patching costs more than it saves, as in a process that has next to nothing."""
         missing = sum(d.run.entries for d in line.deltas[position:] if d.run is not None)
-        return missing > self._fitted.warm_entries and missing > 2 * self._cached()
+        return missing > self._fitted.warm_entries and missing > 2 * self._caches.size
 
     def _migrated(self, line: StateLine, position: int) -> bool:
         """Whether another process has begun to convert a state: what this one has is of the type before."""
         versions = self._core.overlay.migrations.versions
         return any(d.run is not None and d.run.versions != versions for d in line.deltas[position:])
 
-    def _cached(self) -> int:
-        return sum(column.cached() for column in self._columns.values())
-
     def _start_over(self, line: StateLine) -> None:
-        core = self._core
-        for column in self._columns.values():
-            column.drop()
-        self._unclaimed.clear()
-        core.overlay.will_open()
-        self._learn_what_is_stored()
+        core, caches = self._core, self._caches
+        caches.start_over()
         core.misses = 0
         core.complete = line.entries <= self._fitted.warm_entries
-        self._load_entries(core.overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP))
+        caches.load_operators()
         if core.complete:
-            self._load_entries(core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1))
+            caches.load_all()
         else:
-            beside_keys = any(kind_of(stored).place is Place.TIME for stored in self._stored.entries)
-            for group in self.key_groups if beside_keys else ():
-                self._load_entries(core.overlay.scan(group.to_bytes(2, "big") + b"\0"))
+            caches.load_beside_keys()
             fits = self._may_fit(line)
             core.overlay.use_store = not fits and self._store_pays(line)
             core.miss_limit = max(1000, line.entries // _MISS_SHARE) if fits else sys.maxsize
-        for name, left in self._stored.inherited.items():
-            self._read_inherited(name, left)
-
-    def _learn_what_is_stored(self) -> None:
-        """Which states there are, before anything of them is read: their types may be others now."""
-        overlay = self._core.overlay
-        overlay.migrate(Migrations({}))
-        self._stored.start_over(overlay.scan_all(OPERATOR_GROUP, OPERATOR_GROUP))
-        for column in self._columns.values():
-            self._stored.agree(column, self._core.now_ms)
-        overlay.migrate(self._stored.migrations)
+        caches.load_inherited()
 
     def _may_fit(self, line: StateLine) -> bool:
         """Whether the whole state may fit into the cache: keys that are in several runs are counted once."""
@@ -227,78 +189,6 @@ class SubtaskState:
         others of its block; for a large one there is next to nothing to spare."""
         return line.entry_bytes <= LARGEST_STORED_BYTES
 
-    def _load_entries(self, entries: dict[bytes, bytes]) -> None:
-        self._load(entries, entries.values())
-
-    def _complete_cache(self) -> None:
-        """So many keys were missed that reading the whole state is cheaper than reading on one by one."""
-        core = self._core
-        core.miss_limit = sys.maxsize
-        of_column: dict[bytes, list[tuple[bytes, int, bytes]]] = {name: [] for name in self._columns}
-        entries = core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1)
-        for key, value in entries.items():
-            if key[2]:
-                end = key_end(key)
-                name = key[end : end + COLUMN_ID_BYTES]
-                if name in of_column:
-                    of_column[name].append((key, end, value))
-                else:
-                    self._unclaimed.setdefault(name, {})[key] = value
-        for name, found in of_column.items():
-            self._columns[name].absorb(found)
-        core.complete = True
-
-    def _load(self, keys: Iterable[bytes], values: Iterable[bytes]) -> None:  # hot
-        """Take committed entries into the caches. What ``ValueColumn.load`` does is done in place here."""
-        columns = self._columns
-        value_caches = self._value_caches
-        complete = self._core.complete
-        for key, value in zip(keys, values, strict=True):
-            length = key[2]
-            if not 0 < length < 0xFF:
-                self._load_other(key, value)
-                continue
-            end = 3 + length
-            cache = value_caches.get(key[end:])
-            if cache is None:
-                column = columns.get(key[end : end + COLUMN_ID_BYTES])
-                if column is not None:
-                    column.load(key, end, value)
-                else:
-                    self._load_other(key, value)
-                continue
-            tag = key[3]
-            name: CanonicalKey
-            if tag == 0x73:
-                name = key[4:end].decode("utf-8", "surrogatepass")
-            elif tag == 0x69 and 0 < key[4] < 0xFF:
-                name = int.from_bytes(key[5:end], "big", signed=True)
-            else:
-                name = canonical_of(key[3:end])
-            if complete and value == TOMBSTONE:
-                cache.pop(name, None)
-            else:
-                cache[name] = value
-
-    def _load_other(self, key: bytes, value: bytes) -> None:
-        if key[2]:
-            end = key_end(key)
-            name = key[end : end + COLUMN_ID_BYTES]
-        elif self._stored.load(key, value):
-            return
-        else:
-            end = 4 if key.startswith(OPERATOR_PREFIX) else 3
-            name = key[end : end + COLUMN_ID_BYTES]
-        column = self._columns.get(name)
-        if column is not None:
-            column.load(key, end, value)
-        elif self._core.complete or not key[2]:
-            unclaimed = self._unclaimed.setdefault(name, {})
-            if value == TOMBSTONE:
-                unclaimed.pop(key, None)
-            else:
-                unclaimed[key] = value
-
     def finish(self) -> EpochDelta:
         """The changes of the epoch, and what was compacted. Many are written to a file."""
         delta = self.cut()
@@ -308,7 +198,7 @@ class SubtaskState:
     def cut(self) -> EpochDelta | PendingDelta:
         """The same for who may work in the background: changes that are written to a file are pending until
         that is done, and the next epoch may begin before."""
-        changes = self._changes()
+        changes = self._caches.take_changes()
         size = sum(map(len, changes)) + sum(map(len, changes.values()))
         delta = self._delta(changes, size)
         self._fitted = self.limits.fitted(self._entry_bytes(len(changes), size))
@@ -324,18 +214,6 @@ class SubtaskState:
             return delta
         self._pending = _Pending(self._at, delta.digest)
         return msgspec.structs.replace(delta, compaction=compaction)
-
-    def _changes(self) -> dict[bytes, bytes]:
-        keys: list[bytes] = []
-        values: list[bytes] = []
-        for column in self._columns.values():
-            before = len(keys)
-            column.collect(keys, values)
-            column.clean(len(keys) - before)
-            if len(keys) > before:
-                self._stored.add(column)
-        self._stored.collect(keys, values)
-        return dict(zip(keys, values, strict=True))
 
     def _entry_bytes(self, entries: int, size: int) -> int:
         """About how many bytes an entry has; a first load has brought what the line knows nothing of yet."""
@@ -381,24 +259,17 @@ class SubtaskState:
             self.key_groups,
             budget,
             level_entries=4 * least,
-            expiry=self._expiry(),
+            expiry=self._caches.expiry,
         )
-
-    def _expiry(self) -> Expiry:
-        return Expiry(self._columns.values(), self._core.now_ms)
 
     def _shrink(self) -> None:
         """Keep the caches within their limit. All changes are collected, so anything may go."""
         limit = self._fitted.cache_entries
-        total = self._cached()
+        total = self._caches.size
         if total > limit:
-            self._core.complete = False
             self._core.overlay.use_store = self._store_pays(self._core.overlay.line)
             self._core.miss_limit = sys.maxsize
-            share = min(1.0, 1 - 0.75 * limit / total)
-            for column in self._columns.values():
-                column.evict(share)
-            self._unclaimed = {n: e for n, e in self._unclaimed.items() if _beside_keys(e)}
+            self._caches.evict(min(1.0, 1 - 0.75 * limit / total))
         if len(self._core.group_keys) > _GROUP_KEYS_PER_CACHE * limit:
             self._core.group_keys.clear()
 
@@ -410,19 +281,18 @@ class SubtaskState:
 
     def drop_key(self, key: CanonicalKey) -> None:
         """BATCH mode: forget everything about a key that is done."""
-        for column in self._columns.values():
-            column.drop_key(key)
+        self._caches.drop_key(key)
         self._core.group_keys.pop(key, None)
 
     @property
     def catalog(self) -> tuple[CatalogEntry, ...]:
         """The states that the committed state holds."""
-        return tuple(self._stored.entries)
+        return self._caches.catalog
 
     @property
     def changed_entries(self) -> int:
         """About how many entries the running epoch has changed."""
-        return sum(column.changed() for column in self._columns.values())
+        return self._caches.changed
 
     @property
     def complete(self) -> bool:
@@ -432,8 +302,7 @@ class SubtaskState:
     def close(self) -> None:
         """Give up the caches, the local store and open files; the object is not used any more."""
         self.work_in_background(False)
-        for column in self._columns.values():
-            column.drop()
+        self._caches.drop()
         self._core.group_keys.clear()
         self._core.overlay.close()
 
@@ -446,51 +315,5 @@ class SubtaskState:
         """
         found = self._operators.get(uid)
         if found is None:
-            found = self._operators[uid] = OperatorState(self, self._core, uid, scope or KeyScope())
+            found = self._operators[uid] = OperatorState(self._caches, self._core, uid, scope or KeyScope())
         return found
-
-    def add_column(self, column: Column) -> None:
-        """Called by OperatorState for a state that is used for the first time here."""
-        name = column.id
-        unclaimed = self._unclaimed.pop(name, {})
-        if self._stored.agree(column, self._core.now_ms):
-            migrations = self._stored.migrations
-            self._core.overlay.migrate(migrations)
-            recode = migrations.last_step(name)
-            unclaimed = {key: recode(value) for key, value in unclaimed.items()}
-        self._columns[name] = column
-        if isinstance(column, ValueColumn):
-            self._value_caches[name] = column.cache
-        for key, value in unclaimed.items():
-            if value != TOMBSTONE:
-                column.load(key, key_end(key) if key[2] else 3, value)
-        left = self._stored.inherited.get(name)
-        if left is not None:
-            self._read_inherited(name, left)
-
-    def _read_inherited(self, column: bytes, left: Inherited) -> None:
-        beside_keys = kind_of(left.stored).place is Place.TIME
-        for group in self.key_groups:
-            for key, value in self._core.overlay.scan_all(group, group).items():
-                if beside_keys is not bool(key[2]) and column_of(key) == column:
-                    left.entries[key] = value
-
-    def inherited(self, column: Column) -> Inherited | None:
-        """What is stored of a state that was of another kind until this epoch."""
-        return self._stored.inherited.get(column.id)
-
-    def keys_of(self, column: Column, is_there: Callable[[CanonicalKey], bool]) -> list[CanonicalKey]:
-        """All keys that have state in a column, this epoch's changes included, in a fixed order."""
-        core = self._core
-        keys = column.cached_keys()
-        if not core.complete:
-            for key in core.overlay.scan_all(self.key_groups.start, self.key_groups.stop - 1):
-                if key[2] and key.startswith(column.id, key_end(key)):
-                    keys.add(canonical_of(key_data(key, key_end(key))))
-        if not core.complete or column.ttl is not None:
-            keys = set(filter(is_there, keys))
-        return in_order(key for key in keys if split_canonical(key)[1] is None)
-
-
-def _beside_keys(entries: dict[bytes, bytes]) -> bool:
-    return not next(iter(entries))[2]
