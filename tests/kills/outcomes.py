@@ -71,34 +71,36 @@ class Entry:
         return Entry(Outcome(**found["outcome"]), Provenance(**found["provenance"]), found["ended"])
 
 
-class OtherCommitError(Exception):
-    """Runs of another commit stand in the journal."""
-
-
 class Journal:
-    """The outcomes so far, in a file; runs of one commit only.
-
-    :raises OtherCommitError: the file has runs of another one.
-    """
+    """The outcomes so far, in a file: of each kind those of one commit, which another commit's take over from
+    unless all runs of the kind were made."""
 
     def __init__(self, file: Path, provenance: Provenance) -> None:
         self._file = file
         self._provenance = provenance
         lines = file.read_text().splitlines() if file.exists() else []
         self.entries = [Entry.parse(line) for line in lines]
-        for entry in self.entries:
-            if entry.provenance.commit != provenance.commit:
-                raise OtherCommitError(
-                    f"{file} has runs of commit {entry.provenance.commit}, this one is {provenance.commit}: "
-                    "check that commit out to go on, or begin anew with --anew"
-                )
+
+    def forget(self, kinds: Iterable[str]) -> None:
+        """Their runs are to be made anew."""
+        gone = set(kinds)
+        self._keep([entry for entry in self.entries if entry.outcome.kind not in gone])
+
+    def _keep(self, entries: list[Entry]) -> None:
+        self.entries = entries
+        self._file.write_text("".join(json.dumps(asdict(entry)) + "\n" for entry in entries))
 
     def add(self, outcome: Outcome) -> None:
         outcome = replace(outcome, failure=outcome.failure.replace(f"{ROOT}/", ""))
         entry = Entry(outcome, self._provenance)
+        if any(self._is_older(other, outcome.kind) for other in self.entries):
+            self._keep([other for other in self.entries if not self._is_older(other, outcome.kind)])
         with self._file.open("a") as file:
             file.write(json.dumps(asdict(entry)) + "\n")
         self.entries.append(entry)
+
+    def _is_older(self, entry: Entry, kind: str) -> bool:
+        return entry.outcome.kind == kind and entry.provenance.commit != self._provenance.commit
 
     def of(self, kind: str) -> list[Outcome]:
         return [entry.outcome for entry in self.entries if entry.outcome.kind == kind]
@@ -106,6 +108,8 @@ class Journal:
     def missing(self, kind: str, runs: int, seed: int) -> tuple[int, int]:
         """How many runs of a kind are missing, and the seed of the first of them: seeds follow each other."""
         done = self.of(kind)
+        if len(done) < runs:
+            done = [e.outcome for e in self.entries if e.outcome.kind == kind and not self._is_older(e, kind)]
         return max(0, runs - len(done)), (done[-1].seed + 1 if done else seed)
 
     def __iter__(self) -> Iterator[Outcome]:

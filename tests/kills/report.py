@@ -17,8 +17,8 @@ decides what is struck and when. `make soak` makes this report; beside it `{jour
 
 """
 _TABLE: Final = """\
-| kind | runs | sound | struck | median s | seeds | note |
-|---|---|---|---|---|---|---|
+| kind | runs | sound | struck | median s | seeds | commit | last run | note |
+|---|---|---|---|---|---|---|---|---|
 """
 _LEGEND: Final = """
 *sound*: nothing was lost, doubled, or left behind. *struck*: runs in which the strike came before the job
@@ -32,7 +32,7 @@ def report(
 ) -> str:
     """*kinds*: all that there are. *hindrances*: why kinds cannot run on this machine."""
     outcomes = [entry.outcome for entry in entries]
-    rows = [_row(kind, [o for o in outcomes if o.kind == kind], runs, hindrances) for kind in kinds]
+    rows = [_row(kind, [e for e in entries if e.outcome.kind == kind], runs, hindrances) for kind in kinds]
     failed = [outcome for outcome in outcomes if outcome.failure]
     said = "".join(f"\n## {o.kind}, seed {o.seed}\n\n```\n{o.failure}\n```\n" for o in failed)
     return _HEAD.format(journal=journal) + _origin(entries) + _TABLE + "".join(rows) + _LEGEND + said
@@ -41,18 +41,19 @@ def report(
 def _origin(entries: Sequence[Entry]) -> str:
     if not entries:
         return "No run has ended.\n\n"
-    last = entries[-1].provenance
     clean = all(entry.provenance.clean for entry in entries)
-    tree = "the tree was clean" if clean else "**the tree had changes beside the commit**"
+    tree = "The tree was clean" if clean else "**The tree had changes beside the commit**"
+    cores = " or ".join(sorted({str(entry.provenance.cores) for entry in entries}))
     minutes = sum(entry.outcome.seconds for entry in entries) / 60
     return (
         f"{len(entries)} runs, {minutes:.0f} minutes of jobs, "
-        f"from {entries[0].ended} to {entries[-1].ended}. "
-        f"Commit {last.commit}; {tree}. Machine: {last.cores} hardware threads.\n\n"
+        f"from {min(e.ended for e in entries)} to {max(e.ended for e in entries)}. "
+        f"{tree}. Machine: {cores} hardware threads.\n\n"
     )
 
 
-def _row(kind: str, found: Sequence[Outcome], runs: int, hindrances: Mapping[str, str]) -> str:
+def _row(kind: str, entries: Sequence[Entry], runs: int, hindrances: Mapping[str, str]) -> str:
+    found = [entry.outcome for entry in entries]
     seeds = [outcome.seed for outcome in found]
     cells = (
         kind,
@@ -61,6 +62,8 @@ def _row(kind: str, found: Sequence[Outcome], runs: int, hindrances: Mapping[str
         sum(outcome.strikes > 0 for outcome in found),
         f"{statistics.median(outcome.seconds for outcome in found):.1f}" if found else "",
         f"{min(seeds)} to {max(seeds)}" if found else "",
+        entries[-1].provenance.commit[:10] if entries else "",
+        entries[-1].ended[:10] if entries else "",
         _note(kind, found, runs, hindrances),
     )
     return "| " + " | ".join(map(str, cells)) + " |\n"

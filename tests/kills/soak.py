@@ -2,11 +2,12 @@
 
     python -m tests.kills.soak [--runs N] [--seed S] [--report FILE] [--anew] [--allow-missing] [KIND ...]
 
-Each run is recorded as it ends, in a file of JSON lines beside the report. Started again at the same commit,
-the soak goes on with the runs that are missing; a run that was broken off counts as none.
+Each run is recorded as it ends, in a file of JSON lines beside the report. Started again, the soak goes on
+with the runs that are missing; a run that was broken off counts as none. The runs of a kind are of one
+commit: a kind that is complete stays, whatever its commit is, the others begin anew at another commit.
 
-The exit status is 1 when a run has failed, 2 when there are runs of another commit, and 3 when a kind cannot
-run on this machine, unless --allow-missing is given.
+The exit status is 1 when a run has failed, and 3 when a kind cannot run on this machine, unless
+--allow-missing is given.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.kills.campaign import FAMILIES, Campaign
-from tests.kills.outcomes import Journal, OtherCommitError, Outcome, Provenance
+from tests.kills.outcomes import Journal, Outcome, Provenance
 from tests.kills.report import report
 from tests.kills.strikes import hindrance
 from tests.servers.kafka import kills as kafka
@@ -94,19 +95,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=25)
     parser.add_argument("--seed", type=int, default=None, help="of the first run of each kind")
     parser.add_argument("--report", type=Path, default=REPORT)
-    parser.add_argument("--anew", action="store_true", help="forget the runs that are recorded")
+    parser.add_argument(
+        "--anew", action="store_true", help="forget what is recorded of these kinds"
+    )
     parser.add_argument("--allow-missing", action="store_true", help="kinds that cannot run are no failure")
     parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], metavar="KIND", help=", ".join(KINDS))
     arguments = parser.parse_args()
     file: Path = arguments.report
     kinds: list[str] = arguments.kinds or list(KINDS)
+    journal = Journal(_journal_of(file), Provenance.of_this_tree([file, _journal_of(file)]))
     if arguments.anew:
-        _journal_of(file).unlink(missing_ok=True)
-    try:
-        journal = Journal(_journal_of(file), Provenance.of_this_tree([file, _journal_of(file)]))
-    except OtherCommitError as e:
-        print(e, file=sys.stderr)
-        sys.exit(2)
+        journal.forget(kinds)
     seed = random.randrange(1 << 20) if arguments.seed is None else arguments.seed
     soak(kinds, arguments.runs, seed, file, journal)
     print(file.read_text())

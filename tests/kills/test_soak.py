@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kills import soak as under_test
-from tests.kills.outcomes import ROOT, Journal, OtherCommitError, Outcome, Provenance
+from tests.kills.outcomes import ROOT, Journal, Outcome, Provenance
 from tests.kills.report import report
 
 HERE = Provenance("abc", clean=True, cores=2)
@@ -35,10 +35,27 @@ def test_a_failure_is_told_without_the_place_of_the_tree(tmp_path: Path) -> None
     assert outcome.failure == 'File "tests/x.py"'
 
 
-def test_runs_of_different_commits_are_not_mixed(tmp_path: Path) -> None:
-    journal_of(tmp_path, Outcome("worker", 7, 1, 2.0))
-    with pytest.raises(OtherCommitError, match="has runs of commit abc, this one is def"):
-        journal_of(tmp_path, provenance=Provenance("def", clean=True, cores=2))
+def test_runs_of_a_kind_are_of_one_commit(tmp_path: Path) -> None:
+    journal_of(tmp_path, Outcome("worker", 7, 1, 2.0), *(Outcome("executor", n, 1, 2.0) for n in (7, 8, 9)))
+    later = journal_of(tmp_path, provenance=Provenance("def", clean=True, cores=2))
+    assert later.missing("executor", 3, 99) == (0, 10), "a kind that is complete stays"
+    assert later.missing("worker", 3, 99) == (3, 99)
+    assert len(later.of("worker")) == 1, "until there is a newer one"
+    later.add(Outcome("worker", 99, 1, 2.0))
+    for journal in (later, journal_of(tmp_path, provenance=Provenance("def", clean=True, cores=2))):
+        assert [outcome.seed for outcome in journal.of("worker")] == [99]
+        assert journal.missing("worker", 3, 99) == (2, 100)
+        assert len(journal.of("executor")) == 3
+    text = report(later.entries, ["executor", "worker"], 3, {}, "kills.jsonl")
+    assert "| executor | 3 | 3 | 3 | 2.0 | 7 to 9 | abc |" in text
+    assert "| worker | 1 | 1 | 1 | 2.0 | 99 to 99 | def |" in text
+
+
+def test_runs_are_made_anew(tmp_path: Path) -> None:
+    journal = journal_of(tmp_path, Outcome("worker", 7, 1, 2.0), Outcome("executor", 7, 1, 2.0))
+    journal.forget(["worker"])
+    assert journal_of(tmp_path).missing("worker", 1, 5) == (1, 5)
+    assert journal_of(tmp_path).missing("executor", 1, 5) == (0, 8)
 
 
 def test_the_report_shows_what_was_not_run_not_struck_and_not_sound(tmp_path: Path) -> None:
@@ -50,11 +67,12 @@ def test_the_report_shows_what_was_not_run_not_struck_and_not_sound(tmp_path: Pa
     )
     kinds = ["worker", "full disk", "speculation"]
     text = report(journal.entries, kinds, 3, {"full disk": "no right to mount"}, "kills.jsonl")
-    assert "| worker | 2 | 1 | 1 | 5.0 | 3 to 4 | **2 of 3 runs** |" in text
-    assert "| full disk | 0 | 0 | 0 |  |  | **CANNOT RUN HERE**: no right to mount |" in text
-    assert "| speculation | 0 | 0 | 0 |  |  | **NOT RUN** |" in text
+    day = journal.entries[-1].ended[:10]
+    assert f"| worker | 2 | 1 | 1 | 5.0 | 3 to 4 | abc | {day} | **2 of 3 runs** |" in text
+    assert "| full disk | 0 | 0 | 0 |  |  |  |  | **CANNOT RUN HERE**: no right to mount |" in text
+    assert "| speculation | 0 | 0 | 0 |  |  |  |  | **NOT RUN** |" in text
     assert "## worker, seed 4\n\n```\nwindows: 1 lost\n```" in text
-    assert "Commit abc; **the tree had changes beside the commit**. Machine: 2 hardware threads." in text
+    assert "**The tree had changes beside the commit**. Machine: 2 hardware threads." in text
 
 
 def test_a_kind_that_cannot_run_is_told_and_fails_the_soak(
