@@ -104,7 +104,7 @@ def test_collect_contract(tmp_path: Path) -> None:
 
 def test_collect_needs_a_consumer() -> None:
     sink = CollectSink()
-    with pytest.raises(ProgramError, match="nobody"):
+    with pytest.raises(ProgramError, match="Nobody"):
         sink.create_committer(NO_CONTEXT)
     sink.attach(print)
     assert shipped(sink).create_committer(NO_CONTEXT) is not None

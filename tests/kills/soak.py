@@ -95,9 +95,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=25)
     parser.add_argument("--seed", type=int, default=None, help="of the first run of each kind")
     parser.add_argument("--report", type=Path, default=REPORT)
-    parser.add_argument(
-        "--anew", action="store_true", help="forget what is recorded of these kinds"
-    )
+    parser.add_argument("--anew", action="store_true", help="forget what is recorded of these kinds")
     parser.add_argument("--allow-missing", action="store_true", help="kinds that cannot run are no failure")
     parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], metavar="KIND", help=", ".join(KINDS))
     arguments = parser.parse_args()

@@ -17,6 +17,7 @@ from firesteel.cep.errors import SkipError, TooManyPartialMatchesError
 from firesteel.cep.nfa import Nfa, StateKind
 from firesteel.cep.shared_buffer import KeyMatches, MatchedEvent, Node, PartialMatch
 from firesteel.cep.skip_strategy import Skip
+from firesteel.common._map_all import map_all
 
 __all__ = ["Advanced", "Limit", "Match", "Matcher", "TimedOut"]
 
@@ -119,7 +120,7 @@ class Matcher:
         yes = root.yes or root.answer(True)
         no = root.no or root.answer(False)
         if type(yes) is Plan and type(no) is Plan and not no.steps:
-            found = list(map(holds, values)) if yes.steps else []
+            found = map_all(holds, values) if yes.steps else []
             return found if yes.steps else [False] * len(values)
         return [self._may_begin(value) for value in values]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from firesteel.common.logs import logger
 from firesteel.rest.cluster import Log
 
 OWN: Final = "firesteel.log"
@@ -21,10 +22,10 @@ class DriverLogs:
     def __init__(self, spark_log: Callable[[], Path | None]) -> None:
         self._spark_log = spark_log
         self._kept = _Kept()
-        logging.getLogger("firesteel").addHandler(self._kept)
+        logger("firesteel").addHandler(self._kept)
 
     def close(self) -> None:
-        logging.getLogger("firesteel").removeHandler(self._kept)
+        logger("firesteel").removeHandler(self._kept)
 
     def all(self) -> tuple[Log, ...]:
         own = Log(OWN, len(self._kept.text().encode()), self._kept.modified_ms)

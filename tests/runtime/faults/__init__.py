@@ -4,7 +4,7 @@
 unarmed, the programs come to their end, so that a test knows how many calls there are.
 """
 
-from . import functions, inputs, keyed, outside, sinks, windows
+from . import functions, inputs, keyed, outside, patterns, sinks, windows
 from .core import PLACES, armed
 
-__all__ = ["PLACES", "armed", "functions", "inputs", "keyed", "outside", "sinks", "windows"]
+__all__ = ["PLACES", "armed", "functions", "inputs", "keyed", "outside", "patterns", "sinks", "windows"]
