@@ -1,0 +1,1 @@
+"""The functions of SQL: what there is to know of each, and what computes it."""
