@@ -57,7 +57,7 @@ DECISIONS = {
     "execution.savepoint.path": Verdict.EFFECT,
     "pipeline.global-job-parameters.mine": Verdict.EFFECT,
     "pipeline.jars": Verdict.REFUSED,
-    "high-availability": Verdict.NO_EFFECT,
+    "high-availability.zookeeper.client.acl": Verdict.NO_EFFECT,
     "akka.ask.timeout": Verdict.NO_EFFECT,
     "metrics.reporter.prom.factory.class": Verdict.NO_EFFECT,
     "spark.executor.memory": Verdict.SPARK,
