@@ -22,6 +22,7 @@ from firesteel.common.options import (
     rest,
     restart,
     state,
+    task_memory,
 )
 
 __all__ = ["AREAS", "OLDER_NAMES", "OPTIONS", "PRESENT_NAMES"]
@@ -32,6 +33,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Checkpoints": checkpointing,
     "Recovery": recovery,
     "State": state,
+    "Memory": task_memory,
     "Restarts": restart,
     "Python": python,
     "REST API": rest,
