@@ -108,9 +108,7 @@ def rewrite(expression: Expression, change: Callable[[Expression], Expression]) 
 
 def shift(expression: Expression, mapping: Callable[[int], int]) -> Expression:
     """The same expression over other column numbers."""
-    return rewrite(
-        expression, lambda e: replace(e, index=mapping(e.index)) if isinstance(e, InputRef) else e
-    )
+    return rewrite(expression, lambda e: replace(e, index=mapping(e.index)) if isinstance(e, InputRef) else e)
 
 
 def references(expression: Expression) -> set[int]:
