@@ -1,8 +1,8 @@
 """Bound expressions: typed, resolved, without names. What the binder makes and the evaluator runs.
 
-They are plain, immutable, picklable data. Everything that computes is a ``Call`` of a function of the registry
-(``functions/registry.py``): operators, CAST, CASE, comparisons and AND/OR too, so there is one place where
-something is implemented.
+They are plain, immutable, picklable data. Everything that computes is a ``Call`` of a function of the
+registry (``functions/registry.py``): operators, CAST, CASE, comparisons and AND/OR too, so there is one place
+where something is implemented.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ class InputRef:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant as a Python value: Decimal, str, bytes, date, time, datetime, int (intervals too), None ..."""
+    """A constant as a Python value: Decimal, str, bytes, date, time, datetime, int (intervals too), None
+    ..."""
 
     value: Any
     type: DataType

@@ -1,7 +1,8 @@
 """The logical algebra: what a query means, before it is decided how it runs. Plain data.
 
-Each node has ``row``: names and types of its output columns, where time attributes are part of the types. The binder
-(from SQL text) and the Table API make these nodes; rules rewrite them; the planner makes physical nodes of them.
+Each node has ``row``: names and types of its output columns, where time attributes are part of the types. The
+binder (from SQL text) and the Table API make these nodes; rules rewrite them; the planner makes physical
+nodes of them.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ class WatermarkAssigner(_OneInput):
 class Aggregate(_OneInput):
     """GROUP BY. Output: the grouping columns, then the calls.
 
-    :param sets: grouping sets as indices into ``group``; one with all of them where there are no GROUPING SETS.
+    :param sets: grouping sets as indices into ``group``; one with all of them where there are no GROUPING
+        SETS.
     :param grouping_ids: calls of GROUPING/GROUPING_ID are AggregateCalls whose arguments are group positions.
     """
 

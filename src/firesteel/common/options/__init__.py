@@ -15,6 +15,7 @@ from firesteel.common.options import (
     checkpointing,
     execution,
     firesteel,
+    high_availability,
     pipeline,
     python,
     recovery,
@@ -34,6 +35,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Restarts": restart,
     "Python": python,
     "REST API": rest,
+    "High availability": high_availability,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {
