@@ -13,7 +13,7 @@ from typing import Any
 
 from firesteel.sql.types import DataType
 
-__all__ = ["AggregateCall", "Call", "Expression", "InputRef", "Literal", "Ordering", "Outer", "shift"]
+__all__ = ["AggregateCall", "Call", "Expression", "InputRef", "Literal", "Ordering", "Outer", "SubQuery", "children", "references", "rewrite", "shift", "walk"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,22 @@ class Outer:
     type: DataType
 
 
-Expression = InputRef | Literal | Call | Outer
+@dataclass(frozen=True, slots=True)
+class SubQuery:
+    """A sub-query inside an expression until a rule has made a join of it; never in an optimised plan.
+
+    :param kind: EXISTS, IN, SCALAR, SOME_<comparison> or ALL_<comparison>, such as ``SOME_LESS_THAN``.
+    :param plan: a ``logical.Node``; it sees the row outside as ``Outer`` of level 1.
+    :param operands: the left side of IN, over the outer row.
+    """
+
+    kind: str
+    plan: Any
+    operands: tuple[Expression, ...]
+    type: DataType
+
+
+Expression = InputRef | Literal | Call | Outer | SubQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +104,7 @@ class AggregateCall:
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
-    return expression.operands if isinstance(expression, Call) else ()
+    return expression.operands if isinstance(expression, Call | SubQuery) else ()
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -100,7 +115,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 def rewrite(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """Apply *change* from the leaves to the root."""
-    if isinstance(expression, Call):
+    if isinstance(expression, Call | SubQuery):
         operands = tuple(rewrite(o, change) for o in expression.operands)
         if operands != expression.operands:
             expression = replace(expression, operands=operands)

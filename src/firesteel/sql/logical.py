@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering
+from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering, SubQuery
 from firesteel.sql.types import DataType, RowType
 
 __all__ = [
@@ -245,19 +245,6 @@ class Sort(_OneInput):
     order: tuple[Ordering, ...] = ()
     offset: int = 0
     fetch: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SubQuery:
-    """A sub-query inside an expression until a rule has made a join of it.
-
-    :param kind: EXISTS, IN, SCALAR, SOME, ALL. :param operands: the left side of IN, over the outer row.
-    """
-
-    kind: str
-    plan: Node
-    operands: tuple[Expression, ...]
-    type: DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
