@@ -575,5 +575,3 @@ class HintParser(QueryParser):
         if self.take("="):
             return key, self.advance().text
         return key
-
-
