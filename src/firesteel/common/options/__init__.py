@@ -15,12 +15,14 @@ from firesteel.common.options import (
     checkpointing,
     execution,
     firesteel,
+    high_availability,
     pipeline,
     python,
     recovery,
     rest,
     restart,
     state,
+    task_memory,
 )
 
 __all__ = ["AREAS", "OLDER_NAMES", "OPTIONS", "PRESENT_NAMES"]
@@ -31,9 +33,11 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Checkpoints": checkpointing,
     "Recovery": recovery,
     "State": state,
+    "Memory": task_memory,
     "Restarts": restart,
     "Python": python,
     "REST API": rest,
+    "High availability": high_availability,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {
