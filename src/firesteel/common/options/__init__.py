@@ -21,6 +21,7 @@ from firesteel.common.options import (
     rest,
     restart,
     state,
+    table,
 )
 
 __all__ = ["AREAS", "OLDER_NAMES", "OPTIONS", "PRESENT_NAMES"]
@@ -33,6 +34,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "State": state,
     "Restarts": restart,
     "Python": python,
+    "Tables": table,
     "REST API": rest,
     "Firesteel": firesteel,
 }
