@@ -1,7 +1,8 @@
 """The logical algebra: what a query means, before it is decided how it runs. Plain data.
 
-Each node has ``row``: names and types of its output columns, where time attributes are part of the types. The binder
-(from SQL text) and the Table API make these nodes; rules rewrite them; the planner makes physical nodes of them.
+Each node has ``row``: names and types of its output columns, where time attributes are part of the types. The
+binder (from SQL text) and the Table API make these nodes; rules rewrite them; the planner makes physical
+nodes of them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering
+from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering, SubQuery
 from firesteel.sql.types import DataType, RowType
 
 __all__ = [
@@ -90,7 +91,8 @@ class WatermarkAssigner(_OneInput):
 class Aggregate(_OneInput):
     """GROUP BY. Output: the grouping columns, then the calls.
 
-    :param sets: grouping sets as indices into ``group``; one with all of them where there are no GROUPING SETS.
+    :param sets: grouping sets as indices into ``group``; one with all of them where there are no GROUPING
+        SETS.
     :param grouping_ids: calls of GROUPING/GROUPING_ID are AggregateCalls whose arguments are group positions.
     """
 
@@ -243,19 +245,6 @@ class Sort(_OneInput):
     order: tuple[Ordering, ...] = ()
     offset: int = 0
     fetch: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SubQuery:
-    """A sub-query inside an expression until a rule has made a join of it.
-
-    :param kind: EXISTS, IN, SCALAR, SOME, ALL. :param operands: the left side of IN, over the outer row.
-    """
-
-    kind: str
-    plan: Node
-    operands: tuple[Expression, ...]
-    type: DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from firesteel.common.options import (
     checkpointing,
     execution,
     firesteel,
+    high_availability,
     pipeline,
     python,
     recovery,
@@ -36,6 +37,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Python": python,
     "Tables": table,
     "REST API": rest,
+    "High availability": high_availability,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {

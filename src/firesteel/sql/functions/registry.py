@@ -45,8 +45,8 @@ class Typing:
     """What a type rule answers.
 
     :param result: the type of the call.
-    :param arguments: the type to which each argument is cast implicitly; equal to the given one where nothing is
-        to be done.
+    :param arguments: the type to which each argument is cast implicitly; equal to the given one where nothing
+        is to be done.
     """
 
     result: DataType
@@ -64,12 +64,13 @@ class FunctionDefinition:
     :param name: as in ``Call.function`` and in plans, upper case; never changed.
     :param sql_names: how SQL calls it, upper case; empty: it has syntax of its own (operators, CAST).
     :param signatures: for error texts, such as ``("SUBSTRING(<CHARACTER_STRING>, <INTEGER_NUMERIC>)",)``.
-    :param deterministic: the same arguments always give the same value. :param dynamic: it is constant within one
-        query only (CURRENT_TIMESTAMP in batch mode).
-    :param columns: ``(context, *arrays) -> array``. :param value: ``(context, *values) -> value``; a table function's
-        yields rows.
+    :param deterministic: the same arguments always give the same value. :param dynamic: it is constant within
+        one query only (CURRENT_TIMESTAMP in batch mode).
+    :param columns: ``(context, *arrays) -> array``. :param value: ``(context, *values) -> value``; a table
+        function's yields rows.
     :param takes_null: ``value`` is called with nulls too.
-    :param aggregate: for aggregates, the name of their kernel in ``sql/operators/kernels``, or an object of the user.
+    :param aggregate: for aggregates, the name of their kernel in ``sql/operators/kernels``, or an object of
+        the user.
     :param doc: one sentence for the reference; the example is run by a test.
     """
 
