@@ -22,6 +22,7 @@ from firesteel.common.options import (
     rest,
     restart,
     state,
+    table,
     task_memory,
 )
 
@@ -36,6 +37,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Memory": task_memory,
     "Restarts": restart,
     "Python": python,
+    "Tables": table,
     "REST API": rest,
     "High availability": high_availability,
     "Firesteel": firesteel,
