@@ -15,6 +15,7 @@ from firesteel.graph.execution_graph import ExecutionState, aggregate_state
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
 from firesteel.jobmanager.checkpoints.statistics import CheckpointsView
 from firesteel.jobmanager.events import Journal, StatusChanged
+from firesteel.jobmanager.rescale_view import RescalesView
 
 
 class OperatorInfo(msgspec.Struct, frozen=True):
@@ -22,6 +23,7 @@ class OperatorInfo(msgspec.Struct, frozen=True):
 
     :param uid: that of the program, None when it has none.
     :param input: the id of the operator of the chain that it is behind; None: it is the first.
+    :param kind: ``source``, ``sink`` or nothing.
     """
 
     id: str
@@ -29,6 +31,7 @@ class OperatorInfo(msgspec.Struct, frozen=True):
     description: str
     uid: str | None
     input: str | None = None
+    kind: str = ""
 
 
 class EdgeInfo(msgspec.Struct, frozen=True):
@@ -256,6 +259,7 @@ class JobView(msgspec.Struct, frozen=True):
     accumulators: tuple[AccumulatorView, ...] = ()
     exceptions: tuple[ExceptionView, ...] = ()
     exceptions_dropped: int = 0
+    rescales: RescalesView = RescalesView()
 
     @property
     def job_id(self) -> str:

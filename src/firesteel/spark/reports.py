@@ -21,7 +21,7 @@ class _Pickled(AccumulatorParam[list[bytes]]):
     def zero(self, value: list[bytes]) -> list[bytes]:
         return []
 
-    def addInPlace(self, value1: list[bytes], value2: list[bytes]) -> list[bytes]:  # noqa: N802
+    def addInPlace(self, value1: list[bytes], value2: list[bytes]) -> list[bytes]:
         value1.extend(value2)
         return value1
 

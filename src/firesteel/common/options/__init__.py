@@ -15,6 +15,7 @@ from firesteel.common.options import (
     checkpointing,
     execution,
     firesteel,
+    metrics,
     pipeline,
     python,
     recovery,
@@ -34,6 +35,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Restarts": restart,
     "Python": python,
     "REST API": rest,
+    "Metrics": metrics,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {

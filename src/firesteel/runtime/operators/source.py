@@ -48,7 +48,9 @@ class SourceOperator(BaseOperator):
         self.positions: dict[str, Any] = {}
         self.ended_splits: list[str] = []
         self.is_cut = False
-        self.lag_ms: int | None = None  # how old the last record of the epoch was when it came, by its event time
+        self.lag_ms: int | None = (
+            None  # how old the last record of the epoch was when it came, by its event time
+        )
         self._polling: PollingReader | None = None
         self._planned: PlannedRanges | None = None  # the same, where the driver plans what is read
 
