@@ -182,6 +182,7 @@ class Chain:
         carry = records.unpack(descriptor.carry) if descriptor.carry else {}
         for accumulator in self.context.accumulators.values():
             accumulator.reset_local()  # what an abandoned attempt counted
+        self.context.metrics.reset()
         for uid, operator in self.operators.items():
             for output in operator.outputs.all:
                 output.collector.take()  # what an attempt left that did not come to its end
@@ -287,6 +288,7 @@ class Chain:
         if self.state is not None:
             ack.delta = self.state.cut()
         ack.accumulators = {name: take(a) for name, a in self.context.accumulators.items()}
+        ack.metrics = self.context.metrics.take()
         ack.warnings = tuple(self.context.warnings)
         self.context.warnings.clear()
         return ack

@@ -16,6 +16,7 @@ from firesteel.common.options import (
     execution,
     firesteel,
     high_availability,
+    metrics,
     pipeline,
     python,
     recovery,
@@ -40,6 +41,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Tables": table,
     "REST API": rest,
     "High availability": high_availability,
+    "Metrics": metrics,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {
