@@ -23,6 +23,7 @@ from firesteel.common.options import (
     restart,
     state,
     table,
+    task_memory,
 )
 
 __all__ = ["AREAS", "OLDER_NAMES", "OPTIONS", "PRESENT_NAMES"]
@@ -33,6 +34,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Checkpoints": checkpointing,
     "Recovery": recovery,
     "State": state,
+    "Memory": task_memory,
     "Restarts": restart,
     "Python": python,
     "Tables": table,
