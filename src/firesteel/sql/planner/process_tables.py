@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.physical import ALL, INSERT_ONLY
-from firesteel.sql.planner.simple import exchange
+from firesteel.sql.planner.exchanges import exchange
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
