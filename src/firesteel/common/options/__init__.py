@@ -21,6 +21,7 @@ from firesteel.common.options import (
     recovery,
     rest,
     restart,
+    scaling,
     state,
 )
 
@@ -36,6 +37,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Python": python,
     "REST API": rest,
     "Metrics": metrics,
+    "Scaling": scaling,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {
