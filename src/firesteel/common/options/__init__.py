@@ -22,6 +22,7 @@ from firesteel.common.options import (
     recovery,
     rest,
     restart,
+    scaling,
     state,
     table,
     task_memory,
@@ -42,6 +43,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "REST API": rest,
     "High availability": high_availability,
     "Metrics": metrics,
+    "Scaling": scaling,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {
