@@ -13,6 +13,7 @@ from typing import Any, Final
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.options import (
     checkpointing,
+    cluster,
     execution,
     firesteel,
     pipeline,
@@ -34,6 +35,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Restarts": restart,
     "Python": python,
     "REST API": rest,
+    "Session cluster": cluster,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {
