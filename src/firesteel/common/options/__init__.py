@@ -13,6 +13,7 @@ from typing import Any, Final
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.options import (
     checkpointing,
+    cluster,
     execution,
     firesteel,
     high_availability,
@@ -44,6 +45,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "High availability": high_availability,
     "Metrics": metrics,
     "Scaling": scaling,
+    "Session cluster": cluster,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {
