@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
+from firesteel.common.column_types import ColumnsTypeInfo
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.program.operators import OperatorSpec
 from firesteel.program.output_tag import OutputTag
@@ -66,6 +67,7 @@ class OutEdge:
     consumer: str  # vertex id
     local: bool
     pre_aggregation: PreAggregation | None = None
+    columns: ColumnsTypeInfo | None = None  # what it carries, when that is columns
 
 
 @quick_pickle
@@ -77,6 +79,7 @@ class InEdge:
     producers: int  # parallelism of the producing vertex
     partitioning: Partitioning
     local: bool
+    columns: ColumnsTypeInfo | None = None
 
 
 @quick_pickle

@@ -13,8 +13,10 @@ from typing import Any, Final
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.options import (
     checkpointing,
+    cluster,
     execution,
     firesteel,
+    high_availability,
     metrics,
     pipeline,
     python,
@@ -23,6 +25,8 @@ from firesteel.common.options import (
     restart,
     scaling,
     state,
+    table,
+    task_memory,
 )
 
 __all__ = ["AREAS", "OLDER_NAMES", "OPTIONS", "PRESENT_NAMES"]
@@ -33,11 +37,15 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Checkpoints": checkpointing,
     "Recovery": recovery,
     "State": state,
+    "Memory": task_memory,
     "Restarts": restart,
     "Python": python,
+    "Tables": table,
     "REST API": rest,
+    "High availability": high_availability,
     "Metrics": metrics,
     "Scaling": scaling,
+    "Session cluster": cluster,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {

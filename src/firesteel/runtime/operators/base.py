@@ -142,7 +142,7 @@ class Outputs:
 
 def _isolated(batch: Batch) -> Batch:
     """A batch whose records a consumer may change without another consumer seeing it."""
-    if are_immutable(batch.values):
+    if type(batch.values) is not list or are_immutable(batch.values):  # nobody changes columns
         return batch
     try:
         values = pickle.loads(pickle.dumps(batch.values, 5))
