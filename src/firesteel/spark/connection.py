@@ -13,11 +13,12 @@ import select
 import sys
 from collections.abc import Callable
 from io import BufferedReader, BufferedWriter
+from struct import Struct
 from types import FrameType
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark.serializers import SpecialLengths, write_int
+from pyspark.serializers import SpecialLengths
 
 from firesteel.common.errors import EngineError
 
@@ -26,6 +27,7 @@ _INPUT, _OUTPUT = "input_data_stream", "outfile"
 #: Whether the worker gives the input of a task to a thread: it looks when it has the function of the task.
 _THREAD: Final = "SPARK_PIPELINED_UDF"
 _YES, _NO = "1", "0"
+_INT: Final = Struct("!i")
 _PATIENCE_MS: Final = 1000.0
 _END: Final = b"\xff\xff\xff\xff\0\0\0\0"  # of a stream of Arrow
 
@@ -120,8 +122,7 @@ class Connection:
         batch = pa.RecordBatch.from_arrays([rows], names=["_0"])
         if not self._has_begun:
             self._has_begun = True
-            write_int(SpecialLengths.START_ARROW_STREAM, self._sent)
-            self._sent.flush()
+            self._write(_INT.pack(SpecialLengths.START_ARROW_STREAM))
             self._write(batch.schema.serialize())
         self._write(batch.serialize())
 

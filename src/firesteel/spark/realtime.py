@@ -13,8 +13,8 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from firesteel.runtime.stretch import RunningLevel, run_task
-from firesteel.runtime.worker import dedicate_process
 from firesteel.runtime.task_loop import Rows
+from firesteel.runtime.worker import dedicate_process
 from firesteel.spark.bursts import SCHEMA, BurstInbox, first_pushes, to_burst
 from firesteel.spark.connection import Connection, TaskFunction
 from firesteel.spark.levels import frame_of
