@@ -43,7 +43,7 @@ REAL_TIME: Final = {
         "rows wait in the network buffers of an exchange until these are full, or for 50 ms",
     ),
     "spark.shuffle.streaming.networkBufferMaxWaitTimeMs": (
-        "100",
+        "1000",
         "a thread of each task looks more often than it must for rows that wait in network buffers",
     ),
     "spark.shuffle.streaming.writerMaxMemory": (
