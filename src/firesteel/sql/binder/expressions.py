@@ -11,10 +11,10 @@ from typing import Any, Final, NoReturn
 
 from sqlglot import exp
 
-from firesteel.sql import types as t
+from firesteel.sql import type_rules, types as t
 from firesteel.sql.binder import literals
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.binder.calls import bind_call, bind_cast, bind_definition, unknown_function
+from firesteel.sql.binder.calls import bind_call, bind_cast, bind_definition, plain, unknown_function
 from firesteel.sql.binder.errors import near
 from firesteel.sql.binder.scope import AmbiguousError, Found, Scope
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Outer, SubQuery
@@ -199,13 +199,29 @@ class ExpressionBinder:
         left, right = node.this, node.expression
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and type(node) in (exp.EQ, exp.NEQ):
             return self._rows_equal(node, left, right)
-        return self.call(name, [self.bind(left), self.bind(right)], node)
+        operands = [self.bind(left), self.bind(right)]
+        if type(node) in _COMPARISONS:
+            operands = self.comparable(operands)
+        return self.call(name, operands, node)
+
+    def comparable(self, operands: list[Expression]) -> list[Expression]:
+        """Texts that are compared with numbers, times or truth values are cast to them, as Calcite does."""
+        others = [o.type for o in operands if isinstance(o.type, _WEAKER)]
+        texts = [isinstance(o.type, t.CharType | t.VarCharType) for o in operands]
+        if not others or not any(texts):
+            return operands
+        wanted = type_rules.common_type([plain(d) for d in others])
+        if wanted is None:
+            return operands
+        return [
+            bind_cast(self.binder, o, wanted) if is_text else o for o, is_text in zip(operands, texts, strict=True)
+        ]
 
     def _rows_equal(self, node: exp.Expr, left: exp.Tuple, right: exp.Tuple) -> Expression:
         if len(left.expressions) != len(right.expressions):
             self.refuse(node, "Unequal number of entries in ROW expressions")
         pairs = zip(left.expressions, right.expressions, strict=True)
-        equal = [self.call("EQUALS", [self.bind(a), self.bind(b)], node) for a, b in pairs]
+        equal = [self.call("EQUALS", self.comparable([self.bind(a), self.bind(b)]), node) for a, b in pairs]
         made = self.conjunction(equal)
         return made if isinstance(node, exp.EQ) else self.call("NOT", [made], node)
 
@@ -257,7 +273,7 @@ class ExpressionBinder:
         return self.call(_IS[node.expression.this], [self.bind(node.this)], node)
 
     def between(self, node: exp.Expr) -> Expression:
-        value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
+        value, low, high = self.comparable([self.bind(node.args[k]) for k in ("this", "low", "high")])
 
         def within(a: Expression, b: Expression) -> Expression:
             above = self.call("GREATER_THAN_OR_EQUAL", [value, a], node)
@@ -279,7 +295,7 @@ class ExpressionBinder:
                 for item in node.expressions
             ]
             return pairs[0] if len(pairs) == 1 else self.call("OR", pairs, node)
-        operands = [self.bind(node.this), *self.bind_all(node.expressions)]
+        operands = self.comparable([self.bind(node.this), *self.bind_all(node.expressions)])
         if len(operands) == 2:
             return self.call("EQUALS", operands, node)
         return self.call("IN", operands, node)
@@ -454,7 +470,8 @@ class ExpressionBinder:
                 if not isinstance(condition.type, t.BooleanType | t.NullType):
                     self.refuse(node, "Expected a boolean type")
             else:
-                condition = self.call("EQUALS", [bound_operand, self.bind(branch.this)], branch.this)
+                both = self.comparable([bound_operand, self.bind(branch.this)])
+                condition = self.call("EQUALS", both, branch.this)
             operands += [condition, self.bind(branch.args["true"])]
         default = node.args.get("default")
         operands.append(Literal(None, t.NullType()) if default is None else self.bind(default))
@@ -496,6 +513,16 @@ class ExpressionBinder:
     def descriptor(self, node: exp.Expr) -> Expression:
         self.refuse(node, "DESCRIPTOR is an argument of a table function only")
 
+
+#: Types to which a text is cast when it is compared with one of them.
+_WEAKER: Final = (
+    *type_rules.NUMERIC,
+    t.BooleanType,
+    t.DateType,
+    t.TimeType,
+    t.TimestampType,
+    t.LocalZonedTimestampType,
+)
 
 _NOT_SCALAR: Final = (
     nodes.TableArgument,
