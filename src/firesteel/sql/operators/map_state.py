@@ -47,6 +47,7 @@ class MapsColumn(Column):
     def __init__(self, core: StateCore, uid: str, name: str, shape: str = "", ttl: Ttl | None = None) -> None:
         super().__init__(core, uid, name, ttl)
         self.type = f'["OTHER","{shape}"]' if shape else ""
+        self.generation = 0  # another one: what there is may have changed without the operator
         self._reset()
 
     def _reset(self) -> None:
@@ -156,6 +157,7 @@ class MapsColumn(Column):
     # ---- the backend's side
 
     def load(self, key: bytes, end: int, value: bytes) -> None:
+        self.generation += 1
         canonical = canonical_of(key_data(key, end))
         name = identity_of_canonical(canonical)
         rest = key[end + len(self.id) :]
@@ -235,6 +237,7 @@ class MapsColumn(Column):
         self._partial.discard(name)
 
     def drop(self) -> None:
+        self.generation += 1
         self._reset()
 
     def drop_key(self, key: CanonicalKey) -> None:
