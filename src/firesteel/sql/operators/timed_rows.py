@@ -6,7 +6,7 @@ They lie in ``table maps``: for each key and time a list of rows (``row_values``
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -52,14 +52,14 @@ class TimedRows:
         self._index.clear()
         for name, key in self._maps.names():
             for time in self._maps.of(name, key):
-                self._index.setdefault(time, {})[name] = key  # type: ignore[call-overload]
+                self._index.setdefault(cast(int, time), {})[name] = key
         self._seen = self._maps.generation
 
     # ---- of one key
 
     def times(self, name: Any, key: CanonicalKey) -> list[int]:
         """The times for which a key has rows, in order."""
-        return sorted(self._maps.of(name, key))  # type: ignore[type-var]
+        return sorted(cast(dict[int, Any], self._maps.of(name, key)))
 
     def at(self, name: Any, key: CanonicalKey, time: int) -> list[Any]:
         return self._maps.get(name, key, time) or []
