@@ -83,7 +83,7 @@ class ExpressionParser(Cursor):
         if self.take("JSON"):
             kind = self.take_any("VALUE", "OBJECT", "ARRAY", "SCALAR") or "VALUE"
             symbol = self.node(Symbol, self.previous(), this=kind)
-            return self.node(exp.Anonymous, start, this="IS JSON", expressions=[left, symbol])
+            return self.node(exp.Anonymous, start, this="IS_JSON", expressions=[left, symbol])
         word = self.expect_any("NULL", "TRUE", "FALSE", "UNKNOWN")
         return self.node(exp.Is, start, this=left, expression=self.node(exp.Var, self.previous(), this=word))
 
