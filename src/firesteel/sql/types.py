@@ -15,6 +15,7 @@ __all__ = [
     "ArrayType",
     "BigIntType",
     "BinaryType",
+    "BitmapType",
     "BooleanType",
     "CharType",
     "DataType",
@@ -355,6 +356,14 @@ class VariantType(DataType):
 
     def text(self) -> str:
         return "VARIANT"
+
+
+@dataclass(frozen=True, slots=True)
+class BitmapType(DataType):
+    """A set of 32-bit integers: a Roaring bitmap."""
+
+    def text(self) -> str:
+        return "BITMAP"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,11 +18,12 @@ from dataclasses import dataclass, field
 
 from firesteel.common.clock import Clock, SystemClock
 from firesteel.common.errors import FiresteelError
+from firesteel.common.logs import logger
 from firesteel.jobmanager.leadership.lease import Lease, LeaseStore, LeaseUnavailableError, Version
 
 __all__ = ["Candidate", "Election", "LeadershipLostError"]
 
-logger = logging.getLogger(__name__)
+log = logger(__name__)
 
 _MARGIN = 0.1  # of the duration, for clocks that go at different rates and for the time a call takes
 
@@ -88,7 +88,7 @@ class Candidate:
             elif self.token is not None:
                 self._lose("another dispatcher has taken the lease")
         except LeaseUnavailableError as error:
-            logger.warning("lease unavailable: %s", error.message)
+            log.warning("lease unavailable: %s", error.message)
         if self.token is not None and self.clock.monotonic_s() >= self._deadline:
             self._lose("its lease has run out")
         return self.duration_s / 3 if self.token is not None else self.duration_s / 6
@@ -135,7 +135,7 @@ class Candidate:
 
     def _lose(self, why: str) -> None:
         if self.token is not None:
-            logger.warning("leadership lost: %s", why)
+            log.warning("leadership lost: %s", why)
         self.token = None
 
 

@@ -45,8 +45,8 @@ class Typing:
     """What a type rule answers.
 
     :param result: the type of the call.
-    :param arguments: the type to which each argument is cast implicitly; equal to the given one where nothing
-        is to be done.
+    :param arguments: the type to which each argument is cast implicitly; equal to the given one where nothing is
+        to be done.
     """
 
     result: DataType
@@ -68,7 +68,13 @@ class FunctionDefinition:
         one query only (CURRENT_TIMESTAMP in batch mode).
     :param columns: ``(context, *arrays) -> array``. :param value: ``(context, *values) -> value``; a table
         function's yields rows.
+        An argument that is constant comes to ``columns`` as an Arrow scalar. Values are physical
+        (``sql/values.py``).
     :param takes_null: ``value`` is called with nulls too.
+    :param total: it fails for no arguments and costs little, so it may be computed for rows that do not need
+        it.
+    :param expand: ``operands -> Expression``: the call is short for that expression and in no plan itself.
+    :param null_when_empty: an aggregate's result is NULL where it has no row, whatever ``rule`` says.
     :param aggregate: for aggregates, the name of their kernel in ``sql/operators/kernels``, or an object of
         the user.
     :param doc: one sentence for the reference; the example is run by a test.
@@ -84,6 +90,9 @@ class FunctionDefinition:
     columns: Callable[..., Any] | None = None
     value: Callable[..., Any] | None = None
     takes_null: bool = False
+    total: bool = False
+    expand: Callable[..., Any] | None = None
+    null_when_empty: bool = False
     aggregate: Any = None
     doc: str = ""
     example: str = ""
