@@ -257,6 +257,8 @@ def _join(plan: Join) -> Decorrelated:
     right = decorrelate(plan.right)
     if left.conditions and plan.kind not in ("INNER", "LEFT", "SEMI", "ANTI"):
         _refuse(plan)
+    if right.conditions and plan.kind == "SEMI":
+        return _join(_without_repeats(plan))
     if right.conditions and plan.kind not in ("INNER", "RIGHT"):
         _refuse(plan)
     on = conjuncts(plan.condition)
@@ -294,6 +296,27 @@ def _join(plan: Join) -> Decorrelated:
     refs = [InputRef(i, joined.row.types[i]) for i in first]
     node, conditions = _extended(joined, refs, plan.row.names, conditions)
     return Decorrelated(node, conditions)
+
+
+def _without_repeats(plan: Join) -> Join:
+    """A semi join as an inner one, with a right side in which a left row finds at most one for each row outside."""
+    width = len(plan.left.row.fields)
+    right_columns: list[int] = []
+    for part in conjuncts(plan.condition):
+        sides = part.operands if isinstance(part, Call) and part.function == "EQUALS" else ()
+        columns = [o.index - width for o in sides if isinstance(o, InputRef) and o.index >= width]
+        others = [o for o in sides if references(o) and max(references(o)) < width]
+        if len(columns) != 1 or len(others) != 1:
+            _refuse(plan)
+        right_columns += columns
+    group = tuple(dict.fromkeys(right_columns))
+    row = RowType.of([plan.right.row.names[i] for i in group], [plan.right.row.types[i] for i in group])
+    distinct = Aggregate(row=row, input=plan.right, group=group, calls=(), sets=(tuple(range(len(group))),))
+    condition = shift(plan.condition, lambda i: i if i < width else width + group.index(i - width))
+    from firesteel.sql.binder.row_types import unique
+
+    both = RowType.of(unique([*plan.row.names, *row.names]), [*plan.row.types, *row.types])
+    return replace(plan, row=both, right=distinct, kind="INNER", condition=condition)
 
 
 def _through(plan: Any) -> Decorrelated:
