@@ -18,13 +18,15 @@ TABLES = (
        arr ARRAY<INT NOT NULL>, m MAP<STRING, INT>, ts TIMESTAMP(3), p AS PROCTIME(),
        rows_ ARRAY<ROW<f1 INT, f2 STRING>>, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)""",
     "CREATE TABLE s (a INT, e STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)",
-    "CREATE TABLE ver (k INT, v STRING, ts TIMESTAMP(3), PRIMARY KEY (k) NOT ENFORCED, WATERMARK FOR ts AS ts)",
+    "CREATE TABLE ver (k INT, v STRING, ts TIMESTAMP(3), PRIMARY KEY (k) NOT ENFORCED, "
+    "WATERMARK FOR ts AS ts)",
     "CREATE TABLE snk (a INT NOT NULL, b STRING)",
 )
 
 
 def catalog(*statements: str) -> CatalogManager:
-    """A session with the built-in functions and tables made by *statements* (``TABLES`` if there are none)."""
+    """A session with the built-in functions and tables made by *statements* (``TABLES`` if there are
+    none)."""
     manager = CatalogManager(builtin=functions.find, builtin_names=functions.sql_names)
     for statement in statements or TABLES:
         create(manager, statement)
@@ -62,7 +64,10 @@ def add_function(
 ) -> FunctionDefinition:
     """A function of the user that takes anything."""
     definition = FunctionDefinition(
-        name=name, kind=kind, rule=lambda call: Typing(result, tuple(call.types)), value=lambda *values: values
+        name=name,
+        kind=kind,
+        rule=lambda call: Typing(result, tuple(call.types)),
+        value=lambda *values: values,
     )
     manager.create_temporary_system_function(name, CatalogFunction(definition=definition))
     return definition

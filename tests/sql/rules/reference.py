@@ -1,4 +1,5 @@
-"""What a logical plan means, row by row: slow, obvious, without any rule. Sub-queries are evaluated for each row."""
+"""What a logical plan means, row by row: slow, obvious, without any rule. Sub-queries are evaluated for
+each row."""
 
 from __future__ import annotations
 

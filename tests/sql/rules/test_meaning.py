@@ -1,4 +1,5 @@
-"""Rules do not change what a query means: plans before and after, on random tables, by the same interpreter."""
+"""Rules do not change what a query means: plans before and after, on random tables, by the same
+interpreter."""
 
 from __future__ import annotations
 
@@ -35,7 +36,8 @@ QUERIES = (
     "SELECT a, EXISTS (SELECT 1 FROM r WHERE r.a = l.a) FROM l",
     "SELECT a FROM l WHERE a = 1 OR EXISTS (SELECT 1 FROM r WHERE r.k = l.k)",
     "SELECT a FROM l WHERE a = 1 OR a IN (SELECT a FROM r)",
-    "SELECT a FROM l WHERE (CASE WHEN a IN (SELECT a FROM r) THEN 1 ELSE 2 END) IN (SELECT c FROM r WHERE r.k = l.k)",
+    "SELECT a FROM l WHERE (CASE WHEN a IN (SELECT a FROM r) THEN 1 ELSE 2 END) IN (SELECT c "
+    "FROM r WHERE r.k = l.k)",
     "SELECT a, (SELECT MAX(c) FROM r WHERE r.k = l.k) FROM l",
     "SELECT a, (SELECT COUNT(*) FROM r WHERE r.a = l.a) FROM l",
     "SELECT a, (SELECT COUNT(*) + 1 FROM r WHERE r.a = l.a) FROM l",
@@ -46,8 +48,10 @@ QUERIES = (
     "SELECT a FROM l WHERE a <= SOME (SELECT a FROM r)",
     "SELECT a FROM l WHERE NOT (a > ALL (SELECT a FROM r WHERE r.k = l.k))",
     "SELECT a FROM l WHERE NOT (a = SOME (SELECT c FROM r))",
-    "SELECT a FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.a = l.a AND r.c IN (SELECT b FROM l AS x WHERE x.k = r.k))",
-    "SELECT a FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.k = l.k AND EXISTS (SELECT 1 FROM r AS y WHERE y.a = l.a))",
+    "SELECT a FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.a = l.a AND r.c IN (SELECT b FROM l "
+    "AS x WHERE x.k = r.k))",
+    "SELECT a FROM l WHERE EXISTS (SELECT 1 FROM r WHERE r.k = l.k AND EXISTS (SELECT 1 FROM r "
+    "AS y WHERE y.a = l.a))",
     "SELECT l.a, x.c FROM l, LATERAL (SELECT c FROM r WHERE r.k = l.k) AS x",
     "SELECT l.a, x.c FROM l LEFT JOIN LATERAL (SELECT c FROM r WHERE r.k = l.k AND r.c > l.b) AS x ON TRUE",
     "SELECT l.a, x.s FROM l, LATERAL (SELECT SUM(c) AS s FROM r WHERE r.k = l.k GROUP BY r.a) AS x",
@@ -60,11 +64,13 @@ QUERIES = (
     "SELECT l.a, r.c FROM l FULL JOIN r ON l.k = r.k WHERE l.a > 0 AND r.c > 0",
     "SELECT k, b, r.c FROM l FULL JOIN r USING (k)",
     "SELECT * FROM l NATURAL JOIN r",
-    "SELECT x.k, y.k FROM (SELECT k, SUM(a) AS s FROM l GROUP BY k) AS x JOIN r AS y ON x.s = y.a WHERE x.k > 1 AND x.s > 0",
+    "SELECT x.k, y.k FROM (SELECT k, SUM(a) AS s FROM l GROUP BY k) AS x JOIN r AS y ON x.s = "
+    "y.a WHERE x.k > 1 AND x.s > 0",
     "SELECT k, n FROM (SELECT k, COUNT(*) AS n, SUM(a) AS s FROM l GROUP BY k) WHERE n > 1",
     "SELECT k, SUM(a) FILTER (WHERE b > 1), COUNT(DISTINCT b) FROM l GROUP BY k HAVING COUNT(*) > 1",
     "SELECT k, a, COUNT(*) FROM l GROUP BY CUBE(k, a)",
-    "SELECT k, COUNT(*) FROM (SELECT * FROM l WHERE a > 1) WHERE b > 0 OR FALSE GROUP BY GROUPING SETS ((k), ())",
+    "SELECT k, COUNT(*) FROM (SELECT * FROM l WHERE a > 1) WHERE b > 0 OR FALSE GROUP BY "
+    "GROUPING SETS ((k), ())",
     "SELECT a, k FROM l UNION SELECT a, k FROM r",
     "SELECT a FROM (SELECT a, k FROM l UNION ALL SELECT c, k FROM r) WHERE k > 1",
     "SELECT a FROM l INTERSECT SELECT a FROM r",
@@ -72,12 +78,15 @@ QUERIES = (
     "SELECT a FROM l INTERSECT ALL SELECT a FROM r",
     "SELECT a FROM l EXCEPT ALL SELECT a FROM r",
     "SELECT a FROM l UNION ALL SELECT a FROM r INTERSECT SELECT b FROM l",
-    "SELECT a, n FROM (SELECT a, k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY a, b) AS n FROM l) WHERE n <= 2 AND k = 1",
+    "SELECT a, n FROM (SELECT a, k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY a, b) AS n FROM "
+    "l) WHERE n <= 2 AND k = 1",
     "SELECT k FROM (SELECT a, k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY a, b) AS n FROM l) WHERE n = 1",
-    "SELECT a + 1, CASE WHEN a > 1 THEN 'x' WHEN TRUE THEN 'y' ELSE 'z' END FROM l WHERE NOT (a > 2) AND 1 + 1 = 2",
+    "SELECT a + 1, CASE WHEN a > 1 THEN 'x' WHEN TRUE THEN 'y' ELSE 'z' END FROM l WHERE NOT (a "
+    "> 2) AND 1 + 1 = 2",
     "SELECT a FROM l WHERE a > 1 AND FALSE",
     "SELECT v.x, l.a FROM (VALUES (1, 2), (2, 3)) AS v(x, y) JOIN l ON l.a = v.y",
-    "WITH q AS (SELECT k, MAX(a) AS m FROM l GROUP BY k) SELECT x.k, y.m FROM q AS x JOIN q AS y ON x.m = y.m WHERE x.k > 1",
+    "WITH q AS (SELECT k, MAX(a) AS m FROM l GROUP BY k) SELECT x.k, y.m FROM q AS x JOIN q AS "
+    "y ON x.m = y.m WHERE x.k > 1",
     "SELECT DISTINCT a FROM l ORDER BY a",
     "SELECT a FROM l ORDER BY b DESC, a, k LIMIT 3",
     "SELECT a FROM (SELECT a, b FROM l ORDER BY a, b, k LIMIT 3) WHERE b > 1",

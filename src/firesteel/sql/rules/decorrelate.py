@@ -1,4 +1,5 @@
-"""A sub-query that reads the row outside becomes one that does not, and conditions that say which of its rows are meant."""
+"""A sub-query that reads the row outside becomes one that does not, and conditions that say which of its
+rows are meant."""
 
 from __future__ import annotations
 
@@ -158,7 +159,8 @@ def equalities(conditions: Sequence[Expression], plan: Node) -> list[tuple[Expre
 
 
 def _keyed(below: Decorrelated, plan: Node) -> tuple[Node, list[int], tuple[Expression, ...]]:
-    """What stands on the inner side of the equations as columns: node, those columns, the conditions over them."""
+    """What stands on the inner side of the equations as columns: node, those columns, the conditions over
+    them."""
     pairs = equalities(below.conditions, plan)
     node = below.node
     expressions: list[Expression] = [InputRef(i, d) for i, d in enumerate(node.row.types)]
@@ -299,7 +301,8 @@ def _join(plan: Join) -> Decorrelated:
 
 
 def _without_repeats(plan: Join) -> Join:
-    """A semi join as an inner one, with a right side in which a left row finds at most one for each row outside."""
+    """A semi join as an inner one, with a right side in which a left row finds at most one for each row
+    outside."""
     width = len(plan.left.row.fields)
     right_columns: list[int] = []
     for part in conjuncts(plan.condition):
@@ -335,9 +338,7 @@ def _over(plan: Over) -> Decorrelated:
     from firesteel.sql.binder.row_types import unique
 
     names = unique([*node.row.names, *plan.row.names[width:]])
-    over = Over(
-        row=RowType.of(names, [*node.row.types, *plan.row.types[width:]]), input=node, calls=calls
-    )
+    over = Over(row=RowType.of(names, [*node.row.types, *plan.row.types[width:]]), input=node, calls=calls)
     order = [*range(width), *range(wide, wide + len(calls))]
     refs = [InputRef(i, over.row.types[i]) for i in order]
     inner = _with_columns(conditions, plan, keys, [node.row.types[k] for k in keys])
@@ -354,4 +355,3 @@ _HANDLERS: Final[dict[type[Node], Callable[[Any], Decorrelated]]] = {
     Over: _over,
     WatermarkAssigner: _through,
 }
-
