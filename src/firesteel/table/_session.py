@@ -35,6 +35,9 @@ class Session:
             builtin_names=built_in.sql_names,
         )
         self.functions: dict[str, FunctionDefinition] = {}  # of users, by the names that plans have for them
+        self.initial = Configuration(self.configuration)
+        self.statement_set: list[Any] | None = None  # INSERTs between BEGIN STATEMENT SET and END
+        self.catalog_options: dict[str, tuple[dict[str, str], str]] = {}  # of CREATE CATALOG, and its comment
         self._plans = 0
         self._anonymous = 0
 
