@@ -19,8 +19,18 @@ from firesteel.table.table_pipeline import TablePipeline
 from firesteel.table.table_result import TableResult
 from firesteel.table.table_schema import TableSchema
 from firesteel.table.types import DataType, DataTypes, RowField, RowType, UserDefinedType
+from firesteel.table.udf import (
+    AggregateFunction,
+    AsyncScalarFunction,
+    FunctionContext,
+    ScalarFunction,
+    TableAggregateFunction,
+    TableFunction,
+)
 
 __all__ = [
+    "AggregateFunction",
+    "AsyncScalarFunction",
     "ChangelogMode",
     "DataType",
     "DataTypes",
@@ -28,6 +38,7 @@ __all__ = [
     "ExplainDetail",
     "Expression",
     "FormatDescriptor",
+    "FunctionContext",
     "GroupWindowedTable",
     "GroupedTable",
     "OverWindowedTable",
@@ -36,14 +47,17 @@ __all__ = [
     "RowField",
     "RowKind",
     "RowType",
+    "ScalarFunction",
     "Schema",
     "SqlDialect",
     "StatementSet",
     "StreamTableEnvironment",
     "Table",
+    "TableAggregateFunction",
     "TableConfig",
     "TableDescriptor",
     "TableEnvironment",
+    "TableFunction",
     "TablePipeline",
     "TableResult",
     "TableSchema",
