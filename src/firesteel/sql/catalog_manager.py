@@ -76,7 +76,9 @@ class CatalogManager:
                 return
             raise self._no_catalog(name)
         if name == self.current_catalog:
-            raise CatalogError("Cannot drop a catalog which is currently in use.", hint="USE CATALOG another one")
+            raise CatalogError(
+                "Cannot drop a catalog which is currently in use.", hint="USE CATALOG another one"
+            )
         catalog.close()
         del self._catalogs[name]
 
@@ -224,8 +226,7 @@ class CatalogManager:
         return sorted(
             p.name
             for p, table in self._temporary_tables.items()
-            if (p.catalog, p.database) == home
-            and (views is None or (table.kind is TableKind.VIEW) is views)
+            if (p.catalog, p.database) == home and (views is None or (table.kind is TableKind.VIEW) is views)
         )
 
     # ---- functions
@@ -336,9 +337,7 @@ class CatalogManager:
         if self._temporary_models.pop(path, None) is not None:
             return True
         if not ignore_if_not_exists:
-            raise ObjectNotFoundError(
-                f"Temporary model with identifier '{path.summary()}' does not exist."
-            )
+            raise ObjectNotFoundError(f"Temporary model with identifier '{path.summary()}' does not exist.")
         return False
 
     # ---- modules
@@ -351,9 +350,7 @@ class CatalogManager:
         if name in self._modules:
             raise CatalogError(f"A module with name '{name}' already exists")
         if name != "core":
-            raise CatalogError(
-                f"Could not find any module {name!r}.", detail="the one module is 'core'"
-            )
+            raise CatalogError(f"Could not find any module {name!r}.", detail="the one module is 'core'")
         self._modules.append(name)
 
     def unload_module(self, name: str) -> None:

@@ -58,10 +58,17 @@ class _OneInput(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan(Node):
-    """A table of the catalog, or a stream. ``table``: a ``catalog.ResolvedTable``; its physical and metadata
-    columns are the output. Computed columns and watermarks are nodes above it."""
+    """A table of the catalog, or a stream. Computed columns and watermarks are nodes above it.
+
+    :param table: a ``catalog.ResolvedTable``.
+    :param columns: which of its physical and metadata columns (``schema.source_columns``) are read; None: all of them.
+    :param predicates: conditions over ``row`` that are applied again above: a source that reads nothing but inserts may
+        leave out rows for which one of them is not TRUE.
+    """
 
     table: Any
+    columns: tuple[int, ...] | None = None
+    predicates: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

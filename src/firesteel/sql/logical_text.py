@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from firesteel.sql import logical as l
 from firesteel.sql.expression_text import aggregate_text, expression_text
-from firesteel.sql.expressions import Expression, Ordering
+from firesteel.sql.expressions import Call, Expression, Ordering, walk
 from firesteel.sql.plan_text import draw
 
 __all__ = ["logical_text"]
@@ -22,9 +22,25 @@ def _number(i: int) -> str:
 
 
 def _text(expression: Any) -> str:
-    if isinstance(expression, l.SubQuery) if hasattr(l, "SubQuery") else False:
-        return f"{expression.kind}({{\n{logical_text(expression.plan)}\n}})"
+    if any(isinstance(e, l.SubQuery) for e in walk(expression)):
+        return _with_queries(expression)
     return expression_text(expression, _number)
+
+
+def _with_queries(expression: Expression) -> str:
+    """Sub-queries in braces, as Calcite writes them."""
+    if isinstance(expression, l.SubQuery):
+        kind = {"SCALAR": "$SCALAR_QUERY"}.get(expression.kind, expression.kind)
+        operands = "".join(f"{_text(o)}, " for o in expression.operands)
+        return f"{kind}({operands}{{\n{_indented(expression.plan, 0)}\n}})"
+    if not isinstance(expression, Call) or not any(isinstance(e, l.SubQuery) for e in walk(expression)):
+        return expression_text(expression, _number)
+    return f"{expression.function}({', '.join(_with_queries(o) for o in expression.operands)})"
+
+
+def _indented(node: Any, depth: int) -> str:
+    lines = ["  " * depth + _line(node)]
+    return "\n".join([*lines, *(_indented(i, depth + 1) for i in node.inputs)])
 
 
 def _line(node: Any) -> str:

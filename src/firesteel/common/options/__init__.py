@@ -13,14 +13,17 @@ from typing import Any, Final
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.options import (
     checkpointing,
+    cluster,
     execution,
     firesteel,
     high_availability,
+    metrics,
     pipeline,
     python,
     recovery,
     rest,
     restart,
+    scaling,
     state,
     table,
     task_memory,
@@ -40,6 +43,9 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Tables": table,
     "REST API": rest,
     "High availability": high_availability,
+    "Metrics": metrics,
+    "Scaling": scaling,
+    "Session cluster": cluster,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {

@@ -13,6 +13,8 @@ from firesteel.rest.handlers import (
     commands,
     jobs,
     metrics,
+    programs,
+    submissions,
     task_managers,
     vertices,
 )
@@ -28,9 +30,10 @@ FLINK: Final[tuple[Route, ...]] = (
     *vertices.ROUTES,
     *metrics.ROUTES,
     *task_managers.ROUTES,
+    *programs.ROUTES,
 )
 #: Ours: served at ``/firesteel/v1/x``.
-ADDED: Final[tuple[Route, ...]] = additions.ROUTES
+ADDED: Final[tuple[Route, ...]] = (*additions.ROUTES, *submissions.ROUTES)
 PREFIXES: Final = ("/v1", "")
 
 

@@ -97,5 +97,3 @@ class Binder:
 
 def _same(a: FunctionDefinition, b: FunctionDefinition) -> bool:
     return (a.value, a.columns, a.aggregate, a.rule) == (b.value, b.columns, b.aggregate, b.rule)
-
-

@@ -40,7 +40,9 @@ def bind_call(
     if definition is None:
         unknown_function(binder, ".".join(path), operands, node)
     if definition.kind not in (FunctionKind.SCALAR, FunctionKind.ASYNC_SCALAR):
-        binder.refuse(node, f"Function '{'.'.join(path)}' is a {definition.kind.value} function and cannot be used here")
+        binder.refuse(
+            node, f"Function '{'.'.join(path)}' is a {definition.kind.value} function and cannot be used here"
+        )
     return bind_definition(binder, definition, operands, node)
 
 
@@ -55,7 +57,10 @@ def _named(name: str) -> FunctionDefinition | None:
 
 
 def bind_definition(
-    binder: Binder, definition: FunctionDefinition, operands: Sequence[Expression], node: exp.Expr | None = None
+    binder: Binder,
+    definition: FunctionDefinition,
+    operands: Sequence[Expression],
+    node: exp.Expr | None = None,
 ) -> Expression:
     """A call of a function that is known."""
     try:

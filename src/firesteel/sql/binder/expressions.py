@@ -147,7 +147,13 @@ class ExpressionBinder:
         return self.field(inner, node.expression.this, node)
 
     def bracket(self, node: exp.Expr) -> Expression:
-        return self.call("AT", [self.bind(node.this), self.bind(node.expressions[0])], node)
+        collection, index = self.bind(node.this), self.bind(node.expressions[0])
+        if isinstance(collection.type, t.RowType) and isinstance(index, Literal):
+            if isinstance(index.value, str):
+                return self.field(collection, index.value, node)
+            if isinstance(index.value, int) and 1 <= index.value <= len(collection.type.fields):
+                return self.field(collection, collection.type.names[index.value - 1], node)
+        return self.call("AT", [collection, index], node)
 
     # ---- literals
 

@@ -13,7 +13,13 @@ from firesteel.sql.expressions import Literal
 __all__ = ["LiteralError", "interval", "number", "text", "typed"]
 
 _MONTHS: Final = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
-_MILLIS: Final = {"WEEK": 604_800_000, "DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1_000}
+_MILLIS: Final = {
+    "WEEK": 604_800_000,
+    "DAY": 86_400_000,
+    "HOUR": 3_600_000,
+    "MINUTE": 60_000,
+    "SECOND": 1_000,
+}
 _TIMESTAMP: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2}) (\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?")
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?")
 _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
@@ -103,7 +109,14 @@ def _timestamp(written: str) -> Literal:
 _TYPED: Final = {"DATE": _date, "TIME": _time, "TIMESTAMP": _timestamp}
 
 
-def interval(written: str, unit: str, *, negative: bool = False) -> Literal:
+def interval(
+    written: str,
+    unit: str,
+    *,
+    negative: bool = False,
+    precision: int | None = None,
+    fraction: int | None = None,
+) -> Literal:
     """``INTERVAL '1 10:00' DAY TO MINUTE``: months or milliseconds.
 
     :raises LiteralError: the text does not fit the unit.
@@ -131,7 +144,9 @@ def _interval_value(written: str, unit: str) -> int:
     try:
         return sign * _unsigned(written, unit)
     except ValueError as error:
-        raise LiteralError(f"Illegal interval literal format '{written}' for INTERVAL {unit.replace('_', ' ')}") from error
+        raise LiteralError(
+            f"Illegal interval literal format '{written}' for INTERVAL {unit.replace('_', ' ')}"
+        ) from error
 
 
 def _unsigned(written: str, unit: str) -> int:

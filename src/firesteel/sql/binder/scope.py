@@ -138,5 +138,7 @@ def relation_of(
     shown = list(row.names)
     if names is not None:
         shown[: len(names)] = names
-    columns = tuple(ScopeColumn(n, f.data_type, i) for i, (n, f) in enumerate(zip(shown, row.fields, strict=True)))
+    columns = tuple(
+        ScopeColumn(n, f.data_type, i) for i, (n, f) in enumerate(zip(shown, row.fields, strict=True))
+    )
     return Relation(name, columns, tuple(path))

@@ -77,10 +77,13 @@ class RowsColumn(Column):
         super().__init__(core, uid, name, ttl)
         self.type = json.dumps(["OTHER", shape or ", ".join(f.dtype for f in fields)])
         self._of = tuple(fields)
+        #: Counts how often what is held may have changed by other hands than the operator's.
+        self.generation = 0
         self._plain = all(np.dtype(f.dtype) != _OBJECT for f in fields)
         self._reset()
 
     def _reset(self) -> None:
+        self.generation += 1
         self.slots: dict[Any, int] = {}
         self._encoded: dict[Any, tuple[CanonicalKey, bytes]] = {}  # what nobody has asked for yet
         self._keys: list[CanonicalKey] = []  # by slot
@@ -207,6 +210,10 @@ class RowsColumn(Column):
         self._dirty[slots] = True
         self._changes += len(slots)
 
+    def name_of(self, slot: int) -> Any:
+        """The identity of the key of a slot."""
+        return identity_of_canonical(self._keys[slot])
+
     def load_all(self) -> None:
         """Decode what is committed, so that all rows are in slots."""
         if not self._core.complete:
@@ -228,6 +235,7 @@ class RowsColumn(Column):
     # ---- the backend's side
 
     def load(self, key: bytes, end: int, value: bytes) -> None:
+        self.generation += 1
         canonical = canonical_of(key_data(key, end))
         name = identity_of_canonical(canonical)
         slot = self.slots.pop(name, None)
@@ -309,6 +317,7 @@ class RowsColumn(Column):
         return len(self.slots) + len(self._encoded)
 
     def evict(self, share: float) -> None:
+        self.generation += 1
         rest = int(self.cached() * share) + 1
         for name in list(islice(self._encoded, rest)):
             del self._encoded[name]

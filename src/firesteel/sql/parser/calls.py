@@ -298,4 +298,3 @@ _CALLS.update(
         "JSON_ARRAYAGG": CallParser.json_array_aggregate,
     }
 )
-

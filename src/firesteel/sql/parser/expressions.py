@@ -83,7 +83,7 @@ class ExpressionParser(Cursor):
         if self.take("JSON"):
             kind = self.take_any("VALUE", "OBJECT", "ARRAY", "SCALAR") or "VALUE"
             symbol = self.node(Symbol, self.previous(), this=kind)
-            return self.node(exp.Anonymous, start, this="IS JSON", expressions=[left, symbol])
+            return self.node(exp.Anonymous, start, this="IS_JSON", expressions=[left, symbol])
         word = self.expect_any("NULL", "TRUE", "FALSE", "UNKNOWN")
         return self.node(exp.Is, start, this=left, expression=self.node(exp.Var, self.previous(), this=word))
 
@@ -304,7 +304,9 @@ class ExpressionParser(Cursor):
             if self.ahead().text == "(" and self.ahead().kind == SIGN:
                 name = self.advance()
                 return self.call(start, (*(p.this for p in parts), name.text), quoted=True)
-            field = self.token  # after a dot any word is a name, as in Flink's ``t.value``? no: reserved words are not
+            field = (
+                self.token
+            )  # after a dot any word is a name, as in Flink's ``t.value``? no: reserved words are not
             if field.kind == WORD and field.upper in RESERVED:
                 self.refuse()
             parts.append(self.identifier())
@@ -336,7 +338,13 @@ class ExpressionParser(Cursor):
         else:
             nulls = None
         made = self.node(
-            exp.Anonymous, start, this=name, expressions=arguments, distinct=distinct, order=order, nulls=nulls
+            exp.Anonymous,
+            start,
+            this=name,
+            expressions=arguments,
+            distinct=distinct,
+            order=order,
+            nulls=nulls,
         )
         made.meta["name_end"] = self.previous().end
         made.meta["written"] = ".".join(path)

@@ -576,5 +576,3 @@ class HintParser(QueryParser):
         if self.take("="):
             return key, self.advance().text
         return key
-
-

@@ -18,7 +18,7 @@ __all__ = ["scan", "watermark_assigner"]
 
 def scan(planner: Planner, node: l.Scan) -> p.Physical:
     table = node.table
-    every = tuple(range(len(node.row.fields)))
+    every = tuple(range(len(node.row.fields))) if node.columns is None else node.columns
     if table.stream is not None:
         read: p.Physical = p.DataStreamScan(row=node.row, table=table, columns=every, hints=node.hints)
         mode = table.stream.changelog_mode
