@@ -70,9 +70,7 @@ def _watermark(node: l.WatermarkAssigner) -> str:
 def _aggregate(node: Any) -> str:
     group = ", ".join(map(str, node.group))
     names = node.row.names[len(node.group) :]
-    calls = "".join(
-        f", {n}=[{aggregate_text(c, _number)}]" for n, c in zip(names, node.calls, strict=False)
-    )
+    calls = "".join(f", {n}=[{aggregate_text(c, _number)}]" for n, c in zip(names, node.calls, strict=False))
     sets = ""
     if len(getattr(node, "sets", ())) > 1:
         shown = ", ".join("{" + ", ".join(str(node.group[i]) for i in s) + "}" for s in node.sets)
@@ -107,14 +105,21 @@ def _over(node: l.Over) -> str:
     shown = [f"{n}=[${i}]" for i, n in enumerate(node.row.names[: len(node.input.row.names)])]
     for name, over in zip(node.row.names[len(shown) :], node.calls, strict=True):
         by = f"PARTITION BY {', '.join(map(_number, over.partition))}" if over.partition else ""
-        terms = [f"${o.index}{'' if o.ascending else ' DESC'} NULLS {'FIRST' if o.nulls_first else 'LAST'}" for o in over.order]
+        terms = [
+            f"${o.index}{'' if o.ascending else ' DESC'} NULLS {'FIRST' if o.nulls_first else 'LAST'}"
+            for o in over.order
+        ]
         order = f"ORDER BY {', '.join(terms)}" if terms else ""
-        shown.append(f"{name}=[{aggregate_text(over.call, _number)} OVER ({' '.join(x for x in (by, order) if x)})]")
+        shown.append(
+            f"{name}=[{aggregate_text(over.call, _number)} OVER ({' '.join(x for x in (by, order) if x)})]"
+        )
     return f"LogicalProject({', '.join(shown)})"
 
 
 def _window(node: l.WindowTable) -> str:
-    return f"LogicalTableFunctionScan(invocation=[{node.kind}(DESCRIPTOR(${node.time}), {node.size}:INTERVAL)])"
+    return (
+        f"LogicalTableFunctionScan(invocation=[{node.kind}(DESCRIPTOR(${node.time}), {node.size}:INTERVAL)])"
+    )
 
 
 _LINES: Final[dict[type[Any], Callable[[Any], str]]] = {
@@ -132,6 +137,8 @@ _LINES: Final[dict[type[Any], Callable[[Any], str]]] = {
     l.Over: _over,
     l.Snapshot: lambda n: f"LogicalSnapshot(period=[{_text(n.period)}])",
     l.Correlate: lambda n: f"LogicalCorrelate(joinType=[{n.kind.lower()}])",
-    l.TableCall: lambda n: f"LogicalTableFunctionScan(invocation=[{n.function}({', '.join(map(_text, n.arguments))})])",
+    l.TableCall: lambda n: (
+        f"LogicalTableFunctionScan(invocation=[{n.function}({', '.join(map(_text, n.arguments))})])"
+    ),
     l.Sink: lambda n: f"LogicalSink(table=[{n.table.name}], fields=[{', '.join(n.input.row.names)}])",
 }

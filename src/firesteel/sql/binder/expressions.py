@@ -220,7 +220,8 @@ class ExpressionBinder:
         if wanted is None:
             return operands
         return [
-            bind_cast(self.binder, o, wanted) if is_text else o for o, is_text in zip(operands, texts, strict=True)
+            bind_cast(self.binder, o, wanted) if is_text else o
+            for o, is_text in zip(operands, texts, strict=True)
         ]
 
     def _rows_equal(self, node: exp.Expr, left: exp.Tuple, right: exp.Tuple) -> Expression:
@@ -243,7 +244,7 @@ class ExpressionBinder:
             else:
                 parts.append(part)
         bound = [self.bind(p) for p in parts]
-        for part, operand in zip(parts, bound, strict=True):
+        for operand in bound:
             if not isinstance(operand.type, t.BooleanType | t.NullType):
                 name = _BINARY[kind][1]
                 self.refuse(
@@ -386,7 +387,8 @@ class ExpressionBinder:
             if found is None:
                 self.refuse(
                     node,
-                    f"Values passed to IN operator must have compatible types: {operand.type} and {data_type}",
+                    f"Values passed to IN operator must have compatible types: {operand.type} "
+                    f"and {data_type}",
                 )
             types.append(found)
         cast = [self._implicit(o, d) for o, d in zip(operands, types, strict=True)]
@@ -449,7 +451,9 @@ class ExpressionBinder:
             if not isinstance(item, nodes.NamedArgument):
                 self.refuse(item, "Positional and named arguments cannot be mixed")
             if item.this not in names:
-                self.refuse(item, f"Param '{item.this}' not found in function '{node.this}'", near(item.this, names))
+                self.refuse(
+                    item, f"Param '{item.this}' not found in function '{node.this}'", near(item.this, names)
+                )
             given[item.this] = item.expression
         last = max((i for i, n in enumerate(names) if n in given), default=-1)
         default = exp.Var(this="DEFAULT")

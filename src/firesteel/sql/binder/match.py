@@ -50,7 +50,10 @@ def bind_match(binder: Binder, tree: exp.Expr, table: Relations) -> Node:
     check_pattern(pattern)
     variables = variables_of(pattern)
     _check_last_stage(binder, tree, pattern)
-    subsets = {s.args["alias"].this: tuple(i.this for i in s.this.expressions) for s in tree.args.get("subsets") or ()}
+    subsets = {
+        s.args["alias"].this: tuple(i.this for i in s.this.expressions)
+        for s in tree.args.get("subsets") or ()
+    }
     known = [*variables, *subsets]
     for name, members in subsets.items():
         for member in members:
@@ -93,9 +96,15 @@ def bind_match(binder: Binder, tree: exp.Expr, table: Relations) -> Node:
 
 def _check_last_stage(binder: Binder, tree: exp.Expr, pattern: object) -> None:
     last = stages_of(pattern)[-1]  # type: ignore[arg-type]
-    if isinstance(last, Quantified) and last.greedy and last.low != last.high and (last.low, last.high) != (0, 1):
+    if (
+        isinstance(last, Quantified)
+        and last.greedy
+        and last.low != last.high
+        and (last.low, last.high) != (0, 1)
+    ):
         raise UnsupportedFeatureError(
-            "Greedy quantifiers are not allowed as the last element of a Pattern yet. Finish your pattern with "
+            "Greedy quantifiers are not allowed as the last element of a Pattern yet. Finish "
+            "your pattern with "
             "either a simple variable or reluctant quantifier."
         )
 
@@ -117,10 +126,17 @@ def _order(binder: Binder, columns: ExpressionBinder, tree: exp.Expr) -> tuple[O
     if not terms:
         binder.refuse(tree, "You must specify either rowtime or proctime for order by.")
     first = columns.scope.all_columns()[terms[0].index].type
-    if getattr(first, "attribute", t.TimeAttribute.NONE) == t.TimeAttribute.NONE and binder.settings.streaming:
-        binder.refuse(order.expressions[0], "You must specify either rowtime or proctime for order by as the first one.")
+    if (
+        getattr(first, "attribute", t.TimeAttribute.NONE) == t.TimeAttribute.NONE
+        and binder.settings.streaming
+    ):
+        binder.refuse(
+            order.expressions[0], "You must specify either rowtime or proctime for order by as the first one."
+        )
     if not terms[0].ascending:
-        binder.refuse(order.expressions[0], "Primary sort order of a streaming table must be ascending on time.")
+        binder.refuse(
+            order.expressions[0], "Primary sort order of a streaming table must be ascending on time."
+        )
     return tuple(terms)
 
 
@@ -200,7 +216,11 @@ class _RowsBinder(ExpressionBinder):
         inner = _OneVariable(self)
         expression = inner.bind(node)
         if len(inner.found) > 1:
-            self.refuse(node, f"Columns of one variable are expected here, and these are of {', '.join(sorted(inner.found))}")
+            self.refuse(
+                node,
+                "Columns of one variable are expected here, and these are of "
+                f"{', '.join(sorted(inner.found))}",
+            )
         return next(iter(inner.found), self.defined or "*"), expression
 
     def _aggregate(self, node: exp.Expr) -> Expression:
@@ -208,13 +228,21 @@ class _RowsBinder(ExpressionBinder):
         assert call is not None
         inner = _OneVariable(self)
         star = len(call.expressions) == 1 and isinstance(call.expressions[0], exp.Dot | exp.Column)
-        if star and isinstance(call.expressions[0], exp.Column) and isinstance(call.expressions[0].this, exp.Star):
+        if (
+            star
+            and isinstance(call.expressions[0], exp.Column)
+            and isinstance(call.expressions[0].this, exp.Star)
+        ):
             variable = call.expressions[0].args["path"][0].this
             value = AggregateValue(variable, "COUNT", (), t.BigIntType(nullable=False))
             return self._value(value, value.type)
         pending = pending_call(inner, node, call, grouped=False)
         if len(inner.found) > 1:
-            self.refuse(node, f"SQL validation failed. Aggregation must be applied to a single pattern variable, and this one is to {', '.join(sorted(inner.found))}")
+            self.refuse(
+                node,
+                "SQL validation failed. Aggregation must be applied to a single pattern "
+                f"variable, and this one is to {', '.join(sorted(inner.found))}",
+            )
         if pending.filter is not None or pending.order:
             self.refuse(node, "FILTER and ORDER BY of aggregates are not supported in MATCH_RECOGNIZE")
         variable = next(iter(inner.found), "*")

@@ -121,7 +121,7 @@ class Cursor:
     def path(self) -> tuple[str, ...]:
         """A name with what it is in: ``catalog.database.table``."""
         parts = [self.name()]
-        while self.at(".") and not (self.ahead().kind == SIGN):
+        while self.at(".") and self.ahead().kind != SIGN:
             self.advance()
             parts.append(self.name())
         return tuple(parts)

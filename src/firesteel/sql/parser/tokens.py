@@ -63,8 +63,8 @@ _KINDS: Final[dict[TokenType, str]] = {
 class Token:
     """A token.
 
-    :param text: as written; of strings and names without quotes. :param upper: of words, for comparisons; of signs
-        the sign; of others empty.
+    :param text: as written; of strings and names without quotes. :param upper: of words, for comparisons;
+        of signs the sign; of others empty.
     :param start: offset of the first character, *end* of the last one.
     :param hint: the text of a hint ``/*+ ... */`` that follows, or None.
     """

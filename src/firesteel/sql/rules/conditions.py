@@ -101,7 +101,8 @@ def has_outer(expression: Expression) -> bool:
 
 
 def is_deterministic(expression: Expression) -> bool:
-    """Whether it may be computed elsewhere, or twice: no RAND, no function of the user that says so, no PROCTIME."""
+    """Whether it may be computed elsewhere, or twice: no RAND, no function of the user that says so, no
+    PROCTIME."""
     for part in walk(expression):
         if isinstance(part, SubQuery):
             return False

@@ -1,4 +1,5 @@
-"""A sub-query that reads the row outside becomes one that does not, and conditions that say which of its rows are meant."""
+"""A sub-query that reads the row outside becomes one that does not, and conditions that say which of its
+rows are meant."""
 
 from __future__ import annotations
 
@@ -158,7 +159,8 @@ def equalities(conditions: Sequence[Expression], plan: Node) -> list[tuple[Expre
 
 
 def _keyed(below: Decorrelated, plan: Node) -> tuple[Node, list[int], tuple[Expression, ...]]:
-    """What stands on the inner side of the equations as columns: node, those columns, the conditions over them."""
+    """What stands on the inner side of the equations as columns: node, those columns, the conditions over
+    them."""
     pairs = equalities(below.conditions, plan)
     node = below.node
     expressions: list[Expression] = [InputRef(i, d) for i, d in enumerate(node.row.types)]
@@ -257,6 +259,8 @@ def _join(plan: Join) -> Decorrelated:
     right = decorrelate(plan.right)
     if left.conditions and plan.kind not in ("INNER", "LEFT", "SEMI", "ANTI"):
         _refuse(plan)
+    if right.conditions and plan.kind == "SEMI":
+        return _join(_without_repeats(plan))
     if right.conditions and plan.kind not in ("INNER", "RIGHT"):
         _refuse(plan)
     on = conjuncts(plan.condition)
@@ -296,6 +300,28 @@ def _join(plan: Join) -> Decorrelated:
     return Decorrelated(node, conditions)
 
 
+def _without_repeats(plan: Join) -> Join:
+    """A semi join as an inner one, with a right side in which a left row finds at most one for each row
+    outside."""
+    width = len(plan.left.row.fields)
+    right_columns: list[int] = []
+    for part in conjuncts(plan.condition):
+        sides = part.operands if isinstance(part, Call) and part.function == "EQUALS" else ()
+        columns = [o.index - width for o in sides if isinstance(o, InputRef) and o.index >= width]
+        others = [o for o in sides if references(o) and max(references(o)) < width]
+        if len(columns) != 1 or len(others) != 1:
+            _refuse(plan)
+        right_columns += columns
+    group = tuple(dict.fromkeys(right_columns))
+    row = RowType.of([plan.right.row.names[i] for i in group], [plan.right.row.types[i] for i in group])
+    distinct = Aggregate(row=row, input=plan.right, group=group, calls=(), sets=(tuple(range(len(group))),))
+    condition = shift(plan.condition, lambda i: i if i < width else width + group.index(i - width))
+    from firesteel.sql.binder.row_types import unique
+
+    both = RowType.of(unique([*plan.row.names, *row.names]), [*plan.row.types, *row.types])
+    return replace(plan, row=both, right=distinct, kind="INNER", condition=condition)
+
+
 def _through(plan: Any) -> Decorrelated:
     """A node that passes its input's columns on, and more may come behind them."""
     below = decorrelate(plan.input)
@@ -312,9 +338,7 @@ def _over(plan: Over) -> Decorrelated:
     from firesteel.sql.binder.row_types import unique
 
     names = unique([*node.row.names, *plan.row.names[width:]])
-    over = Over(
-        row=RowType.of(names, [*node.row.types, *plan.row.types[width:]]), input=node, calls=calls
-    )
+    over = Over(row=RowType.of(names, [*node.row.types, *plan.row.types[width:]]), input=node, calls=calls)
     order = [*range(width), *range(wide, wide + len(calls))]
     refs = [InputRef(i, over.row.types[i]) for i in order]
     inner = _with_columns(conditions, plan, keys, [node.row.types[k] for k in keys])
@@ -331,4 +355,3 @@ _HANDLERS: Final[dict[type[Node], Callable[[Any], Decorrelated]]] = {
     Over: _over,
     WatermarkAssigner: _through,
 }
-

@@ -1,7 +1,7 @@
 """Columns that nobody reads are not made, down to the Scan; projections on projections become one.
 
-``_prune(node, wanted)`` gives a node with just the wanted columns, in their order, or with more of them, and says where each
-wanted one is now.
+``_prune(node, wanted)`` gives a node with just the wanted columns, in their order, or with more of them,
+and says where each wanted one is now.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Literal, Ordering, references, shift
+from firesteel.sql.expressions import (
+    AggregateCall,
+    Expression,
+    InputRef,
+    Literal,
+    Ordering,
+    references,
+    shift,
+)
 from firesteel.sql.logical import (
     Aggregate,
     Correlate,
@@ -116,10 +124,13 @@ def _mergeable(expressions: Sequence[Expression], below: Project) -> bool:
     for expression in expressions:
         for index in references(expression):
             uses[index] += 1
-    return all(
-        isinstance(e, InputRef | Literal) or (count <= 1 and is_deterministic(e)) or count == 0
-        for e, count in zip(below.expressions, uses, strict=True)
-    ) and not below.hints
+    return (
+        all(
+            isinstance(e, InputRef | Literal) or (count <= 1 and is_deterministic(e)) or count == 0
+            for e, count in zip(below.expressions, uses, strict=True)
+        )
+        and not below.hints
+    )
 
 
 def _is_identity(expressions: Sequence[Expression], child: Node) -> bool:
@@ -164,9 +175,7 @@ def _watermark(node: WatermarkAssigner, needed: list[int]) -> tuple[Node, Moved]
     used = {*needed, node.column, *references(node.expression)}
     child, moved = _prune(node.input, used)
     back = {new: old for old, new in moved.items()}
-    fields = tuple(
-        node.row.fields[back[i]] if i in back else f for i, f in enumerate(child.row.fields)
-    )
+    fields = tuple(node.row.fields[back[i]] if i in back else f for i, f in enumerate(child.row.fields))
     row = replace(child.row, fields=fields)
     expression = _move(node.expression, moved)
     return replace(node, row=row, input=child, column=moved[node.column], expression=expression), moved
@@ -244,7 +253,7 @@ def _window(node: WindowTable, needed: list[int]) -> tuple[Node, Moved]:
     used = {*(i for i in needed if i < width), node.time, *node.partition}
     child, moved = _prune(node.input, used)
     new_width = len(child.row.fields)
-    added = [f for f in node.row.fields[width:]]
+    added = list(node.row.fields[width:])
     row = replace(node.row, fields=(*_renamed(node.row, child.row, moved), *added))
     made = replace(
         node,

@@ -93,7 +93,9 @@ def _through_aggregate(node: Aggregate, parts: list[Expression]) -> Node:
 
 def _through_over(node: Over, parts: list[Expression]) -> Node:
     shared = set(node.calls[0].partition).intersection(*(c.partition for c in node.calls[1:]))
-    passing, staying = _split(parts, lambda p: is_deterministic(p) and bool(references(p)) and references(p) <= shared)
+    passing, staying = _split(
+        parts, lambda p: is_deterministic(p) and bool(references(p)) and references(p) <= shared
+    )
     if not passing:
         return _filter(node, staying)
     return _filter(replace(node, input=_push(node.input, passing)), staying)
@@ -173,7 +175,7 @@ def _without_outer(node: Join, parts: Sequence[Expression]) -> Join:
     rejects_left = any(_rejects_nulls(p, lambda i: i < width) for p in parts)
     rejects_right = any(_rejects_nulls(p, lambda i: i >= width) for p in parts)
     kind = node.kind
-    if kind == "LEFT" and rejects_right or kind == "RIGHT" and rejects_left:
+    if (kind == "LEFT" and rejects_right) or (kind == "RIGHT" and rejects_left):
         kind = "INNER"
     elif kind == "FULL" and (rejects_left or rejects_right):
         kind = "INNER" if rejects_left and rejects_right else "LEFT" if rejects_left else "RIGHT"
@@ -218,9 +220,17 @@ def _on(node: Join) -> Node:
         used = references(part)
         if not used or not is_deterministic(part):
             kept.append(part)
-        elif max(used) < width and node.kind in ("INNER", "RIGHT", "SEMI") and not isinstance(node.right, Snapshot):
+        elif (
+            max(used) < width
+            and node.kind in ("INNER", "RIGHT", "SEMI")
+            and not isinstance(node.right, Snapshot)
+        ):
             left.append(part)
-        elif min(used) >= width and node.kind in ("INNER", "LEFT", "SEMI", "ANTI") and not isinstance(node.right, Snapshot):
+        elif (
+            min(used) >= width
+            and node.kind in ("INNER", "LEFT", "SEMI", "ANTI")
+            and not isinstance(node.right, Snapshot)
+        ):
             right.append(shift(part, lambda i: i - width))
         else:
             kept.append(part)
@@ -243,4 +253,3 @@ _HANDLERS: Final[dict[type[Node], Callable[[Any, list[Expression]], Node]]] = {
     Join: _through_join,
     Scan: _into_scan,
 }
-

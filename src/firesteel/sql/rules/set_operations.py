@@ -15,8 +15,8 @@ _BIGINT = BigIntType(nullable=False)
 
 
 def set_operations_to_joins(plan: Node) -> Node:
-    """INTERSECT: a semi join, EXCEPT: an anti join, on equal rows (NULL equals NULL), without duplicates. With ALL: rows are
-    counted, and repeated as often as they are to be there."""
+    """INTERSECT: a semi join, EXCEPT: an anti join, on equal rows (NULL equals NULL), without duplicates.
+    With ALL: rows are counted, and repeated as often as they are to be there."""
     return transform(plan, _node)
 
 
@@ -39,7 +39,9 @@ def _typed(node: Node, row: RowType) -> RowType:
 def _join(node: SetOperation, left: Node, right: Node) -> Node:
     width = len(left.row.fields)
     same = [
-        predicate("IS_NOT_DISTINCT_FROM", InputRef(i, left.row.types[i]), InputRef(width + i, right.row.types[i]))
+        predicate(
+            "IS_NOT_DISTINCT_FROM", InputRef(i, left.row.types[i]), InputRef(width + i, right.row.types[i])
+        )
         if left.row.types[i].nullable or right.row.types[i].nullable
         else predicate("EQUALS", InputRef(i, left.row.types[i]), InputRef(width + i, right.row.types[i]))
         for i in range(width)

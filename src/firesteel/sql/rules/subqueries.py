@@ -144,7 +144,9 @@ def _compared(kind: str, operand: Expression, column: Expression, negated: bool)
         nulls = [predicate("IS_NULL", e) for e in (operand, column) if e.type.nullable]
         return disjunction([*nulls, equal])
     quantifier, _, function = kind.partition("_")
-    compared = Call(function, (operand, column), BooleanType(nullable=operand.type.nullable or column.type.nullable))
+    compared = Call(
+        function, (operand, column), BooleanType(nullable=operand.type.nullable or column.type.nullable)
+    )
     if quantifier == "SOME":
         return compared if not negated else predicate("IS_NOT_FALSE", compared)
     return predicate("IS_FALSE" if negated else "IS_NOT_TRUE", compared)
@@ -229,9 +231,13 @@ def _left_join(left: Node, right: Node, condition: Expression) -> Node:
 
 
 def _grouped(
-    inner: Decorrelated, calls: Sequence[tuple[str, tuple[int, ...], BigIntType]], plan: Node, extra: Sequence[int] = ()
+    inner: Decorrelated,
+    calls: Sequence[tuple[str, tuple[int, ...], BigIntType]],
+    plan: Node,
+    extra: Sequence[int] = (),
 ) -> tuple[Node, tuple[Expression, ...], int]:
-    """An aggregate for each value of the correlated columns (and of *extra*): node, conditions, number of keys."""
+    """An aggregate for each value of the correlated columns (and of *extra*): node, conditions, number of
+    keys."""
     node, keys, conditions = _keyed(inner, plan)
     group = tuple(dict.fromkeys((*keys, *extra)))
     made_calls = tuple(AggregateCall(f, a, d, name=f"$c{i}") for i, (f, a, d) in enumerate(calls))
@@ -316,7 +322,12 @@ def _scalar(left: Node, query: SubQuery, inner: Decorrelated) -> tuple[Node, Exp
     value: Expression = InputRef(column, made.row.types[column])
     default = _value_of_nothing(query.plan) if conditions else None
     if default is not None:
-        key = next(e for c in conditions for e in (c.operands if isinstance(c, Call) else ()) if isinstance(e, InputRef))
+        key = next(
+            e
+            for c in conditions
+            for e in (c.operands if isinstance(c, Call) else ())
+            if isinstance(e, InputRef)
+        )
         missing = predicate("IS_NULL", InputRef(width + key.index, made.row.types[width + key.index]))
         value = Call("CASE", (missing, default, value), query.type)
     return made, value

@@ -28,7 +28,8 @@ def with_inputs(node: Node, inputs: Sequence[Node]) -> Node:
 
 
 def transform(plan: Node, change: Callable[[Node], Node]) -> Node:
-    """Apply *change* to every node, inputs first. The plan to the right of a Correlate is one of its inputs here."""
+    """Apply *change* to every node, inputs first. The plan to the right of a Correlate is one of its inputs
+    here."""
     done: dict[int, tuple[Node, Node]] = {}
 
     def visit(node: Node) -> Node:
