@@ -635,7 +635,8 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
 
 def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
     row = node.row
-    not_null = tuple(i for i, data_type in enumerate(row.types) if _demands(data_type))
+    given = node.input.row.types
+    not_null = tuple(i for i, data_type in enumerate(row.types) if _demands(data_type, given[i]))
     length = {"IGNORE": "ignore", "TRIM_PAD": "trim_pad", "ERROR": "error"}[node.type_length]
     if not not_null and length == "ignore":
         return None
@@ -648,8 +649,12 @@ def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
     )
 
 
-def _demands(data_type: Any) -> bool:
-    return any(not part.nullable for part in data_type.walk())
+def _demands(wanted: Any, given: Any) -> bool:
+    """Whether a value may be NULL, or have one in it, where the sink has NOT NULL."""
+    if not wanted.nullable and given.nullable:
+        return True
+    pairs = zip(wanted.children, given.children, strict=False)
+    return any(_demands(a, b) for a, b in pairs)
 
 
 def _process_table(run: Translator, node: p.ProcessTable) -> Transformation:

@@ -315,7 +315,12 @@ class Resolver:
     def definition(self, node: tree.FunctionCall) -> FunctionDefinition | None:
         """What a call means; None: that is for ``bind_call`` to say."""
         if not isinstance(node.function, str):
-            found: FunctionDefinition = node.function._function_definition()
+            function = node.function
+            if function._takes_row:
+                columns = expand(node.arguments, self.row, self)
+                names = [c.name if isinstance(c, tree.Column) else f"f{i}" for i, c in enumerate(columns)]
+                function = function._for_columns(names)
+            found: FunctionDefinition = function._function_definition()
             return self.binder.noted(found)
         path = self._path(node.function)
         found_built_in = self.binder.function(path)
