@@ -70,7 +70,6 @@ def test_requirements_are_put_and_the_job_follows() -> None:
         assert client.put(f"{root}/resource-requirements", json=wanted).status_code == 400, "it has ended"
 
 
-
 def test_a_request_is_refused_as_flink_refuses_it() -> None:
     with wide_platform(), served() as (client, _):
         env = environment(2)
