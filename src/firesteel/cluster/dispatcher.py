@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ from firesteel.cluster.messages import (
     Cancel,
     GiveAccumulators,
     GiveCollected,
+    Rescale,
     TakeCheckpoint,
     TakeSavepoint,
 )
@@ -41,11 +42,12 @@ from firesteel.common.logs import logger
 from firesteel.common.options import python
 from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
 from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.metrics.machines import Machines
+from firesteel.monitoring.values import slots_of
 from firesteel.rest.answers.failures import cause_of_job
-from firesteel.rest.answers.machines import slots_of
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
-from firesteel.rest.errors import RestError, not_found, unknown_job
+from firesteel.rest.errors import RestError, bad_request, not_found, unknown_job
 from firesteel.rest.messages.submission import Collected, JobEnd, Submission
 from firesteel.runtime.error_report import summary_of
 from firesteel.spark.launch import manner_of_end
@@ -220,6 +222,12 @@ class Dispatcher:
 
     async def checkpoint(self, job_id: str) -> int:
         return int(await self._ask(job_id, TakeCheckpoint))
+
+    async def rescale(self, job_id: str, wanted: Mapping[str, Bounds]) -> None:
+        job = self._known(job_id)
+        if job.process is None or not job.has_reported:
+            raise bad_request(f"Job {job_id} does not run.")
+        job.process.tell(Rescale(dict(wanted)))
 
     async def accumulators(self, job_id: str) -> dict[str, str]:
         job = self._known(job_id)

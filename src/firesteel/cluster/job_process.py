@@ -37,6 +37,7 @@ from firesteel.cluster.messages import (
     GiveCollected,
     Order,
     Refused,
+    Rescale,
     TakeCheckpoint,
     TakeSavepoint,
     Viewed,
@@ -222,6 +223,8 @@ class JobProcess:
                 self._with_job(lambda job: answer(number, job.savepoint(request)))
             case TakeCheckpoint(number):
                 self._with_job(lambda job: self._answer(number, job.checkpoint()))
+            case Rescale(wanted):
+                self._with_job(lambda job: job.rescale(wanted).add_done_callback(Future.exception))
             case GiveAccumulators(number):
                 self._with_job(lambda job: self._answer(number, job.accumulators(), _all_shown))
             case GiveCollected():
