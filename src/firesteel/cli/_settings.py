@@ -14,8 +14,17 @@ def set_defaults(definitions: tuple[str, ...], named: Mapping[str, str]) -> None
 
     :raises click.ClickException: it is malformed, or a key is misspelt.
     """
-    from firesteel.common.options.checks import check_keys
     from firesteel.datastream._session_defaults import set_session_defaults
+
+    set_session_defaults(settings_of(definitions, named))
+
+
+def settings_of(definitions: tuple[str, ...], named: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a command line. ``named`` wins.
+
+    :raises click.ClickException: it is malformed, or a key is misspelt.
+    """
+    from firesteel.common.options.checks import check_keys
 
     settings: dict[str, str] = {}
     for definition in definitions:
@@ -26,6 +35,6 @@ def set_defaults(definitions: tuple[str, ...], named: Mapping[str, str]) -> None
     settings.update(named)
     try:
         check_keys(settings)
-        set_session_defaults(settings)
     except ConfigurationError as e:
         raise click.ClickException(str(e)) from e
+    return settings

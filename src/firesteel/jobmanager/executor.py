@@ -21,7 +21,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
-from firesteel.common.options import firesteel as own, recovery, rest
+from firesteel.common.options import firesteel as own, metrics, recovery, rest
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.collect import CollectSink
@@ -40,6 +40,7 @@ from firesteel.jobmanager.job_info import job_info
 from firesteel.jobmanager.job_master import JobMaster
 from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.jobs import LocalJobs
+from firesteel.jobmanager.layout import Layout
 from firesteel.jobmanager.modes import (
     OF_REAL_TIME,
     SPARE_SLOTS,
@@ -71,6 +72,7 @@ if TYPE_CHECKING:
 log = logger(__name__)
 
 _REST: Final = "firesteel.rest.application"
+_MONITORING: Final = "firesteel.monitoring.application"
 
 
 class Platform(Protocol):
@@ -260,22 +262,22 @@ class Executor:
         job = prepare(
             configuration, graph, clock, lambda: self._state_root(configuration), self.jobs.running_ids
         )
-        plan = plan_levels(job.graph)
-        code = to_program(str(job.job_id), job.graph, plan, configuration.to_dict())
         obeyed = OF_REAL_TIME if options.real_time is not None else ()
         for notice in notices(configuration, job.graph, obeyed):
             log.warning("%s", notice)
         placed = self.platform.distribute(configuration)
         local = configuration.get(own.LOCAL_DIR) or local_directory(configuration) or self._local_root()
+
+        def lay_out(graph: JobGraph) -> Layout:
+            plan = plan_levels(graph)
+            code = to_program(str(job.job_id), graph, plan, configuration.to_dict())
+            checkpointing = job.continuity.checkpoints.options
+            info = job_info(str(job.job_id), graph, plan, configuration, checkpointing, job.files.root)
+            return Layout(graph, plan, ship(code, job.files, self._bootstrap, placed), info)
+
+        layout = lay_out(job.graph)
         observer = JobObserver(
-            job_info(
-                str(job.job_id),
-                job.graph,
-                plan,
-                configuration,
-                job.continuity.checkpoints.options,
-                job.files.root,
-            ),
+            layout.info,
             job.graph,
             clock,
             job.continuity.checkpoints.statistics,
@@ -284,9 +286,8 @@ class Executor:
         engine = self.platform.engine(str(job.job_id), job.graph.name, script_dir())
         run = JobMaster(
             job_id=job.job_id,
-            graph=job.graph,
-            plan=plan,
-            program=ship(code, job.files, self._bootstrap, placed),
+            layout=layout,
+            lay_out=lay_out,
             engine=engine,
             files=job.files,
             clock=clock,
@@ -295,6 +296,7 @@ class Executor:
             live_jobs=lambda: self.jobs.running_ids,
             observer=observer,
             mailbox=mailbox,
+            count_slots=lambda: self.platform.machines().slots,
         ).run
 
         def ended() -> None:
@@ -307,9 +309,12 @@ class Executor:
         return self.jobs.start(gateway, run, lambda outcome: kept.job_ended(outcome.status), ended)
 
     def _serve(self, configuration: Configuration) -> None:
-        """Serve the REST API if the program wants it; its room stands above this one, so by its name."""
+        """Serve the REST API and report metrics if the program wants it; their rooms stand above this one, so
+        by their names."""
         if configuration.contains(rest.PORT) or configuration.contains(rest.BIND_PORT):
             importlib.import_module(_REST).serve(self, configuration)
+        if configuration.contains(metrics.REPORTERS) or configuration.get(metrics.REPORTER):
+            importlib.import_module(_MONITORING).report(self, configuration)
 
     def _real_time_slots(self, configuration: Configuration, graph: JobGraph, bounded: bool) -> int:
         """How many slots the job needs to run in real time; 0: it is to run in epochs."""

@@ -13,12 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from firesteel.jobmanager.job_view import JobView, VertexView
+from firesteel.monitoring.rates import Rates
 from firesteel.rest.cached import Answers
 from firesteel.rest.cluster import Cluster, Programs, Submissions
 from firesteel.rest.credentials import Role
 from firesteel.rest.errors import bad_request, not_found, unknown_job
 from firesteel.rest.operations import Operations
-from firesteel.rest.rates import Rates
 from firesteel.rest.settings import RestSettings
 
 S = TypeVar("S", bound=Struct)

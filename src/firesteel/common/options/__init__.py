@@ -16,12 +16,17 @@ from firesteel.common.options import (
     cluster,
     execution,
     firesteel,
+    high_availability,
+    metrics,
     pipeline,
     python,
     recovery,
     rest,
     restart,
+    scaling,
     state,
+    table,
+    task_memory,
 )
 
 __all__ = ["AREAS", "OLDER_NAMES", "OPTIONS", "PRESENT_NAMES"]
@@ -32,9 +37,14 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Checkpoints": checkpointing,
     "Recovery": recovery,
     "State": state,
+    "Memory": task_memory,
     "Restarts": restart,
     "Python": python,
+    "Tables": table,
     "REST API": rest,
+    "High availability": high_availability,
+    "Metrics": metrics,
+    "Scaling": scaling,
     "Session cluster": cluster,
     "Firesteel": firesteel,
 }
