@@ -31,7 +31,7 @@ class _OneKey(KeyedColumnsOperator):
 
     def on_open(self) -> None:
         self._codec = RowCodec(self.spec.input)
-        self._rows = maps_state(self.state, "rows", str(self.spec.input).replace('"', "'"))
+        self._rows = maps_state(self.state, "rows", str(self.spec.input))
         self._key = canonical_column_keys([_NAME], hash_codes([], 1))[0]
 
     def held(self) -> dict[Any, Any]:
