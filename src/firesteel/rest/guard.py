@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from firesteel.rest.credentials import Credentials, Role
+from firesteel.rest.dashboard.sessions import Sessions
 from firesteel.rest.errors import RestError
 from firesteel.rest.settings import RestSettings
 
@@ -24,26 +25,43 @@ _LOCAL: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 class Guard:
     """Refuses what may not pass; knows nothing of what is asked."""
 
-    def __init__(self, settings: RestSettings, credentials: Credentials) -> None:
+    def __init__(
+        self, settings: RestSettings, credentials: Credentials, sessions: Sessions | None = None
+    ) -> None:
         self._settings = settings
-        self._credentials = credentials
+        self._sessions = sessions
+        self.credentials = credentials
         self._hosts = {settings.host.strip("[]"), *([settings.address] if settings.address else ())}
 
     def check(self, headers: Mapping[str, str], *, change: bool) -> None:
         """Raises RestError. ``change``: whether something would be changed."""
-        self._check_host(headers.get("host", ""))
-        self._check_length(headers.get("content-length", "0"))
-        role = self._credentials.role(headers.get("authorization", ""))
+        self.check_anybody(headers, change=False)
+        role = self.role(headers)
         if role is None:
             raise RestError(
                 401,
                 "The server asks for credentials: send the header Authorization.",
-                {"www-authenticate": self._credentials.challenge},
+                {"www-authenticate": _challenge(self.credentials.challenge, headers)},
             )
         if change:
             self._check_page(headers)
             if role < Role.OPERATE:
                 raise RestError(403, "These credentials may read only; this needs the role operate.")
+
+    def check_anybody(self, headers: Mapping[str, str], *, change: bool) -> None:
+        """What is asked of requests that need no credentials. Raises RestError."""
+        self._check_host(headers.get("host", ""))
+        self._check_length(headers.get("content-length", "0"))
+        if change:
+            self._check_page(headers)
+
+    def role(self, headers: Mapping[str, str]) -> Role | None:
+        """What the sender may do: by the header ``Authorization``, or by a session."""
+        role = self.credentials.role(headers.get("authorization", ""))
+        if role is None and self._sessions is not None:
+            session = self._sessions.of(headers.get("cookie", ""))
+            role = None if session is None else session.role
+        return role
 
     def _check_host(self, host: str) -> None:
         if not self._settings.is_local or self._settings.auth != "none":
@@ -70,6 +88,13 @@ class Guard:
     def _check_length(self, length: str) -> None:
         if length.isdecimal() and int(length) > self._settings.body_bytes:
             raise too_large(self._settings.body_bytes)
+
+
+def _challenge(challenge: str, headers: Mapping[str, str]) -> str:
+    """A browser that reads of passwords asks for one in a window of its own, even for a script of a page,
+    which has a better way to ask."""
+    of_script = headers.get("sec-fetch-dest") == "empty"
+    return 'Session realm="firesteel"' if of_script else challenge
 
 
 def too_large(limit: int) -> RestError:

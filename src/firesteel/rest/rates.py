@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from firesteel.jobmanager.job_view import JobView, SubtaskView
+from firesteel.jobmanager.job_view import JobView, SubtaskView, VertexView
+from firesteel.rest.facts import totals
 
 WINDOW_MS: Final = 60_000
 SAMPLE_EVERY_S: Final = 5.0
@@ -20,6 +21,15 @@ class Rate(NamedTuple):
     bytes_in: float
     bytes_out: float
     operators: tuple[tuple[float, float], ...]
+
+
+class Flow(NamedTuple):
+    """Per second, of all subtasks of a vertex."""
+
+    records_in: float
+    records_out: float
+    bytes_in: float
+    bytes_out: float
 
 
 class _Sample(NamedTuple):
@@ -47,11 +57,11 @@ class Rates:
 
     def of(self, view: JobView, vertex_id: str, subtask: SubtaskView, now_ms: int) -> Rate | None:
         """The rates of a subtask; None: the job was not watched for long enough."""
-        samples = self._samples.get(view.job_id)
-        if not samples or view.ended_ms is not None or now_ms - samples[0].at_ms < 1_000:
+        oldest = self._oldest(view, now_ms)
+        if oldest is None:
             return None
-        before = samples[0].view.vertex(vertex_id).subtasks[subtask.index]
-        seconds = (now_ms - samples[0].at_ms) / 1000
+        before = oldest.view.vertex(vertex_id).subtasks[subtask.index]
+        seconds = (now_ms - oldest.at_ms) / 1000
         return Rate(
             (subtask.records_in - before.records_in) / seconds,
             (subtask.records_out - before.records_out) / seconds,
@@ -62,3 +72,25 @@ class Rates:
                 for (a, b), (c, d) in zip(subtask.operators, before.operators, strict=True)
             ),
         )
+
+    def of_vertex(self, view: JobView, vertex: VertexView, now_ms: int) -> Flow | None:
+        """The rates of a vertex; None: the job was not watched for long enough."""
+        oldest = self._oldest(view, now_ms)
+        if oldest is None:
+            return None
+        seconds = (now_ms - oldest.at_ms) / 1000
+        before = totals(oldest.view.vertex(vertex.id))
+        return Flow(*((a - b) / seconds for a, b in zip(totals(vertex), before, strict=True)))
+
+    def records_read(self, view: JobView, now_ms: int) -> float | None:
+        """What the sources of a job read per second; None: likewise."""
+        oldest = self._oldest(view, now_ms)
+        if oldest is None:
+            return None
+        return (view.records_read - oldest.view.records_read) * 1000 / (now_ms - oldest.at_ms)
+
+    def _oldest(self, view: JobView, now_ms: int) -> _Sample | None:
+        samples = self._samples.get(view.job_id)
+        if not samples or view.ended_ms is not None or now_ms - samples[0].at_ms < 1_000:
+            return None
+        return samples[0]

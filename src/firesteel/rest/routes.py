@@ -15,8 +15,12 @@ from msgspec import Struct
 from firesteel.jobmanager.job_view import JobView, VertexView
 from firesteel.rest.cached import Answers
 from firesteel.rest.cluster import Cluster
+from firesteel.rest.dashboard.sessions import Sessions
 from firesteel.rest.errors import bad_request, not_found, unknown_job
+from firesteel.rest.guard import Guard
+from firesteel.rest.history import History
 from firesteel.rest.operations import Operations
+from firesteel.rest.profiling import FlameGraphs
 from firesteel.rest.rates import Rates
 from firesteel.rest.settings import RestSettings
 
@@ -61,7 +65,15 @@ class EventStream:
     events: AsyncIterator[bytes]
 
 
-Answer = Struct | list[Any] | dict[str, Any] | Encoded | TextFile | EventStream
+@dataclass(frozen=True, slots=True)
+class WithHeaders:
+    """An answer with further headers."""
+
+    body: Struct
+    headers: Mapping[str, str]
+
+
+Answer = Struct | list[Any] | dict[str, Any] | Encoded | TextFile | EventStream | WithHeaders
 
 
 @dataclass(frozen=True)
@@ -73,6 +85,9 @@ class Context:
     operations: Operations
     answers: Answers
     rates: Rates
+    history: History
+    sessions: Sessions
+    flame_graphs: FlameGraphs
     now_ms: Callable[[], int]
     openapi: Callable[[], bytes]
 
@@ -82,6 +97,7 @@ class Call:
     """One request, checked: the parts of its path look as they should, query and body are of their types."""
 
     context: Context
+    guard: Guard
     route: Route
     parameters: Mapping[str, str]
     query: Any = None
@@ -151,6 +167,7 @@ class Route:
     :param body: the struct of the body; None: it is not read.
     :param doc: a sentence for the OpenAPI description.
     :param changes: whether it changes something, whatever the method says.
+    :param public: whether it needs no credentials.
     :param refusals: statuses that only this endpoint refuses with, and what they mean.
     """
 
@@ -163,6 +180,7 @@ class Route:
     query: type[Struct] = NoQuery
     body: type[Struct] | None = None
     changes: bool = False
+    public: bool = False
     refusals: tuple[tuple[int, str], ...] = ()
 
     @property

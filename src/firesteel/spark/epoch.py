@@ -17,6 +17,7 @@ from pyspark.sql.types import BinaryType, ByteType, IntegerType, LongType, Struc
 
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.task import run_level
+from firesteel.runtime.task_name import at_work
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
 from firesteel.spark.levels import MapRows, frame_of, no_rows
@@ -67,7 +68,8 @@ def _map_level(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     dedicate_process()
     descriptor: LevelDescriptor = pickle.loads(payload)
     rows = no_rows(batches) if descriptor.level == 0 else _read(batches)
-    yield from _pack(run_level(descriptor, context.partitionId(), rows))
+    with at_work(descriptor.job_id, descriptor.level):
+        yield from _pack(run_level(descriptor, context.partitionId(), rows))
 
 
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:

@@ -14,6 +14,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from firesteel.runtime.stretch import RunningLevel, run_task
+from firesteel.runtime.task_name import at_work
 from firesteel.runtime.worker import dedicate_process
 from firesteel.spark.bursts import SCHEMA, first_pushes, read_bursts, to_burst
 from firesteel.spark.levels import MapRows, frame_of, no_rows
@@ -47,8 +48,9 @@ def _map_level(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
     subtask, width = context.partitionId(), level.settings.consumers
     if subtask == 0 and width:
         yield first_pushes(width)
-    for out in run_task(level, subtask, rows):
-        yield to_burst(out, width)
+    with at_work(level.descriptor.job_id, level.descriptor.level):
+        for out in run_task(level, subtask, rows):
+            yield to_burst(out, width)
 
 
 class SparkStretch:

@@ -11,6 +11,7 @@ from firesteel.graph.execution_graph import ExecutionState
 from firesteel.jobmanager.checkpoints.statistics import CheckpointReport
 from firesteel.jobmanager.job_view import JobView, SubtaskView, VertexView
 from firesteel.metrics.machines import Machines
+from firesteel.rest.facts import MIN_WATERMARK
 from firesteel.rest.messages.base import number
 from firesteel.rest.messages.metrics import AggregatedMetric, Metric
 from firesteel.rest.rates import Rates
@@ -18,7 +19,6 @@ from firesteel.rest.rates import Rates
 Value = int | float | bool | str
 Values = dict[str, Value]
 
-NO_WATERMARK: Final = -(2**63)  # before the first one
 _NAME_LENGTH: Final = 80
 _FORBIDDEN: Final = str.maketrans(" .:,", "____")
 #: Metrics of how long a job is in a state, by the state.
@@ -176,7 +176,7 @@ def subtask_metrics(
 
 
 def _watermark(subtask: SubtaskView) -> int:
-    return NO_WATERMARK if subtask.watermark is None else subtask.watermark
+    return MIN_WATERMARK if subtask.watermark is None else subtask.watermark
 
 
 def vertex_metrics(view: JobView, vertex: VertexView, rates: Rates, now_ms: int) -> Values:

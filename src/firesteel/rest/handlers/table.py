@@ -12,7 +12,9 @@ from firesteel.rest.handlers import (
     cluster,
     commands,
     jobs,
+    live,
     metrics,
+    sessions,
     task_managers,
     vertices,
 )
@@ -30,7 +32,7 @@ FLINK: Final[tuple[Route, ...]] = (
     *task_managers.ROUTES,
 )
 #: Ours: served at ``/firesteel/v1/x``.
-ADDED: Final[tuple[Route, ...]] = additions.ROUTES
+ADDED: Final[tuple[Route, ...]] = (*additions.ROUTES, *live.ROUTES, *sessions.ROUTES)
 PREFIXES: Final = ("/v1", "")
 
 

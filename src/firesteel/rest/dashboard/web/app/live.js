@@ -1,0 +1,93 @@
+// Pages that follow what happens: they ask again every few seconds, and at once when the server tells of an event.
+import { get, root } from "./api.js";
+import { useCallback, useEffect, useRef, useState } from "./html.js";
+
+let every = 3000;
+
+/** The interval of `/config`. */
+export function setInterval_(ms) {
+  every = Math.max(500, ms);
+}
+
+/**
+ * An answer that is asked for again and again. What was there stays while the next one is on its way, and when
+ * it does not come: `error` says why then.
+ * @param read a function of an AbortSignal; null: nothing is asked.
+ * @param keys what the answer is of; another one begins anew.
+ */
+export function useLive(read, keys, interval = every) {
+  const [state, setState] = useState({ keys: null, data: null, error: null, at: 0 });
+  const again = useRef(() => {});
+  const key = JSON.stringify(keys);
+  useEffect(() => {
+    if (!read) return undefined;
+    let timer = 0;
+    let ended = false;
+    let control = null;
+    const ask = async () => {
+      clearTimeout(timer);
+      control?.abort();
+      const mine = (control = new AbortController());
+      try {
+        const data = await read(mine.signal);
+        if (!ended && mine === control) setState({ keys: key, data, error: null, at: Date.now() });
+      } catch (error) {
+        if (ended || mine !== control || error.name === "AbortError") return;
+        setState((before) => ({ ...before, keys: key, data: before.keys === key ? before.data : null, error }));
+      }
+      if (!ended && interval) timer = setTimeout(() => (document.hidden ? (timer = setTimeout(ask, interval)) : ask()), interval);
+    };
+    const seen = () => document.hidden || ask();
+    again.current = ask;
+    ask();
+    document.addEventListener("visibilitychange", seen);
+    return () => {
+      ended = true;
+      clearTimeout(timer);
+      control?.abort();
+      document.removeEventListener("visibilitychange", seen);
+    };
+  }, [key, interval]);
+  const mine = state.keys === key;
+  const refresh = useCallback(() => again.current(), []);
+  return { data: mine ? state.data : null, error: mine ? state.error : null, at: state.at, refresh };
+}
+
+export const useGet = (path, interval) => useLive(path ? (signal) => get(path, signal) : null, [path], interval);
+
+/** Events of a job as they happen. The browser goes on where it was when the connection was lost. */
+export function useEvents(job, onEvent) {
+  const [events, setEvents] = useState([]);
+  const call = useRef(onEvent);
+  call.current = onEvent;
+  useEffect(() => {
+    setEvents([]);
+    if (!job) return undefined;
+    const source = new EventSource(`${root}firesteel/v1/jobs/${job}/events`);
+    let pending = [];
+    let timer = 0;
+    const flush = () => {
+      const added = pending;
+      pending = [];
+      timer = 0;
+      setEvents((before) => [...before, ...added].slice(-500));
+      call.current?.(added);
+    };
+    const take = (event) => {
+      pending.push({ id: Number(event.lastEventId), kind: event.type, ...JSON.parse(event.data) });
+      timer ||= setTimeout(flush, 80);
+    };
+    for (const kind of KINDS) source.addEventListener(kind, take);
+    source.addEventListener("End", (event) => {
+      source.close(); // else the browser would ask again and again
+      call.current?.([{ kind: "End", ...JSON.parse(event.data) }]);
+    });
+    return () => {
+      clearTimeout(timer);
+      source.close();
+    };
+  }, [job]);
+  return events;
+}
+
+const KINDS = ["StatusChanged", "ExceptionRaised", "RestartPlanned", "AttemptStarted", "CheckpointCompleted", "CheckpointFailed", "CommandReceived"];

@@ -1,0 +1,190 @@
+"""Flame graphs of Python workers, by py-spy, which looks at processes from outside.
+
+A task's thread is called by its job and level (``runtime/task_name.py``), so what a worker does is known to be
+of a vertex, or of those that share its level. Nothing is paused, and nothing is asked of the workers. Only
+workers of this machine can be seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from os import getpid
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from firesteel.common._requirements import install_command
+from firesteel.rest.errors import RestError, not_found
+from firesteel.runtime.task_name import task_name
+
+SECONDS: Final = 2
+PER_SECOND: Final = 50
+_KEPT_S: Final = 10.0  # an answer serves all who look within
+_KEPT: Final = 100
+_MOST: Final = 16  # processes that are looked at at once
+_BEGINNINGS: Final = ("run_level (", "run_task (")  # frames above which all is Spark's
+_WORKER: Final = "pyspark"
+
+
+@dataclass(slots=True)
+class Node:
+    """A frame with what it called. ``count``: how often it was seen."""
+
+    name: str
+    count: int = 0
+    children: dict[str, Node] = field(default_factory=dict)
+
+    def add(self, frames: Iterable[str], count: int) -> None:
+        node = self
+        node.count += count
+        for frame in frames:
+            node = node.children.setdefault(frame, Node(frame))
+            node.count += count
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """``processes``: how many were looked at."""
+
+    taken_ms: int
+    processes: int
+    root: Node
+
+
+class FlameGraphs:
+    """Belongs to the event loop. One sample is taken at a time, however many ask."""
+
+    def __init__(self, allowed: bool) -> None:
+        self._allowed = allowed
+        self._lock = asyncio.Lock()
+        self._kept: dict[tuple[str, bool], tuple[float, Profile]] = {}
+
+    @property
+    def why_not(self) -> str | None:
+        """Why there are none; None: there are."""
+        if not self._allowed:
+            return "Flame graphs are switched off: rest.flamegraph.enabled is false."
+        if _py_spy() is None:
+            return (
+                "Flame graphs need py-spy, which is not installed where the server runs: "
+                f"{install_command('profile', 'py-spy')}."
+            )
+        return None
+
+    async def of(self, job_id: str, level: int, idle: bool) -> Profile:
+        """What the tasks of a level are doing.
+
+        :param idle: also where they wait.
+
+        :raises RestError: 404: it cannot be found out, with the reason.
+        """
+        if self.why_not is not None:
+            raise not_found(self.why_not)
+        name = task_name(job_id, level)
+        async with self._lock:
+            found = self._kept.get((name, idle))
+            if found is not None and time.monotonic() - found[0] < _KEPT_S:
+                return found[1]
+            profile = await _sampled(name, idle)
+            while len(self._kept) >= _KEPT:
+                del self._kept[next(iter(self._kept))]
+            self._kept[name, idle] = (time.monotonic(), profile)
+            return profile
+
+
+def _py_spy() -> str | None:
+    beside = Path(sys.executable).with_name("py-spy")
+    return str(beside) if beside.is_file() else shutil.which("py-spy")
+
+
+async def _sampled(name: str, idle: bool) -> Profile:
+    processes = (await _workers())[:_MOST]
+    with TemporaryDirectory(prefix="firesteel-flames-") as directory:
+        files = [Path(directory, str(pid)) for pid in processes]
+        errors = await asyncio.gather(*map(_look, processes, files, [idle] * len(files)))
+        root = Node("root")
+        for file in files:
+            if file.is_file():
+                add_stacks(root, file.read_text(errors="replace"), name)
+    seen = [error for error in errors if error is None]
+    if not seen:
+        raise not_found(f"py-spy could not look at the Python workers: {(errors or ['there are none'])[0]}")
+    if not root.count:
+        raise not_found(
+            f"No task of this vertex was at work for {SECONDS} seconds in the {len(seen)} Python processes of this "
+            "machine. Workers of other machines cannot be seen from here."
+        )
+    return Profile(time.time_ns() // 1_000_000, len(seen), root)
+
+
+def add_stacks(root: Node, text: str, name: str) -> None:
+    """The stacks of the threads of one name, of py-spy's lines ``frame;frame count``."""
+    for line in text.splitlines():
+        stack, _, count = line.rpartition(" ")
+        frames = stack.split(";")
+        thread = next((n for n, frame in enumerate(frames) if frame.startswith("thread (")), None)
+        if thread is None or not count.isdecimal() or not frames[thread].endswith(f": {name}"):
+            continue
+        begin = next((n for n, frame in enumerate(frames) if frame.startswith(_BEGINNINGS)), thread)
+        root.add(frames[begin + 1 :], int(count))
+
+
+async def _look(pid: int, file: Path, idle: bool) -> str | None:
+    """Sample a process and those that it has started; why it could not be done."""
+    py_spy = _py_spy()
+    assert py_spy is not None
+    arguments = ["record", "--pid", str(pid), "--duration", str(SECONDS), "--rate", str(PER_SECOND)]
+    arguments += ["--format", "raw", "--threads", "--nonblocking", "--output", str(file)]
+    arguments += ["--idle"] if idle else []
+    arguments += [] if pid == getpid() else ["--subprocesses"]
+    spy = await asyncio.create_subprocess_exec(
+        py_spy, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+    )
+    try:
+        async with asyncio.timeout(SECONDS + 20):
+            _, said = await spy.communicate()
+    except TimeoutError:
+        spy.kill()
+        await spy.wait()
+        return "it did not come to an end"
+    lines = said.decode(errors="replace").strip().splitlines() or ["it said nothing"]
+    return None if spy.returncode == 0 and file.is_file() else lines[0]
+
+
+async def _workers() -> list[int]:
+    """This process, and the Python workers that Spark has started below it."""
+    listing = await asyncio.create_subprocess_exec(
+        "ps", "-axo", "pid=,ppid=,command=", stdout=asyncio.subprocess.PIPE
+    )
+    text, _ = await listing.communicate()
+    if listing.returncode:
+        raise RestError(404, "The processes of this machine cannot be listed: ps failed.")
+    return [getpid(), *topmost_workers(text.decode(errors="replace"), getpid())]
+
+
+def topmost_workers(listing: str, of: int) -> list[int]:
+    """Processes below ``of`` that are Spark's Python workers, but none that another of them has started.
+
+    :param listing: lines of pid, parent and command.
+    """
+    children: dict[int, list[int]] = {}
+    commands: dict[int, str] = {}
+    for line in listing.splitlines():
+        pid, parent, command = (*line.split(None, 2), "", "")[:3]
+        if pid.isdecimal() and parent.isdecimal():
+            children.setdefault(int(parent), []).append(int(pid))
+            commands[int(pid)] = command
+    found, waiting = [], [of]
+    while waiting:
+        for child in children.get(waiting.pop(), []):
+            command = commands[child]
+            if _WORKER in command and "java" not in command.partition(" ")[0]:
+                found.append(child)
+            else:
+                waiting.append(child)
+    return found
