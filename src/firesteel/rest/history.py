@@ -1,7 +1,7 @@
 """What jobs did over time, for charts: the last half hour in steps of some seconds, a day in minutes.
 
-The server keeps it, not the page: who opens a page sees what was before. It is bounded: a job of five vertices
-takes about 200 kB, whatever it does.
+The server keeps it, not the page: who opens a page sees what was before. It is bounded: a job of five
+vertices takes about 200 kB, whatever it does.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the thread of a task is called, so that who looks at a process from outside sees which task it does."""
+"""What the thread of a task is called: who looks at a process from outside sees which task it does."""
 
 from __future__ import annotations
 

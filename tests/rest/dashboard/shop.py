@@ -1,7 +1,7 @@
 """Jobs of a shop, for the pages: some run, one is behind, one fails again and again, others have ended.
 
-They really run, on the engine without Spark. ``python -m tests.rest.dashboard.shop PORT`` serves them until it is
-interrupted.
+They really run, on the engine without Spark. ``python -m tests.rest.dashboard.shop PORT`` serves them until
+it is interrupted.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ from firesteel.common.accumulators import IntCounter
 from firesteel.common.configuration import Configuration
 from firesteel.common.time import Time
 from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
+from firesteel.connectors._splits import FixedSplits
+from firesteel.connectors.generated.datagen import GeneratedSource
 from firesteel.datastream import MapFunction, RuntimeContext, RuntimeExecutionMode
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.jobmanager.executor import Executor
 from firesteel.program.execution import get_executor
+from firesteel.program.sources import EnumeratorContext, ReadRange, Split, SplitEnumerator
 from firesteel.rest.local import LocalCluster
 from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
@@ -39,6 +42,28 @@ SETTINGS = (
     ("s3.secret-key", "******"),
     ("state.backend.type", "rocksdb"),
 )
+
+
+class Clicks(GeneratedSource):
+    """Knows how many records were not read yet, as a Kafka topic does."""
+
+    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
+        return _Backlog(super().create_enumerator(context).discover(0))
+
+
+class _Backlog(FixedSplits):
+    def __init__(self, splits: list[Split]) -> None:
+        super().__init__(splits)
+        self._left = {split.id: split.payload.count for split in splits}
+
+    def plan(
+        self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int
+    ) -> ReadRange | None:
+        self._left[split.id] = split.payload.count - (position or 0)
+        return super().plan(split, position, max_records, max_bytes, now_ms)
+
+    def pending_records(self) -> dict[str, int]:
+        return self._left
 
 
 class OrderTime(TimestampAssigner):
@@ -121,7 +146,7 @@ def orders(mini: MiniCluster, directory: Path, name: str, rate: int = 400) -> st
 def behind(mini: MiniCluster, directory: Path) -> str:
     """A source with far more records than an epoch reads."""
     env = mini.environment(settings(directory), parallelism=2)
-    source = DataGeneratorSource(_order, 2_000_000_000)
+    source = Clicks(_order, 2_000_000_000)
     clicks = env.from_source(source, WatermarkStrategy.no_watermarks(), "clicks of 2025").uid("clicks")
     counted = (
         clicks.map(lambda o: (o[2], 1)).name("parse").key_by(lambda v: v[0]).sum(1).name("clicks of pages")

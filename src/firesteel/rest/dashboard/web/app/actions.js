@@ -1,6 +1,7 @@
 // What can be done with a job. Each button says what will happen and how to do the same on a command line, and
 // does nothing until that is confirmed.
 import { completed, get, send } from "./api.js";
+import { chain } from "./format.js";
 import { html, useEffect, useState } from "./html.js";
 import { Alert, Command, Copy, Dialog } from "./parts.js";
 import { tell } from "./toasts.js";
@@ -122,6 +123,6 @@ function Rescale({ data: { job, vertices }, onClose, refresh }) {
   const line = all ? cli("rescale", job.jid, "-p", String(wanted[vertices[0].id])) : cli("rescale", job.jid, ...vertices.map((v) => `${v.id}=${wanted[v.id]}`));
   return html`<${Confirm} title=${`Rescale ${job.name}`} verb="Change the parallelism" act=${act} onClose=${onClose} line=${line}>
     <p>The job goes on with another parallelism from the next epoch on. Keyed state moves with its keys.</p>
-    ${vertices.map((v) => html`<label key=${v.id} class="field"><span>${v.name}</span><input type="number" min="1" max=${v.max_parallelism} required value=${wanted[v.id]} onInput=${(e) => setWanted({ ...wanted, [v.id]: Number(e.currentTarget.value) })} /></label>`)}
+    ${vertices.map((v) => html`<label key=${v.id} class="field"><span>${chain(v.name)}</span><input type="number" min="1" max=${v.max_parallelism} required value=${wanted[v.id]} onInput=${(e) => setWanted({ ...wanted, [v.id]: Number(e.currentTarget.value) })} /></label>`)}
     ${!changed.length && html`<p class="soft">Nothing is changed yet.</p>`}<//>`;
 }

@@ -59,6 +59,8 @@ export const exact = (ms) => (ms == null || ms <= 0 ? "" : `${new Date(ms).toISO
 export const ago = (ms, now) => (ms == null ? NONE : `${duration(Math.max(0, now - ms))} ago`);
 export const percent = (share) => (share == null ? NONE : `${Math.round(share * 100)} %`);
 export const plural = (n, one, many = `${one}s`) => `${count(n)} ${n === 1 ? one : many}`;
+/** The name of a chain: an arrow is one character. */
+export const chain = (name) => name.replaceAll(" -> ", " → ");
 export const sum = (values) => values.reduce((a, b) => a + b, 0);
 
 /** How event time stands: `{text, note}`. */

@@ -2,15 +2,15 @@
 import { Graph, layout } from "../vendor/dagre.js";
 
 /**
- * @param vertices with `id`, `level`, `inputs`; @param size of a box.
+ * @param vertices with `id`, `level`, `inputs`; @param width of a box; @param heightOf a vertex.
  * @return `{boxes: Map id -> {x, y}, edges: [{from, to, input, points}], width, height}`
  */
-export function placed(vertices, size, across) {
+export function placed(vertices, width, heightOf, across) {
   const graph = new Graph({ multigraph: true });
   graph.setGraph({ rankdir: across ? "LR" : "TB", nodesep: across ? 26 : 18, ranksep: across ? 84 : 54, edgesep: 18, marginx: 2, marginy: 2 });
   graph.setDefaultEdgeLabel(() => ({}));
   const levels = new Map(vertices.map((vertex) => [vertex.id, vertex.level]));
-  for (const vertex of vertices) graph.setNode(vertex.id, { width: size.width, height: size.height });
+  for (const vertex of vertices) graph.setNode(vertex.id, { width, height: heightOf(vertex) });
   for (const vertex of vertices) {
     vertex.inputs.forEach((input, n) => {
       if (!levels.has(input.id)) return;
@@ -21,11 +21,11 @@ export function placed(vertices, size, across) {
   layout(graph);
   const boxes = new Map(graph.nodes().map((id) => {
     const node = graph.node(id);
-    return [id, { x: node.x - size.width / 2, y: node.y - size.height / 2 }];
+    return [id, { x: node.x - width / 2, y: node.y - node.height / 2 }];
   }));
   const edges = graph.edges().map((edge) => ({ from: edge.v, to: edge.w, input: graph.edge(edge).input, points: graph.edge(edge).points }));
-  const { width, height } = graph.graph();
-  return { boxes, edges, width: Math.max(size.width, width || 0), height: Math.max(size.height, height || 0) };
+  const whole = graph.graph();
+  return { boxes, edges, width: Math.max(width, whole.width || 0), height: whole.height || 0 };
 }
 
 /** A smooth line through points. */

@@ -2,6 +2,7 @@
 import { get, root } from "./api.js";
 import { useCallback, useEffect, useRef, useState } from "./html.js";
 
+const SOON = 250;
 let every = 3000;
 
 /** The interval of `/config`. */
@@ -21,30 +22,42 @@ export function useLive(read, keys, interval = every) {
   const key = JSON.stringify(keys);
   useEffect(() => {
     if (!read) return undefined;
+    const control = new AbortController();
     let timer = 0;
     let ended = false;
-    let control = null;
+    let asking = false;
+    let wanted = false; // once more, as soon as the answer under way is there
     const ask = async () => {
       clearTimeout(timer);
-      control?.abort();
-      const mine = (control = new AbortController());
-      try {
-        const data = await read(mine.signal);
-        if (!ended && mine === control) setState({ keys: key, data, error: null, at: Date.now() });
-      } catch (error) {
-        if (ended || mine !== control || error.name === "AbortError") return;
-        setState((before) => ({ ...before, keys: key, data: before.keys === key ? before.data : null, error }));
+      if (asking) {
+        wanted = true;
+        return;
       }
-      if (!ended && interval) timer = setTimeout(() => (document.hidden ? (timer = setTimeout(ask, interval)) : ask()), interval);
+      asking = true;
+      wanted = false;
+      try {
+        const data = await read(control.signal);
+        if (!ended) setState({ keys: key, data, error: null, at: Date.now() });
+      } catch (error) {
+        if (ended || error.name === "AbortError") return;
+        setState((before) => ({ ...before, keys: key, data: before.keys === key ? before.data : null, error }));
+      } finally {
+        asking = false;
+      }
+      if (ended) return;
+      if (wanted) timer = setTimeout(ask, SOON);
+      else if (interval) timer = setTimeout(later, interval);
     };
-    const seen = () => document.hidden || ask();
+    // A page that nobody looks at asks nothing.
+    const later = () => (document.hidden ? (timer = setTimeout(later, interval)) : ask());
+    const seen = () => document.hidden || (interval && ask());
     again.current = ask;
     ask();
     document.addEventListener("visibilitychange", seen);
     return () => {
       ended = true;
       clearTimeout(timer);
-      control?.abort();
+      control.abort();
       document.removeEventListener("visibilitychange", seen);
     };
   }, [key, interval]);
@@ -78,8 +91,10 @@ export function useEvents(job, onEvent) {
       timer ||= setTimeout(flush, 80);
     };
     for (const kind of KINDS) source.addEventListener(kind, take);
+    let over = false;
+    source.addEventListener("error", () => over && source.close()); // else the browser would ask again and again
     source.addEventListener("End", (event) => {
-      source.close(); // else the browser would ask again and again
+      over = true;
       call.current?.([{ kind: "End", ...JSON.parse(event.data) }]);
     });
     return () => {

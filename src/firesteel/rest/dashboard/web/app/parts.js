@@ -124,7 +124,7 @@ export function Copy({ text, label = "Copy", small }) {
     setDone(true);
     setTimeout(() => setDone(false), 1500);
   };
-  return html`<button type="button" class=${small ? "button small" : undefined} onClick=${copy} aria-label=${label}><span aria-live="polite">${done ? "Copied" : "Copy"}</span></button>`;
+  return html`<button type="button" class=${small ? "button small quiet" : undefined} onClick=${copy} aria-label=${label}><span aria-live="polite">${done ? "Copied" : "Copy"}</span></button>`;
 }
 
 export const Search = ({ value, onInput, label, placeholder }) => html`

@@ -1,5 +1,5 @@
 // Checkpoints and savepoints: what there is to go on from, what each cost, which vertex has how much.
-import { ago, bytes, count, duration, exact, time, NONE } from "../format.js";
+import { ago, bytes, chain, count, duration, exact, time, NONE } from "../format.js";
 import { html, useState } from "../html.js";
 import { useGet } from "../live.js";
 import { Alert, Bones, Card, Command, Copy, Figure, Figures, Loaded, Nothing, Pairs, State, Table } from "../parts.js";
@@ -13,7 +13,7 @@ export function Checkpoints({ id, data }) {
     <${Summary} all=${all} now=${data.job.ended_ms ?? data.now} config=${config.data} />
     ${all.latest.restored && html`<${Alert}>This run went on from ${all.latest.restored.is_savepoint ? "savepoint" : "checkpoint"} ${all.latest.restored.id} at ${time(all.latest.restored.restore_timestamp)}. <code>${all.latest.restored.external_path}</code><//>`}
     ${all.history.length ? html`<${Bars} history=${all.history} open=${open} onPick=${setOpen} />` : null}
-    <${Card} title="History" flush>${all.history.length ? html`<${History} id=${id} rows=${all.history} names=${new Map(data.vertices.map((v) => [v.id, v.name]))} open=${open} setOpen=${setOpen} />`
+    <${Card} title="History" flush>${all.history.length ? html`<${History} id=${id} rows=${all.history} names=${new Map(data.vertices.map((v) => [v.id, chain(v.name)]))} open=${open} setOpen=${setOpen} />`
       : html`<${Nothing} title="No checkpoint has been taken"><p>${config.data && config.data.interval > 2 ** 52 ? html`Checkpoints are off: set <code>execution.checkpointing.interval</code>. After a failure the job begins anew.` : "The first one comes after the interval."}</p><//>`}<//>
     <${Restart} latest=${all.latest} />
     ${config.data && html`<${Settings} config=${config.data} />`}

@@ -27,7 +27,7 @@ export function Epochs({ id, data }) {
         <${Figure} name="Tried again" value=${count(again)} note="epochs" />
       <//>
       <${Card} title="Over time" side=${html`<${Segments} label="How many epochs" options=${COUNTS} value=${last} onPick=${setLast} />`}><${Strip} epochs=${epochs} now=${now} /><//>
-      <${Card} title="Epochs" flush><${Table} label="Epochs" columns=${COLUMNS} rows=${[...epochs].reverse()} id=${(epoch) => epoch.epoch} most=${25} /><//>
+      <${Card} title="Epochs" flush><${Table} label="Epochs" columns=${COLUMNS} rows=${[...epochs].reverse()} id=${(epoch) => epoch.epoch} most=${12} /><//>
     </div>`;
   }}<//>`;
 }

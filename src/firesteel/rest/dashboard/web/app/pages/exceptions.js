@@ -32,15 +32,14 @@ function Failure({ id, group, vertices }) {
   const { own, frames, last } = split(newest.traceback);
   const parallelism = vertices.find((v) => v.id === newest.vertex)?.parallelism;
   const place = newest.operator ?? newest.task;
-  return html`<${Card} label=${newest.name} title=${html`<span class="bad-text">${newest.name}</span>`} side=${html`<span class="soft" title=${exact(newest.time_ms)}>${time(newest.time_ms)}</span>${group.length > 1 && html`<span class="tag">${count(group.length)} times</span>`}`}>
+  return html`<${Card} label=${newest.name} title=${html`<span class="cause">${last || newest.message}</span>`} side=${html`<span class="soft" title=${exact(newest.time_ms)}>${time(newest.time_ms)}</span>${group.length > 1 && html`<span class="tag">${count(group.length)} times</span>`}`}>
     <div class="stack">
-      <p class="cause">${last || newest.message}</p>
-      ${place && html`<p class="soft">In <b>${place}</b>${newest.subtask != null ? `, subtask ${newest.subtask}${parallelism ? ` of ${parallelism}` : ""}` : ""}${newest.vertex && html` · <a href=${link("job", id, "graph", newest.vertex)}>show the vertex</a>`}</p>`}
+      ${place && html`<p class="soft bare">In <b>${place}</b>${newest.subtask != null ? `, subtask ${newest.subtask}${parallelism ? ` of ${parallelism}` : ""}` : ""}${newest.vertex && html` · <a href=${link("job", id, "graph", newest.vertex)}>show the vertex</a>`}</p>`}
       <div class="trace">
         <div class="row spread"><h3>${whole ? "Whole traceback" : "Your code"}</h3><div class="row">
           ${frames.length > own.length && own.length > 0 && html`<button class="button small" type="button" aria-pressed=${String(whole)} onClick=${() => setWhole(!whole)}>${whole ? "Your code alone" : `All ${frames.length} frames`}</button>`}
           <${Copy} text=${newest.traceback} label="Copy the traceback" small /></div></div>
-        ${whole || !own.length ? html`<pre tabindex="0">${newest.traceback}</pre>` : html`<ol>${own.map((frame, n) => html`<li key=${n}><span class="mono">${frame.place}</span>${frame.code && html`<pre>${frame.code}</pre>`}</li>`)}</ol><pre class="raised">${last}</pre>`}
+        ${whole || !own.length ? html`<pre tabindex="0">${newest.traceback}</pre>` : html`<ol>${own.map((frame, n) => html`<li key=${n}><span class="mono">${frame.place}</span>${frame.code && html`<pre>${frame.code}</pre>`}</li>`)}</ol>`}
       </div>
       <details><summary>More about it</summary><${Pairs} of=${[
         ["Operator", newest.operator], ["uid", newest.uid && html`<code>${newest.uid}</code>`], ["Vertex", newest.task], ["Subtask", newest.subtask == null ? null : String(newest.subtask)],

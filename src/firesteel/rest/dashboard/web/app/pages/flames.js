@@ -1,5 +1,5 @@
 // What Python workers are doing: frames above those that called them, as wide as they were seen often.
-import { count, exact, percent, time } from "../format.js";
+import { count, exact, percent, plural, time } from "../format.js";
 import { html, useEffect, useState } from "../html.js";
 import { useLive } from "../live.js";
 import { get } from "../api.js";
@@ -18,7 +18,7 @@ export function Flames({ id, vertex, over }) {
       <${Segments} label="Which threads" options=${[["work", "While they work"], ["idle", "While they wait, too"]]} value=${idle} onPick=${setIdle} />
       <button class="button small" type="button" onClick=${() => setRound(round + 1)} disabled=${!found.data && !found.error}>Sample again</button>
     </div>
-    ${found.data ? html`<p class="soft">Seen ${count(found.data.samples)} times in ${count(found.data.processes)} processes at <span title=${exact(found.data.taken_ms)}>${time(found.data.taken_ms)}</span>. Vertices of one level share their tasks, so this is what all of level ${vertex.level} does.</p><${Tree} root=${found.data.data} />`
+    ${found.data && !found.data.samples ? html`<${Nothing} title="Nothing was at work"><p>No task of level ${vertex.level} was seen at work in ${plural(found.data.processes, "Python process", "Python processes")} of the server's machine for two seconds. Workers of other machines cannot be seen from there.</p><//>` : found.data ? html`<p class="soft">Seen ${count(found.data.samples)} times in ${count(found.data.processes)} processes at <span title=${exact(found.data.taken_ms)}>${time(found.data.taken_ms)}</span>. Vertices of one level share their tasks, so this is what all of level ${vertex.level} does.</p><${Tree} root=${found.data.data} />`
       : found.error ? html`<${Nothing} title="No flame graph"><p>${found.error.message}</p><//>`
       : html`<div><p class="soft">Looking at the workers for two seconds ...</p><${Bones} lines=${4} /></div>`}
   </div>`;

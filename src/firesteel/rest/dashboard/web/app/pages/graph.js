@@ -1,12 +1,16 @@
 // The graph of a job, live, and the vertex that was chosen.
-import { bytes, count, duration, freshness, percent, rate, short, NONE } from "../format.js";
+import { bytes, chain, count, duration, freshness, percent, rate, short, NONE } from "../format.js";
 import { html, useLayoutEffect, useMemo, useRef, useState } from "../html.js";
 import { path, placed } from "../layout.js";
 import { Card, Icon, Nothing, State, Table } from "../parts.js";
 import { go, link } from "../router.js";
 import { Vertex } from "./vertex.js";
 
-const SIZE = { width: 236, height: 142 };
+const WIDTH = 240;
+const OPERATORS = 4; // that a box names
+const named = (vertex) => (vertex.operators.length <= OPERATORS ? vertex.operators : vertex.operators.slice(0, OPERATORS - 1));
+/** A line for each operator of the chain. */
+const heightOf = (vertex) => 96 + 19 * Math.max(1, Math.min(OPERATORS, vertex.operators.length));
 
 export function Graph({ id, data, rest: [chosen, ...rest] }) {
   const { vertices, bottleneck, now, job } = data;
@@ -30,7 +34,7 @@ function Drawing({ vertices, chosen, bottleneck, now, onPick }) {
   }, []);
   const across = width > 640;
   const shape = JSON.stringify(vertices.map((v) => [v.id, v.level, v.inputs]));
-  const found = useMemo(() => placed(vertices, SIZE, across), [shape, across]);
+  const found = useMemo(() => placed(vertices, WIDTH, heightOf, across), [shape, across]);
   const room = Math.max(100, width - 32);
   const fit = Math.min(1, Math.max(0.45, room / found.width));
   const scale = zoom ?? fit;
@@ -84,9 +88,9 @@ function Box({ vertex, at, now, chosen, slow, onPick }) {
   ].filter((note) => note && note[1]);
   const label = `${vertex.name}, ${vertex.state.toLowerCase()}, parallelism ${vertex.parallelism}${slow ? ", the bottleneck" : ""}`;
   return html`<button type="button" class=${`vertex ${vertex.state.toLowerCase()} ${chosen ? "chosen" : ""} ${slow ? "slow" : ""}`} aria-pressed=${String(chosen)} aria-label=${label}
-      style=${{ left: `${at.x}px`, top: `${at.y}px`, width: `${SIZE.width}px`, height: `${SIZE.height}px` }} onClick=${() => onPick(vertex.id)}>
-    <span class="name" title=${vertex.name}>${vertex.name}</span>
-    <span class="line"><${State} of=${vertex.state} /><span class="tag" title="parallelism">×${count(vertex.parallelism)}</span></span>
+      style=${{ left: `${at.x}px`, top: `${at.y}px`, width: `${WIDTH}px`, height: `${heightOf(vertex)}px` }} onClick=${() => onPick(vertex.id)}>
+    <span class="line"><${State} of=${vertex.state} /><span>${vertex.skew > 40 && html`<span class="tag warn" title="how much more than the average the busiest subtask got">skew ${Math.round(vertex.skew)} %</span> `}<span class="tag" title="parallelism">×${count(vertex.parallelism)}</span></span></span>
+    <span class="chain" title=${chain(vertex.name)}>${named(vertex).map((operator, n) => html`<span key=${operator.id} class=${n ? "" : "first"}>${operator.name}</span>`)}${vertex.operators.length > OPERATORS && html`<small>and ${vertex.operators.length - OPERATORS + 1} more</small>`}</span>
     <span class="flow">${facts.map(([key, name, now_, all]) => html`<span key=${key}><small>${name}</small><b>${now_ === NONE ? all : now_}</b></span>`)}</span>
     <span class="notes">${slow && html`<b class="bad">bottleneck</b>`}${notes.slice(0, slow ? 2 : 3).map(([key, text, of]) => html`<span key=${key}><b>${text}</b> <small>${key === "fresh" ? "old" : of}</small></span>`)}</span>
     ${vertex.busy != null && html`<span class=${`meter ${vertex.busy > 0.8 ? "bad" : vertex.busy > 0.5 ? "warn" : ""}`}><i style=${{ width: `${Math.min(100, vertex.busy * 100)}%` }} /></span>`}
@@ -96,7 +100,7 @@ function Box({ vertex, at, now, chosen, slow, onPick }) {
 /** The same as a table, for eyes that compare and for screen readers. */
 function List({ id, vertices, now }) {
   const columns = [
-    { key: "name", name: "Vertex", by: (v) => v.name, cell: (v) => html`<a href=${link("job", id, "graph", v.id)}>${v.name}</a><span class="sub">level ${v.level} · ${v.operators.length === 1 ? "1 operator" : `${v.operators.length} operators`}</span>` },
+    { key: "name", name: "Vertex", by: (v) => v.name, cell: (v) => html`<a href=${link("job", id, "graph", v.id)}>${chain(v.name)}</a><span class="sub">level ${v.level} · ${v.operators.length === 1 ? "1 operator" : `${v.operators.length} operators`}</span>` },
     { key: "state", name: "State", by: (v) => v.state, cell: (v) => html`<${State} of=${v.state} />` },
     { key: "parallelism", name: "Parallelism", number: true, by: (v) => v.parallelism, cell: (v) => count(v.parallelism) },
     { key: "in", name: "Records in", number: true, by: (v) => v.records_in, cell: (v) => html`${short(v.records_in)}<span class="sub">${rate(v.in_per_second)}</span>` },

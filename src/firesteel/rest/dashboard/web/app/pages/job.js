@@ -1,5 +1,5 @@
 // One job: how it is doing, what can be done with it, and its pages.
-import { ago, bytes, count, duration, exact, freshness, short, time, NONE } from "../format.js";
+import { ago, bytes, chain, count, duration, exact, freshness, short, time, NONE } from "../format.js";
 import { html, useEffect } from "../html.js";
 import { useEvents, useGet } from "../live.js";
 import { Alert, Copy, Figure, Figures, Health, Loaded, Nothing, State, Tabs } from "../parts.js";
@@ -56,7 +56,7 @@ function Head({ data, config, session, refresh }) {
   return html`<div class="stack">
     <div class="row spread head">
       <div>
-        <nav aria-label="Place" class="crumbs"><a href=${link("jobs")}>Jobs</a><span aria-hidden="true"> / </span></nav>
+        <nav aria-label="Place" class="crumbs"><a href=${link("jobs")}>‹ All jobs</a></nav>
         <div class="row"><h1>${job.name}</h1><${Health} of=${job.health} pill /></div>
         <div class="row soft idline"><span class="mono">${job.jid}</span><${Copy} text=${job.jid} label="Copy the id of the job" small />
           ${job.job_type === "BATCH" && html`<span class="tag">batch</span>`}<span>${over ? word(job) : html`<${State} of=${job.state} />`}</span></div>
@@ -64,7 +64,7 @@ function Head({ data, config, session, refresh }) {
       <${Actions} data=${data} config=${config} session=${session} refresh=${refresh} />
     </div>
     ${job.why && html`<${Alert} kind=${["failed", "stalled"].includes(job.health) ? "bad" : "warn"}>${job.why}${["failed", "restarting", "unstable"].includes(job.health) && html` <a href=${link("job", job.jid, "exceptions")}>What happened</a>`}<//>`}
-    ${data.bottleneck && html`<${Alert} kind="warn">The bottleneck is <b>${data.bottleneck.name}</b>: ${data.bottleneck.why} <a href=${link("job", job.jid, "graph", data.bottleneck.vertex)}>Show it</a><//>`}
+    ${data.bottleneck && html`<${Alert} kind="warn">The bottleneck is <b>${chain(data.bottleneck.name)}</b>: ${data.bottleneck.why} <a href=${link("job", job.jid, "graph", data.bottleneck.vertex)}>Show it</a><//>`}
     <${Figures} label="How the job is doing">
       <${Figure} lead=${!over} name=${over ? "Event time" : "Freshness"} value=${over ? (job.event_time_ended ? "complete" : time(job.watermark_ms)) : fresh.text} note=${over ? (job.watermark_ms || job.event_time_ended ? "when it ended" : "no watermarks") : fresh.note} title="How long ago the event time was that the results are complete up to" />
       <${Figure} name="Waiting records" value=${short(job.lag)} note=${job.lag == null ? "sources do not know" : job.catch_up_ms ? `${duration(job.catch_up_ms)} to catch up` : "all are read"} />

@@ -25,8 +25,7 @@ export function Jobs({ config }) {
   useEffect(() => {
     document.title = "Jobs · Firesteel";
   }, []);
-  return html`<div class="stack">
-    <h1 class="sr">Jobs</h1>
+  return html`<h1 class="sr">Jobs</h1><div class="stack">
     <${Overview} cluster=${cluster.data} jobs=${jobs.data?.jobs} />
     <${Loaded} of=${jobs} lines=${8}>${({ jobs: all, now }) => html`
       <${List} all=${all} now=${now} group=${group} setGroup=${setGroup} words=${words} setWords=${setWords} submits=${config.features["web-submit"]} />`}<//>
@@ -72,7 +71,7 @@ function List({ all, now, group, setGroup, words, setWords, submits }) {
       <${Search} label="Search jobs" placeholder="Name, id or state" value=${words} onInput=${setWords} />
     </div>
     <div class="card jobs">
-      <${Table} label="Jobs" rows=${rows} id=${(job) => job.jid} most=${200} columns=${columns(now)}
+      <${Table} label="Jobs" rows=${rows} id=${(job) => job.jid} most=${200} columns=${columns(now)} sort=${{ key: "health", down: false }}
         empty=${html`<${Nothing} title="No job is like that"><p><button class="button" type="button" onClick=${() => { setWords(""); setGroup("all"); }}>Show all jobs</button></p><//>`} />
     </div>`;
 }

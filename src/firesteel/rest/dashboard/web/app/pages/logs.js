@@ -34,8 +34,10 @@ function Log({ log, one, picker }) {
   // It is read again when the list says that it has changed.
   const version = follow ? `${log.size} ${log.mtime}` : frozen;
   const found = useLive((signal) => text(path, signal), [path], 0);
+  const read = useRef(version);
   useEffect(() => {
-    if (follow) found.refresh();
+    if (follow && read.current !== version) found.refresh();
+    read.current = version;
   }, [version]);
   useLayoutEffect(() => {
     if (follow && here.current) here.current.scrollTop = here.current.scrollHeight;
@@ -70,8 +72,8 @@ function Lines({ here, text: content, words, wrap, onScroll, cut }) {
   const shown = lines.slice(-DRAWN);
   let level = "";
   return html`<div class=${`log ${wrap ? "wrap" : ""}`} ref=${here} onScroll=${onScroll} tabindex="0" role="log" aria-live="off" aria-label="Lines of the log">${shown.length ? shown.map((line, n) => {
-    const found = LEVEL.exec(line.slice(0, 120))?.[1];
-    level = found ?? (/^[\s\t]|^Traceback|^\w+Error/.test(line) ? level : "");
-    return html`<div key=${all - shown.length + n} class=${`l ${level.toLowerCase()}`}>${line || " "}</div>`;
+    const begins = /^\[?\d{2,4}[-/]\d\d[-/]\d\d/.test(line);
+    if (begins) level = LEVEL.exec(line.slice(0, 120))?.[1] ?? ""; // all lines up to the next that begins are of it
+    return html`<div key=${all - shown.length + n} class=${`l ${begins ? "begin" : ""} ${level.toLowerCase()}`}>${line || " "}</div>`;
   }) : html`<${Nothing} title=${sought ? "No line has it" : "It is empty"} />`}</div>`;
 }

@@ -1,7 +1,7 @@
 // What a job did over time, which the server has kept; and any metric of any vertex, from now on.
 import { get } from "../api.js";
 import { Chart } from "../charts.js";
-import { bytes, duration, short, NONE } from "../format.js";
+import { bytes, chain, duration, short, NONE } from "../format.js";
 import { html, useEffect, useMemo, useRef, useState } from "../html.js";
 import { useGet, useLive } from "../live.js";
 import { Card, Loaded, Nothing, Search, Segments } from "../parts.js";
@@ -38,7 +38,7 @@ export function Metrics({ id, data }) {
           const values = chart.values[chart.columns.indexOf(key)];
           if (!values.some((value) => value != null)) return null;
           if (key === "restarts" && !values.some(Boolean)) return null;
-          return html`<${Card} key=${key} title=${name} flush><${Chart} title=${name} times=${times} lines=${[{ name, values, shown }]} /><//>`;
+          return html`<div key=${key} class="card"><${Chart} title=${name} times=${times} lines=${[{ name, values, shown }]} sizes=${key === "state_bytes"} /></div>`;
         })}
         ${range === "fine" && data.vertices.length > 1 && VERTEX_CHARTS.map(([key, name, shown]) => html`<${Vertices} key=${`v-${key}`} of=${key} name=${name} shown=${shown} vertices=${charts.vertices.slice(0, DRAWN)} />`)}
       </div>`}
@@ -50,10 +50,10 @@ export function Metrics({ id, data }) {
 function Vertices({ of, name, shown, vertices }) {
   const longest = vertices.reduce((best, v) => (v.chart.values[0].length > best.length ? v.chart.values[0] : best), []);
   const lines = vertices.map((v) => ({ name: cut(v.name), shown, values: v.chart.values[v.chart.columns.indexOf(of)] })).filter((line) => line.values.length === longest.length && line.values.some((value) => value != null));
-  return lines.length ? html`<${Card} title=${name} flush><${Chart} title=${name} times=${longest} lines=${lines} /><//>` : null;
+  return lines.length ? html`<div class="card"><${Chart} title=${name} times=${longest} lines=${lines} sizes=${of === "state_bytes"} /></div>` : null;
 }
 
-const cut = (name) => (name.length > 28 ? `${name.slice(0, 27)}…` : name);
+const cut = (name) => (name.length > 34 ? `${chain(name).slice(0, 33)}…` : chain(name));
 
 // ---- any metric
 
@@ -94,6 +94,7 @@ function Follow({ id, vertex, name, over }) {
   }, [at]);
   const { times, min, avg, max } = kept.current;
   const shown = (value) => (value == null ? NONE : short(value));
-  return html`<${Card} title=${html`<span class="mono metric">${name}</span>`} label=${name} flush>${data && !data.length ? html`<${Nothing} title="No value now" />` : times.length < 2 ? html`<${Nothing} title=${data?.[0] ? shown(data[0].sum) : "…"}><p>the sum over all subtasks; a line needs two samples</p><//>` : html`
-    <${Chart} title=${name} times=${[...times]} height=${150} lines=${[{ name: "greatest", values: [...max], shown }, { name: "average", values: [...avg], shown }, { name: "least", values: [...min], shown }]} />`}<//>`;
+  if (data && !data.length) return html`<div class="card"><${Nothing} title=${name}><p>It has no value now.</p><//></div>`;
+  if (times.length < 2) return html`<div class="card"><${Nothing} title=${name}><p>${data?.[0] ? `${shown(data[0].sum)} over all subtasks; a line needs two samples.` : "Reading ..."}</p><//></div>`;
+  return html`<div class="card"><${Chart} title=${name} times=${[...times]} lines=${[{ name: "greatest", values: [...max], shown }, { name: "average", values: [...avg], shown }, { name: "least", values: [...min], shown }]} /></div>`;
 }

@@ -1,5 +1,5 @@
 // What happened to a job: its vertices over time, and its events in order.
-import { ago, count, duration, exact, time } from "../format.js";
+import { ago, chain, count, duration, exact, time } from "../format.js";
 import { html, useState } from "../html.js";
 import { useGet } from "../live.js";
 import { Bones, Card, Chips, Nothing, State, word } from "../parts.js";
@@ -34,7 +34,7 @@ function Row({ name, bars, begin, end, strong, sub }) {
 function VertexRow({ id, vertex, begin, end, open, onOpen }) {
   const found = useGet(`firesteel/v1/jobs/${id}/vertices/${vertex.id}/subtasks`, open ? undefined : 15000);
   const subtasks = found.data?.subtasks ?? [];
-  const name = html`<button class="linklike" type="button" aria-expanded=${String(open)} onClick=${onOpen} title=${vertex.name}>${vertex.name}</button>`;
+  const name = html`<button class="linklike" type="button" aria-expanded=${String(open)} onClick=${onOpen} title=${chain(vertex.name)}>${chain(vertex.name)}</button>`;
   const states = new Map();
   for (const subtask of subtasks) {
     for (const bar of bars(subtask, end)) {

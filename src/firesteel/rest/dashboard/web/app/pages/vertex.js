@@ -1,5 +1,5 @@
 // One vertex: its subtasks with what each got, its operators, what its workers are doing.
-import { bytes, count, duration, rate, short, sum, time, NONE } from "../format.js";
+import { bytes, chain, count, duration, rate, short, sum, time, NONE } from "../format.js";
 import { html, useMemo, useState } from "../html.js";
 import { useGet } from "../live.js";
 import { Card, Icon, Loaded, Pairs, Segments, State, Table } from "../parts.js";
@@ -16,7 +16,7 @@ const FIGURES = [
 ];
 
 export function Vertex({ id, vertex, job, now, page }) {
-  return html`<${Card} title=${vertex.name} label=${`Vertex ${vertex.name}`} side=${html`
+  return html`<${Card} title=${chain(vertex.name)} label=${`Vertex ${vertex.name}`} side=${html`
       <${Segments} label="Pages of the vertex" options=${PAGES} value=${page} onPick=${(key) => go("job", id, "graph", vertex.id, key)} />
       <a class="button small icon" href=${link("job", id, "graph")} aria-label="Close the vertex" title="Close"><${Icon} name="close" /></a>`}>
     ${page === "operators" ? html`<${Operators} vertex=${vertex} />` : page === "flames" ? html`<${Flames} id=${id} vertex=${vertex} over=${job.ended_ms != null} />` : html`<${Subtasks} id=${id} vertex=${vertex} now=${now} />`}

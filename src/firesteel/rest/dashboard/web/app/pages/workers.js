@@ -35,7 +35,7 @@ export function Worker({ parts: [id] }) {
     document.title = TITLE;
   }, []);
   const missing = () => html`<div class="card"><${Nothing} title="This task manager is gone"><p><a href=${link("workers")}>All task managers</a></p><//></div>`;
-  return html`<nav aria-label="Place" class="crumbs"><a href=${link("workers")}>Task managers</a><span aria-hidden="true"> / </span></nav>
+  return html`<nav aria-label="Place" class="crumbs"><a href=${link("workers")}>‹ All task managers</a></nav>
     <div class="stack"><h1>${id}</h1><${Loaded} of=${found} missing=${missing}>${(w) => html`<div class="stack">
     <${Figures} label="The task manager">
       <${Figure} name="Free slots" value=${count(w.freeSlots)} unit=${`of ${count(w.slotsNumber)}`} note=${`${count(w.assignedTasks)} subtasks`} />
