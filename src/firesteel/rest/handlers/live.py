@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from firesteel.rest.answers import live as answers
 from firesteel.rest.cached import encode
+from firesteel.rest.messages.cluster import ConfigEntry
 from firesteel.rest.messages.live import (
     Failures,
     FlameSample,
@@ -57,6 +58,10 @@ def failures(call: Call) -> Failures:
     return answers.failures(call.job)
 
 
+def settings(call: Call) -> list[ConfigEntry]:
+    return [ConfigEntry(key=key, value=value) for key, value in call.job.info.settings]
+
+
 def charts(call: Call) -> Encoded:
     context, view = call.context, call.job
     return call.once(lambda: answers.charts(view, context.history.of(view.job_id), context.now_ms()))
@@ -89,6 +94,7 @@ ROUTES: Final = (
     Route("GET", "/jobs", jobs, JobSummaries, "How all jobs are doing, the youngest first."),
     Route("GET", _JOB, job, LiveJob, "How a job is doing, with its vertices."),
     Route("GET", f"{_JOB}/failures", failures, Failures, "Why attempts failed, the newest first."),
+    Route("GET", f"{_JOB}/settings", settings, list[ConfigEntry], "What was set for a job."),
     Route("GET", f"{_JOB}/charts", charts, JobCharts, "What a job did over time."),
     Route("GET", f"{_VERTEX}/subtasks", subtasks, LiveSubtasks, "The subtasks of a vertex."),
     Route(

@@ -85,13 +85,13 @@ export function Table({ label, columns, rows, id, sort, most = 100, empty, rowCl
   const turn = (key) => setOrder(order?.key === key ? { key, down: !order.down } : { key, down: Boolean(columns.find((c) => c.key === key).number) });
   return html`
     <div class="scroll" tabindex="0" role="region" aria-label=${label}>
-      <table>
+      <table class="rows">
         <thead><tr>${columns.map((column) => html`
           <th key=${column.key} scope="col" class=${`${column.number ? "n" : ""} ${column.class ?? ""}`} aria-sort=${order?.key === column.key ? (order.down ? "descending" : "ascending") : undefined}>
             ${column.by ? html`<button type="button" onClick=${() => turn(column.key)}>${column.name}<span aria-hidden="true">${order?.key === column.key ? (order.down ? " ↓" : " ↑") : ""}</span></button>` : column.name}
           </th>`)}</tr></thead>
         <tbody>${sorted.slice(0, shown).map((row) => html`
-          <tr key=${id(row)} class=${rowClass?.(row)}>${columns.map((column) => html`<td key=${column.key} class=${`${column.number ? "n" : ""} ${column.class ?? ""}`}>${column.cell(row)}</td>`)}</tr>${after?.(row)}`)}</tbody>
+          <tr key=${id(row)} class=${rowClass?.(row)}>${columns.map((column) => html`<td key=${column.key} data-label=${typeof column.name === "string" ? column.name : undefined} class=${`${column.number ? "n" : ""} ${column.class ?? ""}`}>${column.cell(row)}</td>`)}</tr>${after?.(row)}`)}</tbody>
       </table>
     </div>
     ${sorted.length > shown && html`<div class="note-box more"><button class="button" type="button" onClick=${() => setShown(shown + 500)}>Show ${count(Math.min(500, sorted.length - shown))} more of ${count(sorted.length)}</button></div>`}`;

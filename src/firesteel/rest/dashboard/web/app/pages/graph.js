@@ -36,7 +36,7 @@ function Drawing({ vertices, chosen, bottleneck, now, onPick }) {
   const shape = JSON.stringify(vertices.map((v) => [v.id, v.level, v.inputs]));
   const found = useMemo(() => placed(vertices, WIDTH, heightOf, across), [shape, across]);
   const room = Math.max(100, width - 32);
-  const fit = Math.min(1, Math.max(0.45, room / found.width));
+  const fit = Math.min(1, Math.max(across ? 0.5 : 0.75, room / found.width));
   const scale = zoom ?? fit;
   const most = Math.max(1, ...vertices.map((v) => v.out_per_second ?? 0));
   const step = (by) => setZoom(Math.min(1.6, Math.max(0.3, scale * by)));
@@ -57,7 +57,7 @@ function Drawing({ vertices, chosen, bottleneck, now, onPick }) {
       <div class="sheet" style=${{ width: `${found.width * scale}px`, height: `${found.height * scale}px` }}>
         <div class="scaled" style=${{ width: `${found.width}px`, height: `${found.height}px`, transform: `scale(${scale})` }}>
           <svg class="edges" width=${found.width} height=${found.height} aria-hidden="true">
-            <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse" markerUnits="userSpaceOnUse"><path d="M0 0.500 7.500 4 0 7.500z" /></marker></defs>
+            <defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="11" markerHeight="11" orient="auto-start-reverse" markerUnits="userSpaceOnUse"><path d="M0 0.500 7.500 4 0 7.500z" /></marker></defs>
             ${found.edges.map((edge, n) => {
               const from = vertices.find((v) => v.id === edge.from);
               const middle = edge.points[Math.floor(edge.points.length / 2)];

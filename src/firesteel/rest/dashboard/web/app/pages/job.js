@@ -58,8 +58,8 @@ function Head({ data, config, session, refresh }) {
       <div>
         <nav aria-label="Place" class="crumbs"><a href=${link("jobs")}>‹ All jobs</a></nav>
         <div class="row"><h1>${job.name}</h1><${Health} of=${job.health} pill /></div>
-        <div class="row soft idline"><span class="mono">${job.jid}</span><${Copy} text=${job.jid} label="Copy the id of the job" small />
-          ${job.job_type === "BATCH" && html`<span class="tag">batch</span>`}<span>${over ? word(job) : html`<${State} of=${job.state} />`}</span></div>
+        <div class="row soft idline"><span>${over ? word(job) : html`<${State} of=${job.state} />`}</span>${job.job_type === "BATCH" && html`<span class="tag">batch</span>`}
+          <span class="nowrap"><span class="mono">${job.jid}</span><${Copy} text=${job.jid} label="Copy the id of the job" small /></span></div>
       </div>
       <${Actions} data=${data} config=${config} session=${session} refresh=${refresh} />
     </div>

@@ -81,7 +81,7 @@ const RANK = [...NEEDS, "starting", "good", ...OVER];
 function columns(now) {
   return [
     { key: "name", name: "Job", by: (job) => job.name, cell: (job) => html`<a class="name" href=${link("job", job.jid)}>${job.name}</a><span class="sub mono">${job.jid.slice(0, 8)}${job.job_type === "BATCH" ? html` <span class="tag">batch</span>` : ""}</span>` },
-    { key: "health", name: "Health", by: (job) => RANK.indexOf(job.health), cell: (job) => html`<${Health} of=${job.health} />${job.why && html`<span class="sub why" title=${job.why}>${job.why}</span>`}` },
+    { key: "health", name: "Health", class: "full", by: (job) => RANK.indexOf(job.health), cell: (job) => html`<${Health} of=${job.health} />${job.why && html`<span class="sub why" title=${job.why}>${job.why}</span>`}` },
     { key: "fresh", name: "Freshness", number: true, by: (job) => (job.ended_ms == null ? job.freshness_ms : null), cell: (job) => fresh(job) },
     { key: "lag", name: "Waiting", number: true, by: (job) => job.lag, cell: (job) => html`${short(job.lag)}${job.catch_up_ms > 0 && html`<span class="sub">${duration(job.catch_up_ms)} to catch up</span>`}` },
     { key: "rate", name: "Records/s", number: true, by: (job) => job.records_per_second, cell: (job) => html`<span class="rate">${job.ended_ms == null && job.recent.length > 1 && html`<${Spark} values=${job.recent} />`}<span>${job.records_per_second == null ? NONE : short(job.records_per_second)}</span></span>` },

@@ -68,11 +68,12 @@ function Events({ id, events, now }) {
   const [group, setGroup] = useState("all");
   const [most, setMost] = useState(60);
   const found = events.filter(GROUPS[group]);
-  const shown = compact([...found].reverse()).slice(0, most);
+  const entries = compact([...found].reverse());
+  const shown = entries.slice(0, most);
   return html`<${Card} title="Events" side=${html`<${Chips} label="Which events" value=${group} onPick=${setGroup} options=${[["all", "All", events.length], ["state", "States"], ["failures", "Failures"], ["checkpoints", "Checkpoints"]]} />`}>
     ${shown.length ? html`<ol class="events">${shown.map((event) => html`<li key=${event.id} class=${KINDS[event.kind]?.(event) ?? ""}>
       <time title=${exact(event.time_ms)}>${time(event.time_ms)}<span class="sub">${ago(event.time_ms, now)}</span></time><div><${Said} id=${id} event=${event} /></div></li>`)}</ol>
-      ${found.length > most && html`<button class="button" type="button" onClick=${() => setMost(most + 200)}>Older events</button>`}` : html`<${Nothing} title="No such event" />`}<//>`;
+      ${entries.length > most && html`<button class="button" type="button" onClick=${() => setMost(most + 200)}>Older events</button>`}` : html`<${Nothing} title="No such event" />`}<//>`;
 }
 
 /** Completed checkpoints one after the other are one entry. */
