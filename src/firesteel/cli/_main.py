@@ -9,7 +9,8 @@ import re
 import runpy
 import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
@@ -232,6 +233,21 @@ def config(key: str | None, as_json: bool) -> None:
     sys.exit(1 if found[0]["verdict"] in ("misspelt", "unknown") else 0)
 
 
+@main.command()
+@click.option("--master", help="The Spark master; with a local one there are no executors.")
+@_DEFINE
+def memory(master: str | None, definitions: tuple[str, ...]) -> None:
+    """Show the memory budget of an executor by Flink's rules, and what Spark is given for it."""
+    from firesteel.cli._memory import report
+    from firesteel.common.configuration import Configuration
+    from firesteel.datastream._session_defaults import session_defaults
+
+    with _refusals():
+        settings = Configuration.from_dict(dict(_settings(master, None, definitions)))
+        for line in report(session_defaults().add_all(settings)):
+            click.echo(line)
+
+
 @main.group()
 def savepoint() -> None:
     """Inspect and remove savepoints. A running job takes one by JobClient.trigger_savepoint()."""
@@ -270,9 +286,16 @@ def dispose(path: str) -> None:
 
 
 def _configure(master: str | None, parallelism: int | None, definitions: tuple[str, ...]) -> None:
+    from firesteel.datastream._session_defaults import set_session_defaults
+
+    with _refusals():
+        set_session_defaults(_settings(master, parallelism, definitions))
+
+
+def _settings(master: str | None, parallelism: int | None, definitions: tuple[str, ...]) -> dict[str, str]:
+    """The options of a command line; a key that nobody knows is a ConfigurationError."""
     from firesteel.common.options import execution, pipeline
     from firesteel.common.options.checks import check_keys
-    from firesteel.datastream._session_defaults import set_session_defaults
 
     settings: dict[str, str] = {}
     for definition in definitions:
@@ -284,9 +307,15 @@ def _configure(master: str | None, parallelism: int | None, definitions: tuple[s
         settings[pipeline.PARALLELISM.key] = str(parallelism)
     if master is not None:
         settings[execution.SPARK_MASTER.key] = master
+    check_keys(settings)
+    return settings
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Show what is wrong with a configuration as an error of the command."""
     try:
-        check_keys(settings)
-        set_session_defaults(settings)
+        yield
     except ConfigurationError as e:
         raise click.ClickException(str(e)) from e
 

@@ -21,7 +21,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
-from firesteel.common.options import firesteel as own, recovery, rest
+from firesteel.common.options import firesteel as own, metrics, recovery, rest
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.collect import CollectSink
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 log = logger(__name__)
 
 _REST: Final = "firesteel.rest.application"
+_MONITORING: Final = "firesteel.monitoring.application"
 
 
 class Platform(Protocol):
@@ -307,9 +308,12 @@ class Executor:
         return self.jobs.start(gateway, run, lambda outcome: kept.job_ended(outcome.status), ended)
 
     def _serve(self, configuration: Configuration) -> None:
-        """Serve the REST API if the program wants it; its room stands above this one, so by its name."""
+        """Serve the REST API and report metrics if the program wants it; their rooms stand above this one, so
+        by their names."""
         if configuration.contains(rest.PORT) or configuration.contains(rest.BIND_PORT):
             importlib.import_module(_REST).serve(self, configuration)
+        if configuration.contains(metrics.REPORTERS) or configuration.get(metrics.REPORTER):
+            importlib.import_module(_MONITORING).report(self, configuration)
 
     def _real_time_slots(self, configuration: Configuration, graph: JobGraph, bounded: bool) -> int:
         """How many slots the job needs to run in real time; 0: it is to run in epochs."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.masking import masked_value
-from firesteel.graph.job_graph import JobEdge, JobGraph, JobVertex
+from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.levels import LevelPlan
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
 from firesteel.jobmanager.job_view import EdgeInfo, JobInfo, OperatorInfo, VertexInfo
+from firesteel.program.sinks import Sink
+from firesteel.program.sources import Source
 
 
 def job_info(
@@ -38,6 +40,7 @@ def _vertex(vertex: JobVertex, level: int) -> VertexInfo:
             o.node.description or o.node.name,
             o.node.uid,
             None if o.input is None else o.input.source_operator,
+            _kind(o),
         )
         for o in vertex.operators
     )
@@ -51,6 +54,11 @@ def _vertex(vertex: JobVertex, level: int) -> VertexInfo:
         operators,
         tuple(map(_edge, vertex.inputs)),
     )
+
+
+def _kind(operator: ChainedOperator) -> str:
+    what = operator.node.operator
+    return "source" if isinstance(what, Source) else "sink" if isinstance(what, Sink) else ""
 
 
 def _edge(edge: JobEdge) -> EdgeInfo:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,6 +72,14 @@ class SourcePlan:
     assignments: dict[int, SourceAssignment]
     wanted: bool
     next_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How many records wait in each source, by operator id and split, and which subtask reads each split."""
+
+    pending: Mapping[str, Mapping[str, int]]
+    readers: Mapping[str, Mapping[str, int]]
 
 
 class SourceCoordinator:
@@ -219,6 +227,10 @@ class SourceCoordinator:
         """By split, as far as the source knows."""
         return dict(self._enumerator.pending_records())
 
+    def readers(self, splits: Iterable[str]) -> dict[str, int]:
+        """Which subtask reads each of these splits, if it is assigned."""
+        return {id: self._splits[id].subtask for id in splits if id in self._splits}
+
     def drain(self) -> None:
         """Nothing more is read: with the next epoch the source comes to its end, as if all were read."""
         self._drains = True
@@ -305,9 +317,10 @@ class JobSources:
         for coordinator in self._coordinators:
             coordinator.checkpoint_completed()
 
-    def pending_records(self) -> dict[str, dict[str, int]]:
-        """How many records wait in each source, by operator id and split, when the last epoch was planned."""
-        return {c.uid: c.pending_records() for c in self._coordinators}
+    def lag(self) -> Lag:
+        """What waited in each source when the last epoch was planned."""
+        pending = {c.uid: c.pending_records() for c in self._coordinators}
+        return Lag(pending, {c.uid: c.readers(pending[c.uid]) for c in self._coordinators})
 
     drains = False  # the sources end with the next epoch
 

@@ -12,6 +12,8 @@ from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.executions import Executions
 from firesteel.jobmanager.job_view import SubtaskView, VertexInfo, VertexView
 from firesteel.jobmanager.lines import Subtask
+from firesteel.jobmanager.spent import NOTHING, EpochWork
+from firesteel.jobmanager.subtask_metrics import SubtaskMetrics
 from firesteel.runtime.program import Ack
 
 
@@ -28,6 +30,7 @@ class VertexViews:
             subtasks = [SubtaskView(i, attempt, operators=zeros) for i, attempt in enumerate(attempts)]
             self._subtasks[info.id] = subtasks
         self.executions.changed.clear()
+        self._measured = SubtaskMetrics()
         self._touched: set[str] = set()  # vertices whose view is out of date
         self._views = tuple(self._view(info) for info in infos)
 
@@ -35,17 +38,33 @@ class VertexViews:
         vertex, index = subtask
         return vertex in self._subtasks and index < len(self._subtasks[vertex])
 
-    def count(self, acks: Iterable[Ack], now_ms: int) -> None:
+    def count(self, acks: Iterable[Ack], work: EpochWork, now_ms: int) -> None:
         """The answers of a committed epoch count; a subtask that is done with its input has finished."""
         ended: list[Subtask] = []
+        measured = self._measured
+        measured.take_gauges(work.reports)
+        lags = {(uid, r.subtask): ms for r in work.reports for uid, ms in r.lags_ms.items()}
         for ack in acks:
-            vertex, index = ack.vertex, ack.subtask
+            subtask = vertex, index = ack.vertex, ack.subtask
             if ack.ended:
-                ended.append((vertex, index))
+                ended.append(subtask)
             before = self._subtasks[vertex][index]
             worked = ack.records_in or ack.records_out or any(map(any, ack.operators.values()))
-            if worked or ack.watermark not in (None, before.watermark):
-                self._subtasks[vertex][index] = _counted(before, ack, self._operators[vertex])
+            spent = work.spent.get(subtask, NOTHING)
+            metrics = measured.of(subtask, ack)
+            news = metrics is not None or spent.busy or spent.back_pressured
+            if worked or news or ack.watermark not in (None, before.watermark):
+                operators = self._operators[vertex]
+                lag = next((lags[uid, index] for uid in operators if (uid, index) in lags), before.lag_ms)
+                counted = _counted(before, ack, operators)
+                self._subtasks[vertex][index] = replace(
+                    counted,
+                    busy_ms=before.busy_ms + spent.busy,
+                    back_pressured_ms=before.back_pressured_ms + spent.back_pressured,
+                    active_ms=now_ms if worked else before.active_ms,
+                    lag_ms=lag,
+                    metrics=before.metrics if metrics is None else metrics,
+                )
                 self._touched.add(vertex)
         if ended:
             self.executions.advance(ExecutionState.FINISHED, now_ms, ended)

@@ -21,6 +21,7 @@ from starlette.routing import Route as Path_
 
 from firesteel.common.errors import FiresteelError
 from firesteel.common.logs import logger
+from firesteel.monitoring.rates import SAMPLE_EVERY_S, Rates
 from firesteel.rest.cached import Answers, encode
 from firesteel.rest.cluster import Cluster
 from firesteel.rest.credentials import Credentials
@@ -34,7 +35,6 @@ from firesteel.rest.messages.base import Errors
 from firesteel.rest.openapi import description
 from firesteel.rest.operations import Operations
 from firesteel.rest.profiling import FlameGraphs
-from firesteel.rest.rates import SAMPLE_EVERY_S, Rates
 from firesteel.rest.routes import (
     Answer,
     Call,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from firesteel.jobmanager.job_view import JobView, VertexView
+from firesteel.monitoring.values import NO_WATERMARK
 from firesteel.runtime.batch import MAX_WATERMARK
-
-MIN_WATERMARK: Final = -(2**63)  # before the first one
 
 
 class VertexFacts(NamedTuple):
@@ -94,7 +93,7 @@ def state_bytes_of(view: JobView, vertex_id: str) -> int | None:
 def _watermarks(vertices: Iterable[VertexView]) -> tuple[int | None, int | None, bool]:
     """The least and the greatest that say a time, and whether there are none but those of the end."""
     known = [s.watermark for vertex in vertices for s in vertex.subtasks if s.watermark is not None]
-    times = [watermark for watermark in known if MIN_WATERMARK < watermark < MAX_WATERMARK]
+    times = [watermark for watermark in known if NO_WATERMARK < watermark < MAX_WATERMARK]
     if not times:
         return None, None, MAX_WATERMARK in known
     return min(times), max(times), False

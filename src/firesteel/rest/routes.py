@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from firesteel.jobmanager.job_view import JobView, VertexView
+from firesteel.monitoring.rates import Rates
 from firesteel.rest.cached import Answers
 from firesteel.rest.cluster import Cluster
 from firesteel.rest.dashboard.sessions import Sessions
@@ -21,7 +22,6 @@ from firesteel.rest.guard import Guard
 from firesteel.rest.history import History
 from firesteel.rest.operations import Operations
 from firesteel.rest.profiling import FlameGraphs
-from firesteel.rest.rates import Rates
 from firesteel.rest.settings import RestSettings
 
 S = TypeVar("S", bound=Struct)

@@ -19,6 +19,7 @@ from firesteel.runtime.flow_control import Totals
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.program import Ack, UserError, UserLogs
 from firesteel.runtime.task_loop import Splits
+from firesteel.runtime.task_report import TaskReport
 from firesteel.state.files import StateFiles
 from firesteel.storage.filesystems import resolve
 
@@ -71,6 +72,7 @@ class Answer(NamedTuple):
     acks: list[Ack]
     logs: UserLogs | None
     ending_ms: float
+    report: TaskReport | None = None
 
 
 class Messages:

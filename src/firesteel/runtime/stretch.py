@@ -19,6 +19,7 @@ from firesteel.runtime.loop_settings import LoopSettings, directory_of
 from firesteel.runtime.messages import IDLE_LOOK, Answer, Cut, Messages, Order
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
 from firesteel.runtime.task_loop import IDLE_MS, Rows, TaskLoop
+from firesteel.runtime.task_report import TaskReport
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.user_logs import taken_logs
 from firesteel.runtime.wire import WireRow
@@ -158,7 +159,8 @@ class SourceTask:
             self._see_to_looks(found)
             self._say_read()
         else:
-            time.sleep(_PAUSE_S)
+            with self._loop.watch.held_back():
+                time.sleep(_PAUSE_S)
         self._loop.on_time()
 
     def _rested(self, wait_ms: float) -> float:
@@ -189,8 +191,8 @@ def open_loop(level: RunningLevel, subtask: int, messages: Messages, **clock: An
     """The loop of a task, which has begun."""
     descriptor = level.descriptor
 
-    def deliver(epoch: int, acks: list[Ack], ending_ms: float) -> None:
-        messages.answer(epoch, descriptor.level, subtask, Answer(acks, taken_logs(), ending_ms))
+    def deliver(epoch: int, acks: list[Ack], ending_ms: float, report: TaskReport) -> None:
+        messages.answer(epoch, descriptor.level, subtask, Answer(acks, taken_logs(), ending_ms, report))
 
     with _OF_NO_OPERATOR:
         opened = acquire_level(descriptor, subtask)
@@ -246,7 +248,8 @@ def _source_rows(
     while not task.has_ended:
         task.step(time.time_ns() / 1e6)
         if out := loop.take():
-            yield out
+            with loop.watch.held_back():
+                yield out
 
 
 def _rows(
@@ -259,14 +262,16 @@ def _rows(
             if window is None or window.room(loop.sent):
                 row = inbox.take(wait_ms)
             else:
-                time.sleep(_PAUSE_S)
+                with loop.watch.held_back():
+                    time.sleep(_PAUSE_S)
                 row = None
             if row is not None:
                 loop.feed(row)
                 progress.made()
             loop.on_time()
             if out := loop.take():
-                yield out
+                with loop.watch.held_back():
+                    yield out
             longest_ms = progress.every_ms if progress.is_due() else IDLE_MS
             wait_ms = 0.0 if row is not None else loop.wait_ms(longest_ms)
     except InboxEnded:

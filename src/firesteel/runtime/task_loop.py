@@ -24,6 +24,8 @@ from firesteel.runtime.loop_settings import LoopSettings, delta_file, epoch_name
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.program import Ack, LevelDescriptor, SubtaskDescriptor
+from firesteel.runtime.reporting import report_of_task, wall_ms
+from firesteel.runtime.task_report import TaskReport
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
 from firesteel.runtime.worker import OpenLevel
 from firesteel.state.background import PendingDelta
@@ -31,8 +33,9 @@ from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine, advance
 
 Rows: TypeAlias = list[WireRow]
-#: Takes the answers of a task for an epoch to the driver, and how many milliseconds of CPU its end has cost.
-Deliver: TypeAlias = Callable[[int, list[Ack], float], None]
+#: Takes the answers of a task for an epoch to the driver, how many milliseconds of CPU its end has cost, and
+#: what the task reports beside them.
+Deliver: TypeAlias = Callable[[int, list[Ack], float, TaskReport], None]
 
 #: Splits, each with the position to go on from.
 Splits: TypeAlias = Sequence[tuple[Split, Any]]
@@ -49,6 +52,7 @@ class _Unsettled:
     epoch: int
     acks: list[Ack]
     ending_ms: float
+    report: TaskReport
 
     @property
     def is_written(self) -> bool:
@@ -88,6 +92,8 @@ class TaskLoop:
         }
         for chain in level.chains:
             chain.context.buffer_timeout_ms = settings.buffer_timeout_ms
+        self.watch = level.watch
+        self._begun_ms = wall_ms()  # the epoch
         self._unsettled: _Unsettled | None = None
         self._ended: dict[str, Ack] = {}  # vertices whose input has ended, with what they say from then on
         self._sources = {
@@ -117,6 +123,8 @@ class TaskLoop:
     def begin(self) -> None:
         """Begin the first epoch."""
         self._work_in_background(True)
+        self.watch.take()  # what an earlier attempt has left
+        self.watch.rest()
         for source in self._sources.values():
             with source.user_code:
                 source.stop_polling()  # what an earlier attempt of this process had
@@ -136,12 +144,14 @@ class TaskLoop:
 
     def _receive(self, row: WireRow) -> None:
         """Process a buffer, or let one pass that is for a deeper level."""
-        gate = self._level.gates.get(edge_of(row.channel))
+        edge = edge_of(row.channel)
+        gate = self._level.gates.get(edge)
         if gate is None:
             self._out.append(row)
             return
         self._move_time(self._now_ms())
-        gate.receive(row.channel, gate.decode(row.body))
+        with self.watch.on(self._level.vertex_of[edge]):
+            gate.receive(row.channel, gate.decode(row.body))
         self._is_dirty = True
 
     # ---- sources
@@ -292,7 +302,7 @@ class TaskLoop:
 
     def _each(self, act: Callable[[Chain], None]) -> None:
         for chain in self._live():
-            with chain.user_code:
+            with chain.user_code, self.watch.on(chain.vertex.id):
                 act(chain)
 
     # ---- epochs
@@ -300,7 +310,7 @@ class TaskLoop:
     def _begin_epoch(self) -> None:
         now_ms = self._now_ms()
         for chain in self._live():
-            with chain.user_code:
+            with chain.user_code, self.watch.on(chain.vertex.id):
                 chain.begin(self._own[chain.vertex.id], self.epoch, int(now_ms), self._out.append)
         self._each(Chain.on_processing_time)
         self._is_dirty = True
@@ -316,7 +326,7 @@ class TaskLoop:
             if id in self._ended:
                 acks.append(self._ended[id])
                 continue
-            with chain.user_code:
+            with chain.user_code, self.watch.on(id):
                 ack = chain.end_epoch()
             self._own[id] = replace(self._own[id], carry=ack.carry)
             acks.append(ack)
@@ -333,12 +343,17 @@ class TaskLoop:
                 )
                 with chain.user_code:
                     chain.close()
-        self._unsettled = _Unsettled(self.epoch, acks, (self._cpu_s() - begun_s) * 1000)
+        self._unsettled = _Unsettled(self.epoch, acks, (self._cpu_s() - begun_s) * 1000, self._report())
         if self._unsettled.is_written:
             self.settle()
         self._out += [WireRow(to, -1, 0, RowKind.BARRIER, b"") for to in range(self._settings.consumers)]
         self.epoch += 1
         self._begin_epoch()
+
+    def _report(self) -> TaskReport:
+        place = (self.epoch, self._descriptor.level, self._subtask)
+        begun_ms, self._begun_ms = self._begun_ms, wall_ms()
+        return report_of_task(place, begun_ms, self.watch.take(), self._level.chains, is_held_back=True)
 
     def settle(self) -> None:
         """Answer for the epoch that has ended, if that was not done yet; waits until all of it is written."""
@@ -356,7 +371,7 @@ class TaskLoop:
                 state = states[ack.vertex]
                 if pending and state is not None:
                     state.settle(line)
-        self._deliver(unsettled.epoch, unsettled.acks, unsettled.ending_ms)
+        self._deliver(unsettled.epoch, unsettled.acks, unsettled.ending_ms, unsettled.report)
 
     def _advance(self, line: StateLine, epoch: int, ack: Ack) -> StateLine:
         """The line with an epoch. The driver makes the same one when it commits, so the delta is a file

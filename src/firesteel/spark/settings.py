@@ -11,6 +11,7 @@ from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.memory_budget import executor_settings
 from firesteel.common.options.execution import SPARK_MASTER
 from firesteel.common.options.firesteel import SPARK_LOG
 from firesteel.storage.process_directory import named_directory, process_directory
@@ -111,7 +112,7 @@ def settings_of(configuration: Configuration, slots: int = 0) -> dict[str, str]:
         key: value
         for key, value in configuration.to_dict().items()
         if key.startswith("spark.") or key == SPARK_LOG.key
-    }
+    } | executor_settings(configuration)
     return said if not slots else _for_real_time(said, slots)
 
 

@@ -61,7 +61,9 @@ def test_pages_of_a_job(browser: Browser, jobs: Shop, job: str, width: int) -> N
         for route, text in JOB_PAGES.items():
             show(watched.page, f"job/{jobs.ids[job]}/{route}")
             until_loaded(watched.page)
-            current = watched.page.get_by_role("navigation", name="Pages of the job").locator("[aria-current]")
+            current = watched.page.get_by_role("navigation", name="Pages of the job").locator(
+                "[aria-current]"
+            )
             expect(current).to_have_count(1)
             if text:
                 expect(watched.page.locator("main")).to_contain_text(text)
@@ -75,7 +77,9 @@ def test_a_job_says_how_it_is_doing(browser: Browser, jobs: Shop) -> None:
         show(watched.page, f"job/{jobs.ids['orders']}")
         figures = watched.page.get_by_label("How the job is doing")
         expect(figures).to_contain_text("Freshness")
-        expect(figures.locator(".figure").first.locator("dd")).to_have_text(re.compile(r"^\d+(\.\d)? (ms|s)$"))
+        expect(figures.locator(".figure").first.locator("dd")).to_have_text(
+            re.compile(r"^\d+(\.\d)? (ms|s)$")
+        )
         expect(watched.page.locator("button.vertex")).to_have_count(3)
         # It is live: the number of the epoch rises while somebody looks.
         epoch = figures.locator(".figure", has_text="Epoch").locator("dd")
@@ -107,7 +111,9 @@ def test_a_vertex_shows_its_skew(browser: Browser, jobs: Shop) -> None:
         expect(hot).to_contain_text("skew")
         hot.click()
         panel = page.get_by_role("region", name=re.compile("^Vertex revenue"))
-        expect(panel.get_by_role("img")).to_have_attribute("aria-label", re.compile("Records in of 4 subtasks"))
+        expect(panel.get_by_role("img")).to_have_attribute(
+            "aria-label", re.compile("Records in of 4 subtasks")
+        )
         expect(panel.locator("tbody tr")).to_have_count(4)
         panel.get_by_role("button", name="Operators").click()
         expect(panel).to_contain_text("alerts only")

@@ -15,12 +15,16 @@ from firesteel.common.options import (
     checkpointing,
     execution,
     firesteel,
+    high_availability,
+    metrics,
     pipeline,
     python,
     recovery,
     rest,
     restart,
     state,
+    table,
+    task_memory,
 )
 
 __all__ = ["AREAS", "OLDER_NAMES", "OPTIONS", "PRESENT_NAMES"]
@@ -31,9 +35,13 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Checkpoints": checkpointing,
     "Recovery": recovery,
     "State": state,
+    "Memory": task_memory,
     "Restarts": restart,
     "Python": python,
+    "Tables": table,
     "REST API": rest,
+    "High availability": high_availability,
+    "Metrics": metrics,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {

@@ -137,7 +137,7 @@ def _vertex(view: JobView, vertex: VertexView, now_ms: int) -> JobVertex:
         end_time=end_ms,
         duration=duration_ms,
         tasks=counted(attempt.state for attempt in attempts),
-        metrics=io_metrics(vertex.info, vertex.subtasks),
+        metrics=io_metrics(vertex.info, vertex.subtasks, now_ms),
     )
 
 

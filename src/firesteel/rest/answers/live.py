@@ -8,10 +8,12 @@ from typing import Final
 
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmanager.job_view import ExceptionView, JobView, SubtaskView, VertexView
+from firesteel.monitoring.rates import Rates
+from firesteel.monitoring.values import NO_WATERMARK
 from firesteel.rest.answers.jobs import duration_of
 from firesteel.rest.answers.plan import job_type
 from firesteel.rest.answers.subtasks import counted
-from firesteel.rest.facts import MIN_WATERMARK, JobFacts, VertexFacts, job_facts, vertex_facts
+from firesteel.rest.facts import JobFacts, VertexFacts, job_facts, vertex_facts
 from firesteel.rest.history import JOB, VERTEX, JobHistory, Ring
 from firesteel.rest.messages.live import (
     Bottleneck,
@@ -29,7 +31,6 @@ from firesteel.rest.messages.live import (
     LiveVertex,
     VertexChart,
 )
-from firesteel.rest.rates import Rates
 from firesteel.runtime.batch import MAX_WATERMARK
 
 _BEHIND_MS: Final = 60_000  # what takes longer to catch up with is said
@@ -180,7 +181,8 @@ def _vertex(view: JobView, vertex: VertexView, rates: Rates, now_ms: int) -> Liv
         lag=facts.lag,
         state_bytes=facts.state_bytes,
         skew=_skew(vertex, facts),
-        busy=None,
+        busy=None if rate is None else rate.busy_ms / 1000,
+        back_pressured=None if rate is None else rate.back_pressured_ms / 1000,
     )
 
 
@@ -253,10 +255,11 @@ def _subtask(
         bytes_out=found.bytes_out,
         in_per_second=None if rate is None else rate.records_in,
         out_per_second=None if rate is None else rate.records_out,
-        watermark_ms=None if watermark in (MIN_WATERMARK, MAX_WATERMARK) else watermark,
+        watermark_ms=None if watermark in (NO_WATERMARK, MAX_WATERMARK) else watermark,
         event_time_ended=watermark == MAX_WATERMARK,
         state_bytes=size,
-        busy=None,
+        busy=None if rate is None else rate.busy_ms / 1000,
+        back_pressured=None if rate is None else rate.back_pressured_ms / 1000,
         failure=found.attempt.failure,
     )
 

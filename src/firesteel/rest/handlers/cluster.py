@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from firesteel.common.job_status import JobStatus
 from firesteel.common.masking import masked
-from firesteel.rest.answers.machines import free_slots
+from firesteel.monitoring.values import free_slots
 from firesteel.rest.errors import RestError, not_found
 from firesteel.rest.messages.base import Empty
 from firesteel.rest.messages.cluster import (

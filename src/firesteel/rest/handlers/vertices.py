@@ -87,13 +87,11 @@ def attempt_accumulators(call: Call) -> AttemptAccumulators:
     return AttemptAccumulators(subtask=found.index, attempt=of.number, id=of.id, user_accumulators=[])
 
 
-# ---- what nobody measures
-
-
 def back_pressure(call: Call) -> BackPressure:
-    """Flink's answer while it has no figures."""
-    call.require_vertex()
-    return BackPressure(status="deprecated")
+    return answers.back_pressure(call.job, call.vertex, call.context.rates, call.context.now_ms())
+
+
+# ---- what nobody measures
 
 
 class FlameGraphQuery(Struct, frozen=True):
@@ -136,7 +134,7 @@ ROUTES: Final = (
         SubtasksAccumulators,
         "The subtasks of a vertex; none has accumulators of its own.",
     ),
-    Route("GET", f"{_ONE}/backpressure", back_pressure, BackPressure, "Not measured."),
+    Route("GET", f"{_ONE}/backpressure", back_pressure, BackPressure, "How subtasks spend their time."),
     Route(
         "GET",
         f"{_ONE}/flamegraph",

@@ -85,7 +85,8 @@ class LiveVertex(Message, frozen=True):
     :param level: which stage of an epoch runs it.
     :param records_in: of a source: what it read.
     :param skew: how much more the busiest subtask got than the average, in percent of it.
-    :param busy: the share of time in which its subtasks worked, of the busiest; null: nobody measures it.
+    :param busy: the share of time in which its busiest subtask worked; ``back_pressured``: in which that one
+        waited for those that it sends to.
     """
 
     id: Id
@@ -112,6 +113,7 @@ class LiveVertex(Message, frozen=True):
     state_bytes: int | None
     skew: float | None
     busy: float | None
+    back_pressured: float | None
 
 
 class Bottleneck(Message, frozen=True):
@@ -154,6 +156,7 @@ class LiveSubtask(Message, frozen=True):
     event_time_ended: bool
     state_bytes: int | None
     busy: float | None
+    back_pressured: float | None
     failure: str | None
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeAlias
 from firesteel.program.bad_records import SIDE_OUTPUT
 from firesteel.program.operators import TimestampsAndWatermarks
 from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader, Split
-from firesteel.runtime.batch import END, MAX_WATERMARK, Batch, Mark
+from firesteel.runtime.batch import END, MAX_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
 from firesteel.runtime.operators.planned_ranges import PlannedRanges, ReadSoFar
@@ -48,6 +48,9 @@ class SourceOperator(BaseOperator):
         self.positions: dict[str, Any] = {}
         self.ended_splits: list[str] = []
         self.is_cut = False
+        self.lag_ms: int | None = (
+            None  # how old the last record of the epoch was when it came, by its event time
+        )
         self._polling: PollingReader | None = None
         self._planned: PlannedRanges | None = None  # the same, where the driver plans what is read
 
@@ -64,6 +67,7 @@ class SourceOperator(BaseOperator):
         self.positions = {}
         self.ended_splits = []
         self.is_cut = False
+        self.lag_ms = None
 
     def run(self, assignment: SourceAssignment, limit: TimeLimit) -> Iterator[None]:
         """Read until the ranges end or the time is over; yields after each chunk so that the task can hand
@@ -147,7 +151,8 @@ class SourceOperator(BaseOperator):
         assert self._polling is not None
         for split, chunk in self._polling.poll(max_records, wait_ms, held):
             begun_s = time.perf_counter()
-            self._chunk(split, chunk)
+            with self.context.watch.on(self.context.vertex_id):
+                self._chunk(split, chunk)
             worked_s += time.perf_counter() - begun_s
         return self.records_in - before, worked_s
 
@@ -226,7 +231,7 @@ class SourceOperator(BaseOperator):
 
     def _bad_records(self, chunk: Chunk) -> None:
         """Send bad records to their side output, before the watermarks of their chunk."""
-        metrics = TaskMetricGroup(self.context.accumulators, (self.program.name,))
+        metrics = TaskMetricGroup(self.context.metrics, self.program.uid, self.program.name)
         metrics.counter(RECORDS_IN_ERRORS).inc(len(chunk.bad) + chunk.ignored)
         if not chunk.bad:
             return
@@ -243,6 +248,8 @@ class SourceOperator(BaseOperator):
         tracker = self._trackers[split]
         known = None if chunk.timestamps is None else source_instants(chunk.timestamps)
         stamps = assign_timestamps(self._strategy, chunk.values, known, self.context.clock.now_ms)
+        if stamps and stamps[-1] != NO_TIMESTAMP:
+            self.lag_ms = time.time_ns() // 1_000_000 - stamps[-1]
         raw = tracker.observe(chunk.values, stamps, self.context.clock.now_ms)
         if chunk.marks and not self.context.batch_mode:
             raw = sorted([*raw, *tracker.take(chunk.marks)], key=itemgetter(0))

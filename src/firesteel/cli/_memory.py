@@ -1,0 +1,43 @@
+"""The memory budget as text, as Flink's task managers print theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from firesteel.common.configuration import Configuration
+from firesteel.common.memory_budget import budget_of, executor_settings, notices, state_bound
+
+_UNITS = (("gb", 1 << 30), ("mb", 1 << 20), ("kb", 1 << 10))
+
+
+def report(configuration: Configuration) -> Iterator[str]:
+    """Yield the lines of the report.
+
+    :raises ConfigurationError: the sizes contradict each other.
+    """
+    budget = budget_of(configuration)
+    if budget is None:
+        yield "No total of taskmanager.memory is set: Spark's own settings count."
+    else:
+        for depth, name, size in budget.lines():
+            yield f"{'  ' * depth}{name + ':':<{34 - 2 * depth}}{_shown(size)} ({size} bytes)"
+        yield ""
+        yield f"Slots: {budget.slots}, managed memory of each: {_shown(budget.managed_per_slot)}"
+    bound = state_bound(configuration)
+    if bound is not None:
+        yield f"State of one subtask in the memory of one process, at most: {_shown(bound)} (rocksdb)"
+    settings = executor_settings(configuration)
+    if settings:
+        yield ""
+        yield "Settings of Spark's executors:"
+    for key, value in settings.items():
+        yield f"  {key}={value}"
+    for notice in notices(configuration):
+        yield f"Note: {notice}"
+
+
+def _shown(size: int) -> str:
+    for unit, bytes_of_unit in _UNITS:
+        if size >= bytes_of_unit:
+            return f"{size / bytes_of_unit:.3f}{unit}"
+    return f"{size} bytes"

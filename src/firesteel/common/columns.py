@@ -1,0 +1,93 @@
+"""Rows in flight as columns: what a batch holds between two operators of a Table program.
+
+A ``Columns`` stands where a batch of objects has its list of values: it has a length, and slices of it are
+``Columns`` too and copy nothing. Arrow is imported with this module, so nothing imports it that a
+program without tables needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["DELETE", "INSERT", "UPDATE_AFTER", "UPDATE_BEFORE", "Columns"]
+
+# The numbers of common.types.RowKind.
+INSERT: Final = 0
+UPDATE_BEFORE: Final = 1
+UPDATE_AFTER: Final = 2
+DELETE: Final = 3
+
+Kinds = np.ndarray[Any, np.dtype[np.int8]]
+
+
+class Columns:
+    """Rows in order as one Arrow array for each column, and the kind of each row.
+
+    :param kinds: ``int8`` of each row (a ``RowKind`` value); None: all are INSERT.
+    """
+
+    __slots__ = ("arrays", "kinds", "length")
+
+    def __init__(self, arrays: Sequence[pa.Array], length: int, kinds: Kinds | None = None) -> None:
+        self.arrays = tuple(arrays)
+        self.length = length
+        self.kinds = kinds
+
+    def __len__(self) -> int:
+        return self.length
+
+    def __getitem__(self, part: slice) -> Columns:
+        start, stop, step = part.indices(self.length)
+        if step != 1:
+            raise ValueError("columns are sliced without a step")
+        length = max(stop - start, 0)
+        kinds = None if self.kinds is None else self.kinds[start:stop]
+        return Columns([a.slice(start, length) for a in self.arrays], length, kinds)
+
+    def take(self, indices: Any) -> Columns:
+        """Return the rows at *indices* (NumPy or Arrow integers; a null index gives a row of nulls)."""
+        taken = [a.take(pa.array(indices)) for a in self.arrays]
+        kinds = None if self.kinds is None else self.kinds[np.asarray(indices)]
+        return Columns(taken, len(indices), kinds)
+
+    def filter(self, mask: Any) -> Columns:
+        """Return the rows where *mask*, a NumPy array of booleans, is true."""
+        keep = pa.array(mask)
+        kinds = None if self.kinds is None else self.kinds[np.asarray(mask)]
+        return Columns([pc.filter(a, keep) for a in self.arrays], int(np.count_nonzero(mask)), kinds)
+
+    def with_arrays(self, arrays: Sequence[pa.Array]) -> Columns:
+        """Return the same rows with other columns."""
+        return Columns(arrays, self.length, self.kinds)
+
+    def with_kinds(self, kinds: Kinds | None) -> Columns:
+        return Columns(self.arrays, self.length, kinds)
+
+    def kinds_or_inserts(self) -> Kinds:
+        """Return the kind of each row, also where all are INSERT."""
+        return np.zeros(self.length, np.int8) if self.kinds is None else self.kinds
+
+    @staticmethod
+    def concat(parts: Sequence[Columns]) -> Columns:
+        """Return all rows of *parts*, at least one, in order."""
+        if len(parts) == 1:
+            return parts[0]
+        arrays = [pa.concat_arrays(column) for column in zip(*(p.arrays for p in parts), strict=True)]
+        kinds = None
+        if any(p.kinds is not None for p in parts):
+            kinds = np.concatenate([p.kinds_or_inserts() for p in parts])
+        return Columns(arrays, sum(p.length for p in parts), kinds)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Yield each row as a tuple of Python values, without its kind."""
+        if not self.arrays:
+            yield from ((),) * self.length
+        yield from zip(*(a.to_pylist() for a in self.arrays), strict=True)
+
+    def __repr__(self) -> str:
+        return f"Columns({list(self.rows())!r}, {self.kinds!r})"

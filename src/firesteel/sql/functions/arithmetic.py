@@ -1,0 +1,216 @@
+"""+ - * / % and unary minus, on numbers; with intervals they are in ``temporal_arithmetic.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firesteel.sql import decimals
+from firesteel.sql import type_rules as r
+from firesteel.sql import types as t
+from firesteel.sql.context import CallSite
+from firesteel.sql.functions.define import scalar
+from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
+from firesteel.sql.functions.rules import INTERVAL, NUMBER, any_of, first, takes
+from firesteel.sql.functions import temporal_arithmetic as temporal
+
+DecimalRule = Callable[[t.DecimalType, t.DecimalType], t.DecimalType]
+
+
+def _known(call: CallTypes) -> tuple[t.DataType, t.DataType] | None:
+    """The two types; NULL has that of the other one."""
+    if len(call.types) != 2:
+        return None
+    a, b = call.types
+    if r.is_null_type(a) and r.is_null_type(b):
+        a = b = t.IntType()
+    if r.is_null_type(a):
+        a = b.with_nullability(True)
+    if r.is_null_type(b):
+        b = a.with_nullability(True)
+    return a, b
+
+
+def numbers(derived: DecimalRule, more: TypeRule | None = None) -> TypeRule:
+    """The rule of an operator on two numbers. :param more: what else it takes."""
+
+    def rule(call: CallTypes) -> Typing | None:
+        known = _known(call)
+        if known is not None and all(isinstance(d, r.NUMERIC) for d in known):
+            return _numbers(*known, derived)
+        return None if more is None else more(call)
+
+    return rule
+
+
+def _numbers(a: t.DataType, b: t.DataType, derived: DecimalRule) -> Typing:
+    nullable = a.nullable or b.nullable
+    if isinstance(a, r.APPROXIMATE) or isinstance(b, r.APPROXIMATE):
+        result = _approximate(a, b).with_nullability(nullable)
+        wide = r.common_of((a, b))
+        return Typing(result, tuple(wide.with_nullability(d.nullable) for d in (a, b)))
+    if isinstance(a, r.INTEGER) and isinstance(b, r.INTEGER):
+        found = r.common_of((a, b))
+        return Typing(found, tuple(found.with_nullability(d.nullable) for d in (a, b)))
+    left, right = r.decimal_of(a), r.decimal_of(b)
+    assert left is not None and right is not None
+    return Typing(derived(left, right), (left, right))
+
+
+def _approximate(a: t.DataType, b: t.DataType) -> t.DataType:
+    """FLOAT and DOUBLE have one precision for Calcite, so the left one's type is the result's."""
+    if isinstance(a, r.APPROXIMATE) and isinstance(b, r.APPROXIMATE):
+        return a
+    return r.common_of((a, b))
+
+
+def _kernel(
+    plain: Callable[[Any, Any], Any], exact: Callable[[Any, Any, t.DecimalType], Any]
+) -> Callable[..., Any]:
+    def compute(site: CallSite, a: Any, b: Any) -> Any:
+        if isinstance(site.result, t.DecimalType):
+            return exact(a, b, site.result)
+        if any(isinstance(d, (*r.DATETIME, *r.INTERVAL)) for d in site.types):
+            return temporal.compute(site, a, b, plain)
+        return plain(a, b)
+
+    return compute
+
+
+def _float(a: Any) -> bool:
+    return bool(pa.types.is_floating(a.type))
+
+
+def _check_zero(b: Any) -> None:
+    zero = pc.equal(b, pa.scalar(0, b.type))
+    if (zero.as_py() if isinstance(zero, pa.Scalar) else pc.any(zero).as_py()) is True:
+        raise ZeroDivisionError("/ by zero")
+
+
+def _divide(a: Any, b: Any) -> Any:
+    if _float(a):
+        return pc.divide(a, b)
+    _check_zero(b)
+    # Java: the smallest number divided by -1 is itself; Arrow gives 0
+    minus = pc.equal(b, pa.scalar(-1, b.type))
+    if (minus.as_py() if isinstance(minus, pa.Scalar) else pc.any(minus).as_py()) is True:
+        return pc.if_else(minus, pc.negate(a), pc.divide(a, pc.if_else(minus, pa.scalar(1, b.type), b)))
+    return pc.divide(a, b)
+
+
+def _modulo(a: Any, b: Any) -> Any:
+    if _float(a):
+        left, right = (_floats(o) for o in (a, b))
+        with np.errstate(all="ignore"):
+            found = pa.array(np.fmod(left, right), from_pandas=False)
+        return pc.if_else(pc.and_(_valid(a), _valid(b)), found, pa.scalar(None, found.type))
+    _check_zero(b)
+    return pc.subtract(a, pc.multiply(b, _divide(a, b)))
+
+
+def _floats(operand: Any) -> Any:
+    if isinstance(operand, pa.Scalar):
+        return np.nan if operand.as_py() is None else operand.as_py()
+    return operand.to_numpy(zero_copy_only=False)
+
+
+def _valid(operand: Any) -> Any:
+    return pa.scalar(operand.is_valid) if isinstance(operand, pa.Scalar) else operand.is_valid()
+
+
+scalar(
+    "PLUS",
+    numbers(r.decimal_plus, temporal.plus_rule),
+    sql=(),
+    total=True,
+    columns=_kernel(pc.add, decimals.add),
+    signatures=("<NUMERIC> + <NUMERIC>", "<DATETIME> + <INTERVAL>", "<INTERVAL> + <INTERVAL>"),
+    doc="The sum; integers wrap around, and a DECIMAL that is too large is NULL.",
+    example="1 + 2",
+)
+scalar(
+    "MINUS",
+    numbers(r.decimal_plus, temporal.minus_rule),
+    sql=(),
+    total=True,
+    columns=_kernel(pc.subtract, decimals.subtract),
+    signatures=("<NUMERIC> - <NUMERIC>", "<DATETIME> - <INTERVAL>", "<INTERVAL> - <INTERVAL>"),
+    doc="The difference.",
+    example="1 - 2",
+)
+scalar(
+    "TIMES",
+    numbers(r.decimal_times, temporal.times_rule),
+    sql=(),
+    total=True,
+    columns=_kernel(pc.multiply, decimals.multiply),
+    signatures=("<NUMERIC> * <NUMERIC>", "<INTERVAL> * <NUMERIC>"),
+    doc="The product.",
+    example="2 * 3",
+)
+scalar(
+    "DIVIDE",
+    numbers(r.decimal_divide),
+    sql=(),
+    columns=_kernel(_divide, decimals.divide),
+    signatures=("<NUMERIC> / <NUMERIC>",),
+    doc="The quotient; that of integers is cut off, and dividing them by zero fails.",
+    example="7 / 2",
+)
+
+
+def _modulo_rule(call: CallTypes) -> Typing | None:
+    """Of integers the result has the type of the divisor."""
+    found = numbers(r.decimal_modulo)(call)
+    if found is None:
+        return None
+    a, b = _known(call) or (found.result, found.result)
+    if isinstance(b, r.INTEGER) and isinstance(a, r.INTEGER):
+        return Typing(b.with_nullability(a.nullable or b.nullable), found.arguments)
+    return found
+
+
+def _modulo_columns(site: CallSite, a: Any, b: Any) -> Any:
+    if isinstance(site.result, t.DecimalType):
+        return decimals.modulo(a, b, site.result)
+    return _modulo(a, b)
+
+
+scalar(
+    "MOD",
+    _modulo_rule,
+    columns=_modulo_columns,
+    signatures=("MOD(<EXACT_NUMERIC>, <EXACT_NUMERIC>)", "<EXACT_NUMERIC> % <EXACT_NUMERIC>"),
+    doc="The remainder; it has the sign of the dividend.",
+    example="MOD(-26, 5)",
+)
+
+
+def _negate(site: CallSite, a: Any) -> Any:
+    return pc.negate(a)
+
+
+scalar(
+    "MINUS_PREFIX",
+    takes(any_of(NUMBER, INTERVAL), result=first),
+    sql=(),
+    total=True,
+    columns=_negate,
+    signatures=("- <NUMERIC>", "- <INTERVAL>"),
+    doc="The number with the other sign.",
+    example="-(5)",
+)
+scalar(
+    "PLUS_PREFIX",
+    takes(any_of(NUMBER, INTERVAL), result=first),
+    sql=(),
+    total=True,
+    columns=lambda site, a: a,
+    signatures=("+ <NUMERIC>",),
+    doc="The number itself.",
+    example="+5",
+)

@@ -1,0 +1,97 @@
+"""Projections, filters, values, unions, correlates: nodes that look at one row at a time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from firesteel.sql import logical as l, physical as p
+from firesteel.sql.expressions import Literal
+from firesteel.sql.planner import ranks
+from firesteel.sql.planner.calcs import calc, identity
+from firesteel.sql.planner.conditions import is_true
+from firesteel.sql.planner.errors import unsupported
+from firesteel.sql.types import RowType
+
+if TYPE_CHECKING:
+    from firesteel.sql.planner.builder import Planner
+
+__all__ = ["correlate", "exchange", "filter_", "match", "project", "set_operation", "table_call", "values"]
+
+
+def values(planner: Planner, node: l.Values) -> p.Physical:
+    return p.Values(row=node.row, rows=node.rows)
+
+
+def project(planner: Planner, node: l.Project) -> p.Physical:
+    ranked = ranks.project_of_rank(planner, node)
+    if ranked is not None:
+        return ranked
+    child = planner.plan(node.input)
+    return calc(planner.context, child, node.expressions, node.row, hints=node.hints)
+
+
+def filter_(planner: Planner, node: l.Filter) -> p.Physical:
+    ranked = ranks.filter_of_rank(planner, node)
+    if ranked is not None:
+        return ranked
+    child = planner.plan(node.input)
+    if isinstance(node.condition, Literal) and node.condition.value in (False, None):
+        return p.Values(row=node.row, rows=())
+    return calc(planner.context, child, identity(child.row), node.row, node.condition)
+
+
+def exchange(child: p.Physical, keys: tuple[int, ...] | None) -> p.Physical:
+    return p.Exchange(row=child.row, inputs=(child,), keys=keys)
+
+
+def set_operation(planner: Planner, node: l.SetOperation) -> p.Physical:
+    inputs = tuple(planner.plan(operand) for operand in node.operands)
+    if node.kind == "UNION":
+        union: p.Physical = p.Union(row=node.row, inputs=inputs)
+        if node.all:
+            return union
+        every = tuple(range(len(node.row.fields)))
+        return p.GroupAggregate(
+            row=node.row, inputs=(exchange(union, every),), group=every, calls=(), ttl_ms=planner.context.ttl_ms
+        )
+    raise unsupported(f"{node.kind}{' ALL' if node.all else ''} has not been made a join")
+
+
+def correlate(planner: Planner, node: l.Correlate) -> p.Physical:
+    child = planner.plan(node.left)
+    call = node.right
+    condition = None if node.condition is None or is_true(node.condition) else node.condition
+    if condition is not None and node.kind != "INNER":
+        raise unsupported(
+            "A LEFT JOIN LATERAL with a condition other than TRUE is not supported.",
+            hint="put the condition into the table function, or use an inner join",
+        )
+    width = len(child.row.fields) + len(call.row.fields)
+    full: RowType = node.row
+    if len(full.fields) != width:
+        raise unsupported("the row of a lateral join is not that of its sides")
+    made: p.Physical = p.Correlate(
+        row=full, inputs=(child,), function=call.function, arguments=call.arguments, kind=node.kind, hints=node.hints
+    )
+    if condition is not None:
+        made = calc(planner.context, made, identity(full), full, condition)
+    return made
+
+
+def table_call(planner: Planner, node: l.TableCall) -> p.Physical:
+    """A table function alone: for one row without columns."""
+    one = p.Values(row=RowType(nullable=False), rows=((),))
+    return p.Correlate(row=node.row, inputs=(one,), function=node.function, arguments=node.arguments)
+
+
+def match(planner: Planner, node: l.Match) -> p.Physical:
+    child = planner.plan(node.input)
+    partition = tuple(getattr(node.specification, "partition", ()))
+    return p.Match(
+        row=node.row,
+        inputs=(exchange(child, partition),),
+        specification=node.specification,
+        partition=partition,
+    )
+
+
