@@ -25,11 +25,16 @@ def job_info(
         job_id,
         graph.name,
         graph.batch,
-        tuple(_vertex(vertex, plan.level_of(vertex.id)) for vertex in graph.vertices),
+        vertex_infos(graph, plan),
         tuple((key, str(masked_value(key, settings[key]))) for key in sorted(settings)),
         checkpointing,
         state_dir,
     )
+
+
+def vertex_infos(graph: JobGraph, plan: LevelPlan) -> tuple[VertexInfo, ...]:
+    """The vertices in topological order, sources first."""
+    return tuple(_vertex(vertex, plan.level_of(vertex.id)) for vertex in graph.vertices)
 
 
 def _vertex(vertex: JobVertex, level: int) -> VertexInfo:

@@ -29,6 +29,7 @@ from firesteel.jobmanager.events import (
     CommandReceived,
     ExceptionRaised,
     Journal,
+    Rescaled,
     RestartPlanned,
     StatusChanged,
 )
@@ -41,6 +42,7 @@ from firesteel.jobmanager.job_view import (
     Published,
     WorkerView,
 )
+from firesteel.jobmanager.rescale_view import RescaleReport, RescalesView
 from firesteel.jobmanager.sources import Lag
 from firesteel.jobmanager.spent import EpochWork
 from firesteel.jobmanager.status import StatusMachine
@@ -148,6 +150,39 @@ class JobObserver:
         self._vertices.executions.restarted(now_ms)
         self._change(attempt=attempt)
         self._tell(AttemptStarted(now_ms, attempt, restored_from))
+
+    def rescales(self, view: RescalesView) -> None:
+        """Another parallelism is wanted."""
+        self._change(rescales=view)
+
+    def goes_on_as(self, info: JobInfo, graph: JobGraph, attempt: int, restored_from: str | None) -> None:
+        """The job has other subtasks from here on, and they begin their first attempt."""
+        now_ms = self._clock.now_ms()
+        self._graph = graph
+        self._vertices.rescaled(info.vertices, graph, attempt, now_ms)
+        self._vertices.executions.advance(ExecutionState.SCHEDULED, now_ms)
+        self._change(info=info, attempt=attempt)
+        self._tell(AttemptStarted(now_ms, attempt, restored_from))
+
+    def rescaled(self, view: RescalesView, report: RescaleReport) -> None:
+        """A change of parallelism has come to its end, however it did."""
+        changes = tuple(
+            (vertex.name, vertex.before, vertex.after)
+            for vertex in report.vertices
+            if vertex.before is not None and vertex.after not in (None, vertex.before)
+        )
+        self._change(rescales=view)
+        self._tell(
+            Rescaled(
+                self._clock.now_ms(),
+                report.cause.value,
+                report.status.value,
+                report.reason,
+                changes,
+                report.pause_ms,
+            )
+        )
+        self.publish()
 
     def asked(self, command: str) -> None:
         """Somebody has asked the job for something."""

@@ -262,6 +262,26 @@ class SourceCoordinator:
         if exact:
             self._ended_subtasks = ended
 
+    def rescale(self, parallelism: int) -> None:
+        """Deal the splits out over another number of subtasks; between two epochs. What is known of them
+        stays, and a source that had ended reports its end again."""
+        self._parallelism = parallelism
+        for number, progress in enumerate(self._splits.values()):
+            progress.subtask = number % parallelism
+        self._ended_subtasks = set()
+        self._handed_out.clear()
+        self._given.clear()
+        self._silent.clear()
+
+    @property
+    def split_ids(self) -> list[list[str]]:
+        """Of each subtask, the splits that it reads and has heard of."""
+        found: list[list[str]] = [[] for _ in range(self._parallelism)]
+        for progress in self._splits.values():
+            if progress.announced and not progress.ended:
+                found[progress.subtask].append(progress.split.id)
+        return found
+
     def _has_ending_subtask(self) -> bool:
         live = {p.subtask for p in self._splits.values() if not p.ended}
         return any(i not in live and i not in self._ended_subtasks for i in range(self._parallelism))
@@ -339,6 +359,15 @@ class JobSources:
         for coordinator in self._coordinators:
             if coordinator.uid in progress:
                 coordinator.restore(progress[coordinator.uid], exact)
+
+    def rescale(self, parallelism: Mapping[str, int]) -> None:
+        """Deal all splits out again: vertex id -> how many subtasks it has."""
+        for coordinator in self._coordinators:
+            coordinator.rescale(parallelism[coordinator.vertex])
+
+    def split_ids(self) -> dict[tuple[str, str], list[list[str]]]:
+        """Of each (vertex, operator id) and subtask, the splits that it reads and has heard of."""
+        return {(c.vertex, c.uid): c.split_ids for c in self._coordinators}
 
     def plan(self, now_ms: int, budget: Budget) -> ReadPlan:
         watermarks = group_watermarks((c.alignment, c.split_times) for c in self._coordinators)

@@ -48,9 +48,17 @@ class SubtaskMetrics:
         counted = [_shown(key, *_KINDS[type(part)](part)) for key, part in parts.items()]
         return (*counted, *(_shown(key, "gauge", value) for key, value in gauges.items()))
 
-    def forget_subtasks(self) -> None:
-        """There are others from here on."""
-        self._parts.clear()
+    def rescaled(self, vertex: str, parallelism: int) -> None:
+        """The vertex has so many subtasks from here on: what those have counted that are no more is added to
+        the ones that are. Gauges say again what they have to say."""
+        gone = [key for key in self._parts if key[0] == vertex and key[1] >= parallelism]
+        for key in sorted(gone):
+            parts = self._parts.setdefault((vertex, key[1] % parallelism), {})
+            for metric, part in self._parts.pop(key).items():
+                if metric in parts:
+                    parts[metric].merge(part)
+                else:
+                    parts[metric] = part
         self._gauges.clear()
 
 

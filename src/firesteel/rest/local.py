@@ -140,6 +140,9 @@ class LocalCluster:
     async def drop_data_set(self, data_set_id: str) -> None:
         await asyncio.to_thread(self._executor.data_sets.drop, data_set_id)
 
+    def client_lives(self, job_id: str, until_ms: int) -> None:
+        """Its client is this process."""
+
     async def shut_down(self) -> None:
         threading.Thread(target=self._executor.cancel_all, name="firesteel-shut-down", daemon=True).start()
 

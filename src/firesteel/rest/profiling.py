@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import socket
 import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from os import getpid
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 from firesteel.common._requirements import install_command
-from firesteel.rest.errors import RestError, not_found
+from firesteel.jobmanager.job_view import JobView, WorkerView
+from firesteel.rest.errors import not_found
 from firesteel.runtime.task_name import task_name
 
 SECONDS: Final = 2
@@ -28,7 +29,6 @@ _KEPT_S: Final = 10.0  # an answer serves all who look within
 _KEPT: Final = 100
 _MOST: Final = 16  # processes that are looked at at once
 _BEGINNINGS: Final = ("run_level (", "run_task (")  # frames above which all is Spark's
-_WORKER: Final = "pyspark"
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ class FlameGraphs:
             )
         return None
 
-    async def of(self, job_id: str, level: int, idle: bool) -> Profile:
+    async def of(self, view: JobView, level: int, idle: bool) -> Profile:
         """What the tasks of a level are doing; nothing when none was at work in a process of this machine.
 
         :param idle: also where they wait.
@@ -85,12 +85,12 @@ class FlameGraphs:
         """
         if self.why_not is not None:
             raise not_found(self.why_not)
-        name = task_name(job_id, level)
+        name = task_name(view.job_id, level)
         async with self._lock:
             found = self._kept.get((name, idle))
             if found is not None and time.monotonic() - found[0] < _KEPT_S:
                 return found[1]
-            profile = await _sampled(name, idle)
+            profile = await _sampled(name, processes_here(view.workers), idle)
             while len(self._kept) >= _KEPT:
                 del self._kept[next(iter(self._kept))]
             self._kept[name, idle] = (time.monotonic(), profile)
@@ -102,8 +102,14 @@ def _py_spy() -> str | None:
     return str(beside) if beside.is_file() else shutil.which("py-spy")
 
 
-async def _sampled(name: str, idle: bool) -> Profile:
-    processes = (await _workers())[:_MOST]
+def processes_here(workers: Iterable[WorkerView]) -> list[int]:
+    """The newest of the Python processes that run tasks on this machine."""
+    here = {socket.gethostname(), socket.getfqdn()}
+    found = sorted(workers, key=lambda worker: worker.seen_ms, reverse=True)
+    return [worker.pid for worker in found if worker.host in here][:_MOST]
+
+
+async def _sampled(name: str, processes: list[int], idle: bool) -> Profile:
     with TemporaryDirectory(prefix="firesteel-flames-") as directory:
         files = [Path(directory, str(pid)) for pid in processes]
         errors = await asyncio.gather(*map(_look, processes, files, [idle] * len(files)))
@@ -112,8 +118,8 @@ async def _sampled(name: str, idle: bool) -> Profile:
             if file.is_file():
                 add_stacks(root, file.read_text(errors="replace"), name)
     seen = [error for error in errors if error is None]
-    if not seen:
-        raise not_found(f"py-spy could not look at the Python workers: {(errors or ['there are none'])[0]}")
+    if processes and not seen:
+        raise not_found(f"py-spy could not look at the Python workers: {errors[0]}")
     return Profile(time.time_ns() // 1_000_000, len(seen), root)
 
 
@@ -130,13 +136,12 @@ def add_stacks(root: Node, text: str, name: str) -> None:
 
 
 async def _look(pid: int, file: Path, idle: bool) -> str | None:
-    """Sample a process and those that it has started; why it could not be done."""
+    """Sample a process; why it could not be done."""
     py_spy = _py_spy()
     assert py_spy is not None
     arguments = ["record", "--pid", str(pid), "--duration", str(SECONDS), "--rate", str(PER_SECOND)]
     arguments += ["--format", "raw", "--threads", "--nonblocking", "--output", str(file)]
     arguments += ["--idle"] if idle else []
-    arguments += [] if pid == getpid() else ["--subprocesses"]
     spy = await asyncio.create_subprocess_exec(
         py_spy, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
@@ -149,37 +154,3 @@ async def _look(pid: int, file: Path, idle: bool) -> str | None:
         return "it did not come to an end"
     lines = said.decode(errors="replace").strip().splitlines() or ["it said nothing"]
     return None if spy.returncode == 0 and file.is_file() else lines[0]
-
-
-async def _workers() -> list[int]:
-    """This process, and the Python workers that Spark has started below it."""
-    listing = await asyncio.create_subprocess_exec(
-        "ps", "-axo", "pid=,ppid=,command=", stdout=asyncio.subprocess.PIPE
-    )
-    text, _ = await listing.communicate()
-    if listing.returncode:
-        raise RestError(404, "The processes of this machine cannot be listed: ps failed.")
-    return [getpid(), *topmost_workers(text.decode(errors="replace"), getpid())]
-
-
-def topmost_workers(listing: str, of: int) -> list[int]:
-    """Processes below ``of`` that are Spark's Python workers, but none that another of them has started.
-
-    :param listing: lines of pid, parent and command.
-    """
-    children: dict[int, list[int]] = {}
-    commands: dict[int, str] = {}
-    for line in listing.splitlines():
-        pid, parent, command = (*line.split(None, 2), "", "")[:3]
-        if pid.isdecimal() and parent.isdecimal():
-            children.setdefault(int(parent), []).append(int(pid))
-            commands[int(pid)] = command
-    found, waiting = [], [of]
-    while waiting:
-        for child in children.get(waiting.pop(), []):
-            command = commands[child]
-            if _WORKER in command and "java" not in command.partition(" ")[0]:
-                found.append(child)
-            else:
-                waiting.append(child)
-    return found

@@ -15,7 +15,8 @@ from msgspec import Struct
 from firesteel.jobmanager.job_view import JobView, VertexView
 from firesteel.monitoring.rates import Rates
 from firesteel.rest.cached import Answers
-from firesteel.rest.cluster import Cluster
+from firesteel.rest.cluster import Cluster, Programs, Submissions
+from firesteel.rest.credentials import Role
 from firesteel.rest.dashboard.sessions import Sessions
 from firesteel.rest.errors import bad_request, not_found, unknown_job
 from firesteel.rest.guard import Guard
@@ -30,6 +31,7 @@ S = TypeVar("S", bound=Struct)
 BODY_LIMIT: Final = 1 << 20
 _ID: Final = re.compile("[0-9a-fA-F]{32}")
 _NUMBER: Final = re.compile("[0-9]{1,18}")
+_MEANING: Final = {_ID: "32 hexadecimal digits", _NUMBER: "a number"}
 #: How the parts of a path look, by name; all others may be any text.
 PARAMETERS: Final[Mapping[str, re.Pattern[str]]] = {
     "jobid": _ID,
@@ -37,6 +39,8 @@ PARAMETERS: Final[Mapping[str, re.Pattern[str]]] = {
     "vertexid": _ID,
     "triggerid": _ID,
     "datasetid": _ID,
+    "sinkid": _ID,
+    "digest": re.compile("[0-9a-f]{64}"),
     "checkpointid": _NUMBER,
     "subtaskindex": _NUMBER,
     "attempt": _NUMBER,
@@ -52,10 +56,17 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file, or a text, as ``text/plain``. ``tail``: only so many of its last bytes."""
+    """A file, or a text, as ``text/plain``. ``tail``: only so many of its last bytes; ``offset``: only those
+    from there on."""
 
     content: Path | str
     tail: int | None = None
+    offset: int | None = None
+
+    def start(self, size: int) -> int:
+        """Where the bytes begin that are wanted, of so many."""
+        offset = min(size, max(0, self.offset or 0))
+        return offset if self.tail is None else max(offset, size - max(0, self.tail))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +101,21 @@ class Context:
     flame_graphs: FlameGraphs
     now_ms: Callable[[], int]
     openapi: Callable[[], bytes]
+    submissions: Submissions | None = None
+    programs: Programs | None = None
+
+
+async def _no_parts() -> AsyncIterator[bytes]:
+    return
+    yield b""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request, checked: the parts of its path look as they should, query and body are of their types."""
+    """One request, checked: the parts of its path look as they should, query and body are of their types.
+
+    :param parts: the body of an upload, as it comes; what is too large ends in a RestError.
+    """
 
     context: Context
     guard: Guard
@@ -104,6 +125,7 @@ class Call:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     base_url: str = ""
+    parts: AsyncIterator[bytes] = field(default_factory=_no_parts)
 
     @property
     def cluster(self) -> Cluster:
@@ -168,6 +190,8 @@ class Route:
     :param doc: a sentence for the OpenAPI description.
     :param changes: whether it changes something, whatever the method says.
     :param public: whether it needs no credentials.
+    :param upload: the type of a body that is read as it comes; None: there is none.
+    :param role: who may use it; None: whoever may read, or operate if it changes something.
     :param refusals: statuses that only this endpoint refuses with, and what they mean.
     """
 
@@ -182,10 +206,18 @@ class Route:
     changes: bool = False
     public: bool = False
     refusals: tuple[tuple[int, str], ...] = ()
+    upload: str | None = None
+    role: Role | None = None
 
     @property
     def is_change(self) -> bool:
         return self.changes or self.method not in ("GET", "HEAD")
+
+    @property
+    def needs(self) -> Role:
+        if self.role is not None:
+            return self.role
+        return Role.OPERATE if self.is_change else Role.READ
 
 
 def decoded(body: bytes, kind: type[S]) -> S:
@@ -217,5 +249,5 @@ def check_parameters(parameters: Mapping[str, str]) -> None:
     for name, value in parameters.items():
         pattern = PARAMETERS.get(name)
         if pattern is not None and pattern.fullmatch(value) is None:
-            what = "32 hexadecimal digits" if pattern is _ID else "a number"
+            what = _MEANING.get(pattern, "64 hexadecimal digits")
             raise bad_request(f"The part {name} of the path is {value[:100]!r}, and it must be {what}.")

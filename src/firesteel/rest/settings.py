@@ -50,6 +50,7 @@ class RestSettings:
     keep_jobs: int | None = None
     keep_jobs_ms: int = 3_600_000
     body_bytes: int = 1 << 20
+    upload_bytes: int = 100 << 20
     request_timeout_s: float = 30.0
     flink_ui: Path | None = None
     flame_graphs: bool = True
@@ -94,6 +95,7 @@ def rest_settings(configuration: Configuration) -> RestSettings:
         keep_jobs=keep if keep >= 0 else None,
         keep_jobs_ms=get(rest.EXPIRATION) * 1000,
         body_bytes=get(rest.BODY_BYTES),
+        upload_bytes=get(rest.UPLOAD_BYTES),
         request_timeout_s=get(rest.REQUEST_TIMEOUT) / 1000,
         flink_ui=_flink_ui(get(rest.FLINK_UI)),
         flame_graphs=get(rest.FLAME_GRAPHS),

@@ -188,6 +188,7 @@ class SplitTime(NamedTuple):
 class SubtaskDescriptor:
     line: StateLine
     carry: bytes | None = None  # what operators remember between epochs that is not state (watermarks ...)
+    moved: bytes | None = None  # instead, after a change of parallelism: what all subtasks before remembered
     sources: dict[str, SourceAssignment] = field(default_factory=dict)  # operator uid -> assignment
 
 

@@ -63,6 +63,8 @@ class SparkEngine:
             self._parent, self._child = parent, child_session(parent, EPOCHS)
         description = f"{self._job_name}: {work}"
         self._child.sparkContext.setJobGroup(self._job_id, description, interruptOnCancel=False)
+        # Of each thread. Without FAIR scheduling it makes no difference.
+        self._child.sparkContext.setLocalProperty("spark.scheduler.pool", self._job_id)
         return self._child
 
     def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Answer]:

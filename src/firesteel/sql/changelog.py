@@ -360,3 +360,12 @@ _SPECIAL: Final[dict[type[Physical], _Rule]] = {
     p.DataStreamScan: _source_with,
 }
 
+
+
+def kinds_of_query(node: Any, context: Any) -> frozenset[str]:
+    """Which kinds of rows a logical plan makes, before anybody says what it needs of them: ``{"+I", "+U", ...}``."""
+    from firesteel.sql.planner.builder import Planner
+
+    known = _Kinds().visit(Planner(context).plan(node), ALL, "The root")
+    rows = {INSERT: ("+I",), UPDATE: ("-U", "+U"), DELETE: ("-D",)}
+    return frozenset(row for kind in known.kinds for row in rows[kind])

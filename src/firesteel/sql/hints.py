@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from firesteel.common._config_values import parse_duration_ms
+from firesteel.common._config_kinds import read_duration_ms
 
 __all__ = ["find_hint", "join_state_ttl", "state_ttl"]
 
@@ -23,7 +23,7 @@ def find_hint(hints: Hints, name: str) -> dict[str, Any] | None:
 def state_ttl(hints: Hints) -> int | None:
     """The time of a STATE_TTL hint of an aggregate, in milliseconds."""
     found = find_hint(hints, "STATE_TTL")
-    return None if not found else parse_duration_ms(str(next(iter(found.values()))))
+    return None if not found else read_duration_ms(str(next(iter(found.values()))))
 
 
 def join_state_ttl(hints: Hints) -> tuple[int | None, int | None]:
@@ -34,6 +34,6 @@ def join_state_ttl(hints: Hints) -> tuple[int | None, int | None]:
     # Binders say the sides by these names, whatever the tables are called.
     left, right = found.get("LEFT"), found.get("RIGHT")
     return (
-        None if left is None else parse_duration_ms(str(left)),
-        None if right is None else parse_duration_ms(str(right)),
+        None if left is None else read_duration_ms(str(left)),
+        None if right is None else read_duration_ms(str(right)),
     )

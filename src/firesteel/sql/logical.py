@@ -173,10 +173,14 @@ class TableCall(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlate(Node):
-    """For each row of the left input the rows of ``right``. :param kind: INNER or LEFT."""
+    """For each row of the left input the rows of ``right``. :param kind: INNER or LEFT.
+
+    :param right: a TableCall, its arguments over the left columns, perhaps under Projects. From the binder of LATERAL
+        queries: any plan in which ``Outer`` of level 1 is the left row; rules make joins of those.
+    """
 
     left: Node = field(repr=False)
-    right: TableCall
+    right: Node
     kind: str = "INNER"
     condition: Expression | None = None
 

@@ -26,7 +26,6 @@ from firesteel.sql.expression_text import infix_text
 from firesteel.sql.expressions import AggregateCall, Call, Expression, walk
 from firesteel.sql.operators import specs
 from firesteel.sql.operators.borders import columns_type
-from firesteel.sql.operators.two_phase import local_row
 from firesteel.sql.plan_text import describe
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.process_tables import translate_process_table
@@ -273,6 +272,8 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
 
 def _two_phase(run: Translator, node: p.GroupAggregate) -> Transformation:
     """Aggregate each bundle before the exchange, then put the parts together."""
+    from firesteel.sql.operators.two_phase import local_row
+
     below = _below_exchange(node.input)
     local = specs.LocalGroupAggregate(
         input=below.row, keys=node.group, calls=node.calls, retracts=_retracts(node), bundle=run.bundle
@@ -325,6 +326,8 @@ def _window_aggregate(run: Translator, node: p.WindowAggregate) -> Transformatio
     functions = run.functions(calls=node.calls)
     window = _time_window(run, node.window)
     if node.two_phase and not functions and node.input.is_insert_only:
+        from firesteel.sql.operators.two_phase import local_row
+
         below = _below_exchange(node.input)
         local = specs.LocalWindowAggregate(input=below.row, window=window, keys=node.group, calls=node.calls)
         row = local_row(local)

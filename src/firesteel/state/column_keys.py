@@ -28,6 +28,7 @@ __all__ = [
     "identities",
     "identity_of_canonical",
     "key_arrays",
+    "renumbered",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -338,7 +339,7 @@ def group_rows(arrays: Sequence[pa.Array], length: int) -> Groups:
         more, n = _numbered(array)
         if n == 1:
             continue
-        codes, count = _renumbered(pa.array(codes * n + more))
+        codes, count = renumbered(pa.array(codes * n + more))
     if not length:
         count = 0
     return Groups(codes, count)
@@ -360,10 +361,11 @@ def _numbered(array: pa.Array) -> tuple[Array, int]:
             array = convert(array)
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64), 1
-    return _renumbered(array)
+    return renumbered(array)
 
 
-def _renumbered(array: pa.Array) -> tuple[Array, int]:
+def renumbered(array: pa.Array) -> tuple[Array, int]:
+    """Numbers for the values of an array as they first occur, and how many there are."""
     encoded = array.dictionary_encode(null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, len(encoded.dictionary)

@@ -13,6 +13,7 @@ from typing import Any, Final
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.options import (
     checkpointing,
+    cluster,
     execution,
     firesteel,
     high_availability,
@@ -22,6 +23,7 @@ from firesteel.common.options import (
     recovery,
     rest,
     restart,
+    scaling,
     state,
     table,
     task_memory,
@@ -42,6 +44,8 @@ AREAS: Final[dict[str, ModuleType]] = {
     "REST API": rest,
     "High availability": high_availability,
     "Metrics": metrics,
+    "Scaling": scaling,
+    "Session cluster": cluster,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {

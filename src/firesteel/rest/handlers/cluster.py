@@ -109,15 +109,16 @@ def _python() -> Python:
 
 
 class Tail(Struct, frozen=True):
-    """``tail``: how many of the last bytes are wanted."""
+    """``tail``: how many of the last bytes are wanted; ``offset``: those from there on."""
 
     tail: int | None = None
+    offset: int | None = None
 
 
 def text_of(call: Call, name: str, content: Any) -> TextFile:
     if content is None:
         raise not_found(f"There is no log {name}. The list of logs has the names.")
-    return TextFile(content, call.query.tail)
+    return TextFile(content, call.query.tail, call.query.offset)
 
 
 async def log_list(call: Call) -> LogFiles:

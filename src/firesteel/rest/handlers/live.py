@@ -75,7 +75,7 @@ class Idle(Struct, frozen=True):
 
 async def flame_graph(call: Call) -> FlameSample:
     level = call.vertex.info.level
-    found = await call.context.flame_graphs.of(call.job.job_id, level, call.query.idle)
+    found = await call.context.flame_graphs.of(call.job, level, call.query.idle)
     return FlameSample(
         taken_ms=found.taken_ms,
         samples=found.root.count,

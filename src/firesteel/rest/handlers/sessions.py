@@ -44,7 +44,7 @@ def _info(call: Call, role: Role | None, name: str) -> SessionInfo:
     settings = call.context.settings
     return SessionInfo(
         auth=settings.auth,  # type: ignore[arg-type]
-        role=None if role is None else "operate" if role is Role.OPERATE else "read",
+        role=None if role is None else role.name.lower(),  # type: ignore[arg-type]
         name=name,
         flink_ui=settings.flink_ui is not None,
         version=__version__,

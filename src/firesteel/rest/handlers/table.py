@@ -14,7 +14,9 @@ from firesteel.rest.handlers import (
     jobs,
     live,
     metrics,
+    programs,
     sessions,
+    submissions,
     task_managers,
     vertices,
 )
@@ -30,9 +32,15 @@ FLINK: Final[tuple[Route, ...]] = (
     *vertices.ROUTES,
     *metrics.ROUTES,
     *task_managers.ROUTES,
+    *programs.ROUTES,
 )
 #: Ours: served at ``/firesteel/v1/x``.
-ADDED: Final[tuple[Route, ...]] = (*additions.ROUTES, *live.ROUTES, *sessions.ROUTES)
+ADDED: Final[tuple[Route, ...]] = (
+    *additions.ROUTES,
+    *live.ROUTES,
+    *sessions.ROUTES,
+    *submissions.ROUTES,
+)
 PREFIXES: Final = ("/v1", "")
 
 

@@ -109,7 +109,7 @@ async def flame_graph(call: Call) -> FlameGraph:
     if graphs.why_not is not None or kind == "off_cpu":  # py-spy does not tell waiting from working
         return FlameGraph(end_timestamp=_DISABLED, data=None)
     try:
-        found = await graphs.of(call.job.job_id, level, idle=kind == "full")
+        found = await graphs.of(call.job, level, idle=kind == "full")
     except RestError:
         return FlameGraph(end_timestamp=_DISABLED, data=None)
     return FlameGraph(end_timestamp=found.taken_ms, data=flame_node(found.root))

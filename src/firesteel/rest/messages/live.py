@@ -229,7 +229,7 @@ class SessionInfo(Message, frozen=True):
     """
 
     auth: Literal["none", "token", "basic"]
-    role: Literal["read", "operate"] | None
+    role: Literal["read", "operate", "submit"] | None
     name: str
     flink_ui: bool
     version: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -221,6 +221,12 @@ class BaseOperator:
         return None
 
     def restore(self, carry: Any) -> None: ...
+
+    def take_over(self, carries: Sequence[Any]) -> None:
+        """Begin with what the subtasks before a change of parallelism remembered, after ``restore(None)``.
+
+        :param carries: what ``snapshot`` gave in each of them, equal ones once.
+        """
 
     def abandon(self) -> None:
         """The attempt will not come to its end: leave nothing running and nothing written."""

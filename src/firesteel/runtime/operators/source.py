@@ -16,6 +16,7 @@ from firesteel.program.operators import TimestampsAndWatermarks
 from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader, Split
 from firesteel.runtime.batch import END, MAX_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.metrics import TaskMetricGroup
+from firesteel.runtime.moved import ANEW
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
 from firesteel.runtime.operators.planned_ranges import PlannedRanges, ReadSoFar
 from firesteel.runtime.program import OperatorProgram, SourceAssignment, SplitTime
@@ -51,6 +52,7 @@ class SourceOperator(BaseOperator):
         self.lag_ms: int | None = (
             None  # how old the last record of the epoch was when it came, by its event time
         )
+        self._says_again = False
         self._polling: PollingReader | None = None
         self._planned: PlannedRanges | None = None  # the same, where the driver plans what is read
 
@@ -295,13 +297,24 @@ class SourceOperator(BaseOperator):
         self._valve = WatermarkValve(())
         self._trackers = {}
         self.ended = False
+        self._says_again = False
         if carry is None:
             return
         valve, trackers, self.ended = carry
-        self._valve.restore(valve)
         for split, snapshot in trackers.items():
             self._trackers[split] = WatermarkTracker(self._strategy, self.context)
             self._trackers[split].restore(snapshot)
+        if valve is ANEW:
+            self._says_again = True
+            self._valve = WatermarkValve(self._trackers)
+        else:
+            self._valve.restore(valve)
+
+    def on_processing_time(self) -> None:
+        """The subtasks behind are others than before: say how far the splits are, once."""
+        if self._says_again:
+            self._says_again = False
+            self._say([(split, tracker.present) for split, tracker in self._trackers.items()])
 
 
 class TimestampsAndWatermarksOperator(BaseOperator):
@@ -311,6 +324,7 @@ class TimestampsAndWatermarksOperator(BaseOperator):
         super().__init__(program)
         self._strategy = spec.strategy
         self._tracker: WatermarkTracker
+        self._says_again = False
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         values = batch.values
@@ -351,3 +365,18 @@ class TimestampsAndWatermarksOperator(BaseOperator):
         if carry is not None:
             tracker, self.ended = carry
             self._tracker.restore(tracker)
+
+    def take_over(self, carries: Sequence[Any]) -> None:
+        """Go on where the subtask was that was least far, and say so."""
+        trackers = []
+        for snapshot, _ in carries:
+            trackers.append(WatermarkTracker(self._strategy, self.context))
+            trackers[-1].restore(snapshot)
+        if trackers:
+            self._tracker = min(trackers, key=lambda tracker: tracker.watermark)
+            self._says_again = True
+
+    def on_processing_time(self) -> None:
+        if self._says_again:
+            self._says_again = False
+            self._say(self._tracker.present)

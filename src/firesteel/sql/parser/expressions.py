@@ -20,7 +20,7 @@ from firesteel.sql.parser.nodes import (
     TypeText,
 )
 from firesteel.sql.parser.tokens import END, HEX, NAME, NUMBER, SIGN, STRING, UNICODE, WORD, Token
-from firesteel.sql.parser.words import NO_PARENTHESES, RESERVED, RESERVED_FUNCTIONS
+from firesteel.sql.parser.words import NAMES_AFTER_ALL, NO_PARENTHESES, RESERVED, RESERVED_FUNCTIONS
 
 __all__ = ["ExpressionParser"]
 
@@ -285,6 +285,9 @@ class ExpressionParser(Cursor):
             self.advance()
             return self.node(exp.Anonymous, token, this=token.upper, expressions=[], bare=True)
         is_call = self.ahead().text == "(" and self.ahead().kind == SIGN
+        if token.upper in NAMES_AFTER_ALL and not is_call:
+            name = self.node(exp.Identifier, token, this=self.advance().text, quoted=True)
+            return self.node(exp.Column, token, this=name, path=[name])
         if token.upper in RESERVED and not (is_call and token.upper in RESERVED_FUNCTIONS):
             self.refuse()
         return self._column_or_call()

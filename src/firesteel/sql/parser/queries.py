@@ -7,6 +7,7 @@ from typing import Any, Final
 from sqlglot import exp
 
 from firesteel.sql.parser.calls import CallParser
+from firesteel.sql.parser.errors import SqlParserError
 from firesteel.sql.parser.match_recognize import MatchParser
 from firesteel.sql.parser.nodes import TableArgument, TableFunction, TimeTravel, TypeText, UnnestTable
 from firesteel.sql.parser.tokens import NAME, NUMBER, SIGN, STRING, WORD, Token, tokenize
@@ -80,8 +81,11 @@ class QueryParser(MatchParser, CallParser):
         if self.take("LIMIT"):
             if not self.take("ALL"):
                 limit = self._count()
-                if self.take(","):
-                    offset, limit = limit, self._count()
+                if self.at(","):
+                    raise SqlParserError(
+                        "SQL parse failed. 'LIMIT start, count' is not allowed under the current SQL conformance level",
+                        hint="LIMIT count OFFSET start",
+                    )
         if self.take("OFFSET"):
             offset = self._count()
             self.take_any("ROW", "ROWS")
@@ -263,9 +267,6 @@ class QueryParser(MatchParser, CallParser):
             return "INNER"
         for side in ("LEFT", "RIGHT", "FULL"):
             if self.take(side, "JOIN") or self.take(side, "OUTER", "JOIN"):
-                return side
-        for side in ("SEMI", "ANTI"):
-            if self.take("LEFT", side, "JOIN"):
                 return side
         return None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["NO_PARENTHESES", "RESERVED", "RESERVED_FUNCTIONS", "SQL92"]
+__all__ = ["NAMES_AFTER_ALL", "NO_PARENTHESES", "RESERVED", "RESERVED_FUNCTIONS", "SQL92"]
 
 #: Words that are names only in backticks.
 RESERVED: Final = frozenset(
@@ -86,9 +86,10 @@ SQL92: Final = frozenset(
 )
 
 #: Functions that are called without parentheses.
-NO_PARENTHESES: Final = frozenset(
-    """
-    CURRENT_CATALOG CURRENT_DATE CURRENT_PATH CURRENT_ROLE CURRENT_SCHEMA CURRENT_TIME CURRENT_TIMESTAMP
-    CURRENT_USER LOCALTIME LOCALTIMESTAMP SESSION_USER SYSTEM_USER USER
-    """.split()
+NO_PARENTHESES: Final = frozenset({"CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
+
+#: Words that are functions of this sort in Calcite and not in Flink: alone they are names.
+NAMES_AFTER_ALL: Final = frozenset(
+    {"CURRENT_CATALOG", "CURRENT_PATH", "CURRENT_ROLE", "CURRENT_SCHEMA", "CURRENT_USER", "SESSION_USER", "SYSTEM_USER"}
+    | {"USER"}
 )

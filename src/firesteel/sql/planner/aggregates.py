@@ -11,7 +11,7 @@ from firesteel.sql.hints import state_ttl
 from firesteel.sql.planner.calcs import select
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
-from firesteel.sql.planner.simple import exchange
+from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.windows import window_aggregate
 from firesteel.sql.types import BigIntType, RowType
 

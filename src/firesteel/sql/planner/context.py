@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.options import table as options
+from firesteel.sql.functions import load_all
 from firesteel.sql.functions.registry import FUNCTIONS, FunctionDefinition
 from firesteel.sql.types import DataType, LocalZonedTimestampType, TimeAttribute, TimestampType
 
@@ -48,7 +49,11 @@ class PlannerContext:
         return found  # type: ignore[return-value]
 
     def function(self, name: str) -> FunctionDefinition | None:
-        return self.functions.get(name) or FUNCTIONS.find(name)
+        found = self.functions.get(name)
+        if found is None:
+            load_all()
+            found = FUNCTIONS.find(name)
+        return found
 
     def is_once_only(self, name: str) -> bool:
         """Whether a call must not be made twice for one row: it is the user's, or gives another value each time."""

@@ -14,7 +14,7 @@ from firesteel.sql.planner.calcs import calc
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.intervals import interval_of
-from firesteel.sql.planner.simple import exchange
+from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.temporal_joins import temporal_join
 from firesteel.sql.planner.window_columns import window_columns
 from firesteel.sql.types import RowType

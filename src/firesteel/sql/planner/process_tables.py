@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.physical import ALL, INSERT_ONLY
-from firesteel.sql.planner.simple import exchange
+from firesteel.sql.planner.exchanges import exchange
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
@@ -37,3 +37,10 @@ def kinds_of(node: p.ProcessTable, inputs: tuple[frozenset[str], ...]) -> frozen
 
 def argument(node: Any, name: str) -> Any:
     return dict(node.arguments).get(name)
+
+
+def translate_process_table(run: Any, node: p.ProcessTable) -> Any:
+    """The operator of a function of whole tables."""
+    from firesteel.sql.planner.errors import unsupported
+
+    raise unsupported(f"The function {node.function} of whole tables is not available.")

@@ -13,7 +13,7 @@ from firesteel.sql.planner import conditions as c
 from firesteel.sql.planner.calcs import calc, identity, select
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported
-from firesteel.sql.planner.simple import exchange
+from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.window_columns import window_columns
 from firesteel.sql.types import BigIntType, RowType
 

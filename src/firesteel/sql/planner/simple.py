@@ -10,12 +10,13 @@ from firesteel.sql.planner import ranks
 from firesteel.sql.planner.calcs import calc, identity
 from firesteel.sql.planner.conditions import is_true
 from firesteel.sql.planner.errors import unsupported
+from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.types import RowType
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
 
-__all__ = ["correlate", "exchange", "filter_", "match", "project", "set_operation", "table_call", "values"]
+__all__ = ["correlate", "filter_", "match", "project", "set_operation", "table_call", "values"]
 
 
 def values(planner: Planner, node: l.Values) -> p.Physical:
@@ -38,10 +39,6 @@ def filter_(planner: Planner, node: l.Filter) -> p.Physical:
     if isinstance(node.condition, Literal) and node.condition.value in (False, None):
         return p.Values(row=node.row, rows=())
     return calc(planner.context, child, identity(child.row), node.row, node.condition)
-
-
-def exchange(child: p.Physical, keys: tuple[int, ...] | None) -> p.Physical:
-    return p.Exchange(row=child.row, inputs=(child,), keys=keys)
 
 
 def set_operation(planner: Planner, node: l.SetOperation) -> p.Physical:

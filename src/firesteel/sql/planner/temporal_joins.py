@@ -10,7 +10,7 @@ from firesteel.sql.expressions import Call, Expression, InputRef, Literal, refer
 from firesteel.sql.planner import conditions as c
 from firesteel.sql.planner.context import is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
-from firesteel.sql.planner.simple import exchange
+from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.upsert_keys import shortest, unique_keys
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.conditions import conjuncts
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
-from firesteel.sql.planner.simple import exchange
+from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.window_columns import WindowColumns, window_columns
 from firesteel.sql.types import DataType, LocalZonedTimestampType, RowType, TimestampType
 

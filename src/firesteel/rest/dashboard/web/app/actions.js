@@ -12,7 +12,7 @@ export function Actions({ data, config, session, refresh }) {
   const [open, setOpen] = useState(null);
   const { job } = data;
   if (job.ended_ms != null) return null;
-  const mayNot = session.role !== "operate" ? "These credentials may look only." : undefined;
+  const mayNot = session.role === "read" ? "These credentials may look only." : undefined;
   const features = config.features;
   const Window = KINDS[open];
   const button = (key, name, kind = "") => html`<button class=${`button ${kind}`} type="button" disabled=${mayNot} title=${mayNot} onClick=${() => setOpen(key)}>${name}</button>`;

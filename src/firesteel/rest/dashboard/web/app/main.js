@@ -98,7 +98,7 @@ function App() {
       <a class="brand" href=${link("jobs")}><img src=${`${new URL("icon.svg", document.baseURI)}`} alt="" />Firesteel</a>
       <nav aria-label="Pages">${places.map(([key, name, of]) => html`<a key=${key} href=${link(key)} aria-current=${of.includes(page) ? "page" : undefined}>${name}</a>`)}</nav>
       <div class="side">
-        ${session.auth !== "none" && html`<span class="soft wide-only">${session.name || (session.role === "read" ? "may look" : "may operate")}</span>
+        ${session.auth !== "none" && html`<span class="soft wide-only">${session.name || (({ read: "may look", operate: "may operate", submit: "may run programs" })[session.role])}</span>
           <button class="button icon small" type="button" onClick=${logOut} aria-label="Log out" title="Log out"><${Icon} name="out" /></button>`}
         <button class="button icon small" type="button" onClick=${turnTheme} aria-label=${isDarkNow ? "Light colours" : "Dark colours"} title=${isDarkNow ? "Light colours" : "Dark colours"}><${Icon} name=${isDarkNow ? "sun" : "moon"} /></button>
       </div>

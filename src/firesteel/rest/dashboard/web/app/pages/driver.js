@@ -71,7 +71,7 @@ function DataSets({ session }) {
   };
   const columns = [
     { key: "id", name: "Stream", cell: (row) => html`<code>${row.id}</code>` },
-    { key: "drop", name: html`<span class="sr">Commands</span>`, number: true, cell: (row) => html`<button class="button small danger" type="button" disabled=${session.role !== "operate"} onClick=${() => confirm(`Remove the stream ${row.id}? Jobs that read it will make it again.`) && drop(row.id)}>Remove</button>` },
+    { key: "drop", name: html`<span class="sr">Commands</span>`, number: true, cell: (row) => html`<button class="button small danger" type="button" disabled=${session.role === "read"} onClick=${() => confirm(`Remove the stream ${row.id}? Jobs that read it will make it again.`) && drop(row.id)}>Remove</button>` },
   ];
   return html`<${Loaded} of=${found}>${(data) => html`<${Card} title="Streams that cache() keeps" flush><${Table} label="Kept streams" columns=${columns} rows=${data?.dataSets ?? []} id=${(row) => row.id} empty=${html`<${Nothing} title="None is kept" />`} /><//>`}<//>`;
 }

@@ -19,7 +19,7 @@ export function Submit({ session, config }) {
     document.title = "Submit · Firesteel";
   }, []);
   if (!enabled) return html`<div class="card"><${Nothing} title="Programs cannot be handed in here"><p>This server belongs to one program, or <code>web.submit.enable</code> is false.</p><//></div>`;
-  const may = session.role === "operate";
+  const may = session.role === "submit";
   const take = async (files) => {
     setBusy(true);
     for (const file of files) {
