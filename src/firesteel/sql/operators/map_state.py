@@ -240,7 +240,6 @@ class MapsColumn(Column):
         self._partial.discard(name)
 
     def drop(self) -> None:
-        self.generation += 1
         self._reset()
 
     def drop_key(self, key: CanonicalKey) -> None:
