@@ -65,7 +65,10 @@ def test_options_of_a_hint_are_those_of_the_table() -> None:
 
 
 def test_hints_of_a_select_are_on_its_join() -> None:
-    sql = "SELECT /*+ STATE_TTL('x' = '1d', 'y' = '2h'), BROADCAST(y), NOTHING(z) */ x.a FROM s x JOIN s y ON x.a = y.a"
+    sql = (
+        "SELECT /*+ STATE_TTL('x' = '1d', 'y' = '2h'), BROADCAST(y), NOTHING(z) */ "
+        "x.a FROM s x JOIN s y ON x.a = y.a"
+    )
     (join,) = _nodes(support.bind(support.catalog(), sql), l.Join)
     assert join.hints == (("STATE_TTL", (("LEFT", "1d"), ("RIGHT", "2h"))), ("BROADCAST", ("RIGHT",)))
 
@@ -137,7 +140,10 @@ def test_row_pattern() -> None:
 
 @pytest.mark.parametrize("pattern", ["A | B", "(A B)+", "A {- B -}", "A B*", "PERMUTE(A, B)"])
 def test_row_patterns_that_flink_refuses(pattern: str) -> None:
-    sql = f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES A.a AS x PATTERN ({pattern}) DEFINE A AS TRUE)"
+    sql = (
+        f"SELECT * FROM t MATCH_RECOGNIZE (ORDER BY ts MEASURES A.a AS x PATTERN "
+        f"({pattern}) DEFINE A AS TRUE)"
+    )
     with pytest.raises(UnsupportedFeatureError):
         support.bind(support.catalog(), sql)
 
@@ -155,7 +161,8 @@ def test_changelog_functions() -> None:
     with pytest.raises(Exception, match="Duplicate change operation: 'DELETE'"):
         support.bind(
             catalog,
-            "SELECT * FROM TO_CHANGELOG(input => TABLE c, op_mapping => MAP['INSERT, DELETE', 'A', 'DELETE', 'B'])",
+            "SELECT * FROM TO_CHANGELOG(input => TABLE c, op_mapping => "
+            "MAP['INSERT, DELETE', 'A', 'DELETE', 'B'])",
         )
 
 

@@ -80,7 +80,10 @@ def test_set_and_reset() -> None:
 
 
 def test_explain_and_sets() -> None:
-    text = "EXPLAIN CHANGELOG_MODE, ESTIMATED_COST STATEMENT SET BEGIN INSERT INTO a SELECT 1; INSERT INTO b SELECT 2; END"
+    text = (
+        "EXPLAIN CHANGELOG_MODE, ESTIMATED_COST STATEMENT SET BEGIN INSERT INTO a "
+        "SELECT 1; INSERT INTO b SELECT 2; END"
+    )
     statement = parse_statement(text)
     assert isinstance(statement, s.Explain)
     assert statement.details == ("CHANGELOG_MODE", "ESTIMATED_COST")

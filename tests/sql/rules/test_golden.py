@@ -22,7 +22,8 @@ from tests.sql import support
 CATALOG = support.catalog(
     "CREATE TABLE l (a INT, b INT, k INT NOT NULL)",
     "CREATE TABLE r (a INT, c INT, k INT NOT NULL)",
-    "CREATE TABLE w (id INT, x STRING, ts TIMESTAMP(3), PRIMARY KEY (id) NOT ENFORCED, WATERMARK FOR ts AS ts)",
+    "CREATE TABLE w (id INT, x STRING, ts TIMESTAMP(3), PRIMARY KEY (id) NOT "
+    "ENFORCED, WATERMARK FOR ts AS ts)",
 )
 FOLDER = Path(__file__).with_name("golden")
 
@@ -41,7 +42,8 @@ CASES: dict[str, tuple[Callable[[Node], Node], tuple[str, ...]]] = {
         lateral_queries_to_joins,
         (
             "SELECT l.a, x.c FROM l, LATERAL (SELECT c FROM r WHERE r.k = l.k ORDER BY c LIMIT 2) AS x",
-            "SELECT l.a, x.s FROM l LEFT JOIN LATERAL (SELECT SUM(c) AS s FROM r WHERE r.k = l.k) AS x ON TRUE",
+            "SELECT l.a, x.s FROM l LEFT JOIN LATERAL (SELECT SUM(c) AS s FROM r "
+            "WHERE r.k = l.k) AS x ON TRUE",
         ),
     ),
     "set_operations": (
@@ -63,7 +65,8 @@ CASES: dict[str, tuple[Callable[[Node], Node], tuple[str, ...]]] = {
             "SELECT l.a FROM l LEFT JOIN r ON l.k = r.k AND r.a > 1 WHERE r.c > 2 AND l.b = 1",
             "SELECT k FROM (SELECT k, COUNT(*) AS n FROM l GROUP BY k) WHERE k > 1 AND n > 2",
             "SELECT id FROM w WHERE id = 1",
-            "SELECT a FROM (SELECT a, k, ROW_NUMBER() OVER (PARTITION BY k ORDER BY a) AS n FROM l) WHERE n = 1 AND k = 2",
+            "SELECT a FROM (SELECT a, k, ROW_NUMBER() OVER (PARTITION BY k ORDER "
+            "BY a) AS n FROM l) WHERE n = 1 AND k = 2",
         ),
     ),
     "prune_columns": (

@@ -253,7 +253,8 @@ def _window(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
 
 _SYNTAX: Final = {
     "TUMBLE": "TUMBLE(TABLE table_name, DESCRIPTOR(timecol), datetime interval[, datetime interval])",
-    "HOP": "HOP(TABLE table_name, DESCRIPTOR(timecol), datetime interval, datetime interval[, datetime interval])",
+    "HOP": "HOP(TABLE table_name, DESCRIPTOR(timecol), datetime interval, datetime "
+    "interval[, datetime interval])",
     "CUMULATE": "CUMULATE(TABLE table_name, DESCRIPTOR(timecol), datetime interval, datetime interval"
     "[, datetime interval])",
     "SESSION": "SESSION(TABLE table_name [PARTITION BY expression [, expression]*] [ORDER BY expression "
