@@ -7,7 +7,8 @@ import sqlglot
 from sqlglot import exp
 
 from firesteel.sql.parser.dialect import Flink, parse_expression, parse_query
-from firesteel.sql.parser.match_recognize import (
+from firesteel.sql.parser.nodes import Collection, IntervalLiteral, JsonCall, TypedLiteral
+from firesteel.sql.row_patterns import (
     Alternatives,
     Excluded,
     Permutation,
@@ -15,7 +16,6 @@ from firesteel.sql.parser.match_recognize import (
     Sequence,
     Variable,
 )
-from firesteel.sql.parser.nodes import Collection, IntervalLiteral, JsonCall, TypedLiteral
 
 
 def _shape(node: exp.Expr) -> str:
