@@ -196,9 +196,7 @@ _WIDE: Final[dict[tuple[str, int], Callable[[dict[str, Any]], list[Any]]]] = {
 
 def format_column(shown: Pattern, local: Any, unit: int, offsets: Any = None, zone: str = "UTC") -> pa.Array:
     """The texts of local times, counts of *unit* per second. :param offsets: of each, in seconds."""
-    plain = all(
-        (f.letter, f.count) in _WIDE or (f.letter == "'" and f.text.isascii()) for f in shown.fields
-    )
+    plain = all((f.letter, f.count) in _WIDE or (f.letter == "'" and f.text.isascii()) for f in shown.fields)
     if not plain or not len(local):
         scale = _NANOS // unit
         away = np.zeros(len(local), np.int64) if offsets is None else offsets

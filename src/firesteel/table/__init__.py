@@ -11,7 +11,13 @@ from firesteel.table.result_kind import ResultKind
 from firesteel.table.schema import Schema
 from firesteel.table.sql_dialect import SqlDialect
 from firesteel.table.statement_set import StatementSet
-from firesteel.table.table import GroupedTable, GroupWindowedTable, OverWindowedTable, Table, WindowGroupedTable
+from firesteel.table.table import (
+    GroupedTable,
+    GroupWindowedTable,
+    OverWindowedTable,
+    Table,
+    WindowGroupedTable,
+)
 from firesteel.table.table_config import TableConfig
 from firesteel.table.table_descriptor import FormatDescriptor, TableDescriptor
 from firesteel.table.table_environment import StreamTableEnvironment, TableEnvironment

@@ -674,7 +674,9 @@ class RowField:
         return hash((self.name, self.data_type))
 
     def __repr__(self) -> str:
-        return f"RowField({self.name}, {self.data_type!r}{f', {self.description}' if self.description else ''})"
+        return (
+            f"RowField({self.name}, {self.data_type!r}{f', {self.description}' if self.description else ''})"
+        )
 
 
 class RowType(DataType):

@@ -48,9 +48,16 @@ def execution_json(plans: Sequence[p.Physical]) -> str:
             {
                 "id": number,
                 "type": f"{node.name}[{number}]",
-                "pact": "Data Source" if not before else "Data Sink" if isinstance(node, p.Sink) else "Operator",
+                "pact": "Data Source"
+                if not before
+                else "Data Sink"
+                if isinstance(node, p.Sink)
+                else "Operator",
                 "contents": f"[{number}]:{describe(node, infix_text)}",
-                "predecessors": [{"id": b, "ship_strategy": _strategy(i), "side": "second"} for b, i in zip(before, node.inputs, strict=True)],
+                "predecessors": [
+                    {"id": b, "ship_strategy": _strategy(i), "side": "second"}
+                    for b, i in zip(before, node.inputs, strict=True)
+                ],
             }
         )
         return number
@@ -61,4 +68,10 @@ def execution_json(plans: Sequence[p.Physical]) -> str:
 
 
 def _strategy(node: p.Physical) -> str:
-    return "HASH" if isinstance(node, p.Exchange) and node.keys else "GLOBAL" if isinstance(node, p.Exchange) else "FORWARD"
+    return (
+        "HASH"
+        if isinstance(node, p.Exchange) and node.keys
+        else "GLOBAL"
+        if isinstance(node, p.Exchange)
+        else "FORWARD"
+    )

@@ -189,7 +189,9 @@ def sink_target(
             f"INSERT OVERWRITE requires that the underlying DynamicTableSink of table '{table.name}' supports overwriting.",
             hint=f"the connector '{connector.name}' adds rows only",
         )
-    context = replace(_context(table, connector, configuration, batch), overwrite=overwrite, partition=partition or {})
+    context = replace(
+        _context(table, connector, configuration, batch), overwrite=overwrite, partition=partition or {}
+    )
     made: SinkSource = _maker(connector.sink)(context)
     return made
 
@@ -218,4 +220,3 @@ def _refused(connector: TableConnector, table: ResolvedTable, what: str, done: s
         detail=f"table {table.name} is to be {done}",
         hint=f"connectors that can are {', '.join(able)}",
     )
-

@@ -128,7 +128,9 @@ def compare(a: Any, b: Any) -> int:
     return (a > b) - (a < b)
 
 
-def _sort(_: CallSite, array: list[Any], ascending: bool = True, nulls_first: bool | None = None) -> list[Any]:
+def _sort(
+    _: CallSite, array: list[Any], ascending: bool = True, nulls_first: bool | None = None
+) -> list[Any]:
     values = sorted((v for v in array if v is not None), key=cmp_to_key(compare), reverse=not ascending)
     nulls = [None] * (len(array) - len(values))
     return [*nulls, *values] if (ascending if nulls_first is None else nulls_first) else [*values, *nulls]
@@ -177,7 +179,9 @@ scalar("ARRAY_MIN", takes(_SORTABLE, result=_element), value=_extreme(min),
 
 def _texts() -> Argument:
     def accept(given: t.DataType) -> t.DataType | None:
-        return given if isinstance(given, t.ArrayType) and isinstance(given.element_type, r.CHARACTER) else None
+        return (
+            given if isinstance(given, t.ArrayType) and isinstance(given.element_type, r.CHARACTER) else None
+        )
 
     return Argument("<ARRAY<CHARACTER_STRING>>", accept)
 
@@ -202,7 +206,10 @@ def _arrays(least: int) -> TypeRule:
         found = r.common_type(types)
         if found is None:
             return None
-        return Typing(found.with_nullability(any_nullable(types)), tuple(found.with_nullability(d.nullable) for d in types))
+        return Typing(
+            found.with_nullability(any_nullable(types)),
+            tuple(found.with_nullability(d.nullable) for d in types),
+        )
 
     return rule
 

@@ -221,4 +221,3 @@ def _element(_: CallSite, values: list[Any]) -> Any:
 
 scalar("ELEMENT", _element_rule, value=_element, signatures=("ELEMENT(<ARRAY>)",),
        doc="The only element of an array; NULL: it is empty.", example="ELEMENT(ARRAY[7])")  # fmt: skip
-

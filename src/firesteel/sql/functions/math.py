@@ -19,7 +19,17 @@ from firesteel.sql.functions import temporal_fields
 from firesteel.sql.functions.arithmetic import _valid
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
-from firesteel.sql.functions.rules import AS_DOUBLE, AS_INT, DOUBLE, NUMBER, either, first, optional, strict, takes
+from firesteel.sql.functions.rules import (
+    AS_DOUBLE,
+    AS_INT,
+    DOUBLE,
+    NUMBER,
+    either,
+    first,
+    optional,
+    strict,
+    takes,
+)
 from firesteel.sql.values import CONTEXT, fit_decimal
 
 # ---- of real numbers
@@ -228,7 +238,9 @@ def _round_columns(rounding: _Round, half_up: bool) -> Callable[..., Any]:
     return compute
 
 
-def _doubles(site: CallSite, column: pa.Array, places: int, half_up: bool, exact: Callable[..., Any]) -> pa.Array:
+def _doubles(
+    site: CallSite, column: pa.Array, places: int, half_up: bool, exact: Callable[..., Any]
+) -> pa.Array:
     """By arithmetic where that is exact beyond doubt, else one by one."""
     numbers = column.to_numpy(zero_copy_only=False)
     if not 0 <= places <= 15:

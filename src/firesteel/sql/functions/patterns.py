@@ -77,7 +77,7 @@ def _like_columns(site: CallSite, text: Any, pattern: Any, escape: Any = None) -
     simple = _simple_like(text, parts)
     if simple is not None:
         return simple
-    shown = ("(?s)^" + "".join(".*" if p is None else "." if p == "" else re.escape(p) for p in parts) + r"\z")
+    shown = "(?s)^" + "".join(".*" if p is None else "." if p == "" else re.escape(p) for p in parts) + r"\z"
     return pc.match_substring_regex(text, shown)
 
 
@@ -95,7 +95,11 @@ def _simple_like(text: pa.Array, parts: tuple[str | None, ...]) -> pa.Array | No
         case (None, str(word), None) if word:
             return pc.match_substring(text, word)
     if all(p is None for p in parts):
-        return pc.is_valid(text) if not text.null_count else pc.if_else(text.is_valid(), True, pa.scalar(None, pa.bool_()))
+        return (
+            pc.is_valid(text)
+            if not text.null_count
+            else pc.if_else(text.is_valid(), True, pa.scalar(None, pa.bool_()))
+        )
     return None
 
 
@@ -190,7 +194,12 @@ def _literal(new: str) -> Callable[[Any], str]:
 
 
 def _regexp_replace_columns(site: CallSite, text: Any, pattern: Any, new: Any) -> Any:
-    if _arrow_pattern(text, pattern) and isinstance(new, pa.Scalar) and new.is_valid and "\\" not in new.as_py():
+    if (
+        _arrow_pattern(text, pattern)
+        and isinstance(new, pa.Scalar)
+        and new.is_valid
+        and "\\" not in new.as_py()
+    ):
         return pc.replace_substring_regex(text, pattern=pattern.as_py(), replacement=new.as_py())
     return rows_of(_regexp_replace, site, (text, pattern, new))
 
@@ -268,4 +277,3 @@ def _split(_: CallSite, text: str, separator: str) -> list[str]:
 scalar("SPLIT", takes(TEXT, TEXT, result=lambda d: t.ArrayType(element_type=STRING,
                                                                nullable=any(x.nullable for x in d))),
        value=_split, doc="The pieces between separators.", example="SPLIT('a,b,c', ',')")  # fmt: skip
-

@@ -123,10 +123,13 @@ def _extract_rule(call: CallTypes) -> Typing | None:
 
 
 scalar(
-    "EXTRACT", _extract_rule, total=True,
+    "EXTRACT",
+    _extract_rule,
+    total=True,
     columns=lambda site, unit, x: extract(site, unit.as_py(), x, site.types[1]),
     signatures=("EXTRACT(<UNIT> FROM <DATETIME>)", "EXTRACT(<UNIT> FROM <INTERVAL>)"),
-    doc="A part of a point of time or interval.", example="EXTRACT(MONTH FROM DATE '2024-02-29')",
+    doc="A part of a point of time or interval.",
+    example="EXTRACT(MONTH FROM DATE '2024-02-29')",
 )
 
 
@@ -172,7 +175,11 @@ _YEAR_UNITS: Final = {"DECADE": 10, "CENTURY": 100, "MILLENNIUM": 1000}
 
 def rounding_rule(call: CallTypes) -> Typing | None:
     """``FLOOR(x TO DAY)``; what comes of it is no time attribute."""
-    if len(call.types) != 2 or not isinstance(call.types[0], r.DATETIME) or not isinstance(call.types[1], t.SymbolType):
+    if (
+        len(call.types) != 2
+        or not isinstance(call.types[0], r.DATETIME)
+        or not isinstance(call.types[1], t.SymbolType)
+    ):
         return None
     kind = call.types[0]
     unit = call.literal(1)

@@ -18,7 +18,17 @@ from firesteel.sql.date_patterns import PatternError, format_column, pattern
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.lifting import rows_of
 from firesteel.sql.functions.registry import CallTypes, Typing
-from firesteel.sql.functions.rules import AS_BIGINT, BIGINT, STRING, TEXT, either, nullable, optional, strict, takes
+from firesteel.sql.functions.rules import (
+    AS_BIGINT,
+    BIGINT,
+    STRING,
+    TEXT,
+    either,
+    nullable,
+    optional,
+    strict,
+    takes,
+)
 from firesteel.sql.functions.rules import TIMESTAMP
 from firesteel.sql.values import UNITS, unit_of
 
@@ -44,7 +54,10 @@ def _date_format(site: CallSite, column: Any, shown: Any) -> Any:
         return rows_of(_format_one, site, (column, shown))
     kind = site.types[0]
     if isinstance(kind, r.CHARACTER):
-        column, kind = from_text(column, t.TimestampType(precision=9), "UTC", True), t.TimestampType(precision=9)
+        column, kind = (
+            from_text(column, t.TimestampType(precision=9), "UTC", True),
+            t.TimestampType(precision=9),
+        )
     local, unit = _in_zone(site, column, kind)
     offsets = None
     if isinstance(kind, t.LocalZonedTimestampType):
@@ -185,7 +198,11 @@ def _ltz_columns(site: CallSite, value: Any, *rest: Any) -> Any:
     if whole and isinstance(value, pa.Array) and all(isinstance(x, pa.Scalar) and x.is_valid for x in rest):
         numbers, unit = c.integers(value.cast(pa.int64())), unit_of(site.result)
         per_second = 10 ** (rest[0].as_py() if rest else 3)
-        found = numbers * (unit // per_second) if unit >= per_second else np.floor_divide(numbers, per_second // unit)
+        found = (
+            numbers * (unit // per_second)
+            if unit >= per_second
+            else np.floor_divide(numbers, per_second // unit)
+        )
         return c.temporal(found, site.result, value)
     return rows_of(_to_timestamp_ltz, site, (value, *rest))
 
