@@ -27,7 +27,7 @@ from firesteel.storage.filesystems import resolve
 Read: TypeAlias = Mapping[str, Mapping[str, ReadSoFar]]
 
 #: How many times as seldom a task looks for messages that has nothing to do.
-IDLE_LOOK: Final = 3
+IDLE_LOOK: Final = 5
 _CHECKSUM: Final = Struct("<II")  # and how many bytes it is of
 
 

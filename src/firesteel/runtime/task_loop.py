@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -21,6 +21,7 @@ from firesteel.program.sources import ReadRange, Split
 from firesteel.runtime.barriers import BarrierAligner
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.loop_settings import LoopSettings, delta_file, epoch_name
+from firesteel.runtime.operators.base import BaseOperator
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.program import Ack, LevelDescriptor, SubtaskDescriptor
@@ -43,6 +44,21 @@ Splits: TypeAlias = Sequence[tuple[Split, Any]]
 _WAITING_MS: Final = 5.0  # how often it is seen whether answers from outside, or files, are there
 #: A tick comes at least so often.
 IDLE_MS: Final = 1000.0
+
+
+#: Each with its vertex.
+_Operators: TypeAlias = Sequence[tuple[str, BaseOperator]]
+
+
+def _overriding(level: OpenLevel, name: str) -> _Operators:
+    """The operators of the task that have an own answer to what *name* asks."""
+    plain = getattr(BaseOperator, name)
+    return [
+        (chain.vertex.id, operator)
+        for chain in level.chains
+        for operator in chain.operators.values()
+        if getattr(type(operator), name) is not plain
+    ]
 
 
 @dataclass(slots=True)
@@ -109,6 +125,9 @@ class TaskLoop:
         self._is_dirty = False  # something may wait to be flushed
         self._tick_ms = 0.0  # when the next tick is due at the latest
         self._looked_ms = 0.0  # when it was last seen what is due
+        # Most operators have neither, and it is asked twice for each buffer.
+        self._timed = _overriding(level, "next_timer_ms")
+        self._waiting = _overriding(level, "is_waiting")
         interval = level.chains[0].context.watermark_interval_ms if level.chains else 0
         self._interval_ms = float(interval) if interval > 0 else IDLE_MS
         self.epoch = descriptor.epoch
@@ -242,7 +261,7 @@ class TaskLoop:
         """How long nothing will be due."""
         now_ms = self._now_ms()
         until = min(self._tick_ms, self._due_ms())
-        if any(operator.is_waiting for chain in self._live() for operator in chain.operators.values()):
+        if self._waiting and any(o.is_waiting for o in self._running(self._waiting)):
             until = min(until, now_ms + _WAITING_MS)
             self._is_dirty = True
         if self._unsettled is not None:
@@ -259,8 +278,14 @@ class TaskLoop:
 
     def _due_ms(self) -> float:
         """When the next timer of any operator is due."""
-        due = (o.next_timer_ms() for chain in self._live() for o in chain.operators.values())
+        if not self._timed:
+            return float("inf")
+        due = (o.next_timer_ms() for o in self._running(self._timed))
         return min((float(ms) for ms in due if ms is not None), default=float("inf"))
+
+    def _running(self, operators: _Operators) -> Iterator[BaseOperator]:
+        """Those of them whose input has not ended."""
+        return (o for vertex, o in operators if vertex not in self._ended)
 
     def _is_flush_due(self, now_ms: float) -> bool:
         timeout = self._settings.buffer_timeout_ms

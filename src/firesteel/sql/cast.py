@@ -101,7 +101,7 @@ def _truncated(array: pa.Array, target: t.DataType) -> pa.Array:
 
 def _from_decimal(array: pa.Array, target: Any) -> pa.Array:
     if isinstance(target, r.APPROXIMATE):
-        return array.cast(pa.float64()).cast(arrow_type(target), safe=False)
+        return decimals.to_floats(array).cast(arrow_type(target), safe=False)
     whole = pc.trunc(array)
     digits = max(array.type.precision - array.type.scale, 1)
     if digits <= 18:

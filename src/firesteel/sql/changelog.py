@@ -235,7 +235,6 @@ _OLD_ROWS: Final = (
     p.OverAggregate,
     p.Limit,
     p.Sort,
-    p.ProcessTable,
 )
 
 _Rule = Callable[[_Updates, Any, str | None], Physical | None]
@@ -330,6 +329,17 @@ def _is_monotonic(node: Any) -> bool:
     )
 
 
+def _process(run: _Updates, node: p.ProcessTable, required: str | None) -> Physical | None:
+    from firesteel.sql.planner.process_tables import needs_old_rows
+
+    choices = (BEFORE_AND_AFTER,) if needs_old_rows(node) else (AFTER, BEFORE_AND_AFTER)
+    for choice in choices:
+        made = run.made(node, [choice] * len(node.inputs), required)
+        if made is not None:
+            return made
+    return None
+
+
 def _source_with(run: _Updates, node: Any, required: str | None) -> Physical | None:
     mode = node.source.changelog_mode if isinstance(node, p.TableSourceScan) else node.table.stream.changelog_mode
     has = None if UPDATE not in node.kinds else BEFORE_AND_AFTER if "-U" in mode else AFTER
@@ -354,9 +364,19 @@ _SPECIAL: Final[dict[type[Physical], _Rule]] = {
     p.TemporalJoin: _temporal,
     p.LookupJoin: _lookup,
     p.ChangelogNormalize: _normalize,
+    p.ProcessTable: _process,
     p.Rank: _rank,
     p.SortLimit: _rank,
     p.TableSourceScan: _source_with,
     p.DataStreamScan: _source_with,
 }
 
+
+
+def kinds_of_query(node: Any, context: Any) -> frozenset[str]:
+    """Which kinds of rows a logical plan makes, before anybody says what it needs of them: ``{"+I", "+U", ...}``."""
+    from firesteel.sql.planner.builder import Planner
+
+    known = _Kinds().visit(Planner(context).plan(node), ALL, "The root")
+    rows = {INSERT: ("+I",), UPDATE: ("-U", "+U"), DELETE: ("-D",)}
+    return frozenset(row for kind in known.kinds for row in rows[kind])

@@ -26,7 +26,6 @@ from firesteel.sql.expression_text import infix_text
 from firesteel.sql.expressions import AggregateCall, Call, Expression, walk
 from firesteel.sql.operators import specs
 from firesteel.sql.operators.borders import columns_type
-from firesteel.sql.operators.two_phase import local_row
 from firesteel.sql.plan_text import describe
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.process_tables import translate_process_table
@@ -273,6 +272,8 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
 
 def _two_phase(run: Translator, node: p.GroupAggregate) -> Transformation:
     """Aggregate each bundle before the exchange, then put the parts together."""
+    from firesteel.sql.operators.two_phase import local_row
+
     below = _below_exchange(node.input)
     local = specs.LocalGroupAggregate(
         input=below.row, keys=node.group, calls=node.calls, retracts=_retracts(node), bundle=run.bundle
@@ -325,6 +326,8 @@ def _window_aggregate(run: Translator, node: p.WindowAggregate) -> Transformatio
     functions = run.functions(calls=node.calls)
     window = _time_window(run, node.window)
     if node.two_phase and not functions and node.input.is_insert_only:
+        from firesteel.sql.operators.two_phase import local_row
+
         below = _below_exchange(node.input)
         local = specs.LocalWindowAggregate(input=below.row, window=window, keys=node.group, calls=node.calls)
         row = local_row(local)
@@ -632,7 +635,8 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
 
 def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
     row = node.row
-    not_null = tuple(i for i, data_type in enumerate(row.types) if _demands(data_type))
+    given = node.input.row.types
+    not_null = tuple(i for i, data_type in enumerate(row.types) if _demands(data_type, given[i]))
     length = {"IGNORE": "ignore", "TRIM_PAD": "trim_pad", "ERROR": "error"}[node.type_length]
     if not not_null and length == "ignore":
         return None
@@ -645,8 +649,12 @@ def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
     )
 
 
-def _demands(data_type: Any) -> bool:
-    return any(not part.nullable for part in data_type.walk())
+def _demands(wanted: Any, given: Any) -> bool:
+    """Whether a value may be NULL, or have one in it, where the sink has NOT NULL."""
+    if not wanted.nullable and given.nullable:
+        return True
+    pairs = zip(wanted.children, given.children, strict=False)
+    return any(_demands(a, b) for a, b in pairs)
 
 
 def _process_table(run: Translator, node: p.ProcessTable) -> Transformation:

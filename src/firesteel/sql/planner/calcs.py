@@ -13,7 +13,7 @@ from firesteel.sql.planner.conditions import and_, conjuncts
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.types import RowType
 
-__all__ = ["calc", "columns_of", "identity", "renamed", "select"]
+__all__ = ["calc", "columns_of", "distinct", "identity", "renamed", "select"]
 
 # Nodes whose columns may be called as the query calls them.
 _NAMED_FREELY = (p.GroupAggregate, p.WindowAggregate, p.GroupWindowAggregate, p.Join, p.Values, p.Rank, p.Limit)
@@ -81,3 +81,14 @@ def _may_merge(
         if once_only and (uses[index] > 1 or (condition is not None and uses[index])):
             return False
     return True
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The same names, those that come again with a number."""
+    found: list[str] = []
+    for name in names:
+        made, n = name, 0
+        while made in found:
+            made, n = f"{name}{n}", n + 1
+        found.append(made)
+    return found
