@@ -22,7 +22,7 @@ from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast_from_text import from_text
 from firesteel.sql.cast_to_text import to_text
-from firesteel.sql.values import unit_of
+from firesteel.sql.values import check_keys, unit_of
 
 __all__ = ["cast_column", "check_cast_options"]
 
@@ -234,6 +234,8 @@ def _sized_bytes(array: pa.Array, target: Any) -> pa.Array:
 
 def _lists(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
     flat = cast_column(array.values, source.element_type, target.element_type, zone, attempt)
+    if attempt and flat.null_count > array.values.null_count:
+        array = _without(array, array.values, flat)
     made = pa.Array.from_buffers(
         arrow_type(target),
         len(array),
@@ -245,6 +247,14 @@ def _lists(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) 
     return made
 
 
+def _without(array: pa.Array, before: pa.Array, after: pa.Array) -> pa.Array:
+    """TRY_CAST: the collection is null in which an element cannot be cast."""
+    lost = np.flatnonzero(pc.and_(before.is_valid(), after.is_null()).to_numpy(zero_copy_only=False))
+    offsets = array.offsets.to_numpy()
+    counts = np.searchsorted(lost, offsets[1:]) - np.searchsorted(lost, offsets[:-1])
+    return pc.if_else(pa.array(counts == 0), array, pa.scalar(None, array.type))
+
+
 def _maps(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
     key, value = source.children if isinstance(source, t.MapType) else (source.element_type, t.IntType())
     wanted_key, wanted_value = (
@@ -252,9 +262,13 @@ def _maps(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -
     )
     kind = arrow_type(target)
     keys = cast_column(array.keys, key, wanted_key, zone, attempt)
+    if attempt and keys.null_count:
+        array = _without(array, array.keys, keys)
+        keys = pc.if_else(keys.is_valid(), keys, pc.coalesce(keys, _any_value(keys)))
+    check_keys(keys)
     items = cast_column(array.items, value, wanted_value, zone, attempt)
     entries = pa.StructArray.from_arrays(
-        [keys, items], fields=[pa.field("key", kind.key_type), pa.field("value", kind.item_type)]
+        [keys, items], fields=[kind.key_field, kind.item_field]
     )
     return pa.Array.from_buffers(
         kind, len(array), array.buffers()[:2], array.null_count, array.offset, children=[entries]
@@ -289,15 +303,8 @@ def _bitmap_to_text(array: pa.Array, source: Any, target: Any, zone: str, attemp
     return to_text(texts, t.VarCharType(), target, zone)
 
 
-def _from_variant(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
-    from firesteel.sql.variants import cast_variant
-
-    return cast_variant(array, target, zone, attempt)
-
-
-def _row_number_pairs() -> tuple[Any, ...]:
+def _casts() -> tuple[Any, ...]:
     return (
-        ((t.VariantType,), (t.DataType,), _from_variant),
         ((t.BitmapType,), r.CHARACTER, _bitmap_to_text),
         ((t.DataType,), r.CHARACTER, _to_text),
         (r.CHARACTER, r.BINARY, _to_binary),
@@ -313,12 +320,10 @@ def _row_number_pairs() -> tuple[Any, ...]:
         ((t.DayTimeIntervalType,), (t.DayTimeIntervalType,), _interval),
         (r.DATETIME, r.DATETIME, _temporal),
         (r.BINARY, r.BINARY, _to_binary),
-        ((t.BitmapType,), r.BINARY, _to_binary),
-        (r.BINARY, (t.BitmapType,), _interval),
         ((t.ArrayType,), (t.ArrayType,), _lists),
         ((t.MapType, t.MultisetType), (t.MapType, t.MultisetType), _maps),
         ((t.RowType,), (t.RowType,), _rows),
     )
 
 
-_CASTS: Final = _row_number_pairs()
+_CASTS: Final = _casts()
