@@ -34,7 +34,7 @@ def to_bytes(numbers: Numbers) -> bytes:
     """The bitmap of numbers in order, each once."""
     keys = (numbers >> np.uint32(16)).astype(np.uint16)
     starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]]) if len(keys) else np.empty(0, np.int64)
-    ends = np.append(starts[1:], len(keys))
+    ends = np.append(starts[1:], len(keys))[: len(starts)]
     head: list[bytes] = [struct.pack("<II", _COOKIE, len(starts))]
     bodies = [_container(numbers[a:b].astype(np.uint16)) for a, b in zip(starts, ends, strict=True)]
     for a, b in zip(starts, ends, strict=True):

@@ -9,8 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from firesteel.common.errors import UnsupportedFeatureError
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.functions.define import aggregate
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
 from firesteel.sql.functions.rules import (

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from firesteel.sql import bitmaps as b
-from firesteel.sql import types as t
+from firesteel.sql import bitmaps as b, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.rules import BIGINT, BINARY, BITMAP, BYTES, INT, STRING, Argument, strict, takes

@@ -10,7 +10,6 @@ import urllib.parse
 from collections.abc import Callable
 from typing import Final
 
-
 from firesteel.sql import types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
@@ -207,6 +206,8 @@ def _inet_aton(_: CallSite, text: str) -> int | None:
     if not 1 <= len(parts) <= 4 or not all(re.fullmatch(r"[0-9]{1,10}", p) for p in parts):
         return None
     numbers = [int(p) for p in parts]
+    if numbers[-1] > 0x7FFFFFFF:
+        return None
     if any(n > 255 for n in numbers[:-1]) or numbers[-1] >= 1 << 8 * (5 - len(numbers)):
         return None
     found = 0

@@ -6,19 +6,25 @@ DEFAULT is an expression in the value's place.
 
 from __future__ import annotations
 
+import decimal
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import decimal
-
-from firesteel.sql import json_text as j
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
-from firesteel.sql import variants
+from firesteel.sql import json_text as j, type_rules as r, types as t, variants
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, Typing
-from firesteel.sql.functions.rules import BOOLEAN, STRING, SYMBOL, TEXT, TRUTH, nullable, optional, strict, takes
+from firesteel.sql.functions.rules import (
+    BOOLEAN,
+    STRING,
+    SYMBOL,
+    TEXT,
+    TRUTH,
+    nullable,
+    optional,
+    strict,
+    takes,
+)
 from firesteel.sql.json_paths import JsonPathError, PathNotFoundError, json_path
 
 Clauses = dict[str, Any]

@@ -6,9 +6,7 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from firesteel.sql import json_text as j
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import json_text as j, type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.expressions import Call, Expression, Literal
 from firesteel.sql.functions.define import scalar

@@ -11,15 +11,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import decimals
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import decimals, type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions import temporal_fields
 from firesteel.sql.functions.arithmetic import _valid
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
-from firesteel.sql.functions.rules import AS_DOUBLE, AS_INT, DOUBLE, NUMBER, either, first, optional, strict, takes
+from firesteel.sql.functions.rules import (
+    AS_DOUBLE,
+    AS_INT,
+    DOUBLE,
+    NUMBER,
+    either,
+    first,
+    optional,
+    strict,
+    takes,
+)
 from firesteel.sql.values import CONTEXT, fit_decimal
 
 # ---- of real numbers
@@ -73,7 +81,7 @@ def _log_base(base: Any, x: Any) -> Any:
     return _ln(x) / _ln(base)
 
 
-# as fdlibm, Java's library, computes these three, so that the last digit is the same
+# as fdlibm, Java's library, computes these two, so that the last digit is the same
 
 _exp = _precise(np.exp, math.exp)
 _expm1 = _precise(np.expm1, math.expm1)
@@ -86,14 +94,6 @@ def _sinh(x: Any) -> Any:
     large = 0.5 * (grown + grown / (grown + 1.0))
     found = np.where(size < 1.0, small, np.where(size < 22.0, large, 0.5 * _exp(size)))
     return np.copysign(np.where(np.isinf(size), size, found), x)
-
-
-def _cosh(x: Any) -> Any:
-    size = np.abs(x)
-    grown, small = _exp(size), _expm1(size)
-    near = 1.0 + small * small / ((1.0 + small) + (1.0 + small))
-    far = np.where(size < 22.0, 0.5 * grown + 0.5 / grown, 0.5 * grown)
-    return np.where(size < 0.5 * math.log(2.0), near, far)
 
 
 def _tanh(x: Any) -> Any:
@@ -118,7 +118,7 @@ for _name, _function, _doc, _example in (
     ("ACOS", _precise(np.arccos, math.acos), "The arc cosine.", "ACOS(1)"),
     ("ATAN", _precise(np.arctan, math.atan), "The arc tangent.", "ATAN(1)"),
     ("SINH", _sinh, "The hyperbolic sine.", "SINH(0)"),
-    ("COSH", _cosh, "The hyperbolic cosine.", "COSH(0)"),
+    ("COSH", _precise(np.cosh, math.cosh), "The hyperbolic cosine.", "COSH(0)"),
     ("TANH", _tanh, "The hyperbolic tangent.", "TANH(0)"),
     ("DEGREES", lambda x: x * (180.0 / math.pi), "Radians as degrees.", "DEGREES(PI())"),
     ("RADIANS", lambda x: x / 180.0 * math.pi, "Degrees as radians.", "RADIANS(180)"),

@@ -36,7 +36,7 @@ def _like_parts(pattern: str, escape: str | None) -> tuple[str | None, ...]:
 
     :raises ValueError: the escape character is none, or nothing follows it that it can escape.
     """
-    if escape is not None and (len(escape) > 1 or escape.isspace()):
+    if escape is not None and (len(escape) > 1 or escape == "\0"):
         raise ValueError(f"Invalid escape character '{escape}'")
     parts: list[str | None] = []
     text = ""
