@@ -44,6 +44,7 @@ NOT_SETTINGS = {
     "CompletableFuture": "a result, not a setting",
     "StateFuture": "its methods are steps of a computation",
     "Row": "a record",
+    "Columns": "records",
     "TimeWindow": "a value",
     "TimerService": "timers are state",
     "Trigger.TriggerContext": "timers are state",

@@ -24,7 +24,7 @@ SOURCES = Path(firesteel.__file__).parent
 TABLES = SOURCES / "common" / "options"
 # What each key that the specification's area of configuration names does here.
 DECISIONS = {
-    "taskmanager.numberOfTaskSlots": Verdict.NO_EFFECT,
+    "taskmanager.numberOfTaskSlots": Verdict.EFFECT,
     "state.backend": Verdict.EFFECT,
     "state.backend.type": Verdict.EFFECT,
     "state.backend.incremental": Verdict.NO_EFFECT,
@@ -36,12 +36,12 @@ DECISIONS = {
     "execution.checkpointing.timeout": Verdict.EFFECT,
     "execution.checkpointing.min-pause": Verdict.EFFECT,
     "execution.checkpointing.aligned-checkpoint-timeout": Verdict.NO_EFFECT,
-    "state.backend.rocksdb.memory.managed": Verdict.NO_EFFECT,
-    "taskmanager.memory.managed.fraction": Verdict.NO_EFFECT,
-    "taskmanager.memory.task.heap.size": Verdict.NO_EFFECT,
-    "taskmanager.memory.network.fraction": Verdict.NO_EFFECT,
-    "taskmanager.memory.task.off-heap.size": Verdict.NO_EFFECT,
-    "taskmanager.memory.jvm-overhead.fraction": Verdict.NO_EFFECT,
+    "state.backend.rocksdb.memory.managed": Verdict.EFFECT,
+    "taskmanager.memory.managed.fraction": Verdict.EFFECT,
+    "taskmanager.memory.task.heap.size": Verdict.EFFECT,
+    "taskmanager.memory.network.fraction": Verdict.EFFECT,
+    "taskmanager.memory.task.off-heap.size": Verdict.EFFECT,
+    "taskmanager.memory.jvm-overhead.fraction": Verdict.EFFECT,
     "table.exec.mini-batch.enabled": Verdict.NO_EFFECT,
     "table.exec.mini-batch.size": Verdict.NO_EFFECT,
     "table.exec.mini-batch.allow-latency": Verdict.NO_EFFECT,
@@ -57,9 +57,10 @@ DECISIONS = {
     "execution.savepoint.path": Verdict.EFFECT,
     "pipeline.global-job-parameters.mine": Verdict.EFFECT,
     "pipeline.jars": Verdict.REFUSED,
-    "high-availability": Verdict.NO_EFFECT,
+    "high-availability.zookeeper.client.acl": Verdict.NO_EFFECT,
     "akka.ask.timeout": Verdict.NO_EFFECT,
-    "metrics.reporter.prom.factory.class": Verdict.NO_EFFECT,
+    "metrics.reporter.prom.factory.class": Verdict.EFFECT,
+    "metrics.scope.jm-operator": Verdict.NO_EFFECT,
     "spark.executor.memory": Verdict.SPARK,
     "totally.unknown": Verdict.UNKNOWN,
     "execution.checkpointing.intervall": Verdict.MISSPELT,
@@ -107,7 +108,8 @@ def test_each_option_says_what_it_is_and_reads_its_default(option) -> None:
 @pytest.mark.parametrize(("key", "older"), [(key, name) for key in OLDER_NAMES for name in OLDER_NAMES[key]])
 def test_an_older_name_has_the_value_and_is_told_of(key: str, older: str) -> None:
     option = OPTIONS[key]
-    value = {"boolean": "true", "integer": "7", "duration": "7 s"}.get(option.kind.name, "x")
+    of_kinds = {"boolean": "true", "integer": "7", "duration": "7 s", "memory size": "7 mb", "double": "0.5"}
+    value = of_kinds.get(option.kind.name, "x")
     value = option.words[0] if option.words else value
     configuration = Configuration.from_dict({older: value})
     assert configuration.get(option) == option.read(value)
@@ -154,7 +156,7 @@ def test_options_of_users_have_older_names_as_in_flink() -> None:
 
 def test_the_keys_of_flink_are_others_than_those_that_are_read() -> None:
     known = flink_keys()
-    assert len(known.reasons) > 900
+    assert len(set(known.reasons) | set(OPTIONS)) > 1000  # those of Flink that are read, too
     assert not set(known.reasons) & (set(OPTIONS) | set(PRESENT_NAMES))
     assert not set(known.older) & (set(OPTIONS) | set(PRESENT_NAMES) | set(known.reasons))
     assert all(known.reasons.values())
@@ -194,7 +196,8 @@ def test_a_key_is_explained() -> None:
     about = described("state.backend")
     assert (about["present name"], about["default"]) == ("state.backend.type", "hashmap")
     assert described("firesteel.epoch.max-recods")["nearest"][0] == "firesteel.epoch.max-records"
-    assert "spark.executor.cores" in described("taskmanager.numberOfTaskSlots")["why"]
+    assert "spark.executor.cores" in described("taskmanager.numberOfTaskSlots")["description"]
+    assert described("slotmanager.number-of-slots.max")["why"] == "Spark deploys and schedules the job"
 
 
 ADDED = """

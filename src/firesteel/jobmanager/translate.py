@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from firesteel.common.column_types import ColumnsTypeInfo
 from firesteel.common.configuration import Configuration
 from firesteel.common.execution_config import ExecutionConfig
 from firesteel.common.options.firesteel import PRE_AGGREGATION
@@ -62,7 +63,16 @@ def _in_edge(edge: JobEdge, graph: JobGraph, plan: LevelPlan) -> InEdge:
         producers=graph.vertex(edge.source_vertex).parallelism,
         partitioning=edge.partitioning,
         local=plan.routes[edge.id].kind is RouteKind.LOCAL,
+        columns=_columns(edge, graph),
     )
+
+
+def _columns(edge: JobEdge, graph: JobGraph) -> ColumnsTypeInfo | None:
+    """What an edge carries, when that is columns."""
+    operators = graph.vertex(edge.source_vertex).operators
+    source = next(o.node for o in operators if o.operator_id == edge.source_operator)
+    declared = source.output_type if edge.tag is None else edge.tag.type_info
+    return declared if isinstance(declared, ColumnsTypeInfo) else None
 
 
 def _out_edge(edge: JobEdge, graph: JobGraph, plan: LevelPlan) -> OutEdge:
@@ -76,4 +86,5 @@ def _out_edge(edge: JobEdge, graph: JobGraph, plan: LevelPlan) -> OutEdge:
         consumer_max_parallelism=consumer.max_parallelism,
         consumer=consumer.id,
         local=plan.routes[edge.id].kind is RouteKind.LOCAL,
+        columns=_columns(edge, graph),
     )

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError, ProgramError
+from firesteel.common.memory_budget import notices as memory_notices
 from firesteel.common.options.checks import notices as key_notices
 from firesteel.common.options.execution import BUFFER_TIMEOUT
 from firesteel.common.options.firesteel import PRE_AGGREGATION
@@ -61,6 +62,7 @@ def notices(configuration: Configuration, graph: JobGraph, obeyed: Collection[st
         key_notices(configuration, obeyed)
         + interplay(configuration, batch=graph.batch)
         + backend_notices(configuration)
+        + memory_notices(configuration)
     )
     if configuration.get(PRE_AGGREGATION):
         settings += without_effect(graph)

@@ -28,7 +28,8 @@ class Batch:
     """Records in order; read-only once it was handed over.
 
     ``timestamps`` None: no record has one; in a list, NO_TIMESTAMP stands for a record without. ``keys`` is
-    set only between a keyed exchange and the operator behind it.
+    set only between a keyed exchange and the operator behind it. Where rows travel as columns, ``values`` is
+    a ``common.columns.Columns``, or an empty list when there are marks alone, and the other two are None.
     """
 
     __slots__ = ("keys", "marks", "timestamps", "values")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firesteel.common._composite_types import RowTypeInfo
 from firesteel.common._type_text import type_text
@@ -26,6 +26,7 @@ from firesteel.runtime.exchange_check import weighted
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.held_input import HeldInput
 from firesteel.runtime.key_sorter import KeySorter
+from firesteel.runtime.moved import unpacked
 from firesteel.runtime.operators.base import BaseOperator, Consumer, Output, SubtaskContext
 from firesteel.runtime.operators.keyed import KeyedOperator
 from firesteel.runtime.operators.sink import SinkOperator
@@ -41,6 +42,9 @@ from firesteel.runtime.wire import channel_id, edge_of
 from firesteel.state.backend import KeyScope, SubtaskState
 from firesteel.storage import records
 
+if TYPE_CHECKING:
+    from firesteel.runtime.column_router import ColumnRouter
+
 
 class Chain:
     """Built once for each (job, attempt, subtask, process) and kept between epochs: user functions stay
@@ -52,7 +56,7 @@ class Chain:
         self.context = context
         self.state = state
         self.operators: dict[str, BaseOperator] = {}
-        self.routers: list[Router] = []
+        self.routers: list[Router | ColumnRouter] = []
         self.gates: dict[int, Gate] = {}  # by edge
         self.local_edges: dict[int, Callable[[Batch], None]] = {}  # filled by the task: same-level consumers
         self._heads: list[Gate] = []
@@ -80,7 +84,8 @@ class Chain:
             if edge.local:
                 consume = self._local_consumer(edge.edge)
             else:
-                router = Router(edge, self.context.subtask, self.vertex.parallelism, max_record_bytes)
+                make = Router if edge.columns is None else _column_router()
+                router = make(edge, self.context.subtask, self.vertex.parallelism, max_record_bytes)
                 self.routers.append(router)
                 consume = router.consume
             output.consumers.append(Consumer(consume, self.operators[edge.operator].user_code))
@@ -97,6 +102,7 @@ class Chain:
 
     def _build_gates(self) -> None:
         heads: dict[tuple[str, int], list[int]] = {}
+        schemas = {(e.operator, e.input): e.columns.schema for e in self.vertex.inputs if e.columns}
         for edge in self.vertex.inputs:
             producers = channels_of(
                 edge.partitioning.kind if not edge.local else PartitionKind.FORWARD,
@@ -110,7 +116,8 @@ class Chain:
         gates: dict[tuple[str, int], Gate] = {}
         for (uid, index), channels in heads.items():
             consume = self._head_consumer(uid, index, len(heads))
-            gates[uid, index] = Gate(channels, consume, self.operators[uid].user_code)
+            user_code = self.operators[uid].user_code
+            gates[uid, index] = Gate(channels, consume, user_code, schemas.get((uid, index)))
         for edge in self.vertex.inputs:
             self.gates[edge.edge] = gates[edge.operator, edge.input]
         self._heads = list(gates.values())
@@ -174,13 +181,17 @@ class Chain:
         elif not current:
             self._initialize_state()
         carry = records.unpack(descriptor.carry) if descriptor.carry else {}
+        moved = unpacked(descriptor.moved)
         for accumulator in self.context.accumulators.values():
             accumulator.reset_local()  # what an abandoned attempt counted
+        self.context.metrics.reset()
         for uid, operator in self.operators.items():
             for output in operator.outputs.all:
                 output.collector.take()  # what an attempt left that did not come to its end
             with operator.user_code:
                 operator.restore(carry.get(uid))
+                if uid not in carry and uid in moved:
+                    operator.take_over(moved[uid])
                 operator.begin_epoch()
         for router in self.routers:
             router.restore(carry.get(("router", router.edge.edge)))
@@ -281,6 +292,7 @@ class Chain:
         if self.state is not None:
             ack.delta = self.state.cut()
         ack.accumulators = {name: take(a) for name, a in self.context.accumulators.items()}
+        ack.metrics = self.context.metrics.take()
         ack.warnings = tuple(self.context.warnings)
         self.context.warnings.clear()
         return ack
@@ -353,6 +365,12 @@ def _are_fused(producer: BaseOperator, consumer: OperatorProgram) -> bool:
     if not kind_of(spec).fused:
         return False
     return not isinstance(producer.program.output_type, RowTypeInfo)
+
+
+def _column_router() -> Any:
+    from firesteel.runtime.column_router import ColumnRouter  # with it comes Arrow
+
+    return ColumnRouter
 
 
 def _process_of(operator: BaseOperator, index: int) -> Callable[[Batch], None]:

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from firesteel.runtime.batch import Batch, Mark
 from firesteel.runtime.user_code import UserCode
 from firesteel.runtime.valve import WatermarkValve
 from firesteel.runtime.wire import decode_batch
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 class Gate:
-    """Buffers of a channel come in order; their marks go through the watermark valve."""
+    """Buffers of a channel come in order; their marks go through the watermark valve.
 
-    __slots__ = ("_channels", "_consume", "_user_code", "_valve", "bytes", "received")
+    :param schema: of the columns that come; None: objects come.
+    """
+
+    __slots__ = ("_channels", "_consume", "_decode", "_user_code", "_valve", "bytes", "received")
 
     def __init__(
-        self, channels: Sequence[int], consume: Callable[[Batch], None], user_code: UserCode
+        self,
+        channels: Sequence[int],
+        consume: Callable[[Batch], None],
+        user_code: UserCode,
+        schema: pa.Schema | None = None,
     ) -> None:
+        self._decode = decode_batch if schema is None else _decoder(schema)
         self._channels = tuple(channels)
         self._valve = WatermarkValve(self._channels)
         self._consume = consume
@@ -30,7 +41,7 @@ class Gate:
         """Read a buffer; its records may be objects of the user's classes."""
         self.bytes += len(body)
         try:
-            return decode_batch(body)
+            return self._decode(body)
         except BaseException as e:
             self._user_code.fail(e)
 
@@ -61,3 +72,9 @@ class Gate:
         self.bytes = 0
         if carry is not None:
             self._valve.restore(carry)
+
+
+def _decoder(schema: pa.Schema) -> Callable[[bytes], Batch]:
+    from firesteel.runtime.column_wire import decode_columns  # with it comes Arrow, which others do not need
+
+    return lambda body: decode_columns(body, schema)

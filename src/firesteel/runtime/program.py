@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
+from firesteel.common.column_types import ColumnsTypeInfo
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.program.operators import OperatorSpec
 from firesteel.program.output_tag import OutputTag
@@ -17,6 +18,8 @@ from firesteel.program.quick_pickle import quick_pickle
 from firesteel.program.sinks import Sink
 from firesteel.program.sources import ReadRange, SourceReader
 from firesteel.program.transformations import Partitioning
+from firesteel.runtime.metrics import MetricKey, Part
+from firesteel.runtime.task_report import TaskReport
 from firesteel.state.line import StateLine
 from firesteel.storage.records import record
 
@@ -64,6 +67,7 @@ class OutEdge:
     consumer: str  # vertex id
     local: bool
     pre_aggregation: PreAggregation | None = None
+    columns: ColumnsTypeInfo | None = None  # what it carries, when that is columns
 
 
 @quick_pickle
@@ -75,6 +79,7 @@ class InEdge:
     producers: int  # parallelism of the producing vertex
     partitioning: Partitioning
     local: bool
+    columns: ColumnsTypeInfo | None = None
 
 
 @quick_pickle
@@ -183,6 +188,7 @@ class SplitTime(NamedTuple):
 class SubtaskDescriptor:
     line: StateLine
     carry: bytes | None = None  # what operators remember between epochs that is not state (watermarks ...)
+    moved: bytes | None = None  # instead, after a change of parallelism: what all subtasks before remembered
     sources: dict[str, SourceAssignment] = field(default_factory=dict)  # operator uid -> assignment
 
 
@@ -227,6 +233,7 @@ class Ack:
     operators: dict[str, tuple[int, int]] = field(default_factory=dict)  # uid -> records in, records out
     committables: dict[str, list[Any]] = field(default_factory=dict)  # sink uid -> payloads
     accumulators: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[MetricKey, Part] = field(default_factory=dict)  # but for gauges
     warnings: tuple[str, ...] = ()
     sent: dict[int, int] = field(default_factory=dict)  # by edge: see ``runtime/exchange_check.py``
     received: dict[int, int] = field(default_factory=dict)
@@ -276,4 +283,4 @@ class UserLogs(NamedTuple):
 
 
 #: What a task sends to the driver.
-Answer: TypeAlias = Ack | UserError | UserLogs | Overrun
+Answer: TypeAlias = Ack | UserError | UserLogs | Overrun | TaskReport

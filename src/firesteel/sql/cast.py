@@ -220,7 +220,9 @@ def _sized_bytes(array: pa.Array, target: Any) -> pa.Array:
         array = pc.binary_slice(array, 0, target.length)
     if isinstance(target, t.BinaryType):
         width = target.length
-        array = pa.array([None if x is None else x.ljust(width, b"\0") for x in array.to_pylist()], pa.binary())
+        array = pa.array(
+            [None if x is None else x.ljust(width, b"\0") for x in array.to_pylist()], pa.binary()
+        )
     return array
 
 

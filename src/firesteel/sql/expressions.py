@@ -1,8 +1,8 @@
 """Bound expressions: typed, resolved, without names. What the binder makes and the evaluator runs.
 
-They are plain, immutable, picklable data. Everything that computes is a ``Call`` of a function of the registry
-(``functions/registry.py``): operators, CAST, CASE, comparisons and AND/OR too, so there is one place where
-something is implemented.
+They are plain, immutable, picklable data. Everything that computes is a ``Call`` of a function of the
+registry (``functions/registry.py``): operators, CAST, CASE, comparisons and AND/OR too, so there is one place
+where something is implemented.
 """
 
 from __future__ import annotations
@@ -13,7 +13,21 @@ from typing import Any
 
 from firesteel.sql.types import DataType
 
-__all__ = ["AggregateCall", "Call", "Expression", "InputRef", "Literal", "Ordering", "Outer", "shift"]
+__all__ = [
+    "AggregateCall",
+    "Call",
+    "Expression",
+    "InputRef",
+    "Literal",
+    "Ordering",
+    "Outer",
+    "SubQuery",
+    "children",
+    "references",
+    "rewrite",
+    "shift",
+    "walk",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +40,8 @@ class InputRef:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A constant as a Python value: Decimal, str, bytes, date, time, datetime, int (intervals too), None ..."""
+    """A constant as a Python value: Decimal, str, bytes, date, time, datetime, int (intervals too), None
+    ..."""
 
     value: Any
     type: DataType
@@ -57,7 +72,22 @@ class Outer:
     type: DataType
 
 
-Expression = InputRef | Literal | Call | Outer
+@dataclass(frozen=True, slots=True)
+class SubQuery:
+    """A sub-query inside an expression until a rule has made a join of it; never in an optimised plan.
+
+    :param kind: EXISTS, IN, SCALAR, SOME_<comparison> or ALL_<comparison>, such as ``SOME_LESS_THAN``.
+    :param plan: a ``logical.Node``; it sees the row outside as ``Outer`` of level 1.
+    :param operands: the left side of IN, over the outer row.
+    """
+
+    kind: str
+    plan: Any
+    operands: tuple[Expression, ...]
+    type: DataType
+
+
+Expression = InputRef | Literal | Call | Outer | SubQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +118,7 @@ class AggregateCall:
 
 
 def children(expression: Expression) -> tuple[Expression, ...]:
-    return expression.operands if isinstance(expression, Call) else ()
+    return expression.operands if isinstance(expression, Call | SubQuery) else ()
 
 
 def walk(expression: Expression) -> Iterator[Expression]:
@@ -99,7 +129,7 @@ def walk(expression: Expression) -> Iterator[Expression]:
 
 def rewrite(expression: Expression, change: Callable[[Expression], Expression]) -> Expression:
     """Apply *change* from the leaves to the root."""
-    if isinstance(expression, Call):
+    if isinstance(expression, Call | SubQuery):
         operands = tuple(rewrite(o, change) for o in expression.operands)
         if operands != expression.operands:
             expression = replace(expression, operands=operands)
@@ -108,9 +138,7 @@ def rewrite(expression: Expression, change: Callable[[Expression], Expression]) 
 
 def shift(expression: Expression, mapping: Callable[[int], int]) -> Expression:
     """The same expression over other column numbers."""
-    return rewrite(
-        expression, lambda e: replace(e, index=mapping(e.index)) if isinstance(e, InputRef) else e
-    )
+    return rewrite(expression, lambda e: replace(e, index=mapping(e.index)) if isinstance(e, InputRef) else e)
 
 
 def references(expression: Expression) -> set[int]:

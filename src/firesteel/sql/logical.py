@@ -1,7 +1,8 @@
 """The logical algebra: what a query means, before it is decided how it runs. Plain data.
 
-Each node has ``row``: names and types of its output columns, where time attributes are part of the types. The binder
-(from SQL text) and the Table API make these nodes; rules rewrite them; the planner makes physical nodes of them.
+Each node has ``row``: names and types of its output columns, where time attributes are part of the types. The
+binder (from SQL text) and the Table API make these nodes; rules rewrite them; the planner makes physical
+nodes of them.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering
-from firesteel.sql.types import DataType, RowType
+from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering, SubQuery
+from firesteel.sql.types import RowType
 
 __all__ = [
     "Aggregate",
@@ -57,10 +58,18 @@ class _OneInput(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan(Node):
-    """A table of the catalog, or a stream. ``table``: a ``catalog.ResolvedTable``; its physical and metadata
-    columns are the output. Computed columns and watermarks are nodes above it."""
+    """A table of the catalog, or a stream. Computed columns and watermarks are nodes above it.
+
+    :param table: a ``catalog.ResolvedTable``.
+    :param columns: which of its physical and metadata columns (``schema.source_columns``) are read; None:
+        all of them.
+    :param predicates: conditions over ``row`` that are applied again above: a source that reads nothing but
+        inserts may leave out rows for which one of them is not TRUE.
+    """
 
     table: Any
+    columns: tuple[int, ...] | None = None
+    predicates: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +99,8 @@ class WatermarkAssigner(_OneInput):
 class Aggregate(_OneInput):
     """GROUP BY. Output: the grouping columns, then the calls.
 
-    :param sets: grouping sets as indices into ``group``; one with all of them where there are no GROUPING SETS.
+    :param sets: grouping sets as indices into ``group``; one with all of them where there are no GROUPING
+        SETS.
     :param grouping_ids: calls of GROUPING/GROUPING_ID are AggregateCalls whose arguments are group positions.
     """
 
@@ -171,10 +181,14 @@ class TableCall(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Correlate(Node):
-    """For each row of the left input the rows of ``right``. :param kind: INNER or LEFT."""
+    """For each row of the left input the rows of ``right``. :param kind: INNER or LEFT.
+
+    :param right: a TableCall, its arguments over the left columns, perhaps under Projects. From the binder
+        of LATERAL queries: any plan in which ``Outer`` of level 1 is the left row; rules make joins of those.
+    """
 
     left: Node = field(repr=False)
-    right: TableCall
+    right: Node
     kind: str = "INNER"
     condition: Expression | None = None
 
@@ -243,19 +257,6 @@ class Sort(_OneInput):
     order: tuple[Ordering, ...] = ()
     offset: int = 0
     fetch: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SubQuery:
-    """A sub-query inside an expression until a rule has made a join of it.
-
-    :param kind: EXISTS, IN, SCALAR, SOME, ALL. :param operands: the left side of IN, over the outer row.
-    """
-
-    kind: str
-    plan: Node
-    operands: tuple[Expression, ...]
-    type: DataType
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

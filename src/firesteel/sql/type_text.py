@@ -252,7 +252,9 @@ def _interval(reader: _Reader, _: _Token) -> t.DataType:
             unit = "YEAR_TO_MONTH"
         return t.YearMonthIntervalType(resolution=unit, precision=sizes[0] if sizes else 2)
     if unit not in _UNITS:
-        raise reader.error(f"An interval is of YEAR, MONTH, DAY, HOUR, MINUTE or SECOND, not of {unit}.", token)
+        raise reader.error(
+            f"An interval is of YEAR, MONTH, DAY, HOUR, MINUTE or SECOND, not of {unit}.", token
+        )
     return _day_time(reader, unit, reader.arguments(2 if unit == "SECOND" else 1))
 
 

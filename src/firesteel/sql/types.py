@@ -1,8 +1,8 @@
 """The data types of SQL (Flink: ``LogicalType``; PyFlink: ``pyflink.table.types``).
 
 A type is plain, immutable data: ``firesteel.table.types`` shows these classes under PyFlink's names, the
-binder derives them, ``arrow.py`` says which Arrow type their columns have. ``str`` gives Flink's summary text,
-such as ``DECIMAL(10, 2) NOT NULL``; two types are equal when everything about them is, nullability too.
+binder derives them, ``arrow.py`` says which Arrow type their columns have. ``str`` gives Flink's summary
+text, such as ``DECIMAL(10, 2) NOT NULL``; two types are equal when everything about them is, nullability too.
 """
 
 from __future__ import annotations
@@ -244,7 +244,8 @@ class YearMonthIntervalType(DataType):
 
 @dataclass(frozen=True, slots=True)
 class DayTimeIntervalType(DataType):
-    """Milliseconds as an int. ``resolution``: DAY, DAY_TO_SECOND, HOUR, ... as in Flink's ``DayTimeResolution``."""
+    """Milliseconds as an int. ``resolution``: DAY, DAY_TO_SECOND, HOUR, ... as in Flink's
+    ``DayTimeResolution``."""
 
     resolution: str = "DAY_TO_SECOND"
     day_precision: int = 2

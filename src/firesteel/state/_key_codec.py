@@ -20,6 +20,8 @@ from itertools import chain
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Final
 
+import msgspec
+
 from firesteel.common._shown import shown
 from firesteel.common.errors import UnstableKeyError
 from firesteel.common.types import Row, RowKind
@@ -31,6 +33,7 @@ _stable: set[type] = set()  # classes of which an object was found to be the sam
 _pack_double = struct.Struct(">d").pack
 _unpack_double = struct.Struct(">d").unpack
 _NAN = _pack_double(float("nan"))
+_unpack_columns = msgspec.msgpack.Decoder(tuple).decode
 
 
 def encode_key(obj: Any) -> bytes:
@@ -314,4 +317,5 @@ _DECODERS: dict[int, Callable[[bytes], Any]] = {
     ord("e"): _decode_enum,
     ord("N"): _decode_named_tuple,
     ord("C"): _decode_dataclass,
+    ord("h"): lambda d: _unpack_columns(d[4:]),  # hash code, values (``column_keys``)
 }

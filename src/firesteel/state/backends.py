@@ -15,6 +15,7 @@ from typing import Any, Final
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.memory_budget import state_bound
 from firesteel.common.options import firesteel as own, python, state
 from firesteel.state._core import StateLimits
 from firesteel.state.backend import LARGEST_STORED_BYTES
@@ -89,6 +90,7 @@ def state_limits(configuration: Configuration, *, batch: bool) -> StateLimits:
     memory = backend.cache_bytes
     if backend.memory_option is not None:
         asked = configuration.get(backend.memory_option)
+        asked = state_bound(configuration) if asked is None else asked
         memory = memory if asked is None else asked
     return StateLimits(
         cache_bytes=memory,

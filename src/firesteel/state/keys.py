@@ -153,6 +153,8 @@ def group_of_canonical(key: str | int | bytes, max_parallelism: int) -> int:
     if type(key) is bytes:
         if key[0] == 0x77:
             return group_of_canonical(split_canonical(key)[0], max_parallelism)
+        if key[0] == 0x68:  # of columns: it has its hash code with it (``column_keys``)
+            return _murmur(int.from_bytes(key[1:5], "big")) % max_parallelism
         return _murmur(_bytes_hash(key)) % max_parallelism
     return _murmur(key_hash(key)) % max_parallelism
 

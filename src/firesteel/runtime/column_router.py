@@ -1,0 +1,277 @@
+"""The router of an edge that carries columns.
+
+Targets are found for all rows of a batch at once, from hashes of its key columns; each target takes its rows.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from firesteel.common.columns import Columns
+from firesteel.common.errors import TypeMismatchError, UnsupportedFeatureError
+from firesteel.common.options.firesteel import MAX_RECORD_BYTES
+from firesteel.graph.distribution import pointwise_consumers
+from firesteel.program.column_keys import ColumnKeys
+from firesteel.program.functions.base import Function
+from firesteel.program.transformations import PartitionKind
+from firesteel.runtime.batch import IDLE, MIN_WATERMARK, Batch, Mark
+from firesteel.runtime.column_wire import encode_columns
+from firesteel.runtime.program import OutEdge
+from firesteel.runtime.routers import RowSink
+from firesteel.runtime.sizes import too_large
+from firesteel.runtime.wire import RowKind, WireRow, channel_id
+from firesteel.state.column_keys import column_groups, hash_codes
+
+__all__ = ["ColumnRouter"]
+
+#: What an operator on columns does for a batch costs the same for few rows as for some thousands, so buffers
+#: are larger than those of objects.
+TARGET_BYTES: Final = 256 * 1024
+MAX_ROWS: Final = 1 << 15
+_ROW_BYTES: Final = 16  # the least that a row is counted for
+
+Array = np.ndarray[Any, Any]
+Targets = Array | int | None  # one for each row, one for all, or None: all targets
+
+
+class _Pending:
+    """The rows on their way to one target."""
+
+    __slots__ = ("marks", "ord", "parts", "rows", "size", "target", "watermark")
+
+    def __init__(self, target: int) -> None:
+        self.target = target
+        self.ord = 0
+        self.watermark = MIN_WATERMARK
+        self.clear()
+
+    def clear(self) -> None:
+        self.parts: list[Columns] = []
+        self.marks: list[tuple[int, Mark]] = []
+        self.rows = 0
+        self.size = 0.0
+
+
+class ColumnRouter:
+    """One outgoing edge of one subtask. As ``Router``, of rows as columns."""
+
+    def __init__(
+        self, edge: OutEdge, subtask: int, parallelism: int, max_record_bytes: int = MAX_RECORD_BYTES
+    ) -> None:
+        self.edge = edge
+        assert edge.columns is not None
+        self._types = list(edge.columns.schema.types)
+        self._nothing = Columns([pa.array([], kind) for kind in self._types], 0)
+        self._max_record_bytes = max_record_bytes
+        self._subtask = subtask
+        self._channel = channel_id(edge.edge, subtask)
+        self._n = edge.consumers
+        self._max_parallelism = edge.consumer_max_parallelism
+        kind = edge.partitioning.kind
+        if kind not in _TARGETS:
+            raise UnsupportedFeatureError(
+                f"A stream of columns cannot be partitioned {kind.value}.",
+                hint="convert it to rows before the partitioner",
+            )
+        keys = edge.partitioning.key_selector
+        self._keys = keys.indices if isinstance(keys, ColumnKeys) else ()
+        self._reached: Sequence[int]
+        match kind:
+            case PartitionKind.FORWARD:
+                self._reached = (subtask,)
+            case PartitionKind.RESCALE:
+                self._reached = pointwise_consumers(subtask, parallelism, self._n)
+            case _:
+                self._reached = range(self._n)
+        self._targets = _TARGETS[kind]
+        self._next = 0
+        self._random: np.random.Generator
+        self._send: RowSink
+        self._watermark = MIN_WATERMARK
+        self._was_idle = False
+        self._pending: dict[int, _Pending] = {}
+        self._sent = 0
+        self.bytes = 0
+
+    def functions(self) -> Iterator[Function]:
+        return iter(())
+
+    def begin_epoch(self, epoch: int, send: RowSink) -> None:
+        self._send = send
+        self._sent = self.bytes = 0
+        self._pending = {t: _Pending(t) for t in self._reached}
+        for pending in self._pending.values():
+            pending.watermark = self._watermark
+        if self.edge.partitioning.kind is PartitionKind.SHUFFLE:
+            seed = random.Random((epoch << 32) ^ self._channel).getrandbits(64)
+            self._random = np.random.Generator(np.random.PCG64(seed))
+
+    def consume(self, batch: Batch) -> None:  # hot
+        columns: Any = batch.values
+        if not len(columns):
+            for _, mark in batch.marks:
+                self._mark(mark)
+            return
+        targets = self._targets(self, columns)
+        size = max(_ROW_BYTES, sum(a.nbytes for a in columns.arrays) / len(columns))
+        marks = batch.marks
+        if isinstance(targets, np.ndarray):
+            for target, pending in self._pending.items():
+                rows = np.flatnonzero(targets == target)
+                part = columns if len(rows) == len(columns) else columns.take(rows)
+                places = np.searchsorted(rows, [at for at, _ in marks]).tolist() if marks else ()
+                self._deal(pending, part, [(at, m) for at, (_, m) in zip(places, marks, strict=True)], size)
+        else:
+            for pending in self._pending.values():
+                if targets is None or pending.target == targets:
+                    self._deal(pending, columns, marks, size)
+                else:
+                    self._deal(pending, columns[:0], [(0, m) for _, m in marks], size)
+        for _, mark in marks:
+            if type(mark) is int:
+                self._watermark = mark
+            elif mark == IDLE:
+                self._was_idle = True
+
+    def _deal(self, pending: _Pending, part: Columns, marks: Sequence[tuple[int, Mark]], size: float) -> None:
+        """Append rows with the marks between them: of watermarks those that have a row behind them."""
+        base, watermark, done = pending.rows, self._watermark, 0
+        for at, mark in marks:
+            if at > done:  # rows are in front of it, which take the newest watermark before them
+                self._catch_up(pending, base + done, watermark)
+                done = at
+            if type(mark) is int:
+                watermark = mark
+            else:
+                self._catch_up(pending, base + at, watermark)
+                pending.marks.append((base + at, mark))
+        if len(part) > done:
+            self._catch_up(pending, base + done, watermark)
+        if len(part):
+            pending.parts.append(part)
+            pending.rows += len(part)
+            pending.size += size * len(part)
+            if pending.size >= TARGET_BYTES or pending.rows >= MAX_ROWS:
+                self._flush(pending)
+
+    def _mark(self, mark: Mark) -> None:
+        if type(mark) is int:
+            self._watermark = mark
+            return
+        self._was_idle = self._was_idle or mark == IDLE
+        for pending in self._pending.values():
+            self._catch_up(pending, pending.rows, self._watermark)
+            pending.marks.append((pending.rows, mark))
+
+    @staticmethod
+    def _catch_up(pending: _Pending, at: int, watermark: int) -> None:
+        if pending.watermark != watermark:
+            pending.watermark = watermark
+            pending.marks.append((at, watermark))
+
+    def _flush(self, pending: _Pending) -> None:
+        if not pending.rows and not pending.marks:
+            return
+        if not pending.rows:
+            self._body(pending, self._nothing, pending.marks)
+        else:
+            columns = Columns.concat(pending.parts)
+            self._check(columns)
+            rows = len(columns)
+            most = max(1, min(MAX_ROWS, int(TARGET_BYTES * rows / pending.size)))
+            pieces = -(-rows // most)
+            for i in range(pieces):
+                start, stop = rows * i // pieces, rows * (i + 1) // pieces
+                marks = [
+                    (at - start, m) for at, m in pending.marks if start <= at and (at < stop or stop == rows)
+                ]
+                self._body(pending, columns[start:stop] if pieces > 1 else columns, marks)
+        pending.clear()
+
+    def _check(self, columns: Columns) -> None:
+        """The schema does not travel, so that what is not of it would be read as something else."""
+        types = [array.type for array in columns.arrays]
+        if types != self._types:
+            raise TypeMismatchError(
+                "An operator gives columns of other types than its plan says.",
+                detail=f"{[str(kind) for kind in types]}, declared are {[str(kind) for kind in self._types]}",
+            )
+
+    def _body(self, pending: _Pending, columns: Columns, marks: Sequence[tuple[int, Mark]]) -> None:
+        body = encode_columns(columns, marks)
+        rows = len(columns)
+        if len(body) > self._max_record_bytes:
+            if rows <= 1:
+                detail = f"a row of {len(columns.arrays)} columns"
+                raise too_large("A record", len(body), self._max_record_bytes, "an exchange", detail)
+            middle = rows // 2
+            self._body(pending, columns[:middle], [(at, m) for at, m in marks if at < middle])
+            rest = [(at - middle, m) for at, m in marks if at >= middle]
+            self._body(pending, columns[middle:], rest)
+            return
+        self._send(WireRow(pending.target, self._channel, pending.ord, RowKind.DATA, body))
+        pending.ord += 1
+        self._sent += rows
+        self.bytes += len(body)
+
+    @property
+    def sent(self) -> dict[int, int]:
+        """How many rows have left in this epoch, by channel."""
+        return {self._channel: self._sent}
+
+    def flush(self) -> None:
+        """Send what waits, with the newest watermark."""
+        for pending in self._pending.values():
+            self._catch_up(pending, pending.rows, self._watermark)
+            self._flush(pending)
+
+    def snapshot(self) -> Any:
+        return self._next, self._watermark, self._was_idle
+
+    def restore(self, carry: Any) -> None:
+        fresh = self._subtask, MIN_WATERMARK, False
+        self._next, self._watermark, self._was_idle = fresh if carry is None else carry
+
+    # How targets are chosen.
+
+    def _to_self(self, columns: Columns) -> int:
+        return self._subtask
+
+    def _to_first(self, columns: Columns) -> int:
+        return 0
+
+    def _to_all(self, columns: Columns) -> None:
+        return None
+
+    def _round_robin(self, columns: Columns) -> Array | int:
+        reached = np.asarray(self._reached)
+        first = self._next
+        self._next = (first + len(columns)) % len(reached)
+        if len(reached) == 1:
+            return int(reached[0])
+        return reached[(first + np.arange(len(columns))) % len(reached)]
+
+    def _shuffled(self, columns: Columns) -> Array:
+        return self._random.integers(0, self._n, len(columns))
+
+    def _by_key(self, columns: Columns) -> Array | int:
+        if self._n == 1:
+            return 0
+        codes = hash_codes([columns.arrays[i] for i in self._keys], len(columns))
+        return column_groups(codes, self._max_parallelism) * self._n // self._max_parallelism
+
+
+_TARGETS: Final[dict[PartitionKind, Callable[..., Targets]]] = {
+    PartitionKind.FORWARD: ColumnRouter._to_self,
+    PartitionKind.GLOBAL: ColumnRouter._to_first,
+    PartitionKind.BROADCAST: ColumnRouter._to_all,
+    PartitionKind.REBALANCE: ColumnRouter._round_robin,
+    PartitionKind.RESCALE: ColumnRouter._round_robin,
+    PartitionKind.SHUFFLE: ColumnRouter._shuffled,
+    PartitionKind.HASH: ColumnRouter._by_key,
+}

@@ -1,0 +1,1 @@
+"""From sqlglot trees to the logical algebra: names, scopes, types."""

@@ -1,0 +1,181 @@
+"""From names and operands to calls: what SQL and the Table API share.
+
+``bind_call(binder, "UPPER", [operand])``: finds the function, casts the operands where it needs that,
+derives the type. Time attributes are lost in whatever a function gives, PROCTIME apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, NoReturn
+
+from sqlglot import exp
+
+from firesteel.sql.binder.binder import Binder
+from firesteel.sql.expressions import Call, Expression, Literal
+from firesteel.sql.functions import calls as function_calls
+from firesteel.sql.functions.calls import InvalidCallError
+from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind
+from firesteel.sql.schema import with_attribute
+from firesteel.sql.types import DataType, IntType, TimeAttribute, VarBinaryType, VarCharType
+
+__all__ = ["bind_call", "bind_cast", "bind_definition", "plain", "signature_text", "unknown_function"]
+
+_KEEP_TIME: Final = frozenset({"PROCTIME"})
+
+
+def bind_call(
+    binder: Binder, name: str | Sequence[str], operands: Sequence[Expression], node: exp.Expr | None = None
+) -> Expression:
+    """A call of the function that SQL, or a plan, calls *name*.
+
+    :param node: where it stands, for messages.
+    :raises SqlValidationError: there is no such function, or it does not take such operands.
+    """
+    path = (name,) if isinstance(name, str) else tuple(name)
+    definition = binder.function(path)
+    if definition is None and len(path) == 1:
+        definition = _named(path[0])
+    if definition is None:
+        unknown_function(binder, ".".join(path), operands, node)
+    if definition.kind not in (FunctionKind.SCALAR, FunctionKind.ASYNC_SCALAR):
+        binder.refuse(
+            node, f"Function '{'.'.join(path)}' is a {definition.kind.value} function and cannot be used here"
+        )
+    return bind_definition(binder, definition, operands, node)
+
+
+def _named(name: str) -> FunctionDefinition | None:
+    from firesteel.common.errors import ProgramError
+    from firesteel.sql.functions import named
+
+    try:
+        return named(name)
+    except ProgramError:
+        return None
+
+
+def bind_definition(
+    binder: Binder,
+    definition: FunctionDefinition,
+    operands: Sequence[Expression],
+    node: exp.Expr | None = None,
+) -> Expression:
+    """A call of a function that is known."""
+    try:
+        made = function_calls.call(definition, operands)
+    except InvalidCallError:
+        _refuse_operands(binder, definition, operands, node)
+    if isinstance(made, Call) and definition.name not in _KEEP_TIME:
+        kept = plain(made.type)
+        if kept is not made.type:
+            made = replace(made, type=kept)
+    return made
+
+
+def _refuse_operands(
+    binder: Binder, definition: FunctionDefinition, operands: Sequence[Expression], node: exp.Expr | None
+) -> NoReturn:
+    """Flink's ``Cannot apply '+' to arguments of type '<INTEGER> + <BOOLEAN>'. Supported form(s): ...``."""
+    types = [f"<{calcite_text(o.type)}>" for o in operands]
+    sign = _SIGNS.get(definition.name)
+    name = sign or (definition.sql_names[0] if definition.sql_names else definition.name)
+    if sign is not None:
+        shown = f" {sign} ".join(types) if len(types) > 1 else f"{sign}{types[0]}"
+    else:
+        shown = f"{name}({', '.join(types)})"
+    forms = " ".join(f"'{form}'" for form in definition.signatures)
+    message = f"Cannot apply '{name}' to arguments of type '{shown}'."
+    binder.refuse(node, f"{message} Supported form(s): {forms}" if forms else message)
+
+
+_SIGNS: Final = {
+    "PLUS": "+",
+    "MINUS": "-",
+    "TIMES": "*",
+    "DIVIDE": "/",
+    "CONCAT_OPERATOR": "||",
+    "AND": "AND",
+    "OR": "OR",
+    "NOT": "NOT",
+    "MINUS_PREFIX": "-",
+    "EQUALS": "=",
+    "NOT_EQUALS": "<>",
+    "LESS_THAN": "<",
+    "LESS_THAN_OR_EQUAL": "<=",
+    "GREATER_THAN": ">",
+    "GREATER_THAN_OR_EQUAL": ">=",
+}
+
+
+def calcite_text(data_type: DataType) -> str:
+    """A type as Calcite names it in messages: INTEGER, VARCHAR(2147483647)."""
+    if isinstance(data_type, IntType):
+        return "INTEGER"
+    if isinstance(data_type, VarCharType):
+        return f"VARCHAR({data_type.length})"
+    if isinstance(data_type, VarBinaryType):
+        return f"VARBINARY({data_type.length})"
+    return data_type.text()
+
+
+def bind_cast(
+    binder: Binder, operand: Expression, target: DataType, node: exp.Expr | None = None, attempt: bool = False
+) -> Expression:
+    """CAST or TRY_CAST as written in a query."""
+    try:
+        return function_calls.cast(operand, target, attempt=attempt)
+    except InvalidCallError as error:
+        binder.refuse(node, error.message, error.hint)
+
+
+def plain(data_type: DataType) -> DataType:
+    """The type without its time attribute."""
+    return with_attribute(data_type, TimeAttribute.NONE)
+
+
+def materialised(expression: Expression) -> Expression:
+    """A time attribute as an ordinary timestamp; anything else as it is."""
+    wanted = plain(expression.type)
+    if wanted is expression.type:
+        return expression
+    if isinstance(expression, Literal):
+        return replace(expression, type=wanted)
+    return Call("CAST", (expression,), wanted)
+
+
+def signature_text(name: str, operands: Sequence[Expression]) -> str:
+    """``foo(<NUMERIC>, <CHARACTER>)``, as in Flink's messages."""
+    return f"{name}({', '.join(f'<{_family(o.type)}>' for o in operands)})"
+
+
+def _family(data_type: DataType) -> str:
+    return _FAMILIES.get(type(data_type).__name__, type(data_type).__name__.removesuffix("Type").upper())
+
+
+_FAMILIES: Final = {
+    **dict.fromkeys(
+        ("TinyIntType", "SmallIntType", "IntType", "BigIntType", "DecimalType", "FloatType", "DoubleType"),
+        "NUMERIC",
+    ),
+    "CharType": "CHARACTER",
+    "VarCharType": "CHARACTER",
+    "BinaryType": "BINARY",
+    "VarBinaryType": "BINARY",
+    "BooleanType": "BOOLEAN",
+    "LocalZonedTimestampType": "TIMESTAMP_WITH_LOCAL_TIME_ZONE",
+    "YearMonthIntervalType": "INTERVAL_YEAR_MONTH",
+    "DayTimeIntervalType": "INTERVAL_DAY_TIME",
+    "RowType": "RECORDTYPE",
+}
+
+
+def unknown_function(
+    binder: Binder, name: str, operands: Sequence[Expression], node: exp.Expr | None = None
+) -> NoReturn:
+    binder.refuse(
+        node,
+        f"No match found for function signature {signature_text(name, operands)}",
+        binder.near_function(name),
+    )

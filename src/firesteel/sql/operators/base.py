@@ -1,0 +1,222 @@
+"""What the operators of table programs share: batches of columns in, batches of columns out.
+
+A subclass says what it does with the rows between two marks (``run``) and with time (``advance``,
+``on_processing_time``), and hands rows on with ``emit``. Keyed ones find the keys of rows with ``group_rows``
+and have their state in ``self.state``; they set no current key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import pyarrow as pa
+
+from firesteel.common.columns import Columns
+from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, Batch, Mark, Marks
+from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
+from firesteel.runtime.program import OperatorProgram
+from firesteel.runtime.valve import WatermarkValve
+from firesteel.sql.arrow import arrow_type
+from firesteel.sql.types import RowType
+from firesteel.state.backend import OperatorState
+
+__all__ = [
+    "ColumnsCollector",
+    "ColumnsOperator",
+    "KeyedColumnsOperator",
+    "RowwiseOperator",
+    "TwoInputColumnsOperator",
+    "arrow_types",
+    "column_batch",
+    "empty_columns",
+]
+
+_NO_ROWS: Final[list[Any]] = []
+
+
+def arrow_types(row: RowType) -> list[pa.DataType]:
+    """The Arrow types of the columns of a row type."""
+    return [arrow_type(f.data_type) for f in row.fields]
+
+
+def empty_columns(row: RowType) -> Columns:
+    return Columns([pa.array([], kind) for kind in arrow_types(row)], 0)
+
+
+class ColumnsCollector:
+    """Gathers the columns and marks that an operator gives until they are handed on as one batch."""
+
+    __slots__ = ("marks", "parts", "rows", "values")
+
+    def __init__(self) -> None:
+        self.parts: list[Columns] = []
+        self.rows = 0
+        self.marks: list[tuple[int, Mark]] = []
+        self.values: list[Any] = []  # single objects: there are none
+
+    def add(self, columns: Columns) -> None:
+        if len(columns):
+            self.parts.append(columns)
+            self.rows += len(columns)
+
+    def mark(self, mark: Mark) -> None:
+        marks = self.marks
+        if marks and type(mark) is int and marks[-1][0] == self.rows and type(marks[-1][1]) is int:
+            marks[-1] = (self.rows, mark)
+        else:
+            marks.append((self.rows, mark))
+
+    def take(self) -> Batch | None:
+        parts, marks = self.parts, self.marks
+        if not parts and not marks:
+            return None
+        self.parts, self.marks, self.rows = [], [], 0
+        return column_batch(Columns.concat(parts) if parts else None, marks)
+
+
+def column_batch(columns: Columns | None, marks: Marks) -> Batch:
+    values: Any = _NO_ROWS if columns is None else columns
+    return Batch(values, None, marks)
+
+
+class ColumnsOperator(BaseOperator):
+    """An operator on columns with one input."""
+
+    #: Whether the rows before a mark and those behind it are to be told apart. An operator for which time
+    #: means nothing gets all rows of a batch at once, and its marks follow them.
+    minds_time: ClassVar[bool] = True
+
+    def __init__(self, program: OperatorProgram, spec: Any) -> None:
+        super().__init__(program)
+        self.spec = spec
+        self.watermark = MIN_WATERMARK
+        collector: Any = ColumnsCollector()
+        self.outputs.main.collector = collector
+        self._collector: ColumnsCollector = collector
+
+    def process(self, batch: Batch, input_index: int = 0) -> None:
+        columns: Any = batch.values
+        self.records_in += len(columns)
+        if not self.minds_time or not batch.marks:
+            if len(columns):
+                self.run(columns, input_index)
+            for _, mark in batch.marks:
+                self.on_mark(mark, input_index)
+        else:
+            for start, stop, following in batch.segments():
+                if stop > start:
+                    self.run(columns[start:stop], input_index)
+                if following is not None:
+                    self.on_mark(following, input_index)
+        self.outputs.flush()
+
+    def run(self, columns: Columns, input_index: int) -> None:
+        """Process rows, at least one."""
+        raise AssertionError("each operator says what it does with rows")
+
+    def emit(self, columns: Columns) -> None:
+        self._collector.add(columns)
+
+    def on_mark(self, mark: Mark, input_index: int) -> None:
+        if type(mark) is int:
+            self.move_watermark(mark)
+        elif mark == END:
+            self.move_watermark(MAX_WATERMARK)
+            self.finish()
+            self.ended = True
+        self.outputs.mark(mark)
+
+    def move_watermark(self, watermark: int) -> None:
+        if watermark > self.watermark:
+            self.watermark = watermark
+            self.advance(watermark)
+
+    def advance(self, watermark: int) -> None:
+        """The watermark has moved; it is handed on behind what is emitted here."""
+
+    def finish(self) -> None:
+        """The input has ended, and ``advance`` was called with the greatest watermark."""
+
+    def snapshot(self) -> Any:
+        return self.watermark, self.ended
+
+    def restore(self, carry: Any) -> None:
+        self.watermark, self.ended = (MIN_WATERMARK, False) if carry is None else carry
+
+
+class RowwiseOperator(ColumnsOperator):
+    """An operator that gives some rows for each row, whatever the time is: a batch is worked on whole, and
+    its marks stay where they are among the rows."""
+
+    def process(self, batch: Batch, input_index: int = 0) -> None:
+        columns: Any = batch.values
+        self.records_in += len(columns)
+        marks = batch.marks
+        if len(columns):
+            result, rows = self.convert(columns)
+            if marks and rows is not None:
+                before = np.searchsorted(rows, [at for at, _ in marks])
+                marks = [(int(at), mark) for at, (_, mark) in zip(before, marks, strict=True)]
+        else:
+            result = None
+        for _, mark in marks:
+            self.note(mark)
+        if marks or (result is not None and len(result)):
+            self.outputs.main.emit(
+                column_batch(result if result is not None and len(result) else None, marks)
+            )
+
+    def convert(self, columns: Columns) -> tuple[Columns, np.ndarray[Any, Any] | None]:
+        """What becomes of rows; for each row that is given the number of the one it was made of, in order.
+        None: each was made of its own."""
+        raise AssertionError("each operator says what it makes of rows")
+
+    def note(self, mark: Mark) -> None:
+        if type(mark) is int:
+            self.watermark = mark
+        elif mark == END:
+            self.watermark = MAX_WATERMARK
+            self.ended = True
+
+
+class KeyedColumnsOperator(ColumnsOperator):
+    """An operator with keyed state. Keys are columns (``state.column_keys``)."""
+
+    state: OperatorState
+
+    def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
+        super().open(context, state)
+        assert state is not None
+        self.state = state
+        self.on_open()
+
+    def on_open(self) -> None:
+        """State is there."""
+
+    @staticmethod
+    def key_columns(columns: Columns, keys: Sequence[int]) -> list[pa.Array]:
+        return [columns.arrays[i] for i in keys]
+
+
+class TwoInputColumnsOperator(KeyedColumnsOperator):
+    """Two inputs; the watermark is the least of both."""
+
+    def __init__(self, program: OperatorProgram, spec: Any) -> None:
+        super().__init__(program, spec)
+        self._valve = WatermarkValve((0, 1))
+
+    def on_mark(self, mark: Mark, input_index: int) -> None:
+        for merged in self._valve.feed(input_index, mark):
+            super().on_mark(merged, input_index)
+
+    def snapshot(self) -> Any:
+        return super().snapshot(), self._valve.snapshot()
+
+    def restore(self, carry: Any) -> None:
+        super().restore(None if carry is None else carry[0])
+        if carry is None:
+            self._valve = WatermarkValve((0, 1))
+        else:
+            self._valve.restore(carry[1])

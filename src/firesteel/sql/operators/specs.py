@@ -1,0 +1,622 @@
+"""What the operators of table programs are to do, as data: frozen, picklable, one class for each kind.
+
+All of them take and give ``Columns``; only ``ToColumns`` takes objects, and only ``ToRows`` gives them.
+``input`` (``left``, ``right``) and ``output`` are the row types of what comes and goes; *columns* named by
+number are those of the input. ``functions`` has the user's functions that expressions and aggregates name
+(``Call.function``).
+
+A keyed spec has ``keys`` (``left_keys``, ``right_keys``): the columns that its input is keyed by, the same
+that the ``ColumnKeys`` of the exchange and of the transformation name. An empty one means that all rows have
+one key: such an operator has the parallelism 1. ``ttl_ms`` is how long state lives that is not touched; 0:
+for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from firesteel.program.operator_kinds import KINDS, OperatorKind
+from firesteel.program.operators import OperatorSpec
+from firesteel.sql.expressions import AggregateCall, Expression, Ordering
+from firesteel.sql.types import RowType
+
+Functions = Mapping[str, Any]  # name -> sql.functions.registry.FunctionDefinition
+
+
+def _none() -> Functions:
+    return {}
+
+
+# ---- borders
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToColumns(OperatorSpec):
+    """Objects to columns: Row, tuple, list, dict, named tuple, object; of one column also the bare value. A
+    value that is a DataFrame, an Arrow table or batch, or ``Columns`` stands for all of its rows.
+
+    :param rowtime: the column that takes the timestamp of the record (its field is not read); None: none
+        does.
+    :param kinds: the kind of a Row is that of the row; False: all are INSERT.
+    """
+
+    output: RowType
+    rowtime: int | None = None
+    kinds: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToRows(OperatorSpec):
+    """Columns to Row objects with the names of *input*.
+
+    :param kinds: rows have their kind; False: a row that is not an INSERT fails the job.
+    :param rowtime: the column that becomes the timestamp of the record. None: records have none.
+    """
+
+    input: RowType
+    kinds: bool = True
+    rowtime: int | None = None
+
+
+# ---- one row to rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calc(OperatorSpec):
+    """Filter, then project. ``condition`` None: all rows."""
+
+    input: RowType
+    output: RowType
+    projection: tuple[Expression, ...]
+    condition: Expression | None = None
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expand(OperatorSpec):
+    """Each row once for each of *projections* (GROUPING SETS, distinct split)."""
+
+    input: RowType
+    output: RowType
+    projections: tuple[tuple[Expression, ...], ...]
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Correlate(OperatorSpec):
+    """Each row with each row that a table function (UNNEST too) gives for it: input columns, then the
+    function's.
+
+    :param arguments: over the input. :param outer: a row without any has nulls beside it (LEFT JOIN).
+    :param condition: over all columns of *output*; with ``outer``, a row none of whose pairs fulfils it has
+        nulls.
+    """
+
+    input: RowType
+    output: RowType
+    function: str
+    arguments: tuple[Expression, ...]
+    outer: bool = False
+    condition: Expression | None = None
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatermarkAssigner(OperatorSpec):
+    """``expression`` over each row is a watermark of the stream; those of the input are dropped, but for the
+    end.
+
+    :param idle_timeout_ms: the stream is idle when nothing has come for so long; 0: never.
+    """
+
+    input: RowType
+    column: int
+    expression: Expression
+    idle_timeout_ms: int = 0
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MiniBatchAssigner(OperatorSpec):
+    """Lets a watermark pass in each interval: by processing time (*event_time* False: the watermark is the
+    time itself), or those of the input, thinned out."""
+
+    interval_ms: int
+    event_time: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropUpdateBefore(OperatorSpec):
+    input: RowType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintEnforcer(OperatorSpec):
+    """What a sink demands of rows.
+
+    :param not_null: columns that must not be null; types within columns count too (NOT NULL fields and
+        elements).
+    :param null: "error" fails the job, "drop" leaves the row out.
+    :param length: "ignore", "trim_pad" or "error": for CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n) of
+        *input*.
+    :param table: the name of the sink, for errors.
+    """
+
+    input: RowType
+    table: str = ""
+    not_null: tuple[int, ...] = ()
+    null: Literal["error", "drop"] = "error"
+    length: Literal["ignore", "trim_pad", "error"] = "ignore"
+
+
+# ---- changelogs
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangelogNormalize(OperatorSpec):
+    """An upsert stream (or one with repeated rows) becomes a full changelog by key; keyed by ``keys``.
+
+    :param condition: rows that do not fulfil it are as if they were deleted.
+    """
+
+    input: RowType
+    keys: tuple[int, ...]
+    generate_update_before: bool = True
+    condition: Expression | None = None
+    mini_batch: bool = False
+    ttl_ms: int = 0
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkUpsertMaterialize(OperatorSpec):
+    """Keyed by the primary key of a sink: of several rows of a key the last one counts, and its retraction
+    brings the one before back.
+
+    :param upsert_key: the columns by which the query's rows are told apart; None: by all.
+    """
+
+    input: RowType
+    keys: tuple[int, ...]
+    upsert_key: tuple[int, ...] | None = None
+    ttl_ms: int = 0
+
+
+# ---- aggregates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupAggregate(OperatorSpec):
+    """GROUP BY without windows; keyed by ``keys``. Output: the key columns, then one for each call.
+
+    :param retracts: the input has rows other than INSERT and UPDATE_AFTER of an upsert.
+    :param generate_update_before: updates are -U, +U; False: +U alone.
+    :param mini_batch: only the last value of a key in each bundle of rows leaves.
+    :param bundle: the most rows of a bundle; it ends with each watermark, too.
+    """
+
+    input: RowType
+    output: RowType
+    keys: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    retracts: bool = False
+    generate_update_before: bool = True
+    mini_batch: bool = False
+    bundle: int = 0
+    ttl_ms: int = 0
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalGroupAggregate(OperatorSpec):
+    """The part of ``GroupAggregate`` before the exchange, not keyed: key columns, then the accumulators of
+    each bundle. Its output row is ``local_row(spec)`` of ``sql.operators.two_phase``."""
+
+    input: RowType
+    keys: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    retracts: bool = False
+    bundle: int = 0
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalGroupAggregate(OperatorSpec):
+    """The part behind the exchange: ``local`` says what comes; keyed by its first ``len(local.keys)``
+    columns."""
+
+    local: LocalGroupAggregate
+    output: RowType
+    generate_update_before: bool = True
+    bundle: int = 0
+    ttl_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupTableAggregate(OperatorSpec):
+    """A table aggregate function of the user; keyed by ``keys``. Output: key columns, then the function's
+    rows.
+
+    :param function: an AggregateCall whose function is of ``functions``.
+    """
+
+    input: RowType
+    output: RowType
+    keys: tuple[int, ...]
+    call: AggregateCall
+    retracts: bool = False
+    generate_update_before: bool = True
+    ttl_ms: int = 0
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeWindow:
+    """Windows of a TVF. ``kind``: TUMBLE, HOP, CUMULATE, SESSION; ms. ``slide`` is the step of CUMULATE,
+    ``size`` the gap of SESSION.
+
+    :param time: the column of the time attribute. None: the windows are attached: the input has them as the
+        columns ``start`` and ``end`` (or ``end`` alone).
+    :param zone: the session's time zone, for columns of TIMESTAMP_LTZ: days begin there.
+    """
+
+    kind: str
+    size: int
+    slide: int = 0
+    offset: int = 0
+    time: int | None = None
+    start: int | None = None
+    end: int | None = None
+    event_time: bool = True
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowTableFunction(OperatorSpec):
+    """A windowing TVF that stands alone: input columns, window_start, window_end, window_time."""
+
+    input: RowType
+    output: RowType
+    window: TimeWindow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowAggregate(OperatorSpec):
+    """GROUP BY of a windowing TVF; keyed by ``keys``. Output: key columns, calls, then ``properties``: some
+    of "start", "end", "time" in the order asked for."""
+
+    input: RowType
+    output: RowType
+    window: TimeWindow
+    keys: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    properties: tuple[str, ...] = ()
+    retracts: bool = False
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalWindowAggregate(OperatorSpec):
+    """Before the exchange: key columns, accumulators, slice end. Output row: ``local_row(spec)``."""
+
+    input: RowType
+    window: TimeWindow
+    keys: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalWindowAggregate(OperatorSpec):
+    """Behind the exchange; keyed by the first ``len(local.keys)`` columns."""
+
+    local: LocalWindowAggregate
+    output: RowType
+    properties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupWindowAggregate(OperatorSpec):
+    """The old windows in GROUP BY; keyed by ``keys``. Output: key columns, calls, then ``properties``: some
+    of "start", "end", "rowtime", "proctime".
+
+    :param kind: TUMBLE, HOP, SESSION, COUNT_TUMBLE, COUNT_HOP. :param time: the column of the time attribute.
+    :param lateness_ms: how long a window is kept after its end (table.exec.emit.allow-lateness).
+    :param early_ms: how often a window that is not complete is shown; None: not at all; 0: at each row.
+    :param late_ms: the same after its end.
+    """
+
+    input: RowType
+    output: RowType
+    kind: str
+    time: int
+    size: int
+    keys: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    slide: int = 0
+    offset: int = 0
+    properties: tuple[str, ...] = ()
+    event_time: bool = True
+    retracts: bool = False
+    generate_update_before: bool = True
+    lateness_ms: int = 0
+    early_ms: int | None = None
+    late_ms: int | None = None
+    zone: str = "UTC"
+    functions: Functions = field(default_factory=_none)
+
+
+# ---- order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sort(OperatorSpec):
+    """ORDER BY of a bounded input, at its end; parallelism 1."""
+
+    input: RowType
+    order: tuple[Ordering, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemporalSort(OperatorSpec):
+    """ORDER BY a time attribute first: rows leave when the watermark has passed them, or at the end of the
+    millisecond of processing time; parallelism 1. ``order`` is what follows the time attribute."""
+
+    input: RowType
+    time: int
+    order: tuple[Ordering, ...] = ()
+    event_time: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rank(OperatorSpec):
+    """ROW_NUMBER (or, in batch, RANK, DENSE_RANK) of rows of a key between ``start`` and ``end``, both
+    inclusive; keyed by ``keys``. ORDER BY ... LIMIT is one without keys. Output: input columns, then the
+    number if asked for.
+
+    :param order: empty: in the order of arrival (LIMIT).
+    :param end: a number, or a column of the input (``end_column``).
+    :param strategy: "append" (only inserts), "retract", or "update_fast" with ``upsert_key``.
+    """
+
+    input: RowType
+    output: RowType
+    keys: tuple[int, ...]
+    order: tuple[Ordering, ...]
+    start: int = 1
+    end: int | None = None
+    end_column: int | None = None
+    function: str = "ROW_NUMBER"
+    output_number: bool = False
+    strategy: str = "append"
+    upsert_key: tuple[int, ...] = ()
+    generate_update_before: bool = True
+    ttl_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limit(OperatorSpec):
+    """LIMIT of a bounded input in batch mode."""
+
+    input: RowType
+    offset: int = 0
+    fetch: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deduplicate(OperatorSpec):
+    """The first or last row of a key by its time attribute; keyed by ``keys``.
+
+    :param time: the rowtime column; None: processing time, so the order of arrival.
+    :param output_time: the output keeps its rowtime, so the first row leaves when the watermark has passed
+        it.
+    """
+
+    input: RowType
+    keys: tuple[int, ...]
+    last: bool
+    time: int | None = None
+    insert_only: bool = True
+    generate_update_before: bool = True
+    generate_insert: bool = True
+    mini_batch: bool = False
+    ttl_ms: int = 0
+
+
+# ---- OVER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverAggregate(OperatorSpec):
+    """Calls over a frame; keyed by ``keys``. Output: input columns, then one for each call.
+
+    :param time: the time attribute that orders rows; None: ``order`` does (non-time OVER).
+    :param rows: the frame counts rows; else it is a range of the time, in ms.
+    :param preceding: None: UNBOUNDED.
+    """
+
+    input: RowType
+    output: RowType
+    keys: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    order: tuple[Ordering, ...] = ()
+    time: int | None = None
+    event_time: bool = True
+    rows: bool = False
+    preceding: int | None = None
+    following: int | None = 0
+    retracts: bool = False
+    generate_update_before: bool = True
+    ttl_ms: int = 0
+    functions: Functions = field(default_factory=_none)
+
+
+# ---- joins: two inputs, both keyed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Join(OperatorSpec):
+    """A regular join. Output: left columns, then right ones (SEMI, ANTI: left ones).
+
+    :param kind: INNER, LEFT, RIGHT, FULL, SEMI, ANTI.
+    :param condition: beside the equality of the keys, over left, then right columns.
+    :param null_safe: for each key column whether null equals null (IS NOT DISTINCT FROM).
+    :param left_unique: columns of the left input that make its rows unique, within a key or alone; None: rows
+        may repeat.
+    """
+
+    left: RowType
+    right: RowType
+    output: RowType
+    kind: str
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    condition: Expression | None = None
+    null_safe: tuple[bool, ...] = ()
+    left_unique: tuple[int, ...] | None = None
+    right_unique: tuple[int, ...] | None = None
+    left_ttl_ms: int = 0
+    right_ttl_ms: int = 0
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimeIntervalJoin(OperatorSpec):
+    """An interval join: ``lower_ms <= left time - right time <= upper_ms``."""
+
+    left: RowType
+    right: RowType
+    output: RowType
+    kind: str
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    left_time: int
+    right_time: int
+    lower_ms: int
+    upper_ms: int
+    condition: Expression | None = None
+    null_safe: tuple[bool, ...] = ()
+    event_time: bool = True
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowJoin(OperatorSpec):
+    """Rows of the same window and key. ``left_end``, ``right_end``: the columns of window_end."""
+
+    left: RowType
+    right: RowType
+    output: RowType
+    kind: str
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    left_end: int
+    right_end: int
+    condition: Expression | None = None
+    null_safe: tuple[bool, ...] = ()
+    zone: str = "UTC"
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowRank(OperatorSpec):
+    """ROW_NUMBER within each window; keyed by ``keys``. ``end_column``: the column of window_end.
+    Deduplication is one with end 1."""
+
+    input: RowType
+    output: RowType
+    keys: tuple[int, ...]
+    order: tuple[Ordering, ...]
+    end_column: int
+    start: int = 1
+    end: int = 1
+    output_number: bool = False
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TemporalJoin(OperatorSpec):
+    """Left rows with the version of the right one at their time.
+
+    :param left_time: None: processing time; else the rowtime, as ``right_time``.
+    :param kind: INNER or LEFT.
+    """
+
+    left: RowType
+    right: RowType
+    output: RowType
+    kind: str
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    left_time: int | None = None
+    right_time: int | None = None
+    condition: Expression | None = None
+    ttl_ms: int = 0
+    functions: Functions = field(default_factory=_none)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LookupJoin(OperatorSpec):
+    """Left rows with what a connector finds for them; one input, not keyed.
+
+    :param lookup: an object of the connector: ``open()``, ``lookup(list of keys) -> list of lists of row
+        tuples``, ``close()``; or ``lookup_async``.
+    :param keys: for each lookup key an expression over the left row (a column or a constant).
+    """
+
+    left: RowType
+    right: RowType
+    output: RowType
+    kind: str
+    lookup: Any
+    keys: tuple[Expression, ...]
+    condition: Expression | None = None
+    projection: tuple[Expression, ...] | None = None
+    functions: Functions = field(default_factory=_none)
+
+
+# ---- the table of kinds
+
+_OWN = "firesteel.sql.operators."
+
+
+def _kind(spec: type[OperatorSpec], place: str, **traits: Any) -> None:
+    KINDS.register(OperatorKind(spec=spec, operator=_OWN + place, **traits))
+
+
+_kind(ToColumns, "convert:ToColumnsOperator")
+_kind(ToRows, "convert:ToRowsOperator")
+_kind(Calc, "calc:CalcOperator")
+_kind(Expand, "calc:ExpandOperator")
+_kind(Correlate, "correlate:CorrelateOperator")
+_kind(WatermarkAssigner, "watermarks:WatermarkAssignerOperator")
+_kind(MiniBatchAssigner, "watermarks:MiniBatchAssignerOperator")
+_kind(DropUpdateBefore, "calc:DropUpdateBeforeOperator")
+_kind(ConstraintEnforcer, "constraints:ConstraintEnforcerOperator")
+_kind(ChangelogNormalize, "changelogs:ChangelogNormalizeOperator", keyed=True)
+_kind(SinkUpsertMaterialize, "changelogs:SinkUpsertMaterializeOperator", keyed=True)
+_kind(GroupAggregate, "group_aggregate:GroupAggregateOperator", keyed=True)
+_kind(LocalGroupAggregate, "two_phase:LocalGroupAggregateOperator")
+_kind(GlobalGroupAggregate, "two_phase:GlobalGroupAggregateOperator", keyed=True)
+_kind(GroupTableAggregate, "table_aggregate:GroupTableAggregateOperator", keyed=True)
+_kind(WindowTableFunction, "window_table:WindowTableOperator")
+_kind(WindowAggregate, "window_aggregate:window_aggregate", keyed=True, operator_state=True)
+_kind(LocalWindowAggregate, "window_two_phase:LocalWindowAggregateOperator")
+_kind(
+    GlobalWindowAggregate, "window_two_phase:GlobalWindowAggregateOperator", keyed=True, operator_state=True
+)
+_kind(GroupWindowAggregate, "group_window:group_window", keyed=True, operator_state=True)
+_kind(Sort, "sort:SortOperator", keyed=True)
+_kind(TemporalSort, "sort:TemporalSortOperator", keyed=True)
+_kind(Rank, "rank:RankOperator", keyed=True)
+_kind(Limit, "sort:LimitOperator")
+_kind(Deduplicate, "deduplicate:DeduplicateOperator", keyed=True)
+_kind(OverAggregate, "over:over_operator", keyed=True)
+_kind(Join, "join:JoinOperator", inputs=2, keyed=True)
+_kind(TimeIntervalJoin, "interval_join:TimeIntervalJoinOperator", inputs=2, keyed=True)
+_kind(WindowJoin, "window_join:WindowJoinOperator", inputs=2, keyed=True)
+_kind(WindowRank, "window_rank:WindowRankOperator", keyed=True)
+_kind(TemporalJoin, "temporal_join:TemporalJoinOperator", inputs=2, keyed=True)
+_kind(LookupJoin, "lookup_join:LookupJoinOperator")

@@ -1,0 +1,57 @@
+"""Errors of SQL texts, with the place and the marked text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firesteel.common.errors import ProgramError
+
+__all__ = ["SqlParserError", "SqlValidationError", "marked", "place_of", "span_of"]
+
+
+class SqlParserError(ProgramError):
+    """The text is not SQL as Flink reads it (Flink: ``SqlParserException``).
+
+    :param line: and *column*, counted from 1.
+    """
+
+    def __init__(self, message: str, *, line: int = 0, column: int = 0, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.line = line
+        self.column = column
+
+
+class SqlValidationError(ProgramError):
+    """SQL that can be read and means nothing: unknown names, types that do not fit, what is not
+    allowed (Flink: ``ValidationException``)."""
+
+    def __init__(self, message: str, *, line: int = 0, column: int = 0, **details: Any) -> None:
+        super().__init__(message, **details)
+        self.line = line
+        self.column = column
+
+
+def place_of(sql: str, offset: int) -> tuple[int, int]:
+    """Line and column of a character, both counted from 1."""
+    before = sql[:offset]
+    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
+
+
+def span_of(sql: str, start: int, end: int) -> str:
+    """As Flink's validator begins a message: ``From line 1, column 8 to line 1, column 10``."""
+    line, column = place_of(sql, start)
+    last_line, last_column = place_of(sql, max(end, start))
+    if (line, column) == (last_line, last_column):
+        return f"At line {line}, column {column}"
+    return f"From line {line}, column {column} to line {last_line}, column {last_column}"
+
+
+def marked(sql: str, start: int, end: int) -> str:
+    """The line of *start* with marks under what is meant."""
+    line_start = sql.rfind("\n", 0, start) + 1
+    line_end = sql.find("\n", start)
+    line = sql[line_start : len(sql) if line_end < 0 else line_end]
+    shown_from = max(0, start - line_start - 60)
+    width = max(1, min(end, line_start + len(line) - 1) - start + 1)
+    shown = line[shown_from : shown_from + 110].replace("\t", " ")
+    return f"{shown}\n  {' ' * (start - line_start - shown_from)}{'^' * min(width, 110)}"

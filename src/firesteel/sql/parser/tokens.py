@@ -1,0 +1,135 @@
+"""Flink's lexical rules: words, quoting, literals, comments, hints.
+
+All words are read as words; which of them are keywords is a question of where they stand. So a token is one
+of: a word, a quoted name, a literal, a sign.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from sqlglot.errors import TokenError
+from sqlglot.tokenizer_core import Token as SqlglotToken, TokenType
+from sqlglot.tokens import Tokenizer as SqlglotTokenizer
+
+from firesteel.sql.parser.errors import SqlParserError, marked, place_of
+
+__all__ = ["END", "NAME", "NUMBER", "SIGN", "STRING", "WORD", "Token", "Tokenizer", "tokenize"]
+
+WORD: Final = "word"
+NAME: Final = "name"  # in backticks
+STRING: Final = "string"
+HEX: Final = "hex"
+UNICODE: Final = "unicode"
+NUMBER: Final = "number"
+SIGN: Final = "sign"
+END: Final = "end"
+
+
+class Tokenizer(SqlglotTokenizer):
+    QUOTES = ["'"]
+    IDENTIFIERS = ["`"]
+    HEX_STRINGS = [("x'", "'"), ("X'", "'")]
+    UNICODE_STRINGS = [("U&'", "'"), ("u&'", "'")]
+    COMMENTS = ["--", "//", ("/*", "*/")]
+    STRING_ESCAPES = ["'"]
+    IDENTIFIER_ESCAPES = ["`"]
+    NESTED_COMMENTS = False
+    VAR_SINGLE_TOKENS = {"$"}
+    KEYWORDS = {
+        "/*+": TokenType.HINT,
+        "||": TokenType.DPIPE,
+        ">=": TokenType.GTE,
+        "<=": TokenType.LTE,
+        "<>": TokenType.NEQ,
+        "!=": TokenType.NEQ,
+        "=>": TokenType.FARROW,
+    }
+    COMMANDS: ClassVar[set[TokenType]] = set()
+
+
+_KINDS: Final[dict[TokenType, str]] = {
+    TokenType.VAR: WORD,
+    TokenType.IDENTIFIER: NAME,
+    TokenType.STRING: STRING,
+    TokenType.HEX_STRING: HEX,
+    TokenType.UNICODE_STRING: UNICODE,
+    TokenType.NUMBER: NUMBER,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token.
+
+    :param text: as written; of strings and names without quotes. :param upper: of words, for comparisons;
+        of signs the sign; of others empty.
+    :param start: offset of the first character, *end* of the last one.
+    :param hint: the text of a hint ``/*+ ... */`` that follows, or None.
+    """
+
+    kind: str
+    text: str
+    upper: str
+    start: int
+    end: int
+    hint: str | None = None
+
+
+_HINT: Final = re.compile(r"\s*/\*\+(.*?)\*/", re.DOTALL)
+_WORD_START: Final = re.compile(r"[^\W\d]|\$")
+
+
+def tokenize(sql: str, tokenizer: Any) -> list[Token]:
+    """The tokens of a text, the last of which is its end.
+
+    :raises SqlParserError: a quote or a comment is not closed, or a character belongs to no token.
+    """
+    try:
+        raw = tokenizer.tokenize(sql)
+    except TokenError as error:
+        start = _unclosed(sql)
+        line, column = place_of(sql, start)
+        raise SqlParserError(
+            f"SQL parse failed. Lexical error at line {line}, column {column}.",
+            line=line,
+            column=column,
+            detail=marked(sql, start, start),
+            hint="a quote or a comment that begins here is not closed",
+        ) from error
+    tokens = [t for t in raw if t.token_type is not TokenType.HINT]
+    made = [
+        _made(sql, token, tokens[i + 1].start if i + 1 < len(tokens) else len(sql))
+        for i, token in enumerate(tokens)
+    ]
+    return [*made, Token(END, "<EOF>", "", len(sql), len(sql))]
+
+
+def _made(sql: str, token: SqlglotToken, next_start: int) -> Token:
+    kind = _KINDS.get(token.token_type, SIGN)
+    text = token.text
+    if token.token_type is TokenType.UNKNOWN or (kind == WORD and not _WORD_START.match(text)):
+        line, column = place_of(sql, token.start)
+        raise SqlParserError(
+            f'SQL parse failed. Lexical error at line {line}, column {column}.  Encountered: "{text[0]}".',
+            line=line,
+            column=column,
+            detail=marked(sql, token.start, token.end),
+            hint="names are quoted with backticks, texts with single quotes" if text[0] == '"' else None,
+        )
+    hint = _HINT.match(sql, token.end + 1) if next_start > token.end + 4 else None
+    upper = text.upper() if kind == WORD else text if kind == SIGN else ""
+    return Token(kind, text, upper, token.start, token.end, hint.group(1) if hint else None)
+
+
+def _unclosed(sql: str) -> int:
+    """Where the quote or the comment begins that is not closed."""
+    position = 0
+    pattern = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|//[^\n]*|/\*.*?\*/|['`]|/\*", re.DOTALL)
+    for found in pattern.finditer(sql):
+        if found.group() in ("'", "`", "/*"):
+            return found.start()
+        position = found.end()
+    return position

@@ -1,0 +1,384 @@
+"""Keys that are made of columns: their hash, their identity and their bytes, for whole columns at once.
+
+The *identity* of a key is what dictionaries of an operator are keyed by: an int for one integer-like column,
+a str for one text column, a tuple of plain values for everything else. Its *canonical* form (``state.keys``)
+is the int or str itself, else ``h``, the hash code of the columns (4 bytes) and the msgpack of the tuple: the
+key group of such a key is found in it, so that routers, which hash columns, and state, which has single keys,
+cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firesteel.state._key_codec import decode_key, encode_key
+
+__all__ = [
+    "Groups",
+    "canonical_column_keys",
+    "column_groups",
+    "group_rows",
+    "hash_codes",
+    "identities",
+    "identity_of_canonical",
+    "key_arrays",
+    "renumbered",
+    "row_arrays",
+    "row_values",
+]
+
+Array = np.ndarray[Any, Any]
+
+_U32: Final = np.uint32
+_pack: Final = msgspec.msgpack.Encoder().encode
+_unpack: Final = msgspec.msgpack.Decoder(tuple).decode
+_NULL_CODE: Final = 0x9E3779B9
+_NAN_BITS: Final = 0x7FF8000000000000
+
+
+# ---- what a column is for keys
+
+
+def _is_integer_like(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_temporal(kind)) and kind.bit_width <= 64
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind))
+
+
+def _integers(array: pa.Array) -> Array:
+    """The physical integers of an integer-like, boolean or floating column; 0 where it is null."""
+    kind = array.type
+    if pa.types.is_boolean(kind):
+        array = array.cast(pa.int8())
+    elif pa.types.is_float32(kind):
+        array = array.cast(pa.float64())
+        kind = array.type
+    if pa.types.is_float64(kind):
+        numbers = array.fill_null(0.0).to_numpy(zero_copy_only=False)
+        bits = numbers.view(np.int64)
+        return np.where(numbers != numbers, np.int64(_NAN_BITS), bits)
+    if pa.types.is_temporal(kind):
+        array = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
+    if array.null_count:
+        array = array.fill_null(0)
+    return array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
+
+
+def _validity(array: pa.Array) -> Array | None:
+    return None if not array.null_count else array.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _has_integers(kind: pa.DataType) -> bool:
+    return _is_integer_like(kind) or pa.types.is_boolean(kind) or kind in (pa.float32(), pa.float64())
+
+
+# ---- hash codes
+
+
+def hash_codes(arrays: Sequence[pa.Array], length: int) -> Array:
+    """A 32-bit code for the key of each row, the same in every process and release.
+
+    For one integer-like or text column it is Java's (``state.keys.key_hash``).
+    """
+    if len(arrays) == 1:
+        return _column_codes(arrays[0])
+    codes = np.full(length, 1, _U32)
+    for array in arrays:
+        codes *= _U32(31)
+        codes += _column_codes(array)
+    return codes
+
+
+def _column_codes(array: pa.Array) -> Array:
+    kind = array.type
+    if _has_integers(kind):
+        bits = _integers(array).view(np.uint64)
+        codes = (bits ^ (bits >> np.uint64(32))).astype(_U32)
+    elif _is_text(kind):
+        codes = _text_codes(array)
+    elif pa.types.is_binary(kind):
+        codes = _byte_codes(array)
+    elif pa.types.is_decimal128(kind):
+        halves = _decimal_bytes(array).view(np.uint64).reshape(-1, 2)
+        bits = halves[:, 0] ^ (halves[:, 1] * np.uint64(31))
+        codes = (bits ^ (bits >> np.uint64(32))).astype(_U32)
+    elif pa.types.is_null(kind):
+        return np.full(len(array), _NULL_CODE, _U32)
+    else:
+        return _byte_codes(pa.array(_encoded(array), pa.binary()))
+    valid = _validity(array)
+    if valid is not None:
+        codes[~valid] = _NULL_CODE
+    return codes
+
+
+def _text_codes(array: pa.Array) -> Array:
+    """Java's ``String.hashCode``, which is made of UTF-16 units; the bytes of ASCII are the same."""
+    codes = _byte_codes(array)
+    if pc.all(pc.string_is_ascii(array)).as_py() is False:
+        from firesteel.state.keys import key_hash
+
+        ascii_only = pc.fill_null(pc.string_is_ascii(array), True).to_numpy(zero_copy_only=False)
+        for at in np.flatnonzero(~ascii_only).tolist():
+            codes[at] = key_hash(array[at].as_py())
+    return codes
+
+
+def _byte_codes(array: pa.Array) -> Array:
+    """sum(byte[i] * 31 ** (n - 1 - i)) of each value, modulo 2 ** 32."""
+    if array.null_count:
+        array = array.fill_null("" if _is_text(array.type) else b"")
+    length = len(array)
+    _, offset_buffer, data = array.buffers()
+    offsets = np.frombuffer(offset_buffer, np.int32, length + 1, array.offset * 4) if length else None
+    if offsets is None or data is None or offsets[-1] == offsets[0]:
+        return np.zeros(length, _U32)
+    lengths = np.diff(offsets)
+    units = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]].astype(_U32)
+    after = np.repeat(offsets[1:] - offsets[0], lengths) - 1 - np.arange(len(units))
+    powers = _powers(int(lengths.max()))
+    units *= powers[after]
+    codes = np.zeros(length, _U32)
+    filled = lengths > 0
+    codes[filled] = np.add.reduceat(units, (offsets[:-1] - offsets[0])[filled], dtype=_U32)
+    return codes
+
+
+def _powers(count: int) -> Array:
+    global _known_powers
+    if len(_known_powers) < count:
+        powers = np.full(max(count, 256), 31, _U32)
+        powers[0] = 1
+        _known_powers = np.multiply.accumulate(powers, dtype=_U32)
+    return _known_powers
+
+
+_known_powers: Array = np.zeros(0, _U32)
+
+
+def column_groups(codes: Array, max_parallelism: int) -> Array:
+    """The key group of each hash code (``state.keys``: murmur, as Flink)."""
+    return murmur(codes) % max_parallelism  # type: ignore[no-any-return]
+
+
+def murmur(codes: Array) -> Array:
+    """One round of murmur3 on 32-bit codes and its finaliser, made non-negative, as ``int64``."""
+    code = codes * _U32(0xCC9E2D51)
+    code = (code << _U32(15)) | (code >> _U32(17))
+    code *= _U32(0x1B873593)
+    code = (code << _U32(13)) | (code >> _U32(19))
+    code = code * _U32(5) + _U32(0xE6546B64)
+    code ^= _U32(4)
+    code ^= code >> _U32(16)
+    code *= _U32(0x85EBCA6B)
+    code ^= code >> _U32(13)
+    code *= _U32(0xC2B2AE35)
+    code ^= code >> _U32(16)
+    signed = code.view(np.int32).astype(np.int64)
+    signed = np.abs(signed)
+    signed[signed == 1 << 31] = 0
+    return signed
+
+
+# ---- identities
+
+
+def _decimal_bytes(array: pa.Array) -> Array:
+    """16 bytes for each value, zeros where it is null."""
+    length = len(array)
+    data = array.buffers()[1]
+    found = np.frombuffer(data, np.dtype("V16"), length, array.offset * 16) if length else np.zeros(0, "V16")
+    valid = _validity(array)
+    if valid is not None:
+        found = found.copy()
+        found[~valid] = np.zeros(1, "V16")[0]
+    return found
+
+
+def _encoded(array: pa.Array) -> list[bytes | None]:
+    return [None if v is None else encode_key(_frozen(v)) for v in array.to_pylist()]
+
+
+def _frozen(value: Any) -> Any:
+    """Values of nested types as keys have them: maps become pairs in the order of their keys."""
+    if isinstance(value, dict):
+        return tuple((k, _frozen(v)) for k, v in value.items())
+    if isinstance(value, list):
+        return tuple(map(_frozen, value))
+    return value
+
+
+def _parts(array: pa.Array) -> list[Any]:
+    """What stands for each value of a column in the tuple of a key."""
+    kind = array.type
+    if _has_integers(kind):
+        parts: list[Any] = _integers(array).tolist()
+    elif _is_text(kind) or pa.types.is_binary(kind):
+        return list(array.to_pylist())
+    elif pa.types.is_decimal128(kind):
+        parts = _decimal_bytes(array).tolist()
+    elif pa.types.is_null(kind):
+        return [None] * len(array)
+    else:
+        return _encoded(array)
+    valid = _validity(array)
+    if valid is not None:
+        for at in np.flatnonzero(~valid).tolist():
+            parts[at] = None
+    return parts
+
+
+def identities(arrays: Sequence[pa.Array], length: int) -> list[Any]:
+    """The identity of the key of each row."""
+    if len(arrays) == 1:
+        parts = _parts(arrays[0])
+        if _is_single(arrays[0].type):
+            return parts if not arrays[0].null_count else [(None,) if p is None else p for p in parts]
+        return [(part,) for part in parts]
+    return list(zip(*map(_parts, arrays), strict=True)) if arrays else [()] * length
+
+
+def _is_single(kind: pa.DataType) -> bool:
+    return _is_integer_like(kind) or _is_text(kind)
+
+
+def canonical_column_keys(found: Sequence[Any], codes: Array) -> list[Any]:
+    """The canonical keys of identities, of which *codes* are the hash codes."""
+    return [
+        key if type(key) is not tuple else b"h" + code.to_bytes(4, "big") + _pack(key)
+        for key, code in zip(found, codes.tolist(), strict=True)
+    ]
+
+
+def identity_of_canonical(key: Any) -> Any:
+    return _unpack(key[5:]) if type(key) is bytes else key
+
+
+def key_arrays(found: Sequence[Any], types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """The columns of which *found* are the identities."""
+    if len(types) == 1 and _is_single(types[0]):
+        return [_array([None if type(key) is tuple else key for key in found], types[0])]
+    columns = zip(*found, strict=True) if found else ((),) * len(types)
+    return [_array(list(parts), kind) for parts, kind in zip(columns, types, strict=True)]
+
+
+def row_values(arrays: Sequence[pa.Array], length: int) -> list[tuple[Any, ...]]:
+    """Rows as tuples of plain values, which state keeps; ``row_arrays`` makes columns of them again."""
+    return list(zip(*map(_parts, arrays), strict=True)) if arrays else [()] * length
+
+
+def row_arrays(rows: Sequence[tuple[Any, ...]], types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """The columns of which *rows* are ``row_values``."""
+    columns = zip(*rows, strict=True) if rows else ((),) * len(types)
+    return [_array(list(parts), kind) for parts, kind in zip(columns, types, strict=True)]
+
+
+def _array(parts: list[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_temporal(kind):
+        return pa.array(parts, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
+    if pa.types.is_boolean(kind):
+        return pa.array([None if p is None else bool(p) for p in parts], kind)
+    if pa.types.is_floating(kind):
+        return pa.array(parts, pa.int64()).view(pa.float64()).cast(kind)
+    if pa.types.is_decimal128(kind):
+        valid = pa.array([p is not None for p in parts], pa.bool_())
+        data = pa.py_buffer(b"".join(bytes(16) if p is None else p for p in parts))
+        bits = None if None not in parts else pa.array(valid).buffers()[1]
+        return pa.Array.from_buffers(kind, len(parts), [bits, data])
+    if pa.types.is_nested(kind):
+        return pa.array([None if p is None else _thawed(decode_key(p), kind) for p in parts], kind)
+    return pa.array(parts, kind)
+
+
+def _thawed(value: Any, kind: pa.DataType) -> Any:
+    if value is None:
+        return None
+    if pa.types.is_struct(kind):
+        return {name: _thawed(v, kind.field(i).type) for i, (name, v) in enumerate(value)}
+    if pa.types.is_map(kind):
+        return [(_thawed(k, kind.key_type), _thawed(v, kind.item_type)) for k, v in value]
+    if pa.types.is_list(kind):
+        return [_thawed(v, kind.value_type) for v in value]
+    return value
+
+
+# ---- rows by key
+
+
+class Groups:
+    """The rows of a batch by their key.
+
+    :ivar codes: for each row the number of its group; groups are numbered as they first occur.
+    :ivar count: how many groups there are.
+    :ivar first: for each group its first row.
+    """
+
+    __slots__ = ("codes", "count", "first")
+
+    def __init__(self, codes: Array, count: int) -> None:
+        self.codes = codes
+        self.count = count
+        first = np.empty(count, np.int64)
+        first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+        self.first = first
+
+    def order(self) -> tuple[Array, Array]:
+        """The rows sorted by group, in their order within each, and where each group starts in that."""
+        codes = self.codes
+        if self.count <= 1 << 16:
+            order = np.argsort(codes.astype(np.uint16), kind="stable")  # a radix sort
+        else:
+            order = np.argsort(codes, kind="stable")
+        counts = np.bincount(codes, minlength=self.count)
+        starts = np.zeros(self.count, np.int64)
+        np.cumsum(counts[:-1], out=starts[1:])
+        return order, starts
+
+
+def group_rows(arrays: Sequence[pa.Array], length: int) -> Groups:
+    """Number the keys of rows."""
+    if not arrays:
+        return Groups(np.zeros(length, np.int64), min(length, 1))
+    codes, count = _numbered(arrays[0])
+    for array in arrays[1:]:
+        more, n = _numbered(array)
+        if n == 1:
+            continue
+        codes, count = renumbered(pa.array(codes * n + more))
+    if not length:
+        count = 0
+    return Groups(codes, count)
+
+
+_NUMBERED_AS: Final[tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], pa.Array]], ...]] = (
+    (pa.types.is_floating, lambda a: _with_nulls(pa.array(_integers(a)), a)),
+    (pa.types.is_nested, lambda a: pa.array(_encoded(a), pa.binary())),
+)
+
+
+def _with_nulls(values: pa.Array, like: pa.Array) -> pa.Array:
+    return pc.if_else(like.is_valid(), values, None) if like.null_count else values
+
+
+def _numbered(array: pa.Array) -> tuple[Array, int]:
+    for test, convert in _NUMBERED_AS:
+        if test(array.type):
+            array = convert(array)
+    if pa.types.is_null(array.type):
+        return np.zeros(len(array), np.int64), 1
+    return renumbered(array)
+
+
+def renumbered(array: pa.Array) -> tuple[Array, int]:
+    """Numbers for the values of an array as they first occur, and how many there are."""
+    encoded = array.dictionary_encode(null_encoding="encode")
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, len(encoded.dictionary)
