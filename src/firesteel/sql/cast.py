@@ -262,7 +262,9 @@ def _maps(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -
     items = cast_column(array.items, value, wanted_value, zone, attempt)
     keys = cast_keys
     if attempt and keys.null_count:  # those maps become null, and nobody looks at their keys
-        keys = pc.if_else(keys.is_valid(), keys, array_of([_SOME_KEY.get(type(wanted_key), 0)], wanted_key)[0])
+        keys = pc.if_else(
+            keys.is_valid(), keys, array_of([_SOME_KEY.get(type(wanted_key), 0)], wanted_key)[0]
+        )
     check_keys(keys)
     entries = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
     made = _same_shape(array, kind, entries)

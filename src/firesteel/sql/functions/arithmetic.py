@@ -55,7 +55,8 @@ def _numbers(a: t.DataType, b: t.DataType, derived: DecimalRule) -> Typing:
         found = r.common_of((a, b))
         return Typing(found, tuple(found.with_nullability(d.nullable) for d in (a, b)))
     left, right = r.decimal_of(a), r.decimal_of(b)
-    assert left is not None and right is not None
+    assert left is not None
+    assert right is not None
     return Typing(derived(left, right), (left, right))
 
 
