@@ -43,7 +43,7 @@ class SessionAggregateOperator(KeyedColumnsOperator):
         self.aggregates = Aggregates(spec.calls, spec.input, spec.retracts, spec.functions)
         if not self.aggregates.merges:
             raise UnsupportedFeatureError(
-                "DISTINCT, and MIN and MAX of rows that may be retracted, cannot be put together for sessions.",
+                "DISTINCT, and MIN and MAX of rows that may be retracted, do not work in sessions.",
                 operator=program.name,
                 hint="aggregate by (key, value) in the session first, and then without DISTINCT",
             )
