@@ -2,7 +2,7 @@
 # Needed beforehand: Python 3.11 or newer, make, git. Everything goes into .venv, except a Java runtime.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint check bench clean
+.PHONY: help setup demo test soak lint check bench site clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -48,6 +48,9 @@ check: lint test ## what CI runs: lint and all tests
 
 bench: $(READY) ## measure against PyFlink, Bytewax, PySpark and a hand-written job (see benchmarks/README.md)
 	@$(WITH_JAVA) $(BIN)/python -m benchmarks $(ARGS)
+
+site: $(READY) ## make the site of the documentation in build/site (ARGS=serve: show it at 127.0.0.1:8000)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(or $(ARGS),build) --quiet
 
 clean: ## remove .venv, caches and benchmark environments (results stay)
 	rm -rf $(VENV) benchmarks/.envs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

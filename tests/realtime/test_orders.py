@@ -136,7 +136,7 @@ def test_a_task_that_reads_nothing_looks_less_often(
     assert waits_ms() == messages.look_ms == 20
     now_s += 1.1
     waits_ms()
-    assert waits_ms() == messages.idle_look_ms == 60
+    assert waits_ms() == messages.idle_look_ms == 100
     loop.has = 1
     task.step(0.0)
     task.step(0.0)

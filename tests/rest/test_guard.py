@@ -74,7 +74,7 @@ def test_settings_when_nothing_is_set() -> None:
     ("text", "ports"),
     [("8085", (8085,)), ("50100,50102", (50100, 50102)), ("9000-9002, 0", (9000, 9001, 9002, 0))],
 )
-def test_ports(text: str, ports: tuple[int, ...]) -> None:
+def testports_of(text: str, ports: tuple[int, ...]) -> None:
     assert settings(rest_bind__port=text).ports == ports
 
 

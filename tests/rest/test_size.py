@@ -24,9 +24,9 @@ from firesteel.jobmanager.job_view import (
     VertexView,
 )
 from firesteel.metrics.machines import Machines
+from firesteel.monitoring.rates import Rates
 from firesteel.rest.cached import Answers
 from firesteel.rest.messages.base import Empty
-from firesteel.rest.rates import Rates
 from tests.rest.support import api
 
 TIMES = tuple((state, 1_000 + n) for n, state in enumerate((S.CREATED, S.SCHEDULED, S.DEPLOYING, S.RUNNING)))

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from firesteel import metrics
-from firesteel.common.accumulators import take
 from firesteel.datastream import MapFunction, RuntimeContext
-from firesteel.runtime.metrics import TaskMetricGroup
+from firesteel.runtime.metrics import TaskMetricGroup, TaskMetrics
 
 from .support import environment
 
@@ -49,30 +48,29 @@ def test_metrics_of_all_epochs_and_subtasks_add_up(epoch_records: int | None) ->
 
 
 def test_a_metric_belongs_to_its_kind_and_its_name_gives_it_again() -> None:
-    registry: dict[str, Any] = {}
-    group = TaskMetricGroup(registry, ("op",))
+    group = TaskMetricGroup(TaskMetrics(), "u", "op")
     counter, meter, distribution = group.counter("c"), group.meter("m"), group.distribution("d")
     assert isinstance(counter, metrics.Counter)
     assert isinstance(meter, metrics.Meter)
     assert isinstance(distribution, metrics.Distribution)
     assert all(isinstance(metric, metrics.Metric) for metric in (counter, meter, distribution))
     assert group.counter("c") is counter
-    assert sorted(registry) == ["op.c", "op.d", "op.m"]
+    assert group.add_group("tenant", "acme").add_group("x").counter("c") is not counter
     counter.inc(2)
     meter.mark_event()
     assert (counter.get_count(), meter.get_count()) == (2, 1)
 
 
 def test_what_was_taken_travels_and_is_not_counted_again() -> None:
-    registry: dict[str, Any] = {}
-    group = TaskMetricGroup(registry, ("op",))
-    sizes = group.distribution("d")
+    registry = TaskMetrics()
+    sizes = TaskMetricGroup(registry, "u", "op").distribution("d")
     parts = []
     for values in ([5, 7], [], [-1]):
         for value in values:
             sizes.update(value)
-        parts.append(pickle.loads(pickle.dumps(take(registry["op.d"]))))
-    total = parts[0]
+        (part,) = pickle.loads(pickle.dumps(registry.take())).values()
+        parts.append(part)
+    total: Any = parts[0]
     for part in parts[1:]:
         total.merge(part)
     assert total.get_local_value() == {"count": 3, "sum": 11, "min": -1, "max": 7}

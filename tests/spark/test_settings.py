@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from firesteel.common.configuration import Configuration
 from firesteel.spark import settings
-from firesteel.spark.settings import session_settings
+from firesteel.spark.settings import session_settings, settings_of
 
 OPTIONS = "spark.driver.extraJavaOptions"
 SOCKETS = "spark.python.unix.domain.socket.dir"
@@ -51,3 +52,14 @@ def test_a_directory_with_a_space_is_one_word(monkeypatch: pytest.MonkeyPatch) -
     words = shlex.split(session_settings({})[OPTIONS])
     assert "-Djava.io.tmpdir=/tmp/my files/jvm" in words
     assert "-Dfiresteel.log.file=/tmp/my files/spark.log" in words
+
+
+def test_only_a_session_for_real_time_goes_without_the_second_compiler() -> None:
+    configuration = Configuration().set_string(OPTIONS, "-Dmine=1")
+    assert settings_of(configuration)[OPTIONS] == "-Dmine=1"
+    assert settings_of(configuration, slots=6)[OPTIONS] == "-XX:TieredStopAtLevel=1 -Dmine=1"
+
+
+def test_a_user_may_have_both_compilers_in_real_time() -> None:
+    configuration = Configuration().set_string(OPTIONS, "-XX:TieredStopAtLevel=4")
+    assert settings_of(configuration, slots=6)[OPTIONS] == "-XX:TieredStopAtLevel=4"

@@ -306,7 +306,13 @@ def test_a_reader_and_a_writer_of_savepoints_look_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "accumulator",
     [kind() for kind in vars(accumulators).values() if is_concrete(kind)]
-    + [metrics.Counter(), metrics.Meter(), metrics.Distribution(), metrics.Gauge(None, 3)],
+    + [
+        metrics.Counter(),
+        metrics.Meter(),
+        metrics.Distribution(),
+        metrics.Histogram(),
+        metrics.Gauge(None, 3),
+    ],
     ids=lambda accumulator: type(accumulator).__name__,
 )
 def test_accumulators_and_metrics_are_plain_data(accumulator: Any) -> None:

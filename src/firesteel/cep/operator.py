@@ -90,7 +90,7 @@ class CepOperator(KeyedOperator):
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        metrics = TaskMetricGroup(context.accumulators, (self.program.name,))
+        metrics = TaskMetricGroup(context.metrics, self.program.uid, self.program.name)
         self._late = metrics.counter(LATE_RECORDS_DROPPED)
         self._cut = metrics.counter(PARTIAL_MATCHES_DROPPED)
         for condition in self._rich():

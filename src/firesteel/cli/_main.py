@@ -9,13 +9,19 @@ import re
 import runpy
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import click
 
-from firesteel.common.errors import ConfigurationError, FiresteelError, JobExecutionError
+from firesteel.cli._cluster import cluster
+from firesteel.cli._jobs import COMMANDS, SavepointGroup, savepoint_of_job
+from firesteel.cli._memory import memory
+from firesteel.cli._rescale import rescale
+from firesteel.cli._settings import set_defaults
+from firesteel.cli._talking import JOBMANAGER
+from firesteel.cli._top import top
+from firesteel.common.errors import FiresteelError, JobExecutionError
 from firesteel.common.masking import masked
 from firesteel.datastream._uncaught import mask_uncaught
 from firesteel.version import __version__
@@ -66,6 +72,21 @@ class _WithAddress(click.Command):
     help="Serve the REST API while the program runs; without an address: as rest.* says, or at "
     "127.0.0.1:8081.",
 )
+@JOBMANAGER
+@click.option(
+    "-d", "--detached", is_flag=True, help="With -m: print the id of the job, and do not wait for it."
+)
+@click.option(
+    "-sae",
+    "--shutdownOnAttachedExit",
+    "shutdown",
+    is_flag=True,
+    help="With -m: the job is cancelled when this command ends, also when it is killed.",
+)
+@click.option("-pyfs", "--pyFiles", "--py-files", "py_files", help="python.files: modules to import.")
+@click.option("-pyarch", "--pyArchives", "--archives", "archives", help="python.archives")
+@click.option("-pyreq", "--pyRequirements", "--requirements", "requirements", help="python.requirements")
+@click.option("-pyclientexec", "--pyClientExecutable", "python", help="With -m: the Python of the job.")
 @click.option("--quiet", is_flag=True, help="No line for a job that starts, and no progress line.")
 @click.option("--spark-log", is_flag=True, help="Show Spark's own log, instead of writing it to a file.")
 @click.option(
@@ -102,6 +123,13 @@ def run(
     definitions: tuple[str, ...],
     pyflink: bool,
     rest: str | None,
+    jobmanager: str | None,
+    detached: bool,
+    shutdown: bool,
+    py_files: str | None,
+    archives: str | None,
+    requirements: str | None,
+    python: str | None,
     quiet: bool,
     spark_log: bool,
     recovery: str | None,
@@ -111,8 +139,8 @@ def run(
     script: str,
     args: tuple[str, ...],
 ) -> None:
-    """Run the program SCRIPT with ARGS."""
-    from firesteel.common.options import recovery as options
+    """Run the program SCRIPT with ARGS: here, or with -m on a session cluster."""
+    from firesteel.common.options import python as files, recovery as options
     from firesteel.common.options.firesteel import SPARK_LOG
 
     if recovery is not None:
@@ -125,11 +153,32 @@ def run(
         definitions = (*definitions, f"{options.IGNORE_UNCLAIMED.key}=true")
     if spark_log:
         definitions = (*definitions, f"{SPARK_LOG.key}=console")
+    for option, value in (
+        (files.FILES, py_files),
+        (files.ARCHIVES, archives),
+        (files.REQUIREMENTS, requirements),
+        (files.CLIENT_EXECUTABLE, python),
+    ):
+        definitions = definitions if value is None else (*definitions, f"{option.key}={value}")
+    if jobmanager is not None:
+        from firesteel.cli._remote import run_remotely
+
+        if master is not None or rest is not None:
+            raise click.UsageError(
+                "The cluster at -m has its Spark and its REST API: leave --master and --rest out."
+            )
+        _configure(None, parallelism, definitions)
+        run_remotely(
+            jobmanager, script, args, detached=detached, shutdown=shutdown, pyflink=pyflink, quiet=quiet
+        )
+        return
+    if detached or shutdown:
+        raise click.UsageError("-d and -sae are for a job on a cluster: say where it is by -m HOST:PORT.")
     if rest is not None:
         definitions = (*definitions, *_rest_options(rest))
     _configure(master, parallelism, definitions)
     if pyflink:
-        _become_pyflink()
+        become_pyflink()
     _serve_rest(quiet)
     from firesteel.cli._progress import announce_jobs, progress_line
 
@@ -142,7 +191,7 @@ def run(
         signal.signal(signal.SIGHUP, _interrupt)
     try:
         with progress_line(enabled=not quiet):
-            _run_script(script, args)
+            run_script(script, args)
     except JobExecutionError as e:
         raise _failure(e) from e
     except FiresteelError as e:
@@ -172,13 +221,13 @@ def info(
     """Show the graphs of the program SCRIPT without running its job, and without starting Spark."""
     _configure(None, parallelism, definitions)
     if pyflink:
-        _become_pyflink(workers=False)
+        become_pyflink(workers=False)
     from firesteel.cli._planning import PlanningExecutor
     from firesteel.program.execution import set_executor
 
     previous = set_executor(PlanningExecutor(as_json))
     try:
-        _run_script(script, args)
+        run_script(script, args)
     except FiresteelError as e:
         raise click.ClickException(str(e)) from e
     finally:
@@ -233,24 +282,13 @@ def config(key: str | None, as_json: bool) -> None:
     sys.exit(1 if found[0]["verdict"] in ("misspelt", "unknown") else 0)
 
 
-@main.command()
-@click.option("--master", help="The Spark master; with a local one there are no executors.")
-@_DEFINE
-def memory(master: str | None, definitions: tuple[str, ...]) -> None:
-    """Show the memory budget of an executor by Flink's rules, and what Spark is given for it."""
-    from firesteel.cli._memory import report
-    from firesteel.common.configuration import Configuration
-    from firesteel.datastream._session_defaults import session_defaults
-
-    with _refusals():
-        settings = Configuration.from_dict(dict(_settings(master, None, definitions)))
-        for line in report(session_defaults().add_all(settings)):
-            click.echo(line)
-
-
-@main.group()
+@main.group(cls=SavepointGroup)
 def savepoint() -> None:
-    """Inspect and remove savepoints. A running job takes one by JobClient.trigger_savepoint()."""
+    """Take, inspect and remove savepoints: `savepoint JOB [DIRECTORY]` takes one, `savepoint -d PATH` removes
+    one by the cluster."""
+
+
+savepoint.add_command(savepoint_of_job, "trigger")
 
 
 @savepoint.command()
@@ -285,39 +323,15 @@ def dispose(path: str) -> None:
         click.echo(f"Left: the symbolic link {path}")
 
 
+for _command in (*COMMANDS, top, rescale, cluster, memory):
+    main.add_command(_command)
+
+
 def _configure(master: str | None, parallelism: int | None, definitions: tuple[str, ...]) -> None:
-    from firesteel.datastream._session_defaults import set_session_defaults
-
-    with _refusals():
-        set_session_defaults(_settings(master, parallelism, definitions))
-
-
-def _settings(master: str | None, parallelism: int | None, definitions: tuple[str, ...]) -> dict[str, str]:
-    """The options of a command line; a key that nobody knows is a ConfigurationError."""
     from firesteel.common.options import execution, pipeline
-    from firesteel.common.options.checks import check_keys
 
-    settings: dict[str, str] = {}
-    for definition in definitions:
-        key, equals, value = definition.partition("=")
-        if not equals or not key.strip():
-            raise click.BadParameter(f"-D {definition}: write it as -D key=value")
-        settings[key.strip()] = value.strip()
-    if parallelism is not None:
-        settings[pipeline.PARALLELISM.key] = str(parallelism)
-    if master is not None:
-        settings[execution.SPARK_MASTER.key] = master
-    check_keys(settings)
-    return settings
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """Show what is wrong with a configuration as an error of the command."""
-    try:
-        yield
-    except ConfigurationError as e:
-        raise click.ClickException(str(e)) from e
+    named = {pipeline.PARALLELISM.key: parallelism, execution.SPARK_MASTER.key: master}
+    set_defaults(definitions, {key: str(value) for key, value in named.items() if value is not None})
 
 
 def _rest_options(address: str) -> tuple[str, ...]:
@@ -365,7 +379,7 @@ def _start_jvm() -> None:
         start_early(session_settings(settings_of(session_defaults())))
 
 
-def _become_pyflink(workers: bool = True) -> None:
+def become_pyflink(workers: bool = True) -> None:
     from firesteel.cli import pyflink_alias
 
     pyflink_alias.install()
@@ -377,7 +391,7 @@ def _become_pyflink(workers: bool = True) -> None:
         get_executor().add_bootstrap(pickle.dumps(pyflink_alias.install))
 
 
-def _run_script(script: str, args: tuple[str, ...]) -> None:
+def run_script(script: str, args: tuple[str, ...]) -> None:
     """Run the script like ``python SCRIPT ARGS``: it can import modules next to it."""
     path = os.path.abspath(script)
     sys.argv = [script, *args]

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import click
+
+from firesteel.cli._settings import settings_of
 from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError
 from firesteel.common.memory_budget import budget_of, executor_settings, notices, state_bound
 
 _UNITS = (("gb", 1 << 30), ("mb", 1 << 20), ("kb", 1 << 10))
@@ -41,3 +45,21 @@ def _shown(size: int) -> str:
         if size >= bytes_of_unit:
             return f"{size / bytes_of_unit:.3f}{unit}"
     return f"{size} bytes"
+
+
+@click.command()
+@click.option("--master", help="The Spark master; with a local one there are no executors.")
+@click.option(
+    "-D", "definitions", multiple=True, metavar="KEY=VALUE", help="A configuration option; may be repeated."
+)
+def memory(master: str | None, definitions: tuple[str, ...]) -> None:
+    """Show the memory budget of an executor by Flink's rules, and what Spark is given for it."""
+    from firesteel.common.options.execution import SPARK_MASTER
+    from firesteel.datastream._session_defaults import session_defaults
+
+    settings = settings_of(definitions, {} if master is None else {SPARK_MASTER.key: master})
+    try:
+        for line in report(session_defaults().add_all(Configuration.from_dict(dict(settings)))):
+            click.echo(line)
+    except ConfigurationError as e:
+        raise click.ClickException(str(e)) from e

@@ -22,8 +22,10 @@ from firesteel.program.sinks import (
 )
 
 Consumer = Callable[[list[Any]], None]
+#: Takes a block of records as it is, and which one of the job that is: of epoch and subtask, by its digest.
+BlockConsumer = Callable[[tuple[int, int, str], bytes], None]
 
-_consumers: dict[str, Consumer] = {}  # of this process, by sink id
+_consumers: dict[str, BlockConsumer] = {}  # of this process, by sink id
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +46,11 @@ class CollectSink(Sink):
 
     def attach(self, consumer: Consumer) -> None:
         """Call ``consumer`` with non-empty lists of records, from the driver's loop."""
+        self.attach_blocks(lambda key, block: consumer(loads_block(block)))
+
+    def attach_blocks(self, consumer: BlockConsumer) -> None:
+        """Call ``consumer`` with blocks that ``loads_block`` makes records of. A new driver of the job may
+        bring one again."""
         _consumers[self.id] = consumer
 
     def detach(self) -> None:
@@ -80,7 +87,7 @@ class _CollectWriter(SinkWriter):
 
 
 class CollectCommitter(Committer):
-    def __init__(self, consumer: Consumer) -> None:
+    def __init__(self, consumer: BlockConsumer) -> None:
         self._consumer = consumer
         self._seen = Seen()
 
@@ -88,5 +95,7 @@ class CollectCommitter(Committer):
         for request in requests:
             committable = request.origin
             if self._seen.is_new(committable):
-                self._consumer(loads_block(committable.payload.load()))
+                staged = committable.payload
+                key = (committable.epoch, committable.subtask_index, staged.digest)
+                self._consumer(key, staged.load())
                 self._seen.add(committable)

@@ -216,22 +216,29 @@ class ExecutionGraph:
         return {state: counts[state] for state in ExecutionState}
 
 
-def create_execution_graph(job_graph: JobGraph, graph_id: str, now_ms: int) -> ExecutionGraph:
-    """Every subtask of the job with its first attempt, CREATED. ``graph_id`` must never be used twice."""
+def create_execution_graph(
+    job_graph: JobGraph, graph_id: str, now_ms: int, attempt: int = 0
+) -> ExecutionGraph:
+    """Every subtask of the job with its first attempt, CREATED. ``graph_id`` must never be used twice with
+    the same number.
+
+    :param attempt: the number of that attempt.
+    """
     parallelism = {vertex.id: vertex.parallelism for vertex in job_graph.vertices}
     vertices = []
     for vertex in job_graph.vertices:
         subtasks = tuple(
-            _subtask(vertex, index, parallelism, graph_id, now_ms) for index in range(vertex.parallelism)
+            _subtask(vertex, index, parallelism, graph_id, now_ms, attempt)
+            for index in range(vertex.parallelism)
         )
         vertices.append(ExecutionJobVertex(vertex, subtasks))
     return ExecutionGraph(graph_id, job_graph, tuple(vertices))
 
 
 def _subtask(
-    vertex: JobVertex, index: int, parallelism: Mapping[str, int], graph_id: str, now_ms: int
+    vertex: JobVertex, index: int, parallelism: Mapping[str, int], graph_id: str, now_ms: int, attempt: int
 ) -> ExecutionVertex:
-    attempt_id = ExecutionAttemptID(graph_id, vertex.id, index, 0)
+    attempt_id = ExecutionAttemptID(graph_id, vertex.id, index, attempt)
     return ExecutionVertex(
         vertex_id=vertex.id,
         name=vertex.name,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from firesteel.runtime.metrics import Gauge
 from firesteel.runtime.program import Ack
+from firesteel.runtime.task_report import TaskReport
 
 
 class Accumulated:
@@ -14,11 +17,20 @@ class Accumulated:
     def __init__(self, accumulators: Mapping[str, Any] | None = None) -> None:
         self.by_name: dict[str, Any] = dict(accumulators or {})
 
-    def add(self, acks: Iterable[Ack]) -> None:
-        """Add what the subtasks of one epoch counted."""
+    def add(self, acks: Iterable[Ack], reports: Iterable[TaskReport] = ()) -> None:
+        """Add what the subtasks of one epoch counted. Metrics are among the accumulators, too, those of an
+        operator's subtasks together."""
         for ack in acks:
             for name, part in ack.accumulators.items():
-                if name in self.by_name:
-                    self.by_name[name].merge(part)
-                else:
-                    self.by_name[name] = part
+                self._merge(name, part)
+            for key, metric in ack.metrics.items():
+                self._merge(key.accumulator, copy.copy(metric))
+        for report in reports:
+            for key, value in report.gauges.items():
+                self.by_name[key.accumulator] = Gauge(None, value)
+
+    def _merge(self, name: str, part: Any) -> None:
+        if name in self.by_name:
+            self.by_name[name].merge(part)
+        else:
+            self.by_name[name] = part

@@ -35,6 +35,7 @@ class CommittedState:
         due = {key: entry.next_timer_ms for key, entry in begin.items()}
         self._timers: dict[Subtask, int] = {key: ms for key, ms in due.items() if ms is not None}
         self._ended: set[Subtask] = {key for key, entry in begin.items() if entry.ended}
+        self._moved: dict[str, bytes] = {}  # by vertex, until an epoch is committed
 
     @property
     def subtasks(self) -> list[Subtask]:
@@ -70,11 +71,22 @@ class CommittedState:
         self._lines.release()
 
     def descriptor(self, subtask: Subtask, sources: dict[str, SourceAssignment]) -> SubtaskDescriptor:
-        return SubtaskDescriptor(self._lines.of(subtask), self._carry.get(subtask), sources)
+        moved = self._moved.get(subtask[0])
+        return SubtaskDescriptor(self._lines.of(subtask), self._carry.get(subtask), moved, sources)
+
+    def take_over(self, moved: Mapping[str, bytes], carry: Mapping[Subtask, bytes]) -> None:
+        """Begin with what the subtasks before a change of parallelism remembered.
+
+        :param moved: by vertex, for all of its subtasks; see ``runtime/moved.py``.
+        :param carry: for one subtask each.
+        """
+        self._moved = dict(moved)
+        self._carry.update(carry)
 
     def commit(self, manifest_id: str, acks: Sequence[Ack]) -> None:
         """``acks``: one for each subtask."""
         self._lines.commit(manifest_id, list(acks))
+        self._moved.clear()
         for ack in acks:
             key = (ack.vertex, ack.subtask)
             self._carry[key] = ack.carry

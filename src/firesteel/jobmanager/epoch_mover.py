@@ -12,13 +12,14 @@ from firesteel.graph.execution_graph import ExecutionState
 from firesteel.jobmanager.checkpoints.coordinator import CheckpointCoordinator
 from firesteel.jobmanager.course import Course
 from firesteel.jobmanager.descriptors import Deployment
-from firesteel.jobmanager.epochs import EpochGivenUp, EpochRunner
+from firesteel.jobmanager.epochs import EpochAnswers, EpochGivenUp, EpochRunner
 from firesteel.jobmanager.job_view import EpochReport
 from firesteel.jobmanager.ledger import Ledger
 from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.pacing import Pacer, work_of
 from firesteel.jobmanager.sources import ReadPlan
-from firesteel.runtime.program import Ack, Pace
+from firesteel.jobmanager.spent import work_in
+from firesteel.runtime.program import Pace
 
 log = logger(__name__)
 
@@ -95,17 +96,21 @@ class EpochMover:
             return
         if answers is None:
             return
-        acks, attempts = answers
-        self._ledger.commit(f"{course.epoch}-{secrets.token_hex(8)}", acks)
-        self._learn(acks, now, (self._clock.monotonic_s() - begun_s) * 1000, attempts)
+        self._ledger.commit(f"{course.epoch}-{secrets.token_hex(8)}", answers.acks, answers.reports)
+        self._learn(answers, now, (self._clock.monotonic_s() - begun_s) * 1000)
 
-    def _learn(self, acks: list[Ack], now: int, elapsed_ms: float, attempts: int) -> None:
+    def _learn(self, answers: EpochAnswers, now: int, elapsed_ms: float) -> None:
         run = self._course.run
+        acks, reports, attempts = answers
         work = work_of(acks, run.sources.vertices, elapsed_ms)
-        pause_ms = self._pacer.pause_ms(elapsed_ms, work)
+        pause_ms, is_behind = self._pacer.pause_ms(elapsed_ms, work), self._pacer.is_full(work)
         if attempts == 1:
             self._pacer.learn(work)
-        self._ledger.report(acks, EpochReport(self._course.epoch, now, elapsed_ms, work.records, attempts))
+        self._ledger.report(
+            acks,
+            EpochReport(self._course.epoch, now, elapsed_ms, work.records, attempts),
+            work_in(reports, elapsed_ms, is_behind=is_behind),
+        )
         if pause_ms and run.sources.unbounded and not run.state.has_ended:
             self._sleep_until(self._clock.now_ms() + pause_ms)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 from collections import Counter
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable
+from typing import Final, NamedTuple, Protocol
 
 from firesteel.common.errors import EngineError, EngineLostError, FiresteelError, JobExecutionError
 from firesteel.common.job_id import JobID
@@ -16,6 +16,7 @@ from firesteel.jobmanager.user_logs import pass_on
 from firesteel.runtime.exchange_check import edges_that_differ
 from firesteel.runtime.program import Ack, Answer, LevelDescriptor, Overrun, UserError
 from firesteel.runtime.stretch import RunningLevel
+from firesteel.runtime.task_report import TaskReport
 
 log = logger(__name__)
 
@@ -84,6 +85,19 @@ class EpochGivenUp(Exception):
         return min(1.0, self.overrun.records / share) if share else _UNKNOWN_PART
 
 
+class EpochAnswers(NamedTuple):
+    """What an epoch came back with.
+
+    :param acks: of all subtasks, in their order.
+    :param reports: what tasks have said beside that, one for each; some may be missing.
+    :param attempts: how many it took.
+    """
+
+    acks: list[Ack]
+    reports: list[TaskReport]
+    attempts: int
+
+
 class EpochRunner:
     """Runs epochs until they answer. ``attempts``: how often one is tried that Spark could not run."""
 
@@ -106,9 +120,9 @@ class EpochRunner:
     def cancel(self) -> None:
         self._engine.cancel()
 
-    def run(self, levels: list[LevelDescriptor], widths: list[int]) -> tuple[list[Ack], int] | None:
-        """The answers of all subtasks, in the order of the subtasks, and how many attempts it took; None
-        when the job is cancelled. What a failed attempt did is discarded whole.
+    def run(self, levels: list[LevelDescriptor], widths: list[int]) -> EpochAnswers | None:
+        """The answers of all subtasks; None when the job is cancelled. What a failed attempt did is
+        discarded whole.
 
         :raises JobExecutionError: the user's code failed.
         :raises EngineError: no attempt could be run.
@@ -124,7 +138,8 @@ class EpochRunner:
                     raise user_failure(errors[0], self._job_id, self._graph)
                 if self._is_cancelled():
                     return None
-                return complete([a for a in answers if isinstance(a, Ack)], self._subtasks), attempt
+                acks = complete([a for a in answers if isinstance(a, Ack)], self._subtasks)
+                return EpochAnswers(acks, newest(answers, levels[0].epoch), attempt)
             except EngineError as e:
                 if self._is_cancelled():
                     return None
@@ -141,6 +156,12 @@ class EpochRunner:
         if overruns:
             worst = max(overruns, key=lambda a: a.worked_ms / max(1, a.records))
             raise EpochGivenUp(worst, widths[worst.level], [a for a in answers if isinstance(a, Ack)])
+
+
+def newest(answers: Iterable[Answer], epoch: int) -> list[TaskReport]:
+    """The last report of each task for this epoch: a task that ran again has reported again."""
+    reports = (a for a in answers if isinstance(a, TaskReport) and a.epoch == epoch)
+    return list({(report.level, report.subtask): report for report in reports}.values())
 
 
 def complete(acks: list[Ack], subtasks: list[Subtask]) -> list[Ack]:

@@ -67,6 +67,20 @@ class CommandReceived(Event, frozen=True):
     command: str
 
 
+class Rescaled(Event, frozen=True):
+    """The parallelism was looked at. ``status``: COMPLETED, FAILED or IGNORED.
+
+    :param parallelism: from and to, of the vertices whose parallelism has changed.
+    :param pause_ms: how long no epoch could run because of it.
+    """
+
+    cause: str
+    status: str
+    reason: str
+    parallelism: tuple[tuple[str, int, int], ...]
+    pause_ms: float
+
+
 AnyEvent = (
     StatusChanged
     | ExceptionRaised
@@ -75,6 +89,7 @@ AnyEvent = (
     | CheckpointCompleted
     | CheckpointFailed
     | CommandReceived
+    | Rescaled
 )
 
 

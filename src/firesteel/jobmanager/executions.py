@@ -27,8 +27,8 @@ _AT_WORK: Final = frozenset((S.DEPLOYING, S.INITIALIZING, S.RUNNING))
 class Executions:
     """Belongs to one thread. ``changed``: the subtasks whose attempts have moved since it was emptied."""
 
-    def __init__(self, graph: JobGraph, job_id: str, now_ms: int) -> None:
-        found = create_execution_graph(graph, job_id, now_ms).subtasks
+    def __init__(self, graph: JobGraph, job_id: str, now_ms: int, attempt: int = 0) -> None:
+        found = create_execution_graph(graph, job_id, now_ms, attempt).subtasks
         self._subtasks: dict[Subtask, ExecutionVertex] = {(s.vertex_id, s.subtask_index): s for s in found}
         self.changed: set[Subtask] = set(self._subtasks)
 

@@ -21,13 +21,14 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
-from firesteel.common.options import firesteel as own, recovery, rest
+from firesteel.common.options import firesteel as own, metrics, recovery, rest
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.collect import CollectSink
 from firesteel.graph import create_job_graph, execution_plan_json, generate, plan_levels
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
+from firesteel.jobmanager.admission import check_functions, check_graph
 from firesteel.jobmanager.caches import DataSets, KeptStreams
 from firesteel.jobmanager.checkpoints.results import JobFinishedBeforeError
 from firesteel.jobmanager.collecting import Results, collect_parallelism
@@ -39,6 +40,7 @@ from firesteel.jobmanager.job_info import job_info
 from firesteel.jobmanager.job_master import JobMaster
 from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.jobs import LocalJobs
+from firesteel.jobmanager.layout import Layout
 from firesteel.jobmanager.modes import (
     OF_REAL_TIME,
     SPARE_SLOTS,
@@ -52,18 +54,16 @@ from firesteel.jobmanager.options import job_options
 from firesteel.jobmanager.requests import Mailbox
 from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
-from firesteel.jobmanager.validation import notices, validate
+from firesteel.jobmanager.validation import notices
 from firesteel.metrics.machines import Machines
-from firesteel.program.checks import check_picklable
 from firesteel.program.execution import Environment, register_engine
-from firesteel.program.python_settings import check_python_settings
 from firesteel.program.sinks import Committer, CommitterContext
 from firesteel.program.sources import Source
 from firesteel.program.spark_tables import SparkTarget
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.runtime.program import WorkerFiles
 from firesteel.runtime.worker import is_dedicated
-from firesteel.state.backends import backend_of, local_directory
+from firesteel.state.backends import local_directory
 from firesteel.storage.process_directory import named_directory, process_directory
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ if TYPE_CHECKING:
 log = logger(__name__)
 
 _REST: Final = "firesteel.rest.application"
+_MONITORING: Final = "firesteel.monitoring.application"
 
 
 class Platform(Protocol):
@@ -148,7 +149,7 @@ class Executor:
         self, env: Environment, transformations: Sequence[Transformation], job_name: str | None
     ) -> JobExecutionResult:
         try:
-            handle = self._submit(env, transformations, job_name)
+            handle = self.submit(env, transformations, job_name)
         except JobFinishedBeforeError as e:
             log.warning("%s", e)
             return e.result.execution_result()
@@ -163,7 +164,7 @@ class Executor:
         self, env: Environment, transformations: Sequence[Transformation], job_name: str | None
     ) -> JobClient:
         try:
-            return JobClient(self._submit(env, transformations, job_name))
+            return JobClient(self.submit(env, transformations, job_name))
         except JobFinishedBeforeError as e:
             log.warning("%s", e)
             return JobClient(FinishedJobHandle(e.result.execution_result()))
@@ -185,7 +186,7 @@ class Executor:
             collecting.detach()
             results.end()
 
-        results.handle = self._submit(env, transformations, job_name, end)
+        results.handle = self.submit(env, transformations, job_name, end)
         return results
 
     def from_spark(self, env: Environment, frame: DataFrame) -> tuple[Source, TypeInformation | None]:
@@ -224,13 +225,18 @@ class Executor:
     def platform(self) -> Any:
         return self._make_platform()
 
-    def _submit(
+    def submit(
         self,
         env: Environment,
         transformations: Sequence[Transformation],
         job_name: str | None,
         on_end: Callable[[], None] | None = None,
     ) -> LocalJobHandle:
+        """Start the program.
+
+        :param on_end: called when its job has ended.
+        :raises JobFinishedBeforeError: the job of the id that the configuration names has finished.
+        """
         configuration: Configuration = env.configuration
         check(configuration)
         self._serve(configuration)
@@ -240,15 +246,11 @@ class Executor:
         if kept.sinks:
             program = [*transformations, *kept.sinks]
             graph = create_job_graph(generate(program, graph_config(env, job_name)))
-        validate(graph, configuration)
-        check_python_settings(configuration)
-        backend_of(configuration)  # there must be one of that name
+        check_graph(graph, configuration)
         bounded = _is_bounded(graph)
         options = job_options(configuration, bounded=bounded, batch=graph.batch)
         slots = self._real_time_slots(configuration, graph, bounded)
-        for vertex in graph.vertices:
-            for operator in vertex.operators:
-                check_picklable(operator.node.operator, operator.node.name)
+        check_functions(graph)
         clock = env.clock or SystemClock()
         self._check_only_job(configuration)
         if self._make_platform is _spark and env.spark is None:
@@ -260,22 +262,22 @@ class Executor:
         job = prepare(
             configuration, graph, clock, lambda: self._state_root(configuration), self.jobs.running_ids
         )
-        plan = plan_levels(job.graph)
-        code = to_program(str(job.job_id), job.graph, plan, configuration.to_dict())
         obeyed = OF_REAL_TIME if options.real_time is not None else ()
         for notice in notices(configuration, job.graph, obeyed):
             log.warning("%s", notice)
         placed = self.platform.distribute(configuration)
         local = configuration.get(own.LOCAL_DIR) or local_directory(configuration) or self._local_root()
+
+        def lay_out(graph: JobGraph) -> Layout:
+            plan = plan_levels(graph)
+            code = to_program(str(job.job_id), graph, plan, configuration.to_dict())
+            checkpointing = job.continuity.checkpoints.options
+            info = job_info(str(job.job_id), graph, plan, configuration, checkpointing, job.files.root)
+            return Layout(graph, plan, ship(code, job.files, self._bootstrap, placed), info)
+
+        layout = lay_out(job.graph)
         observer = JobObserver(
-            job_info(
-                str(job.job_id),
-                job.graph,
-                plan,
-                configuration,
-                job.continuity.checkpoints.options,
-                job.files.root,
-            ),
+            layout.info,
             job.graph,
             clock,
             job.continuity.checkpoints.statistics,
@@ -284,9 +286,8 @@ class Executor:
         engine = self.platform.engine(str(job.job_id), job.graph.name, script_dir())
         run = JobMaster(
             job_id=job.job_id,
-            graph=job.graph,
-            plan=plan,
-            program=ship(code, job.files, self._bootstrap, placed),
+            layout=layout,
+            lay_out=lay_out,
             engine=engine,
             files=job.files,
             clock=clock,
@@ -295,6 +296,7 @@ class Executor:
             live_jobs=lambda: self.jobs.running_ids,
             observer=observer,
             mailbox=mailbox,
+            count_slots=lambda: self.platform.machines().slots,
         ).run
 
         def ended() -> None:
@@ -307,9 +309,12 @@ class Executor:
         return self.jobs.start(gateway, run, lambda outcome: kept.job_ended(outcome.status), ended)
 
     def _serve(self, configuration: Configuration) -> None:
-        """Serve the REST API if the program wants it; its room stands above this one, so by its name."""
+        """Serve the REST API and report metrics if the program wants it; their rooms stand above this one, so
+        by their names."""
         if configuration.contains(rest.PORT) or configuration.contains(rest.BIND_PORT):
             importlib.import_module(_REST).serve(self, configuration)
+        if configuration.contains(metrics.REPORTERS) or configuration.get(metrics.REPORTER):
+            importlib.import_module(_MONITORING).report(self, configuration)
 
     def _real_time_slots(self, configuration: Configuration, graph: JobGraph, bounded: bool) -> int:
         """How many slots the job needs to run in real time; 0: it is to run in epochs."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -16,8 +16,10 @@ from firesteel.jobmanager.requests import (
     CheckpointRequest,
     JobOutcome,
     Mailbox,
+    RescaleRequest,
     SavepointRequest,
 )
+from firesteel.jobmanager.rescale_view import Bounds, RescaleReport
 
 _GRACE_S: Final = 2.0  # how long an epoch may still run when its job is cancelled
 
@@ -77,6 +79,13 @@ class JobGateway:
     def checkpoint(self) -> Future[int]:
         """Ask for a checkpoint; the answer is its id."""
         request = CheckpointRequest()
+        self._mailbox.put(request)
+        return request.result
+
+    def rescale(self, wanted: int | Mapping[str, Bounds]) -> Future[RescaleReport]:
+        """Ask for another parallelism, of all vertices or between bounds by vertex id. The answer comes when
+        the first epoch with it is committed."""
+        request = RescaleRequest(wanted)
         self._mailbox.put(request)
         return request.result
 

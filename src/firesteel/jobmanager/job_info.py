@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.masking import masked_value
-from firesteel.graph.job_graph import JobEdge, JobGraph, JobVertex
+from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.levels import LevelPlan
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
 from firesteel.jobmanager.job_view import EdgeInfo, JobInfo, OperatorInfo, VertexInfo
+from firesteel.program.sinks import Sink
+from firesteel.program.sources import Source
 
 
 def job_info(
@@ -23,11 +25,16 @@ def job_info(
         job_id,
         graph.name,
         graph.batch,
-        tuple(_vertex(vertex, plan.level_of(vertex.id)) for vertex in graph.vertices),
+        vertex_infos(graph, plan),
         tuple((key, str(masked_value(key, settings[key]))) for key in sorted(settings)),
         checkpointing,
         state_dir,
     )
+
+
+def vertex_infos(graph: JobGraph, plan: LevelPlan) -> tuple[VertexInfo, ...]:
+    """The vertices in topological order, sources first."""
+    return tuple(_vertex(vertex, plan.level_of(vertex.id)) for vertex in graph.vertices)
 
 
 def _vertex(vertex: JobVertex, level: int) -> VertexInfo:
@@ -38,6 +45,7 @@ def _vertex(vertex: JobVertex, level: int) -> VertexInfo:
             o.node.description or o.node.name,
             o.node.uid,
             None if o.input is None else o.input.source_operator,
+            _kind(o),
         )
         for o in vertex.operators
     )
@@ -51,6 +59,11 @@ def _vertex(vertex: JobVertex, level: int) -> VertexInfo:
         operators,
         tuple(map(_edge, vertex.inputs)),
     )
+
+
+def _kind(operator: ChainedOperator) -> str:
+    what = operator.node.operator
+    return "source" if isinstance(what, Source) else "sink" if isinstance(what, Sink) else ""
 
 
 def _edge(edge: JobEdge) -> EdgeInfo:

@@ -17,8 +17,6 @@ from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
 from firesteel.graph.execution_graph import ExecutionState
-from firesteel.graph.job_graph import JobGraph
-from firesteel.graph.levels import LevelPlan
 from firesteel.jobmanager.accumulated import Accumulated
 from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
 from firesteel.jobmanager.checkpoints.restore import Beginning, Restorer
@@ -30,14 +28,17 @@ from firesteel.jobmanager.course import Course, Mover
 from firesteel.jobmanager.descriptors import Deployment
 from firesteel.jobmanager.epoch_mover import EpochMover
 from firesteel.jobmanager.epochs import EpochEngine, EpochRunner
+from firesteel.jobmanager.layout import LayOut, Layout
 from firesteel.jobmanager.ledger import Ledger
 from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.options import JobOptions
 from firesteel.jobmanager.pacing import Pacer
 from firesteel.jobmanager.real_time import RealTimeMover
 from firesteel.jobmanager.requests import JobOutcome, Mailbox, SavepointRequest
+from firesteel.jobmanager.rescaler import Rescaler
 from firesteel.jobmanager.restarts import may_pass
 from firesteel.jobmanager.run import CutInfo, JobRun
+from firesteel.jobmanager.scaling import scaling_of
 from firesteel.jobmanager.serving import RequestServer
 from firesteel.jobmanager.sinks import JobSinks
 from firesteel.jobmanager.snapshots import Snapshots
@@ -60,9 +61,8 @@ class JobMaster:
         self,
         *,
         job_id: JobID,
-        graph: JobGraph,
-        plan: LevelPlan,
-        program: str,
+        layout: Layout,
+        lay_out: LayOut,
         engine: EpochEngine,
         files: StateFiles,
         clock: Clock,
@@ -71,22 +71,31 @@ class JobMaster:
         live_jobs: Callable[[], tuple[str, ...]],
         observer: JobObserver,
         mailbox: Mailbox,
+        count_slots: Callable[[], int],
     ) -> None:
         self._job_id = job_id
-        self._graph = graph
+        self._graph = graph = layout.graph
+        self._engine = engine
+        self._options = options
         self._files = files
         self._clock = clock
         self._observer = observer
         self._mailbox = mailbox
         self._cancelled = mailbox.cancelled
         self._deployment = Deployment(
-            str(job_id), plan, program, files.root, options.local_dir, options.host_id, live_jobs
+            str(job_id),
+            layout.plan,
+            layout.program,
+            files.root,
+            options.local_dir,
+            options.host_id,
+            live_jobs,
         )
         self._checkpoints = continuity.checkpoints
         self._restarts = continuity.restarts
         self._beginning = continuity.beginning
         self._started_ms = clock.now_ms()
-        self._subtasks = sorted((v.id, i) for v in plan.vertices for i in range(v.parallelism))
+        self._subtasks = layout.subtasks
         self._sinks = JobSinks(
             graph,
             str(job_id),
@@ -102,6 +111,19 @@ class JobMaster:
             max(self._started_ms, self._beginning.now_ms),
         )
         self._checkpoints.hold(self._course.run.files)
+        pacing = replace(options.pacing, checkpoint_interval_ms=self._checkpoints.options.interval_ms)
+        self._pacer = Pacer(pacing)
+        self._rescaler = Rescaler(
+            job_id,
+            layout,
+            lay_out,
+            self._course,
+            files,
+            clock,
+            observer,
+            _Moving(self),
+            scaling_of(options, count_slots),
+        )
         self._snapshots = Snapshots(
             job_id,
             self._checkpoints,
@@ -119,10 +141,12 @@ class JobMaster:
             self._snapshots,
             lambda: self._course.accumulated.by_name,
             lambda: self._course.run.sources.drain(),
+            self._rescaler.ask,
         )
-        self._mover = self._new_mover(engine, options)
+        self._mover = self._new_mover()
 
-    def _new_mover(self, engine: EpochEngine, options: JobOptions) -> Mover:
+    def _new_mover(self) -> Mover:
+        engine, options = self._engine, self._options
         ledger = Ledger(self._job_id, self._course, self._sinks, self._observer)
         if options.real_time is not None:
             return RealTimeMover(
@@ -139,7 +163,6 @@ class JobMaster:
                 self._clock,
                 self._mailbox,
             )
-        pacing = replace(options.pacing, checkpoint_interval_ms=self._checkpoints.options.interval_ms)
         return EpochMover(
             self._course,
             ledger,
@@ -152,7 +175,7 @@ class JobMaster:
                 self._cancelled.is_set,
             ),
             self._deployment,
-            Pacer(pacing),
+            self._pacer,
             self._checkpoints,
             self._observer,
             self._clock,
@@ -192,6 +215,7 @@ class JobMaster:
                 error,
             )
             try:
+                self._rescaler.job_ended()
                 self._observer.ended(ended_ms)
                 self._close(outcome)
             finally:
@@ -240,7 +264,10 @@ class JobMaster:
                 continue
             if self._snapshots.is_due:
                 self._snapshots.checkpoint()
+            self._rescaler.look()
             self._mover.step()  # after each checkpoint: with a short interval the job must get on
+            if not self._course.fresh:
+                self._rescaler.went_on()
         self._observer.asked("cancel")
         self._observer.enter(JobStatus.CANCELLING)
         self._observer.enter(JobStatus.CANCELED)
@@ -259,6 +286,7 @@ class JobMaster:
         if delay_ms is None:
             raise error
         log.warning("job is restarted in %d ms job=%s: %s", delay_ms, self._job_id, error)
+        self._rescaler.attempt_failed(error)
         self._observer.failed(error)
         self._observer.restart_planned(delay_ms)
         if self._observer.status is not JobStatus.RESTARTING:
@@ -280,6 +308,9 @@ class JobMaster:
         """Begin again where the last checkpoint was, or the job."""
         beginning, restored_from = self._beginning_after(error)
         before = self._course.run
+        rescaled = restored_from is None and self._rescaler.begin_again()
+        if rescaled:  # what the job began with is for the subtasks that it began with
+            self._lay_out(self._rescaler.layout)
         self._course.run = self._new_run(beginning)
         self._course.accumulated = _accumulated(beginning)
         before.state.release()  # after the new run has taken what it needs
@@ -287,8 +318,29 @@ class JobMaster:
         self._course.fresh = True
         self._sinks.roll_back(beginning.sinks)
         self._course.run.sources.open()
-        self._observer.restarted(self._course.attempt, restored_from)
+        if rescaled:
+            self._observer.goes_on_as(self._rescaler.layout.info, self._graph, self._course.attempt, None)
+        else:
+            self._observer.restarted(self._course.attempt, restored_from)
         self._observer.enter(JobStatus.RUNNING)
+
+    def _lay_out(self, layout: Layout) -> None:
+        """From here on the subtasks are those of this layout."""
+        self._graph = layout.graph
+        self._subtasks = layout.subtasks
+        self._deployment = replace(self._deployment, plan=layout.plan, program=layout.program)
+        self._mover = self._new_mover()
+
+    def _go_on(self, layout: Layout, run: JobRun) -> None:
+        """Go on from here with other subtasks."""
+        self._course.run = run
+        self._course.attempt += 1  # so that workers close what they have of the old ones
+        self._course.fresh = True
+        self._lay_out(layout)
+        path = self._checkpoints.completed.latest
+        self._observer.goes_on_as(
+            layout.info, layout.graph, self._course.attempt, None if path is None else path.path
+        )
 
     def _beginning_after(self, error: Exception) -> tuple[Beginning, str | None]:
         """What to go on from, and the path of the checkpoint that this is; None: the job's own beginning."""
@@ -368,6 +420,19 @@ class JobMaster:
                 close()
             except BaseException:  # of a user's close()
                 log.exception("closing failed job=%s", self._job_id)
+
+
+class _Moving:
+    """What a change of parallelism needs of the job."""
+
+    def __init__(self, job: JobMaster) -> None:
+        self._job = job
+
+    def settle(self) -> None:
+        self._job._settle(self._job._clock.now_ms(), True)
+
+    def go_on(self, layout: Layout, run: JobRun) -> None:
+        self._job._go_on(layout, run)
 
 
 def _accumulated(beginning: Beginning) -> Accumulated:

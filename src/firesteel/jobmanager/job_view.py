@@ -15,6 +15,7 @@ from firesteel.graph.execution_graph import ExecutionState, aggregate_state
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
 from firesteel.jobmanager.checkpoints.statistics import CheckpointsView
 from firesteel.jobmanager.events import Journal, StatusChanged
+from firesteel.jobmanager.rescale_view import RescalesView
 
 
 class OperatorInfo(msgspec.Struct, frozen=True):
@@ -22,6 +23,7 @@ class OperatorInfo(msgspec.Struct, frozen=True):
 
     :param uid: that of the program, None when it has none.
     :param input: the id of the operator of the chain that it is behind; None: it is the first.
+    :param kind: ``source``, ``sink`` or nothing.
     """
 
     id: str
@@ -29,6 +31,7 @@ class OperatorInfo(msgspec.Struct, frozen=True):
     description: str
     uid: str | None
     input: str | None = None
+    kind: str = ""
 
 
 class EdgeInfo(msgspec.Struct, frozen=True):
@@ -80,6 +83,40 @@ class AttemptView(msgspec.Struct, frozen=True):
     failure: str | None = None
 
 
+class Statistics(msgspec.Struct, frozen=True):
+    """Of the values that a distribution or histogram was given. What it does not know is None."""
+
+    count: int
+    min: float | None = None
+    max: float | None = None
+    sum: float | None = None
+    mean: float | None = None
+    stddev: float | None = None
+    quantiles: tuple[tuple[float, float], ...] = ()
+
+
+class MetricView(msgspec.Struct, frozen=True):
+    """A metric of an operator of one subtask.
+
+    :param operator: its id.
+    :param groups: the subgroups around it, each with its value or None.
+    :param kind: ``counter``, ``meter`` (the value is the count of its events), ``gauge``, ``distribution``
+        or ``histogram``.
+    """
+
+    operator: str
+    groups: tuple[tuple[str, str | None], ...]
+    name: str
+    kind: str
+    value: int | float | bool | str | Statistics
+
+    @property
+    def path(self) -> str:
+        """Its groups and its name: ``tenant.acme.orders``."""
+        flat = (part for group in self.groups for part in group if part is not None)
+        return ".".join((*flat, self.name))
+
+
 class SubtaskView(msgspec.Struct, frozen=True):
     """A subtask. The counters cover all attempts of this run of the job, records read again included.
 
@@ -87,6 +124,10 @@ class SubtaskView(msgspec.Struct, frozen=True):
     :param operators: records in and out of each operator, in the order of the vertex's operators.
     :param bytes_in: of the buffers that came through exchanges; ``bytes_out``: of those that left for them.
     :param watermark: of the last operator that has one, in milliseconds of event time.
+    :param busy_ms: inside of its chain; ``back_pressured_ms``: waiting for those that it sends to.
+    :param active_ms: when an epoch was last committed in which it had records; 0: there was none.
+    :param lag_ms: how old, by its event time, the last record of a source was when it was read.
+    :param metrics: those of its operators, user functions' among them.
     """
 
     index: int
@@ -98,6 +139,11 @@ class SubtaskView(msgspec.Struct, frozen=True):
     bytes_out: int = 0
     operators: tuple[tuple[int, int], ...] = ()
     watermark: int | None = None
+    busy_ms: float = 0.0
+    back_pressured_ms: float = 0.0
+    active_ms: int = 0
+    lag_ms: int | None = None
+    metrics: tuple[MetricView, ...] = ()
 
 
 class VertexView(msgspec.Struct, frozen=True):
@@ -155,13 +201,25 @@ class AccumulatorView(msgspec.Struct, frozen=True):
 
 
 class EpochReport(msgspec.Struct, frozen=True):
-    """What one epoch did. ``records``: those that its sources read."""
+    """What one epoch did. ``records``: those that its sources read. ``stages``: of Spark, that ran it, from
+    the sources on; in real time one job of Spark runs many epochs, and there are none."""
 
     epoch: int
     started_ms: int
     elapsed_ms: float
     records: int
     attempts: int
+    stages: tuple[int, ...] = ()
+
+
+class WorkerView(msgspec.Struct, frozen=True):
+    """A Python process that runs tasks of the job. ``cpu_s``: since it began."""
+
+    host: str
+    pid: int
+    rss_bytes: int
+    cpu_s: float
+    seen_ms: int
 
 
 class JobView(msgspec.Struct, frozen=True):
@@ -174,6 +232,8 @@ class JobView(msgspec.Struct, frozen=True):
     :param epoch: the newest committed epoch; 0: none.
     :param reports: of the newest epochs, oldest first.
     :param lag: records that were not read yet, by source operator and split, as far as sources know.
+    :param readers: which subtask of a source reads each of those splits.
+    :param workers: the Python processes that have run tasks of the newest epochs.
     :param exceptions: the newest, oldest first.
     :param exceptions_dropped: how many older ones are gone.
     """
@@ -194,9 +254,12 @@ class JobView(msgspec.Struct, frozen=True):
     records_read: int = 0
     reports: tuple[EpochReport, ...] = ()
     lag: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+    readers: tuple[tuple[str, tuple[tuple[str, int], ...]], ...] = ()
+    workers: tuple[WorkerView, ...] = ()
     accumulators: tuple[AccumulatorView, ...] = ()
     exceptions: tuple[ExceptionView, ...] = ()
     exceptions_dropped: int = 0
+    rescales: RescalesView = RescalesView()
 
     @property
     def job_id(self) -> str:

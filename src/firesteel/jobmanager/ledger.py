@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
 from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
 from firesteel.jobmanager.course import Course
 from firesteel.jobmanager.job_view import EpochReport
 from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.sinks import JobSinks
+from firesteel.jobmanager.sources import Lag
+from firesteel.jobmanager.spent import EpochWork
+from firesteel.runtime.metrics import MetricKey
 from firesteel.runtime.program import Ack
+from firesteel.runtime.task_report import TaskReport
 
 log = logger(__name__)
 
@@ -21,34 +29,43 @@ class Ledger:
         self._course = course
         self._sinks = sinks
         self._observer = observer
+        self._gauges_told: set[MetricKey] = set()
 
-    def commit(self, name: str, acks: list[Ack]) -> None:
+    def commit(self, name: str, acks: list[Ack], reports: Sequence[TaskReport]) -> None:
         """Everything that the epoch did counts from here on; its records become visible last.
 
         :param name: the manifest id of the epoch.
+        :param reports: what its tasks have said beside their answers.
         """
         course = self._course
         course.run.state.commit(name, acks)
         course.run.sources.commit(acks)
         course.fresh = False
-        course.accumulated.add(acks)
+        course.accumulated.add(acks, reports)
         for ack in acks:
             for warning in ack.warnings:
                 log.warning("%s", warning)
+        self._tell_of_gauges(reports)
         self._sinks.epoch_done(acks, course.epoch, course.now_ms)
 
-    def report(self, acks: list[Ack], report: EpochReport) -> None:
+    def _tell_of_gauges(self, reports: Sequence[TaskReport]) -> None:
+        for key in {key for report in reports for key in report.failed_gauges} - self._gauges_told:
+            self._gauges_told.add(key)
+            log.warning("a gauge has raised, and has no value operator=%s gauge=%s", key.operator, key.path)
+
+    def report(self, acks: list[Ack], report: EpochReport, work: EpochWork) -> None:
         """Tell of an epoch that is committed."""
-        self._observer.epoch_done(acks, report, self._lag(), self._course.accumulated.by_name)
+        report = replace(report, stages=work.stages)
+        self._observer.epoch_done(acks, report, work, self._lag(), self._course.accumulated.by_name)
 
     def wait(self) -> None:
         """Tell that there is nothing to do."""
         self._observer.waits(self._lag())
 
-    def _lag(self) -> dict[str, dict[str, int]]:
+    def _lag(self) -> Lag:
         """What sources say of records that they have not read. A failure there costs only the number."""
         try:
-            return self._course.run.sources.pending_records()
+            return self._course.run.sources.lag()
         except Exception as e:
             log.warning("lag of the sources is not known job=%s: %s", self._job_id, e)
-            return {}
+            return Lag({}, {})

@@ -29,17 +29,29 @@ from firesteel.jobmanager.events import (
     CommandReceived,
     ExceptionRaised,
     Journal,
+    Rescaled,
     RestartPlanned,
     StatusChanged,
 )
 from firesteel.jobmanager.exceptions import exception_view
-from firesteel.jobmanager.job_view import AccumulatorView, EpochReport, JobInfo, JobView, Published
+from firesteel.jobmanager.job_view import (
+    AccumulatorView,
+    EpochReport,
+    JobInfo,
+    JobView,
+    Published,
+    WorkerView,
+)
+from firesteel.jobmanager.rescale_view import RescaleReport, RescalesView
+from firesteel.jobmanager.sources import Lag
+from firesteel.jobmanager.spent import EpochWork
 from firesteel.jobmanager.status import StatusMachine
 from firesteel.jobmanager.vertex_views import VertexViews
 from firesteel.runtime import metrics
 from firesteel.runtime.program import Ack
 
 REPORTS_KEPT: Final = 1000
+_WORKER_SEEN_MS: Final = 60_000  # after which a process without a task of the job is gone for it
 EXCEPTIONS_KEPT: Final = 16
 
 #: Accumulators with one number for a value, which is cheap to show after each epoch.
@@ -139,6 +151,39 @@ class JobObserver:
         self._change(attempt=attempt)
         self._tell(AttemptStarted(now_ms, attempt, restored_from))
 
+    def rescales(self, view: RescalesView) -> None:
+        """Another parallelism is wanted."""
+        self._change(rescales=view)
+
+    def goes_on_as(self, info: JobInfo, graph: JobGraph, attempt: int, restored_from: str | None) -> None:
+        """The job has other subtasks from here on, and they begin their first attempt."""
+        now_ms = self._clock.now_ms()
+        self._graph = graph
+        self._vertices.rescaled(info.vertices, graph, attempt, now_ms)
+        self._vertices.executions.advance(ExecutionState.SCHEDULED, now_ms)
+        self._change(info=info, attempt=attempt)
+        self._tell(AttemptStarted(now_ms, attempt, restored_from))
+
+    def rescaled(self, view: RescalesView, report: RescaleReport) -> None:
+        """A change of parallelism has come to its end, however it did."""
+        changes = tuple(
+            (vertex.name, vertex.before, vertex.after)
+            for vertex in report.vertices
+            if vertex.before is not None and vertex.after not in (None, vertex.before)
+        )
+        self._change(rescales=view)
+        self._tell(
+            Rescaled(
+                self._clock.now_ms(),
+                report.cause.value,
+                report.status.value,
+                report.reason,
+                changes,
+                report.pause_ms,
+            )
+        )
+        self.publish()
+
     def asked(self, command: str) -> None:
         """Somebody has asked the job for something."""
         self._tell(CommandReceived(self._clock.now_ms(), command))
@@ -153,24 +198,28 @@ class JobObserver:
         self,
         acks: Iterable[Ack],
         report: EpochReport,
-        lag: Mapping[str, Mapping[str, int]],
+        work: EpochWork,
+        lag: Lag,
         accumulators: Mapping[str, Any],
     ) -> None:
         """Publish what the job has come to with an epoch that is committed."""
-        self._vertices.count(acks, self._clock.now_ms())
+        now_ms = self._clock.now_ms()
+        self._vertices.count(acks, work, now_ms)
         self._change(
+            workers=_workers(self._next.workers, work, now_ms),
+            readers=_shown_lag(lag.readers),
             epoch=report.epoch,
             records_read=self._next.records_read + report.records,
             reports=(*self._next.reports, report)[-REPORTS_KEPT:],
-            lag=_shown_lag(lag),
+            lag=_shown_lag(lag.pending),
             accumulators=tuple(_shown(name, accumulators[name]) for name in sorted(accumulators)),
         )
         self.publish()
 
-    def waits(self, lag: Mapping[str, Mapping[str, int]]) -> None:
+    def waits(self, lag: Lag) -> None:
         """There is no reason for an epoch. Publish what sources say of their lag where that is news: they
         look again after the last epoch before a pause."""
-        shown = _shown_lag(lag)
+        shown = _shown_lag(lag.pending)
         if shown != self._next.lag:
             self._change(lag=shown)
             self.publish()
@@ -203,6 +252,15 @@ def _event_of(report: CheckpointReport, now_ms: int) -> AnyEvent:
     if report.status is CheckpointStatus.FAILED:
         return CheckpointFailed(now_ms, report.id, report.savepoint, report.failure or "")
     return CheckpointCompleted(now_ms, report.id, report.savepoint, report.path, report.duration_ms)
+
+
+def _workers(before: Iterable[WorkerView], work: EpochWork, now_ms: int) -> tuple[WorkerView, ...]:
+    """The processes that were seen lately; those that tasks ran in just now among them."""
+    found = {(w.host, w.pid): w for w in before if now_ms - w.seen_ms < _WORKER_SEEN_MS}
+    for report in work.reports:
+        p = report.process
+        found[p.host, p.pid] = WorkerView(p.host, p.pid, p.rss_bytes, p.cpu_s, now_ms)
+    return tuple(found.values())
 
 
 def _shown_lag(lag: Mapping[str, Mapping[str, int]]) -> tuple[tuple[str, tuple[tuple[str, int], ...]], ...]:

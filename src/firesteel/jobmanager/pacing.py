@@ -135,6 +135,10 @@ class Pacer:
         overrun_ms = max(limit_ms * _OVERRUN, _LEAST_OVERRUN_MS)
         return _pace_of(limit_ms, overrun_ms, int(self._per_ms * limit_ms / _PIECES))
 
+    def is_full(self, work: Work) -> bool:
+        """Whether there may have been more to read than the epoch has taken, of some split at least."""
+        return work.is_cut or work.most_of_split >= int(self._planned)
+
     def pause_ms(self, elapsed_ms: float, work: Work) -> int:
         """How long to wait after an epoch that took ``elapsed_ms`` in all."""
         if work.is_cut or work.records >= int(self._planned):

@@ -29,6 +29,7 @@ from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.pacing import work_of
 from firesteel.jobmanager.requests import Mailbox
 from firesteel.jobmanager.sources import ReadPlan
+from firesteel.jobmanager.spent import work_in
 from firesteel.jobmanager.user_logs import pass_on
 from firesteel.runtime.loop_settings import delta_file, epoch_name
 from firesteel.runtime.messages import Answer, Cut, Messages, Order, Read
@@ -227,14 +228,16 @@ class RealTimeMover:
         course = self._course
         now = course.look_at(self._clock.now_ms())
         course.epoch = running.epoch
-        self._ledger.commit(epoch_name(running.name, running.epoch), acks)
+        reports = [answer.report for answer in answers if answer.report is not None]
+        self._ledger.commit(epoch_name(running.name, running.epoch), acks, reports)
         elapsed_ms = cut.at_ms - running.cut_ms
         self._length.adapt(elapsed_ms, max(answer.ending_ms for answer in answers))
         records = work_of(acks, course.run.sources.vertices, elapsed_ms).records
         running.next_epoch(cut)
         if cut.stop or course.run.state.has_ended:
             self.stop()
-        self._ledger.report(acks, EpochReport(course.epoch, now, elapsed_ms, records, 1))
+        work = work_in(reports, elapsed_ms, is_behind=False)
+        self._ledger.report(acks, EpochReport(course.epoch, now, elapsed_ms, records, 1), work)
 
     def _failure(self, running: _Running) -> Exception:
         """What the tasks have ended in: an error of the user's code before all others."""

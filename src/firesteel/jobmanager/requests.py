@@ -18,6 +18,7 @@ from typing import Any, Generic, TypeVar
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.jobmanager.rescale_view import Bounds, RescaleReport
 
 T = TypeVar("T")
 
@@ -103,7 +104,17 @@ class AccumulatorsRequest(Request[dict[str, Any]]):
         self.give(outcome.accumulators)
 
 
-AnyRequest = CancelRequest | SavepointRequest | CheckpointRequest | AccumulatorsRequest
+@dataclass(slots=True)
+class RescaleRequest(Request[RescaleReport]):
+    """Another parallelism; the answer comes when the first epoch with it is committed.
+
+    :param wanted: of all vertices, or bounds by vertex id.
+    """
+
+    wanted: int | Mapping[str, Bounds]
+
+
+AnyRequest = CancelRequest | SavepointRequest | CheckpointRequest | AccumulatorsRequest | RescaleRequest
 
 
 def values_of(accumulators: Mapping[str, Any]) -> dict[str, Any]:

@@ -51,6 +51,21 @@ class JobRun:
         self.sources.restore(beginning.sources, beginning.exact)
         self.state = CommittedState(files, subtasks, beginning.subtasks, shared)
 
+    def rescaled(
+        self, graph: JobGraph, subtasks: list[Subtask], begin: Mapping[Subtask, SubtaskEntry]
+    ) -> JobRun:
+        """The run that goes on from here with other subtasks, and with the same sources; this one is over.
+
+        :param begin: the state of the new subtasks, which is made of that of the old ones.
+        """
+        run: JobRun = object.__new__(JobRun)
+        run._graph, run._files, run._shared = graph, self._files, self._shared
+        run.sources = self.sources
+        run.state = CommittedState(self._files, subtasks, begin, self._shared)
+        self.state.release()  # after the new one has taken what it needs
+        self.sources.rescale({vertex.id: vertex.parallelism for vertex in graph.vertices})
+        return run
+
     @property
     def files(self) -> set[str]:
         """The state files that the run needs now."""

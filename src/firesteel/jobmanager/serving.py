@@ -13,6 +13,7 @@ from firesteel.jobmanager.requests import (
     CancelRequest,
     CheckpointRequest,
     Mailbox,
+    RescaleRequest,
     SavepointRequest,
     refusal,
 )
@@ -24,6 +25,7 @@ class RequestServer:
 
     :param accumulators: those of the job as they are now.
     :param drain: makes the sources of the job end.
+    :param rescale: takes a request for another parallelism, and answers it later.
     :ivar last_wish: the savepoint that a job ends with that is drained; None: it is not drained.
     """
 
@@ -35,6 +37,7 @@ class RequestServer:
         snapshots: Snapshots,
         accumulators: Callable[[], Mapping[str, Any]],
         drain: Callable[[], None],
+        rescale: Callable[[RescaleRequest], None],
     ) -> None:
         self.last_wish: SavepointRequest | None = None
         self._job_id = job_id
@@ -43,6 +46,7 @@ class RequestServer:
         self._snapshots = snapshots
         self._accumulators = accumulators
         self._drain = drain
+        self._rescale = rescale
 
     def serve(self) -> SavepointRequest | None:
         """Do what was asked for; the savepoint that the job ends with, if there is one."""
@@ -55,6 +59,8 @@ class RequestServer:
                     self._snapshots.checkpoint_for(request)
                 case AccumulatorsRequest():
                     request.give(self._accumulators())
+                case RescaleRequest():
+                    self._rescale(request)
                 case CancelRequest():
                     raise AssertionError("the mailbox keeps it until the job has ended")
                 case _:
@@ -69,6 +75,8 @@ class RequestServer:
         while (request := self._take()) is not None:
             if isinstance(request, AccumulatorsRequest):
                 request.give(self._accumulators())
+            elif isinstance(request, RescaleRequest):
+                self._rescale(request)  # with the next attempt
             else:
                 request.failed(refusal(request.name, self._job_id, why))
 

@@ -44,14 +44,18 @@ def ship(
     return name
 
 
-def parcel(content: Any) -> bytes:
-    """``content`` for a task that belongs to no job, with what it takes to open it there."""
+def parcel(content: Any, paths: Sequence[str] | None = None) -> bytes:
+    """``content`` for a task that belongs to no job, or another process, with what it takes to open it there.
+
+    :param paths: where modules of the user's are found there; None: where they are here.
+    """
     body = cloudpickle.dumps((_main_classes(), added_kinds(), content), 5)
-    return pickle.dumps((_local_paths(), _submodules((body,)), body), 5)
+    found = _local_paths() if paths is None else tuple(paths)
+    return pickle.dumps((found, _submodules((body,)), body), 5)
 
 
 def opened(data: bytes) -> Any:
-    """What a parcel holds; in the task."""
+    """What a parcel holds; in the task, or the other process."""
     paths, submodules, body = pickle.loads(data)
     add_paths(paths)
     import_submodules(submodules)

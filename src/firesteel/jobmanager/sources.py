@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -72,6 +72,14 @@ class SourcePlan:
     assignments: dict[int, SourceAssignment]
     wanted: bool
     next_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How many records wait in each source, by operator id and split, and which subtask reads each split."""
+
+    pending: Mapping[str, Mapping[str, int]]
+    readers: Mapping[str, Mapping[str, int]]
 
 
 class SourceCoordinator:
@@ -219,6 +227,10 @@ class SourceCoordinator:
         """By split, as far as the source knows."""
         return dict(self._enumerator.pending_records())
 
+    def readers(self, splits: Iterable[str]) -> dict[str, int]:
+        """Which subtask reads each of these splits, if it is assigned."""
+        return {id: self._splits[id].subtask for id in splits if id in self._splits}
+
     def drain(self) -> None:
         """Nothing more is read: with the next epoch the source comes to its end, as if all were read."""
         self._drains = True
@@ -249,6 +261,26 @@ class SourceCoordinator:
             self._splits[progress.split.id] = progress
         if exact:
             self._ended_subtasks = ended
+
+    def rescale(self, parallelism: int) -> None:
+        """Deal the splits out over another number of subtasks; between two epochs. What is known of them
+        stays, and a source that had ended reports its end again."""
+        self._parallelism = parallelism
+        for number, progress in enumerate(self._splits.values()):
+            progress.subtask = number % parallelism
+        self._ended_subtasks = set()
+        self._handed_out.clear()
+        self._given.clear()
+        self._silent.clear()
+
+    @property
+    def split_ids(self) -> list[list[str]]:
+        """Of each subtask, the splits that it reads and has heard of."""
+        found: list[list[str]] = [[] for _ in range(self._parallelism)]
+        for progress in self._splits.values():
+            if progress.announced and not progress.ended:
+                found[progress.subtask].append(progress.split.id)
+        return found
 
     def _has_ending_subtask(self) -> bool:
         live = {p.subtask for p in self._splits.values() if not p.ended}
@@ -305,9 +337,10 @@ class JobSources:
         for coordinator in self._coordinators:
             coordinator.checkpoint_completed()
 
-    def pending_records(self) -> dict[str, dict[str, int]]:
-        """How many records wait in each source, by operator id and split, when the last epoch was planned."""
-        return {c.uid: c.pending_records() for c in self._coordinators}
+    def lag(self) -> Lag:
+        """What waited in each source when the last epoch was planned."""
+        pending = {c.uid: c.pending_records() for c in self._coordinators}
+        return Lag(pending, {c.uid: c.readers(pending[c.uid]) for c in self._coordinators})
 
     drains = False  # the sources end with the next epoch
 
@@ -326,6 +359,15 @@ class JobSources:
         for coordinator in self._coordinators:
             if coordinator.uid in progress:
                 coordinator.restore(progress[coordinator.uid], exact)
+
+    def rescale(self, parallelism: Mapping[str, int]) -> None:
+        """Deal all splits out again: vertex id -> how many subtasks it has."""
+        for coordinator in self._coordinators:
+            coordinator.rescale(parallelism[coordinator.vertex])
+
+    def split_ids(self) -> dict[tuple[str, str], list[list[str]]]:
+        """Of each (vertex, operator id) and subtask, the splits that it reads and has heard of."""
+        return {(c.vertex, c.uid): c.split_ids for c in self._coordinators}
 
     def plan(self, now_ms: int, budget: Budget) -> ReadPlan:
         watermarks = group_watermarks((c.alignment, c.split_times) for c in self._coordinators)

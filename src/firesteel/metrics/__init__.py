@@ -1,5 +1,5 @@
-"""Metrics that user functions report: groups with counters, gauges, meters and distributions."""
+"""Metrics that user functions report: groups with counters, gauges, meters, distributions and histograms."""
 
-from firesteel.metrics.metricbase import Counter, Distribution, Meter, Metric, MetricGroup
+from firesteel.metrics.metricbase import Counter, Distribution, Histogram, Meter, Metric, MetricGroup
 
-__all__ = ["Counter", "Distribution", "Meter", "Metric", "MetricGroup"]
+__all__ = ["Counter", "Distribution", "Histogram", "Meter", "Metric", "MetricGroup"]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-__all__ = ["Counter", "Distribution", "Meter", "Metric", "MetricGroup"]
+__all__ = ["Counter", "Distribution", "Histogram", "Meter", "Metric", "MetricGroup"]
 
 
 class MetricGroup(ABC):
@@ -15,7 +15,8 @@ class MetricGroup(ABC):
 
     @abstractmethod
     def add_group(self, name: str, extra: str | None = None) -> MetricGroup:
-        """Return the subgroup ``name``; with ``extra``, the subgroup ``extra`` of that one."""
+        """Return the subgroup ``name``; with ``extra``, the subgroup ``extra`` of that one. Reporters that
+        know labels take such a pair for a label and its value."""
 
     @abstractmethod
     def counter(self, name: str) -> Counter:
@@ -33,9 +34,13 @@ class MetricGroup(ABC):
     def distribution(self, name: str) -> Distribution:
         """Register a distribution: count, sum, minimum and maximum of integers."""
 
+    @abstractmethod
+    def histogram(self, name: str, window_size: int = 1000) -> Histogram:
+        """Register a histogram: statistics of the newest ``window_size`` values."""
+
 
 class Metric(ABC):  # noqa: B024  # the common base by which metrics are known; each kind has methods of its own
-    """Base of counters, meters and distributions (Flink: ``Metric``)."""
+    """Base of counters, meters, distributions and histograms (Flink: ``Metric``)."""
 
 
 class Counter(Metric):
@@ -72,3 +77,16 @@ class Distribution(Metric):
     @abstractmethod
     def update(self, value: int) -> None:
         """Add ``value`` to the statistics."""
+
+
+class Histogram(Metric):
+    """Percentiles, mean and deviation of the newest values (Flink: ``Histogram`` with
+    ``DescriptiveStatisticsHistogram``)."""
+
+    @abstractmethod
+    def update(self, value: float) -> None:
+        """Add ``value`` to the statistics."""
+
+    @abstractmethod
+    def get_count(self) -> int:
+        """Return the number of values since the worker last reported."""

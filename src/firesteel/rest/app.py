@@ -21,8 +21,9 @@ from starlette.routing import Route as Path_
 
 from firesteel.common.errors import FiresteelError
 from firesteel.common.logs import logger
+from firesteel.monitoring.rates import SAMPLE_EVERY_S, Rates
 from firesteel.rest.cached import Answers, encode
-from firesteel.rest.cluster import Cluster
+from firesteel.rest.cluster import Cluster, Programs, Submissions
 from firesteel.rest.credentials import Credentials
 from firesteel.rest.errors import RestError, not_found
 from firesteel.rest.guard import Guard, too_large
@@ -30,7 +31,6 @@ from firesteel.rest.handlers.table import places
 from firesteel.rest.messages.base import Errors
 from firesteel.rest.openapi import description
 from firesteel.rest.operations import Operations
-from firesteel.rest.rates import SAMPLE_EVERY_S, Rates
 from firesteel.rest.routes import (
     Answer,
     Call,
@@ -53,8 +53,15 @@ _CHUNK: Final = 1 << 16
 _HEADERS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 
 
-def make_context(cluster: Cluster, settings: RestSettings) -> Context:
+def make_context(
+    cluster: Cluster,
+    settings: RestSettings,
+    submissions: Submissions | None = None,
+    programs: Programs | None = None,
+) -> Context:
     return Context(
+        submissions=submissions,
+        programs=programs,
         cluster=cluster,
         settings=settings,
         operations=Operations(settings.keep_results_s),
@@ -125,7 +132,8 @@ def _endpoint(path: str, routes: Mapping[str, Route], context: Context, guard: G
             route = routes.get("GET" if request.method == "HEAD" else request.method)
             if route is None:
                 raise _nothing_at(request)
-            guard.check(request.headers, change=route.is_change)
+            limit = context.settings.upload_bytes if route.upload else None
+            guard.check(request.headers, change=route.is_change, needs=route.needs, limit=limit)
             call = await _call(request, route, context)
             answer = route.handler(call)
             return _response(await answer if inspect.isawaitable(answer) else answer, route.status)
@@ -146,7 +154,22 @@ async def _call(request: Request, route: Route, context: Context) -> Call:
         body=None if route.body is None else decoded(await _body(request, context.settings), route.body),
         headers=request.headers,
         base_url=str(request.base_url).rstrip("/"),
+        parts=_parts(request, context.settings.upload_bytes),
     )
+
+
+async def _parts(request: Request, limit: int) -> AsyncIterator[bytes]:
+    """A body as it comes. Connections without progress are cut off elsewhere (``connections.py``)."""
+    size = 0
+    try:
+        async for part in request.stream():
+            size += len(part)
+            if size > limit:
+                raise too_large(limit)
+            if part:
+                yield part
+    except ClientDisconnect:
+        raise RestError(400, "The client has gone.") from None
 
 
 async def _body(request: Request, settings: RestSettings) -> bytes:
@@ -176,8 +199,8 @@ def _response(answer: Answer, status: int) -> Response:
             return _json(body, status)
         case EventStream(events):
             return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
-        case TextFile(content, tail):
-            return _text(content, tail)
+        case TextFile():
+            return _text(answer)
         case _:
             return _json(encode(answer), status)
 
@@ -186,13 +209,13 @@ def _json(body: bytes, status: int, headers: Mapping[str, str] | None = None) ->
     return Response(body, status, {**_HEADERS, "content-type": _JSON, **(headers or {})})
 
 
-def _text(content: Path | str, tail: int | None) -> Response:
+def _text(text: TextFile) -> Response:
+    content = text.content
     if isinstance(content, str):
         encoded = content.encode(errors="replace")
-        shown = encoded if tail is None else encoded[max(0, len(encoded) - max(0, tail)) :]
-        return Response(shown, 200, _HEADERS, media_type="text/plain")
+        return Response(encoded[text.start(len(encoded)) :], 200, _HEADERS, media_type="text/plain")
     size = content.stat().st_size
-    start = 0 if tail is None else max(0, size - max(0, tail))
+    start = text.start(size)
     headers = {**_HEADERS, "content-length": str(size - start)}
     return StreamingResponse(_chunks(content, start, size), headers=headers, media_type="text/plain")
 

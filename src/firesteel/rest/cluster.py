@@ -6,14 +6,16 @@ own implements the same: views and orders are plain data, which can be sent as m
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
-from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.job_view import JobInfo, JobView
+from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.metrics.machines import Machines
+from firesteel.rest.messages.submission import Collected, JobEnd, Submission
 
 Settings = tuple[tuple[str, str], ...]
 
@@ -30,6 +32,27 @@ class SavepointOrder(msgspec.Struct, frozen=True):
     stop: bool = False
     drain: bool = False
     cancel: bool = False
+
+
+class UploadedProgram(msgspec.Struct, frozen=True):
+    """:param entries: what of it can be run."""
+
+    id: str
+    name: str
+    uploaded_ms: int
+    entries: tuple[str, ...] = ()
+
+
+class ProgramRun(msgspec.Struct, frozen=True):
+    """How to run a program that was handed in.
+
+    :param entry: a module, ``module:function``, or a file of an archive; None: what it is made for.
+    """
+
+    entry: str | None = None
+    arguments: tuple[str, ...] = ()
+    settings: dict[str, str] = {}
+    job_id: str | None = None
 
 
 class Log(msgspec.Struct, frozen=True):
@@ -72,6 +95,9 @@ class Cluster(Protocol):
     async def checkpoint(self, job_id: str) -> int:
         """The number of the checkpoint, when it is there."""
 
+    async def rescale(self, job_id: str, wanted: Mapping[str, Bounds]) -> None:
+        """Tell a job which parallelism its vertices are to have. Returns when it has been told."""
+
     async def accumulators(self, job_id: str) -> dict[str, str]:
         """The values of all accumulators as text, as of the last committed epoch."""
 
@@ -91,5 +117,47 @@ class Cluster(Protocol):
     async def log(self, worker_id: str | None, name: str) -> Path | str | None:
         """The file, or the text, of a log; None: ``logs`` has none of that name."""
 
+    def client_lives(self, job_id: str, until_ms: int) -> None:
+        """The client of a job says that it lives, and will say so again before ``until_ms``."""
+
     async def shut_down(self) -> None:
         """Stop all jobs, and the cluster."""
+
+
+class Submissions(Protocol):
+    """Takes jobs. Called as ``Cluster`` is."""
+
+    def missing(self, digests: Sequence[str]) -> list[str]:
+        """Those of the blobs that are not there; the others stay for a while."""
+
+    async def receive(self, digest: str, parts: AsyncIterator[bytes]) -> None:
+        """Keep a blob."""
+
+    async def submit(self, submission: Submission) -> None:
+        """Returns when the job is on disk. The same submission again is the same job."""
+
+    def end_of(self, job_id: str) -> JobEnd:
+        """How a job has ended."""
+
+    async def collected(
+        self, job_id: str, sink: str, generation: int, first: int, timeout_s: float
+    ) -> Collected:
+        """What a sink has collected: of a process of the job from the batch ``first`` on; all, if another one
+        has the job now."""
+
+
+class Programs(Protocol):
+    """Keeps programs that were handed in, and runs them. Called as ``Cluster`` is."""
+
+    def all(self) -> Sequence[UploadedProgram]: ...
+
+    async def upload(self, name: str, parts: AsyncIterator[bytes]) -> str:
+        """The id of the program."""
+
+    def delete(self, program_id: str) -> None: ...
+
+    async def plan(self, program_id: str, run: ProgramRun) -> JobInfo:
+        """The first job of a program, which does not run."""
+
+    async def run(self, program_id: str, run: ProgramRun) -> str:
+        """The id of the first job of a program, when it has been submitted."""

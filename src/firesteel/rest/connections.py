@@ -8,6 +8,7 @@ from typing import Any, Final
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 _HEADER_BYTES: Final = 64 << 10
+_PROGRESS_BYTES: Final = 256 << 10  # of a large body, for which a client has the whole time again
 
 
 def guarded(timeout_s: float) -> type[Any]:
@@ -39,6 +40,7 @@ class _Guarded(HttpToolsProtocol):  # type: ignore[misc]
     def on_message_begin(self) -> None:
         self._since_s = self.loop.time()
         self._header_bytes = 0
+        self._body_bytes = 0
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
@@ -48,6 +50,13 @@ class _Guarded(HttpToolsProtocol):  # type: ignore[misc]
     def on_header(self, name: bytes, value: bytes) -> None:
         self._count(len(name) + len(value))
         super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        self._body_bytes += len(body)
+        if self._body_bytes >= _PROGRESS_BYTES:
+            self._body_bytes = 0
+            self._since_s = self.loop.time()
+        super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._since_s = None

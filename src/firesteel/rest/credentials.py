@@ -1,6 +1,6 @@
 """Who may use the API: tokens, or names with passwords, of a file.
 
-Each line has a role, ``read`` or ``operate``, and a secret: ``operate SECRET`` for a token,
+Each line has a role, ``read``, ``operate`` or ``submit``, and a secret: ``operate SECRET`` for a token,
 ``read NAME:SECRET`` for a password. In place of the secret may stand ``sha256:HEX`` of a token, or
 ``pbkdf2:ROUNDS:SALT:HEX`` of a password.
 """
@@ -31,6 +31,7 @@ class Role(IntEnum):
 
     READ = 1
     OPERATE = 2
+    SUBMIT = 3
 
 
 class Credentials(Protocol):
@@ -55,7 +56,7 @@ class Anybody:
     challenge = ""
 
     def role(self, authorization: str) -> Role | None:
-        return Role.OPERATE
+        return Role.SUBMIT
 
 
 class Tokens:

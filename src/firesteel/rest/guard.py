@@ -29,10 +29,15 @@ class Guard:
         self._credentials = credentials
         self._hosts = {settings.host.strip("[]"), *([settings.address] if settings.address else ())}
 
-    def check(self, headers: Mapping[str, str], *, change: bool) -> None:
-        """Raises RestError. ``change``: whether something would be changed."""
+    def check(
+        self, headers: Mapping[str, str], *, change: bool, needs: Role, limit: int | None = None
+    ) -> None:
+        """Raises RestError.
+
+        :param change: whether something would be changed. :param limit: of the body; None: the usual one.
+        """
         self._check_host(headers.get("host", ""))
-        self._check_length(headers.get("content-length", "0"))
+        self._check_length(headers.get("content-length", "0"), limit or self._settings.body_bytes)
         role = self._credentials.role(headers.get("authorization", ""))
         if role is None:
             raise RestError(
@@ -42,8 +47,11 @@ class Guard:
             )
         if change:
             self._check_page(headers)
-            if role < Role.OPERATE:
-                raise RestError(403, "These credentials may read only; this needs the role operate.")
+        if role < needs:
+            raise RestError(
+                403,
+                f"These credentials have the role {role.name.lower()}; this needs {needs.name.lower()}.",
+            )
 
     def _check_host(self, host: str) -> None:
         if not self._settings.is_local or self._settings.auth != "none":
@@ -67,15 +75,16 @@ class Guard:
         elif origin is None and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
             raise RestError(403, "A link on a web page of another origin may not change anything here.")
 
-    def _check_length(self, length: str) -> None:
-        if length.isdecimal() and int(length) > self._settings.body_bytes:
-            raise too_large(self._settings.body_bytes)
+    def _check_length(self, length: str, limit: int) -> None:
+        if length.isdecimal() and int(length) > limit:
+            raise too_large(limit)
 
 
 def too_large(limit: int) -> RestError:
     return RestError(
         413,
-        f"The body has more than {limit} bytes (rest.server.max-content-length).",
+        f"The body has more than {limit} bytes (rest.server.max-content-length; "
+        "of a file: web.upload.max-size).",
         {"connection": "close"},
     )
 

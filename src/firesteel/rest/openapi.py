@@ -13,6 +13,13 @@ from firesteel.rest.routes import PARAMETERS, NoQuery, Route
 from firesteel.version import __version__
 
 _REFERENCE: Final = "#/components/schemas/{name}"
+_BYTES: Final = {"type": "string", "format": "binary"}
+_UPLOADS: Final[dict[str, dict[str, Any]]] = {
+    "application/octet-stream": {"schema": _BYTES},
+    "multipart/form-data": {
+        "schema": {"type": "object", "required": ["jarfile"], "properties": {"jarfile": _BYTES}}
+    },
+}
 _PART: Final = re.compile(r"\{(\w+)\}")
 #: Refusals that any endpoint may give.
 _REFUSALS: Final = {
@@ -71,6 +78,8 @@ def _operation(
     }
     if route.body is not None:
         found["requestBody"] = {"required": True, "content": _json(schemas[_key(route.body)])}
+    if route.upload is not None:
+        found["requestBody"] = {"required": True, "content": {route.upload: _UPLOADS[route.upload]}}
     return found
 
 

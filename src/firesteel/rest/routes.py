@@ -13,11 +13,12 @@ import msgspec
 from msgspec import Struct
 
 from firesteel.jobmanager.job_view import JobView, VertexView
+from firesteel.monitoring.rates import Rates
 from firesteel.rest.cached import Answers
-from firesteel.rest.cluster import Cluster
+from firesteel.rest.cluster import Cluster, Programs, Submissions
+from firesteel.rest.credentials import Role
 from firesteel.rest.errors import bad_request, not_found, unknown_job
 from firesteel.rest.operations import Operations
-from firesteel.rest.rates import Rates
 from firesteel.rest.settings import RestSettings
 
 S = TypeVar("S", bound=Struct)
@@ -26,6 +27,7 @@ S = TypeVar("S", bound=Struct)
 BODY_LIMIT: Final = 1 << 20
 _ID: Final = re.compile("[0-9a-fA-F]{32}")
 _NUMBER: Final = re.compile("[0-9]{1,18}")
+_MEANING: Final = {_ID: "32 hexadecimal digits", _NUMBER: "a number"}
 #: How the parts of a path look, by name; all others may be any text.
 PARAMETERS: Final[Mapping[str, re.Pattern[str]]] = {
     "jobid": _ID,
@@ -33,6 +35,9 @@ PARAMETERS: Final[Mapping[str, re.Pattern[str]]] = {
     "vertexid": _ID,
     "triggerid": _ID,
     "datasetid": _ID,
+    "rescaleuuid": _ID,
+    "sinkid": _ID,
+    "digest": re.compile("[0-9a-f]{64}"),
     "checkpointid": _NUMBER,
     "subtaskindex": _NUMBER,
     "attempt": _NUMBER,
@@ -48,10 +53,17 @@ class Encoded:
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A file, or a text, as ``text/plain``. ``tail``: only so many of its last bytes."""
+    """A file, or a text, as ``text/plain``. ``tail``: only so many of its last bytes; ``offset``: only those
+    from there on."""
 
     content: Path | str
     tail: int | None = None
+    offset: int | None = None
+
+    def start(self, size: int) -> int:
+        """Where the bytes begin that are wanted, of so many."""
+        offset = min(size, max(0, self.offset or 0))
+        return offset if self.tail is None else max(offset, size - max(0, self.tail))
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +87,21 @@ class Context:
     rates: Rates
     now_ms: Callable[[], int]
     openapi: Callable[[], bytes]
+    submissions: Submissions | None = None
+    programs: Programs | None = None
+
+
+async def _no_parts() -> AsyncIterator[bytes]:
+    return
+    yield b""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One request, checked: the parts of its path look as they should, query and body are of their types."""
+    """One request, checked: the parts of its path look as they should, query and body are of their types.
+
+    :param parts: the body of an upload, as it comes; what is too large ends in a RestError.
+    """
 
     context: Context
     route: Route
@@ -88,6 +110,7 @@ class Call:
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
     base_url: str = ""
+    parts: AsyncIterator[bytes] = field(default_factory=_no_parts)
 
     @property
     def cluster(self) -> Cluster:
@@ -148,9 +171,11 @@ class Route:
     :param answer: the type of the body; None: a text or a stream.
     :param status: of an answer that is none of the refusals.
     :param query: the struct of the parameters; their names as the API has them.
-    :param body: the struct of the body; None: it is not read.
+    :param body: the type of the body; None: it is not read.
     :param doc: a sentence for the OpenAPI description.
     :param changes: whether it changes something, whatever the method says.
+    :param upload: the type of a body that is read as it comes; None: there is none.
+    :param role: who may use it; None: whoever may read, or operate if it changes something.
     :param refusals: statuses that only this endpoint refuses with, and what they mean.
     """
 
@@ -161,13 +186,21 @@ class Route:
     doc: str
     status: int = 200
     query: type[Struct] = NoQuery
-    body: type[Struct] | None = None
+    body: Any = None
     changes: bool = False
     refusals: tuple[tuple[int, str], ...] = ()
+    upload: str | None = None
+    role: Role | None = None
 
     @property
     def is_change(self) -> bool:
         return self.changes or self.method not in ("GET", "HEAD")
+
+    @property
+    def needs(self) -> Role:
+        if self.role is not None:
+            return self.role
+        return Role.OPERATE if self.is_change else Role.READ
 
 
 def decoded(body: bytes, kind: type[S]) -> S:
@@ -199,5 +232,5 @@ def check_parameters(parameters: Mapping[str, str]) -> None:
     for name, value in parameters.items():
         pattern = PARAMETERS.get(name)
         if pattern is not None and pattern.fullmatch(value) is None:
-            what = "32 hexadecimal digits" if pattern is _ID else "a number"
+            what = _MEANING.get(pattern, "64 hexadecimal digits")
             raise bad_request(f"The part {name} of the path is {value[:100]!r}, and it must be {what}.")

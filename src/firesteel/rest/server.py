@@ -7,22 +7,24 @@ import errno
 import socket
 import ssl
 import threading
+from collections.abc import Coroutine
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import uvicorn
 
 from firesteel.common.errors import ConfigurationError, StorageError
 from firesteel.common.logs import logger
 from firesteel.rest.app import make_app, make_context
-from firesteel.rest.cluster import Cluster
+from firesteel.rest.cluster import Cluster, Programs, Submissions
 from firesteel.rest.connections import guarded
 from firesteel.rest.credentials import credentials
 from firesteel.rest.settings import RestSettings
 
 log = logger(__name__)
 
+T = TypeVar("T")
 _CONNECTIONS: Final = 500
 _KEEP_ALIVE_S: Final = 15  # pages ask every three seconds
 _START_S: Final = 30.0
@@ -36,9 +38,15 @@ class RestServer:
     :raises ConfigurationError: no port is free, or a file of the settings cannot be used.
     """
 
-    def __init__(self, cluster: Cluster, settings: RestSettings) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: RestSettings,
+        submissions: Submissions | None = None,
+        programs: Programs | None = None,
+    ) -> None:
         self._settings = settings
-        self._context = make_context(cluster, settings)
+        self._context = make_context(cluster, settings, submissions, programs)
         app = make_app(self._context, credentials(settings))
         self._socket = bind(settings)
         try:
@@ -59,6 +67,15 @@ class RestServer:
         host = self._settings.address or self._settings.host
         host = f"[{host}]" if ":" in host else host
         return f"{'http' if self._settings.tls is None else 'https'}://{host}:{self.port}"
+
+    @property
+    def is_serving(self) -> bool:
+        return self._loop is not None and self._thread.is_alive()
+
+    def call(self, do: Coroutine[Any, Any, T]) -> T:
+        """Do something in the loop of the server, which must have started; what came of it."""
+        assert self._loop is not None, "start() comes first"
+        return asyncio.run_coroutine_threadsafe(do, self._loop).result()
 
     def start(self) -> Self:
         """Returns when it answers."""

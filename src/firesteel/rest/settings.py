@@ -9,6 +9,7 @@ from pathlib import Path
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import rest
+from firesteel.common.ports import ports_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class RestSettings:
     keep_jobs: int | None = None
     keep_jobs_ms: int = 3_600_000
     body_bytes: int = 1 << 20
+    upload_bytes: int = 100 << 20
     request_timeout_s: float = 30.0
 
     @property
@@ -74,7 +76,7 @@ def rest_settings(configuration: Configuration) -> RestSettings:
     keep = get(rest.MAX_CAPACITY)
     return RestSettings(
         host=host,
-        ports=_ports(get(rest.BIND_PORT) or str(get(rest.PORT))),
+        ports=ports_of(get(rest.BIND_PORT) or str(get(rest.PORT)), rest.BIND_PORT.key),
         address=get(rest.ADDRESS),
         auth=auth,
         auth_file=auth_file,
@@ -89,6 +91,7 @@ def rest_settings(configuration: Configuration) -> RestSettings:
         keep_jobs=keep if keep >= 0 else None,
         keep_jobs_ms=get(rest.EXPIRATION) * 1000,
         body_bytes=get(rest.BODY_BYTES),
+        upload_bytes=get(rest.UPLOAD_BYTES),
         request_timeout_s=get(rest.REQUEST_TIMEOUT) / 1000,
     )
 
@@ -145,25 +148,3 @@ def _tls(configuration: Configuration) -> TlsSettings | None:
             )
     password = configuration.get(rest.KEY_PASSWORD)
     return TlsSettings(Path(file), password, Path(clients) if clients else None)
-
-
-def _ports(text: str) -> tuple[int, ...]:
-    """``8081``, ``50100,50101``, ``50100-50200`` and mixtures.
-
-    >>> _ports("8081, 9000-9002")
-    (8081, 9000, 9001, 9002)
-    """
-    found: list[int] = []
-    try:
-        for part in text.split(","):
-            first, dash, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1) if dash else [int(first)]
-    except ValueError:
-        found = []
-    if not found or not all(0 <= port <= 65535 for port in found):
-        raise ConfigurationError(
-            f"{rest.BIND_PORT.key} is not a port",
-            detail=f"it is {text!r}",
-            hint="write 8081, a list 50100,50101 or a range 50100-50200; 0 is any free port",
-        )
-    return tuple(dict.fromkeys(found))

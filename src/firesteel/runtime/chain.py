@@ -26,6 +26,7 @@ from firesteel.runtime.exchange_check import weighted
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.held_input import HeldInput
 from firesteel.runtime.key_sorter import KeySorter
+from firesteel.runtime.moved import unpacked
 from firesteel.runtime.operators.base import BaseOperator, Consumer, Output, SubtaskContext
 from firesteel.runtime.operators.keyed import KeyedOperator
 from firesteel.runtime.operators.sink import SinkOperator
@@ -180,13 +181,17 @@ class Chain:
         elif not current:
             self._initialize_state()
         carry = records.unpack(descriptor.carry) if descriptor.carry else {}
+        moved = unpacked(descriptor.moved)
         for accumulator in self.context.accumulators.values():
             accumulator.reset_local()  # what an abandoned attempt counted
+        self.context.metrics.reset()
         for uid, operator in self.operators.items():
             for output in operator.outputs.all:
                 output.collector.take()  # what an attempt left that did not come to its end
             with operator.user_code:
                 operator.restore(carry.get(uid))
+                if uid not in carry and uid in moved:
+                    operator.take_over(moved[uid])
                 operator.begin_epoch()
         for router in self.routers:
             router.restore(carry.get(("router", router.edge.edge)))
@@ -287,6 +292,7 @@ class Chain:
         if self.state is not None:
             ack.delta = self.state.cut()
         ack.accumulators = {name: take(a) for name, a in self.context.accumulators.items()}
+        ack.metrics = self.context.metrics.take()
         ack.warnings = tuple(self.context.warnings)
         self.context.warnings.clear()
         return ack

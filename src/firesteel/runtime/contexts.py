@@ -72,7 +72,7 @@ class TaskRuntimeContext(RuntimeContext):
         return self._job_parameters.get(key, default_value)
 
     def get_metrics_group(self) -> MetricGroup:
-        return TaskMetricGroup(self._context.accumulators, (self._program.name,))
+        return TaskMetricGroup(self._context.metrics, self._program.uid, self._program.name)
 
     def add_accumulator(self, name: str, accumulator: Any) -> None:
         """Register an accumulator (``add(value)``, ``get_local_value()``, ``merge(other)``)."""

@@ -19,6 +19,7 @@ from firesteel.runtime.flow_control import Totals
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.program import Ack, UserError, UserLogs
 from firesteel.runtime.task_loop import Splits
+from firesteel.runtime.task_report import TaskReport
 from firesteel.state.files import StateFiles
 from firesteel.storage.filesystems import resolve
 
@@ -26,7 +27,7 @@ from firesteel.storage.filesystems import resolve
 Read: TypeAlias = Mapping[str, Mapping[str, ReadSoFar]]
 
 #: How many times as seldom a task looks for messages that has nothing to do.
-IDLE_LOOK: Final = 3
+IDLE_LOOK: Final = 5
 _CHECKSUM: Final = Struct("<II")  # and how many bytes it is of
 
 
@@ -71,6 +72,7 @@ class Answer(NamedTuple):
     acks: list[Ack]
     logs: UserLogs | None
     ending_ms: float
+    report: TaskReport | None = None
 
 
 class Messages:

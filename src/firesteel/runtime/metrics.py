@@ -1,16 +1,53 @@
-"""Metrics of user functions: counted in the worker, merged when the epoch is committed.
+"""Metrics of user functions, as they are counted in the worker.
 
-A counter, meter or distribution is an accumulator under ``operator.group.name``; what an epoch that is run
-again has counted does not count twice.
+What a counter, meter, distribution or histogram has counted in an epoch is part of the answer of the subtask,
+so an epoch that is run again does not count twice. The value of a gauge may differ each time somebody asks:
+it travels beside the answer (``task_report.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, NamedTuple, Protocol
 
 from firesteel import metrics
-from firesteel.common.accumulators import IntCounter
+from firesteel.common.accumulators import IntCounter, take
+
+HISTOGRAM_VALUES: Final = 1000  # of a histogram, that one epoch of a subtask sends at most
+
+
+class MetricKey(NamedTuple):
+    """Which metric of an operator it is.
+
+    :param uid: of the operator.
+    :param groups: the subgroups around it, each with its value or None.
+    """
+
+    uid: str
+    operator: str
+    groups: tuple[tuple[str, str | None], ...]
+    name: str
+
+    @property
+    def path(self) -> str:
+        """Its groups and its name: ``tenant.acme.orders``."""
+        flat = (part for group in self.groups for part in group if part is not None)
+        return ".".join((*flat, self.name))
+
+    @property
+    def accumulator(self) -> str:
+        """The name under which it is among the accumulators of the job."""
+        return f"{self.operator}.{self.path}"
+
+
+class Part(Protocol):
+    """What one subtask has counted; parts of several epochs and subtasks are merged."""
+
+    def get_local_value(self) -> Any: ...
+
+    def reset_local(self) -> None: ...
+
+    def merge(self, other: Any) -> None: ...
 
 
 class Counter(IntCounter, metrics.Counter):
@@ -27,7 +64,7 @@ class Counter(IntCounter, metrics.Counter):
 
 
 class Meter(IntCounter, metrics.Meter):
-    """Counts events; rates are for whoever reads the count over time (Flink: ``Meter``)."""
+    """Counts events; whoever reads the count over time makes a rate of it (Flink: ``Meter``)."""
 
     def mark_event(self, value: int = 1) -> None:
         self.add(value)
@@ -67,46 +104,132 @@ class Distribution(metrics.Distribution):
                 self._max = value if self._max is None else max(self._max, value)
 
 
-class Gauge:
-    """A value that is asked for at the end of each epoch (Flink: ``Gauge``). The last report wins."""
+class Histogram(metrics.Histogram):
+    """The newest values, and how many there were in all."""
 
-    def __init__(self, supplier: Callable[[], Any] | None, value: Any = None) -> None:
+    def __init__(self, window_size: int = HISTOGRAM_VALUES) -> None:
+        self._window = max(1, min(window_size, HISTOGRAM_VALUES))
+        self._count = 0
+        self._values: list[float] = []
+
+    def update(self, value: float) -> None:
+        self._count += 1
+        values = self._values
+        values.append(value)
+        if len(values) >= 2 * self._window:
+            del values[: -self._window]
+
+    def get_count(self) -> int:
+        return self._count
+
+    @property
+    def newest(self) -> list[float]:
+        return self._values[-self._window :]
+
+    def get_local_value(self) -> dict[str, Any]:
+        return {"count": self._count, "values": self.newest}
+
+    def reset_local(self) -> None:
+        self._count = 0
+        self._values = []
+
+    def merge(self, other: Histogram) -> None:
+        self._count += other._count
+        self._values = [*self._values, *other._values][-self._window :]
+
+
+class Gauge:
+    """The value of a gauge as it was last reported (Flink: ``Gauge``).
+
+    :param supplier: nothing any more: checkpoints of earlier releases name it.
+    """
+
+    def __init__(self, supplier: None, value: Any) -> None:
         self._supplier = supplier
         self._value = value
 
     def get_local_value(self) -> Any:
-        return self._value if self._supplier is None else self._supplier()
-
-    def reset_local(self) -> None: ...
+        return self._value
 
     def merge(self, other: Gauge) -> None:
-        self._value, self._supplier = other.get_local_value(), None
+        """Take the newer value."""
+        self._value = other._value
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Gauge:
-        return Gauge(None, self.get_local_value())  # the supplier stays in the worker
+
+class TaskMetrics:
+    """The metrics of all operators of one subtask, in a worker."""
+
+    def __init__(self) -> None:
+        self._parts: dict[MetricKey, Part] = {}
+        self._gauges: dict[MetricKey, Callable[[], Any]] = {}
+        self._failed: set[MetricKey] = set()
+
+    def part(self, key: MetricKey, new: Part) -> Any:
+        """The metric that is registered by that key; ``new`` when there is none."""
+        return self._parts.setdefault(key, new)
+
+    def gauge(self, key: MetricKey, supplier: Callable[[], Any]) -> None:
+        self._gauges[key] = supplier
+
+    def reset(self) -> None:
+        """Forget what an attempt has counted that did not come to its end."""
+        for part in self._parts.values():
+            part.reset_local()
+
+    def take(self) -> dict[MetricKey, Part]:
+        """What was counted since the last time."""
+        return {key: take(part) for key, part in self._parts.items()}
+
+    def gauges(self) -> dict[MetricKey, Any]:
+        """The values of the gauges, as plain data. One that raises is left out."""
+        return dict(self._asked(self._gauges))
+
+    def _asked(self, gauges: Mapping[MetricKey, Callable[[], Any]]) -> Iterator[tuple[MetricKey, Any]]:
+        for key, supplier in gauges.items():
+            try:
+                value = supplier()
+                yield key, value if type(value) in (int, float, str, bool) else str(value)
+            except Exception:  # of the user's: a metric does not fail a job, in Flink neither
+                self._failed.add(key)
+
+    def take_failed(self) -> list[MetricKey]:
+        """The gauges that have raised since the last time."""
+        failed, self._failed = sorted(self._failed), set()
+        return failed
 
 
 class TaskMetricGroup(metrics.MetricGroup):
     """A group of metrics of one operator."""
 
-    def __init__(self, registry: dict[str, Any], scope: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        registry: TaskMetrics,
+        uid: str,
+        operator: str,
+        groups: tuple[tuple[str, str | None], ...] = (),
+    ) -> None:
         self._registry = registry
-        self._scope = scope
+        self._uid = uid
+        self._operator = operator
+        self._groups = groups
 
     def add_group(self, name: str, extra: str | None = None) -> TaskMetricGroup:
-        return TaskMetricGroup(self._registry, (*self._scope, name, *(() if extra is None else (extra,))))
+        return TaskMetricGroup(self._registry, self._uid, self._operator, (*self._groups, (name, extra)))
 
-    def _register(self, name: str, metric: Any) -> Any:
-        return self._registry.setdefault(".".join((*self._scope, name)), metric)
+    def _key(self, name: str) -> MetricKey:
+        return MetricKey(self._uid, self._operator, self._groups, name)
 
     def counter(self, name: str) -> Counter:
-        return self._register(name, Counter())  # type: ignore[no-any-return]
+        return self._registry.part(self._key(name), Counter())  # type: ignore[no-any-return]
 
     def gauge(self, name: str, obj: Callable[[], int]) -> None:
-        self._register(name, Gauge(obj))
+        self._registry.gauge(self._key(name), obj)
 
     def meter(self, name: str, time_span_in_seconds: int = 60) -> Meter:
-        return self._register(name, Meter())  # type: ignore[no-any-return]
+        return self._registry.part(self._key(name), Meter())  # type: ignore[no-any-return]
 
     def distribution(self, name: str) -> Distribution:
-        return self._register(name, Distribution())  # type: ignore[no-any-return]
+        return self._registry.part(self._key(name), Distribution())  # type: ignore[no-any-return]
+
+    def histogram(self, name: str, window_size: int = HISTOGRAM_VALUES) -> Histogram:
+        return self._registry.part(self._key(name), Histogram(window_size))  # type: ignore[no-any-return]

@@ -18,6 +18,8 @@ from firesteel.program.quick_pickle import quick_pickle
 from firesteel.program.sinks import Sink
 from firesteel.program.sources import ReadRange, SourceReader
 from firesteel.program.transformations import Partitioning
+from firesteel.runtime.metrics import MetricKey, Part
+from firesteel.runtime.task_report import TaskReport
 from firesteel.state.line import StateLine
 from firesteel.storage.records import record
 
@@ -186,6 +188,7 @@ class SplitTime(NamedTuple):
 class SubtaskDescriptor:
     line: StateLine
     carry: bytes | None = None  # what operators remember between epochs that is not state (watermarks ...)
+    moved: bytes | None = None  # instead, after a change of parallelism: what all subtasks before remembered
     sources: dict[str, SourceAssignment] = field(default_factory=dict)  # operator uid -> assignment
 
 
@@ -230,6 +233,7 @@ class Ack:
     operators: dict[str, tuple[int, int]] = field(default_factory=dict)  # uid -> records in, records out
     committables: dict[str, list[Any]] = field(default_factory=dict)  # sink uid -> payloads
     accumulators: dict[str, Any] = field(default_factory=dict)
+    metrics: dict[MetricKey, Part] = field(default_factory=dict)  # but for gauges
     warnings: tuple[str, ...] = ()
     sent: dict[int, int] = field(default_factory=dict)  # by edge: see ``runtime/exchange_check.py``
     received: dict[int, int] = field(default_factory=dict)
@@ -279,4 +283,4 @@ class UserLogs(NamedTuple):
 
 
 #: What a task sends to the driver.
-Answer: TypeAlias = Ack | UserError | UserLogs | Overrun
+Answer: TypeAlias = Ack | UserError | UserLogs | Overrun | TaskReport

@@ -6,10 +6,10 @@ Source tasks follow the orders of the driver; all others do what their producers
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from firesteel.common.errors import EngineError
 from firesteel.runtime.error_report import report_of
@@ -19,10 +19,13 @@ from firesteel.runtime.loop_settings import LoopSettings, directory_of
 from firesteel.runtime.messages import IDLE_LOOK, Answer, Cut, Messages, Order
 from firesteel.runtime.program import Ack, LevelDescriptor, UserError
 from firesteel.runtime.task_loop import IDLE_MS, Rows, TaskLoop
+from firesteel.runtime.task_report import TaskReport
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.user_logs import taken_logs
-from firesteel.runtime.wire import WireRow
 from firesteel.runtime.worker import acquire_level
+
+#: Sends rows to the next level, at once.
+Send: TypeAlias = Callable[[Rows], None]
 
 _OF_NO_OPERATOR: Final = UserCode("", "")
 _PAUSE_S: Final = 0.002  # until it is seen again whether others have caught up
@@ -158,7 +161,8 @@ class SourceTask:
             self._see_to_looks(found)
             self._say_read()
         else:
-            time.sleep(_PAUSE_S)
+            with self._loop.watch.held_back():
+                time.sleep(_PAUSE_S)
         self._loop.on_time()
 
     def _rested(self, wait_ms: float) -> float:
@@ -189,8 +193,8 @@ def open_loop(level: RunningLevel, subtask: int, messages: Messages, **clock: An
     """The loop of a task, which has begun."""
     descriptor = level.descriptor
 
-    def deliver(epoch: int, acks: list[Ack], ending_ms: float) -> None:
-        messages.answer(epoch, descriptor.level, subtask, Answer(acks, taken_logs(), ending_ms))
+    def deliver(epoch: int, acks: list[Ack], ending_ms: float, report: TaskReport) -> None:
+        messages.answer(epoch, descriptor.level, subtask, Answer(acks, taken_logs(), ending_ms, report))
 
     with _OF_NO_OPERATOR:
         opened = acquire_level(descriptor, subtask)
@@ -199,18 +203,18 @@ def open_loop(level: RunningLevel, subtask: int, messages: Messages, **clock: An
     return loop
 
 
-def run_task(level: RunningLevel, subtask: int, rows: Iterator[WireRow]) -> Iterator[Rows]:
-    """What the task sends, some rows at a time, until it ends."""
+def run_task(level: RunningLevel, subtask: int, inbox: Inbox, send: Send) -> None:
+    """Run until the input ends, or the driver says so."""
     messages = level.messages
     try:
         loop = open_loop(level, subtask, messages)
         window = window_of(level, loop.channels, messages)
         try:
             if level.descriptor.level == 0:
-                yield from _source_rows(loop, subtask, messages, rows, window)
+                _read_sources(loop, subtask, messages, window, send)
             else:
                 say = partial(messages.say_progress, level.descriptor.level, subtask)
-                yield from _rows(loop, rows, window, Progress(loop.received, say, messages.look_ms / 1000))
+                _receive(loop, inbox, window, Progress(loop.received, say, messages.look_ms / 1000), send)
             loop.settle()
         finally:
             loop.close()
@@ -233,43 +237,35 @@ def failure_of(error: Exception, subtask: int) -> UserError:
     return report_of(known, subtask)
 
 
-def _source_rows(
-    loop: TaskLoop,
-    subtask: int,
-    messages: Messages,
-    rows: Iterator[WireRow],
-    window: SentWindow | None,
-) -> Iterator[Rows]:
-    for _ in rows:  # there is none, but the task's input is to be read
-        continue
+def _read_sources(
+    loop: TaskLoop, subtask: int, messages: Messages, window: SentWindow | None, send: Send
+) -> None:
     task = SourceTask(loop, subtask, messages, messages.look_ms, window)
     while not task.has_ended:
         task.step(time.time_ns() / 1e6)
         if out := loop.take():
-            yield out
+            with loop.watch.held_back():
+                send(out)
 
 
-def _rows(
-    loop: TaskLoop, rows: Iterator[WireRow], window: SentWindow | None, progress: Progress
-) -> Iterator[Rows]:
-    inbox = Inbox(rows)
+def _receive(loop: TaskLoop, inbox: Inbox, window: SentWindow | None, progress: Progress, send: Send) -> None:
     wait_ms = 0.0
-    try:
-        while True:
-            if window is None or window.room(loop.sent):
+    while True:
+        if window is None or window.room(loop.sent):
+            try:
                 row = inbox.take(wait_ms)
-            else:
+            except InboxEnded:
+                return
+        else:
+            with loop.watch.held_back():
                 time.sleep(_PAUSE_S)
-                row = None
-            if row is not None:
-                loop.feed(row)
-                progress.made()
-            loop.on_time()
-            if out := loop.take():
-                yield out
-            longest_ms = progress.every_ms if progress.is_due() else IDLE_MS
-            wait_ms = 0.0 if row is not None else loop.wait_ms(longest_ms)
-    except InboxEnded:
-        return
-    finally:
-        inbox.close()
+            row = None
+        if row is not None:
+            loop.feed(row)
+            progress.made()
+        loop.on_time()
+        if out := loop.take():
+            with loop.watch.held_back():
+                send(out)
+        longest_ms = progress.every_ms if progress.is_due() else IDLE_MS
+        wait_ms = 0.0 if row is not None else loop.wait_ms(longest_ms)

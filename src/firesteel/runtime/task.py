@@ -11,6 +11,7 @@ from firesteel.runtime.chain import Chain
 from firesteel.runtime.error_report import report_of
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.program import Ack, LevelDescriptor, Overrun
+from firesteel.runtime.reporting import Beside, report_of_task, wall_ms
 from firesteel.runtime.time_limit import TimeLimit
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.user_logs import taken_logs
@@ -20,38 +21,51 @@ from firesteel.runtime.worker import acquire_level
 _OF_NO_OPERATOR: Final = UserCode("", "")  # the program is unpacked, which may import modules of the user's
 
 
-def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]) -> Iterator[WireRow]:
+def run_level(
+    descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow], beside: Beside | None = None
+) -> Iterator[WireRow]:
     """All rows that this task sends on. An exception of user code becomes a row: raised out of the task,
-    Spark would run it four times."""
+    Spark would run it four times.
+
+    :param beside: takes what the task has to report that differs from run to run; None: nobody asks.
+    """
+    begun_ms = wall_ms()
     outbox: list[WireRow] = []
     chains: list[Chain] = []
     done = False
     try:
         with _OF_NO_OPERATOR:
             level = acquire_level(descriptor, subtask)
-        chains = level.chains
+        chains, watch = level.chains, level.watch
+        watch.take()  # what was left by an attempt that did not come to its end
         for chain in chains:
             key = (chain.vertex.id, subtask)
+            watch.switch(chain.vertex.id)
             with chain.user_code:
                 chain.begin(descriptor.subtasks[key], descriptor.epoch, descriptor.now_ms, outbox.append)
         for chain in chains:
+            watch.switch(chain.vertex.id)
             with chain.user_code:
                 chain.on_processing_time()
         yield from _drain(outbox)
         sources = [c for c in chains if descriptor.subtasks[c.vertex.id, subtask].sources]
         for chain in sources:
             limit = TimeLimit(descriptor.pace, len(sources))
+            watch.switch(chain.vertex.id)
             for _ in chain.read_sources(descriptor.subtasks[chain.vertex.id, subtask], limit):
                 yield from _drain(outbox)
         gates, limit = level.gates, TimeLimit(descriptor.pace)
-        for row in rows:
-            gate = gates.get(edge_of(row.channel)) if row.kind == RowKind.DATA else None
+        for row in watch.waiting(rows):
+            edge = edge_of(row.channel)
+            gate = gates.get(edge) if row.kind == RowKind.DATA else None
             if gate is None:  # for a deeper level: passes through
                 outbox.append(row)
             else:
+                watch.switch(level.vertex_of[edge])
                 _receive(gate, row, limit)
             yield from _drain(outbox)
         for chain in chains:
+            watch.switch(chain.vertex.id)
             with chain.user_code:
                 ack = chain.end_epoch()
                 answer = _ack_row(subtask, ack)
@@ -62,6 +76,9 @@ def run_level(descriptor: LevelDescriptor, subtask: int, rows: Iterable[WireRow]
                 with chain.user_code:
                     chain.close()
         yield from _log_rows(subtask)
+        if beside is not None:
+            place = (descriptor.epoch, descriptor.level, subtask)
+            beside(report_of_task(place, begun_ms, watch.take(), chains, is_held_back=False))
         done = True
     except EpochOverrun as e:
         yield from _pass_through(rows, gates)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -21,9 +21,12 @@ from firesteel.program.sources import ReadRange, Split
 from firesteel.runtime.barriers import BarrierAligner
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.loop_settings import LoopSettings, delta_file, epoch_name
+from firesteel.runtime.operators.base import BaseOperator
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.program import Ack, LevelDescriptor, SubtaskDescriptor
+from firesteel.runtime.reporting import report_of_task, wall_ms
+from firesteel.runtime.task_report import TaskReport
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
 from firesteel.runtime.worker import OpenLevel
 from firesteel.state.background import PendingDelta
@@ -31,8 +34,9 @@ from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine, advance
 
 Rows: TypeAlias = list[WireRow]
-#: Takes the answers of a task for an epoch to the driver, and how many milliseconds of CPU its end has cost.
-Deliver: TypeAlias = Callable[[int, list[Ack], float], None]
+#: Takes the answers of a task for an epoch to the driver, how many milliseconds of CPU its end has cost, and
+#: what the task reports beside them.
+Deliver: TypeAlias = Callable[[int, list[Ack], float, TaskReport], None]
 
 #: Splits, each with the position to go on from.
 Splits: TypeAlias = Sequence[tuple[Split, Any]]
@@ -42,6 +46,21 @@ _WAITING_MS: Final = 5.0  # how often it is seen whether answers from outside, o
 IDLE_MS: Final = 1000.0
 
 
+#: Each with its vertex.
+_Operators: TypeAlias = Sequence[tuple[str, BaseOperator]]
+
+
+def _overriding(level: OpenLevel, name: str) -> _Operators:
+    """The operators of the task that have an own answer to what *name* asks."""
+    plain = getattr(BaseOperator, name)
+    return [
+        (chain.vertex.id, operator)
+        for chain in level.chains
+        for operator in chain.operators.values()
+        if getattr(type(operator), name) is not plain
+    ]
+
+
 @dataclass(slots=True)
 class _Unsettled:
     """An epoch that has ended, and for which there is no answer yet."""
@@ -49,6 +68,7 @@ class _Unsettled:
     epoch: int
     acks: list[Ack]
     ending_ms: float
+    report: TaskReport
 
     @property
     def is_written(self) -> bool:
@@ -88,6 +108,8 @@ class TaskLoop:
         }
         for chain in level.chains:
             chain.context.buffer_timeout_ms = settings.buffer_timeout_ms
+        self.watch = level.watch
+        self._begun_ms = wall_ms()  # the epoch
         self._unsettled: _Unsettled | None = None
         self._ended: dict[str, Ack] = {}  # vertices whose input has ended, with what they say from then on
         self._sources = {
@@ -103,6 +125,9 @@ class TaskLoop:
         self._is_dirty = False  # something may wait to be flushed
         self._tick_ms = 0.0  # when the next tick is due at the latest
         self._looked_ms = 0.0  # when it was last seen what is due
+        # Most operators have neither, and it is asked twice for each buffer.
+        self._timed = _overriding(level, "next_timer_ms")
+        self._waiting = _overriding(level, "is_waiting")
         interval = level.chains[0].context.watermark_interval_ms if level.chains else 0
         self._interval_ms = float(interval) if interval > 0 else IDLE_MS
         self.epoch = descriptor.epoch
@@ -117,6 +142,8 @@ class TaskLoop:
     def begin(self) -> None:
         """Begin the first epoch."""
         self._work_in_background(True)
+        self.watch.take()  # what an earlier attempt has left
+        self.watch.rest()
         for source in self._sources.values():
             with source.user_code:
                 source.stop_polling()  # what an earlier attempt of this process had
@@ -136,12 +163,14 @@ class TaskLoop:
 
     def _receive(self, row: WireRow) -> None:
         """Process a buffer, or let one pass that is for a deeper level."""
-        gate = self._level.gates.get(edge_of(row.channel))
+        edge = edge_of(row.channel)
+        gate = self._level.gates.get(edge)
         if gate is None:
             self._out.append(row)
             return
         self._move_time(self._now_ms())
-        gate.receive(row.channel, gate.decode(row.body))
+        with self.watch.on(self._level.vertex_of[edge]):
+            gate.receive(row.channel, gate.decode(row.body))
         self._is_dirty = True
 
     # ---- sources
@@ -232,7 +261,7 @@ class TaskLoop:
         """How long nothing will be due."""
         now_ms = self._now_ms()
         until = min(self._tick_ms, self._due_ms())
-        if any(operator.is_waiting for chain in self._live() for operator in chain.operators.values()):
+        if self._waiting and any(o.is_waiting for o in self._running(self._waiting)):
             until = min(until, now_ms + _WAITING_MS)
             self._is_dirty = True
         if self._unsettled is not None:
@@ -249,8 +278,14 @@ class TaskLoop:
 
     def _due_ms(self) -> float:
         """When the next timer of any operator is due."""
-        due = (o.next_timer_ms() for chain in self._live() for o in chain.operators.values())
+        if not self._timed:
+            return float("inf")
+        due = (o.next_timer_ms() for o in self._running(self._timed))
         return min((float(ms) for ms in due if ms is not None), default=float("inf"))
+
+    def _running(self, operators: _Operators) -> Iterator[BaseOperator]:
+        """Those of them whose input has not ended."""
+        return (o for vertex, o in operators if vertex not in self._ended)
 
     def _is_flush_due(self, now_ms: float) -> bool:
         timeout = self._settings.buffer_timeout_ms
@@ -292,7 +327,7 @@ class TaskLoop:
 
     def _each(self, act: Callable[[Chain], None]) -> None:
         for chain in self._live():
-            with chain.user_code:
+            with chain.user_code, self.watch.on(chain.vertex.id):
                 act(chain)
 
     # ---- epochs
@@ -300,7 +335,7 @@ class TaskLoop:
     def _begin_epoch(self) -> None:
         now_ms = self._now_ms()
         for chain in self._live():
-            with chain.user_code:
+            with chain.user_code, self.watch.on(chain.vertex.id):
                 chain.begin(self._own[chain.vertex.id], self.epoch, int(now_ms), self._out.append)
         self._each(Chain.on_processing_time)
         self._is_dirty = True
@@ -316,7 +351,7 @@ class TaskLoop:
             if id in self._ended:
                 acks.append(self._ended[id])
                 continue
-            with chain.user_code:
+            with chain.user_code, self.watch.on(id):
                 ack = chain.end_epoch()
             self._own[id] = replace(self._own[id], carry=ack.carry)
             acks.append(ack)
@@ -333,12 +368,17 @@ class TaskLoop:
                 )
                 with chain.user_code:
                     chain.close()
-        self._unsettled = _Unsettled(self.epoch, acks, (self._cpu_s() - begun_s) * 1000)
+        self._unsettled = _Unsettled(self.epoch, acks, (self._cpu_s() - begun_s) * 1000, self._report())
         if self._unsettled.is_written:
             self.settle()
         self._out += [WireRow(to, -1, 0, RowKind.BARRIER, b"") for to in range(self._settings.consumers)]
         self.epoch += 1
         self._begin_epoch()
+
+    def _report(self) -> TaskReport:
+        place = (self.epoch, self._descriptor.level, self._subtask)
+        begun_ms, self._begun_ms = self._begun_ms, wall_ms()
+        return report_of_task(place, begun_ms, self.watch.take(), self._level.chains, is_held_back=True)
 
     def settle(self) -> None:
         """Answer for the epoch that has ended, if that was not done yet; waits until all of it is written."""
@@ -356,7 +396,7 @@ class TaskLoop:
                 state = states[ack.vertex]
                 if pending and state is not None:
                     state.settle(line)
-        self._deliver(unsettled.epoch, unsettled.acks, unsettled.ending_ms)
+        self._deliver(unsettled.epoch, unsettled.acks, unsettled.ending_ms, unsettled.report)
 
     def _advance(self, line: StateLine, epoch: int, ack: Ack) -> StateLine:
         """The line with an epoch. The driver makes the same one when it commits, so the delta is a file

@@ -305,6 +305,12 @@ class WatermarkTracker:
             due.append(self._emitted_ms + self._interval_ms)
         return min(due, default=None)
 
+    @property
+    def present(self) -> list[Mark]:
+        """What the stream has said so far, as far as it still counts."""
+        marks: list[Mark] = [self.watermark] if self.watermark > MIN_WATERMARK else []
+        return [*marks, IDLE] if self.idle else marks
+
     def snapshot(self) -> Any:
         return self._generator.snapshot(), [getattr(self, name) for name in self._CARRIED]
 

@@ -13,7 +13,7 @@ import pickle
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,6 +23,7 @@ from firesteel.common.key_groups import key_group_range
 from firesteel.program.operator_kinds import kind_of
 from firesteel.program.operators import OperatorSpec
 from firesteel.program.sinks import SupportsWriterState
+from firesteel.runtime.batch import Batch
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.functions import keeps_operator_state
 from firesteel.runtime.gate import Gate
@@ -35,6 +36,7 @@ from firesteel.runtime.program import (
     ShippedProgram,
     VertexProgram,
 )
+from firesteel.runtime.stopwatch import Stopwatch
 from firesteel.runtime.task_clock import TaskClock
 from firesteel.runtime.user_code import UserCodeError
 from firesteel.runtime.user_logs import listen, log_level
@@ -65,7 +67,12 @@ class OpenLevel:
 
     chains: list[Chain]
     gates: dict[int, Gate]
+    watch: Stopwatch
     directory: str | None = None  # to work in
+    vertex_of: dict[int, str] = field(init=False)  # of the gate of an edge
+
+    def __post_init__(self) -> None:
+        self.vertex_of = {edge: chain.vertex.id for chain in self.chains for edge in chain.gates}
 
 
 def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
@@ -200,21 +207,33 @@ def adopt_main_classes(classes: Mapping[str, Any]) -> None:
 
 
 def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
-    clock = TaskClock(descriptor.now_ms)
+    clock, watch = TaskClock(descriptor.now_ms), Stopwatch()
     chains = [
-        _build_chain(program, vertex, descriptor, subtask, clock)
+        _build_chain(program, vertex, descriptor, subtask, clock, watch)
         for vertex in program.vertices
         if subtask < vertex.parallelism
     ]
     _make_room(sum(len(chain.operators) for chain in chains))
-    level = OpenLevel(chains, {e: gate for chain in chains for e, gate in chain.gates.items()})
+    level = OpenLevel(chains, {e: gate for chain in chains for e, gate in chain.gates.items()}, watch)
+    gate_vertex = level.vertex_of
     for chain in chains:  # forward edges between vertices of this level: handed over in memory
         for edge in chain.vertex.outputs:
             if edge.local:
                 gate = level.gates[edge.edge]
                 channel = edge.edge << 16 | subtask
-                chain.local_edges[edge.edge] = lambda batch, g=gate, c=channel: g.receive(c, batch)  # type: ignore[misc]
+                chain.local_edges[edge.edge] = _handed_over(gate, channel, watch, gate_vertex[edge.edge])
     return level
+
+
+def _handed_over(gate: Gate, channel: int, watch: Stopwatch, vertex: str) -> Callable[[Batch], None]:
+    """What takes the batches of a forward edge inside the level."""
+
+    def consume(batch: Batch) -> None:
+        before = watch.switch(vertex)
+        gate.receive(channel, batch)
+        watch.switch(before)  # not after an error: then the epoch is over
+
+    return consume
 
 
 def _make_room(operators: int) -> None:
@@ -228,7 +247,12 @@ def _make_room(operators: int) -> None:
 
 
 def _build_chain(
-    program: JobProgram, vertex: VertexProgram, descriptor: LevelDescriptor, subtask: int, clock: TaskClock
+    program: JobProgram,
+    vertex: VertexProgram,
+    descriptor: LevelDescriptor,
+    subtask: int,
+    clock: TaskClock,
+    watch: Stopwatch,
 ) -> Chain:
     context = SubtaskContext(
         job_id=descriptor.job_id,
@@ -242,6 +266,8 @@ def _build_chain(
         state_dir=descriptor.state_dir,
         settings=program.settings,
         clock=clock,
+        watch=watch,
+        vertex_id=vertex.id,
         watermark_interval_ms=program.watermark_interval_ms,
     )
     state = None

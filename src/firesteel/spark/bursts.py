@@ -11,14 +11,19 @@ very first burst that push is made by one of the senders.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections import deque
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 from struct import Struct
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
+from firesteel.runtime.inbox import InboxEnded
 from firesteel.runtime.wire import WireRow
+from firesteel.spark.connection import Connection
 from firesteel.spark.settings import PUSH_BYTES
 
 #: Of a batch for Python.
@@ -27,12 +32,13 @@ SCHEMA: Final = StructType(
     [StructField("target", IntegerType(), False), StructField("body", BinaryType(), False)]
 )
 
-_ARROW: Final = pa.schema([pa.field("target", pa.int32(), False), pa.field("body", pa.binary(), False)])
+_ARROW: Final = pa.struct([pa.field("target", pa.int32(), False), pa.field("body", pa.binary(), False)])
+_TARGETS, _BODIES = pa.int32(), pa.binary()
 _HEADER: Final = Struct("<BIiii")  # kind + 1, so that it is never 0; bytes of the body; target, channel, ord
 _PUSH: Final = bytes(PUSH_BYTES)
 
 
-def to_burst(rows: Sequence[WireRow], width: int) -> pa.RecordBatch:
+def to_burst(rows: Sequence[WireRow], width: int) -> pa.StructArray:
     """*rows* for the next level, which has *width* tasks; a burst for each that gets some."""
     parts: dict[int, list[bytes]] = {}
     for target, channel, ord, kind, body in rows:
@@ -46,22 +52,46 @@ def to_burst(rows: Sequence[WireRow], width: int) -> pa.RecordBatch:
     return _to_arrow(targets, bodies)
 
 
-def first_pushes(width: int) -> pa.RecordBatch:
+def first_pushes(width: int) -> pa.StructArray:
     """What one of all tasks of a level sends before anything else."""
     return _to_arrow(list(range(width)), [_PUSH] * width)
 
 
-def _to_arrow(targets: list[int], bodies: list[bytes]) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(
-        [pa.array(targets, pa.int32()), pa.array(bodies, pa.binary())], schema=_ARROW
+def _to_arrow(targets: list[int], bodies: list[bytes]) -> pa.StructArray:
+    """Made of buffers: from lists it takes three times as long."""
+    offsets = array("i", accumulate(map(len, bodies), initial=0))
+    columns = (
+        pa.Array.from_buffers(_TARGETS, len(targets), [None, pa.py_buffer(array("i", targets))]),
+        pa.Array.from_buffers(
+            _BODIES, len(bodies), [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(bodies))]
+        ),
     )
+    return pa.Array.from_buffers(_ARROW, len(targets), [None], children=list(columns))
 
 
-def read_bursts(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
+class BurstInbox:
+    """The rows that come to a task."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._rows: deque[WireRow] = deque()
+
+    def take(self, wait_ms: float) -> WireRow | None:
+        """See ``Inbox``."""
+        if not self._rows:
+            try:
+                batch = self._connection.take(wait_ms)
+            except EOFError:
+                raise InboxEnded from None
+            if batch is not None:
+                self._rows += read_bursts(batch)
+        return self._rows.popleft() if self._rows else None
+
+
+def read_bursts(batch: pa.StructArray) -> Iterator[WireRow]:
     """The rows that came."""
-    for batch in batches:
-        for burst in batch.column(1).to_pylist():
-            yield from _rows_of(burst)
+    for burst in batch.field(1).to_pylist():
+        yield from _rows_of(burst)
 
 
 def _rows_of(burst: bytes) -> Iterator[WireRow]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +21,7 @@ from firesteel.spark.epoch import run_epoch
 from firesteel.spark.parts import do_parts
 from firesteel.spark.pipelined import PIPELINED, when_slots_are_free
 from firesteel.spark.realtime import SparkStretch, run_levels
+from firesteel.spark.reports import Reports
 from firesteel.spark.session import EPOCHS, child_session
 from firesteel.spark.settings import log_file
 from firesteel.storage.process_directory import keep, keep_no_longer
@@ -50,6 +52,8 @@ class SparkEngine:
         self._job_id = job_id
         self._job_name = job_name
         self._is_cancelled = False
+        self._reports = Reports(self._parent.sparkContext)
+        weakref.finalize(self, self._reports.close)
         self._kept_log: Path | None = None  # since the last failure
 
     def _session(self, work: str) -> SparkSession:
@@ -59,11 +63,14 @@ class SparkEngine:
             self._parent, self._child = parent, child_session(parent, EPOCHS)
         description = f"{self._job_name}: {work}"
         self._child.sparkContext.setJobGroup(self._job_id, description, interruptOnCancel=False)
+        # Of each thread. Without FAIR scheduling it makes no difference.
+        self._child.sparkContext.setLocalProperty("spark.scheduler.pool", self._job_id)
         return self._child
 
     def run(self, levels: list[LevelDescriptor], parallelism: list[int]) -> list[Answer]:
         with self._failures_of("an epoch", "the epoch is discarded and run again a few times"):
-            answers = run_epoch(self._session(f"epoch {levels[0].epoch}"), levels, parallelism)
+            session = self._session(f"epoch {levels[0].epoch}")
+            answers = run_epoch(session, levels, parallelism, self._reports)
         if self._kept_log is not None:  # what it tells is over
             keep_no_longer(self._kept_log)
             self._kept_log = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark import TaskContext
@@ -20,6 +20,7 @@ from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
 from firesteel.spark.levels import MapRows, frame_of, no_rows
+from firesteel.spark.reports import Reports, report
 
 _SCHEMA: Final = StructType(
     [
@@ -45,29 +46,38 @@ _BATCH_BYTES: Final = 1024 * 1024
 
 
 def run_epoch(
-    session: SparkSession, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]
+    session: SparkSession,
+    levels: Sequence[LevelDescriptor],
+    parallelism: Sequence[int],
+    reports: Reports | None = None,
 ) -> list[Answer]:
-    """Run all levels as one Spark job and return what the subtasks answered."""
-    frame = frame_of(session, [_level(level) for level in levels], parallelism, _SCHEMA, _ORDER)
+    """Run all levels as one Spark job and return what the subtasks answered.
+
+    :param reports: takes what the tasks report beside that; it comes before the answers do.
+    """
+    beside = None if reports is None else reports.accumulator
+    frame = frame_of(session, [_level(level, beside) for level in levels], parallelism, _SCHEMA, _ORDER)
     answers = frame.select("kind", "body").toArrow()
-    return [
+    found = [
         pickle.loads(body)
         for kind, body in zip(answers.column(0).to_pylist(), answers.column(1).to_pylist(), strict=True)
         if kind != RowKind.DATA
     ]
+    return found if reports is None else [*found, *reports.take()]
 
 
-def _level(descriptor: LevelDescriptor) -> MapRows:
-    return partial(_map_level, pickle.dumps(descriptor, 5))
+def _level(descriptor: LevelDescriptor, beside: Any) -> MapRows:
+    return partial(_map_level, pickle.dumps(descriptor, 5), beside)
 
 
-def _map_level(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _map_level(payload: bytes, beside: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     context = TaskContext.get()
     assert context is not None
     dedicate_process()
     descriptor: LevelDescriptor = pickle.loads(payload)
     rows = no_rows(batches) if descriptor.level == 0 else _read(batches)
-    yield from _pack(run_level(descriptor, context.partitionId(), rows))
+    sink = None if beside is None else partial(report, beside, context.stageId())
+    yield from _pack(run_level(descriptor, context.partitionId(), rows, sink))
 
 
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:

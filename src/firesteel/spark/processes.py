@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -35,6 +36,20 @@ def python_workers(session: SparkSession) -> list[int]:
     """The Python workers of all executors on this machine. Empty where the system has no /proc."""
     family = _descendants(session)
     return [p.pid for p in family.values() if p.is_python and _is_forked(p, family)]
+
+
+def python_processes_with(variable: str) -> list[int]:
+    """The daemons and workers on this machine that were started with ``NAME=value`` in their environment,
+    parents first. Empty where the system has no /proc."""
+    wanted = variable.encode()
+    found = []
+    for pid in map(int, filter(str.isdigit, os.listdir(_PROC) if _PROC.is_dir() else ())):
+        process = find_process(pid)
+        if process is not None and process.is_python:
+            with suppress(OSError):
+                if wanted in (_PROC / str(pid) / "environ").read_bytes().split(b"\0"):
+                    found.append(pid)
+    return sorted(found)
 
 
 def _is_forked(process: Process, family: dict[int, Process]) -> bool:

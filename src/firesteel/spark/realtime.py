@@ -5,18 +5,19 @@ from __future__ import annotations
 import pickle
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql import SparkSession
 
 from firesteel.runtime.stretch import RunningLevel, run_task
+from firesteel.runtime.task_loop import Rows
 from firesteel.runtime.worker import dedicate_process
-from firesteel.spark.bursts import SCHEMA, first_pushes, read_bursts, to_burst
-from firesteel.spark.levels import MapRows, frame_of, no_rows
+from firesteel.spark.bursts import SCHEMA, BurstInbox, first_pushes, to_burst
+from firesteel.spark.connection import Connection, TaskFunction
+from firesteel.spark.levels import frame_of
 from firesteel.spark.pipelined import pipelined
 
 #: Between threads of Python: a record does not wait longer for one that compacts state.
@@ -33,22 +34,27 @@ def run_levels(session: SparkSession, levels: Sequence[RunningLevel]) -> None:
     (pipelined(frame) if len(levels) > 1 else frame).toArrow()
 
 
-def _level(level: RunningLevel) -> MapRows:
-    return partial(_map_level, pickle.dumps(level, 5))
+def _level(level: RunningLevel) -> TaskFunction:
+    return TaskFunction(partial(_run_level, pickle.dumps(level, 5)))
 
 
-def _map_level(payload: bytes, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _run_level(payload: bytes, connection: Connection) -> None:
     context = TaskContext.get()
     assert context is not None
     dedicate_process()
     sys.setswitchinterval(_SWITCH_S)
     level: RunningLevel = pickle.loads(payload)
-    rows = no_rows(batches) if level.descriptor.level == 0 else read_bursts(batches)
+    inbox = BurstInbox(connection)
     subtask, width = context.partitionId(), level.settings.consumers
+    if level.descriptor.level == 0:
+        connection.read_to_end()  # what Spark gives it only makes the task
     if subtask == 0 and width:
-        yield first_pushes(width)
-    for out in run_task(level, subtask, rows):
-        yield to_burst(out, width)
+        connection.send(first_pushes(width))
+
+    def send(rows: Rows) -> None:
+        connection.send(to_burst(rows, width))
+
+    run_task(level, subtask, inbox, send)
 
 
 class SparkStretch:

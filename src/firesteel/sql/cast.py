@@ -101,7 +101,7 @@ def _truncated(array: pa.Array, target: t.DataType) -> pa.Array:
 
 def _from_decimal(array: pa.Array, target: Any) -> pa.Array:
     if isinstance(target, r.APPROXIMATE):
-        return array.cast(pa.float64()).cast(arrow_type(target), safe=False)
+        return decimals.to_floats(array).cast(arrow_type(target), safe=False)
     whole = pc.trunc(array)
     digits = max(array.type.precision - array.type.scale, 1)
     if digits <= 18:
@@ -225,7 +225,9 @@ def _sized_bytes(array: pa.Array, target: Any) -> pa.Array:
         array = pc.binary_slice(array, 0, target.length)
     if isinstance(target, t.BinaryType):
         width = target.length
-        array = pa.array([None if x is None else x.ljust(width, b"\0") for x in array.to_pylist()], pa.binary())
+        array = pa.array(
+            [None if x is None else x.ljust(width, b"\0") for x in array.to_pylist()], pa.binary()
+        )
     return array
 
 

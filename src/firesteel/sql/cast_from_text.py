@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -243,7 +244,7 @@ def _timestamp(target: Any, zone: str) -> Callable[[str], int]:
             raise CastError(
                 f"'{text}' is out of range: of more than 6 digits are timestamps from 1677-09-21 to 2262-04-11"
             )
-        return int(c.to_instant(found, unit, zone)) if zoned else found
+        return int(c.to_instant(np.array([found]), unit, zone)[0]) if zoned else found
 
     return parse
 

@@ -1,7 +1,8 @@
-"""The catalogs of a session: current catalog and database, temporary objects, full paths, which function a name means.
+"""The catalogs of a session: current catalog and database, temporary objects, full paths, which function a
+name means.
 
-Flink: ``CatalogManager`` and ``FunctionCatalog``. What is found here is a definition; ``binder/tables.py`` makes a
-``ResolvedTable`` of it.
+Flink: ``CatalogManager`` and ``FunctionCatalog``. What is found here is a definition; ``binder/tables.py``
+makes a ``ResolvedTable`` of it.
 """
 
 from __future__ import annotations
@@ -76,7 +77,9 @@ class CatalogManager:
                 return
             raise self._no_catalog(name)
         if name == self.current_catalog:
-            raise CatalogError("Cannot drop a catalog which is currently in use.", hint="USE CATALOG another one")
+            raise CatalogError(
+                "Cannot drop a catalog which is currently in use.", hint="USE CATALOG another one"
+            )
         catalog.close()
         del self._catalogs[name]
 
@@ -224,15 +227,14 @@ class CatalogManager:
         return sorted(
             p.name
             for p, table in self._temporary_tables.items()
-            if (p.catalog, p.database) == home
-            and (views is None or (table.kind is TableKind.VIEW) is views)
+            if (p.catalog, p.database) == home and (views is None or (table.kind is TableKind.VIEW) is views)
         )
 
     # ---- functions
 
     def find_function(self, parts: Sequence[str]) -> FunctionDefinition | None:
-        """What a call means: for a bare name a temporary system function, a built-in one, a temporary one, one of the
-        catalog; for a path the last two."""
+        """What a call means: for a bare name a temporary system function, a built-in one, a temporary one,
+        one of the catalog; for a path the last two."""
         if len(parts) == 1:
             name = parts[0]
             system = self._temporary_system_functions.get(name.lower())
@@ -336,9 +338,7 @@ class CatalogManager:
         if self._temporary_models.pop(path, None) is not None:
             return True
         if not ignore_if_not_exists:
-            raise ObjectNotFoundError(
-                f"Temporary model with identifier '{path.summary()}' does not exist."
-            )
+            raise ObjectNotFoundError(f"Temporary model with identifier '{path.summary()}' does not exist.")
         return False
 
     # ---- modules
@@ -351,9 +351,7 @@ class CatalogManager:
         if name in self._modules:
             raise CatalogError(f"A module with name '{name}' already exists")
         if name != "core":
-            raise CatalogError(
-                f"Could not find any module {name!r}.", detail="the one module is 'core'"
-            )
+            raise CatalogError(f"Could not find any module {name!r}.", detail="the one module is 'core'")
         self._modules.append(name)
 
     def unload_module(self, name: str) -> None:

@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from firesteel.sql import types as t
 from firesteel.sql.values import CONTEXT, array_of
 
-__all__ = ["add", "divide", "from_integers", "modulo", "multiply", "rescale", "subtract", "unscaled"]
+__all__ = ["add", "divide", "from_integers", "modulo", "multiply", "rescale", "subtract", "to_floats", "unscaled"]
 
 _SMALL: Final = 18
+_FLOAT_DIGITS: Final = 15
 _POWERS: Final = [10**i for i in range(_SMALL + 1)]
 #: Flink divides with 38 digits
 _DIVISION: Final = decimal.Context(prec=38, rounding=decimal.ROUND_HALF_UP)
@@ -40,6 +41,16 @@ def from_integers(numbers: Any, data_type: pa.DataType, validity: pa.Array | Non
     words[:, 1] = numbers >> 63
     made = pa.Array.from_buffers(data_type, len(numbers), [None, pa.py_buffer(words)])
     return made if validity is None else pc.if_else(validity, made, pa.scalar(None, data_type))
+
+
+def to_floats(array: pa.Array) -> pa.Array:
+    """The nearest double of each number."""
+    kind = array.type
+    if kind.precision <= _FLOAT_DIGITS:
+        # both are exact doubles, so the quotient is the nearest one
+        found = pa.array(unscaled(array).astype(np.float64) / float(10**kind.scale))
+        return found if not array.null_count else pc.if_else(array.is_valid(), found, pa.scalar(None, pa.float64()))
+    return pa.array([None if x is None else float(x) for x in array.to_pylist()], pa.float64())
 
 
 def _valid(*operands: Operand) -> pa.Array | None:

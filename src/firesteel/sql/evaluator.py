@@ -27,7 +27,14 @@ from firesteel.sql.functions.lifting import lifted
 from firesteel.sql.functions.registry import FunctionDefinition
 from firesteel.sql.types import DataType
 
-__all__ = ["EvaluationContext", "EvaluationError", "Filter", "Program", "compile_expressions", "compile_filter"]
+__all__ = [
+    "EvaluationContext",
+    "EvaluationError",
+    "Filter",
+    "Program",
+    "compile_expressions",
+    "compile_filter",
+]
 
 Value = Any  # pa.Array, or pa.Scalar for what is the same in all rows
 
@@ -122,7 +129,9 @@ class _Constant(_Node):
 class _CallNode(_Node):
     __slots__ = ("definition", "operands", "site")
 
-    def __init__(self, number: int, call: Call, definition: FunctionDefinition, operands: Sequence[_Node]) -> None:
+    def __init__(
+        self, number: int, call: Call, definition: FunctionDefinition, operands: Sequence[_Node]
+    ) -> None:
         super().__init__(number, call.type, definition.total and all(o.total for o in operands))
         self.definition = definition
         self.operands = operands
@@ -247,7 +256,9 @@ class _Logic(_Node):
 
     __slots__ = ("decisive", "kernel", "operands")
 
-    def __init__(self, number: int, data_type: DataType, operands: Sequence[_Node], conjunction: bool) -> None:
+    def __init__(
+        self, number: int, data_type: DataType, operands: Sequence[_Node], conjunction: bool
+    ) -> None:
         super().__init__(number, data_type, all(o.total for o in operands))
         self.operands = operands
         self.decisive = not conjunction
@@ -273,7 +284,10 @@ class _Logic(_Node):
             return found
         more = self.kernel(found.take(pa.array(left)), operand.array(frame.part(left)))
         return _merged(
-            [(np.flatnonzero(decided), pa.array(np.full(frame.length - len(left), self.decisive))), (left, more)],
+            [
+                (np.flatnonzero(decided), pa.array(np.full(frame.length - len(left), self.decisive))),
+                (left, more),
+            ],
             frame.length,
             self.type,
         )
@@ -337,7 +351,9 @@ class _Compiler:
         """Whether equal expressions have equal values: not two calls of RAND()."""
         if not isinstance(expression, Call):
             return True
-        return self._definition(expression).deterministic and all(self._shared(o) for o in expression.operands)
+        return self._definition(expression).deterministic and all(
+            self._shared(o) for o in expression.operands
+        )
 
     def _definition(self, call: Call) -> FunctionDefinition:
         return self.functions.get(call.function) or named(call.function)
@@ -354,7 +370,11 @@ class _Compiler:
         definition = self._definition(expression)
         operands = [self.node(o) for o in expression.operands]
         special = _SPECIAL.get(definition.name)
-        made = special(number, expression.type, operands) if special else self._call(number, expression, definition, operands)
+        made = (
+            special(number, expression.type, operands)
+            if special
+            else self._call(number, expression, definition, operands)
+        )
         return self._folded(made, definition, operands)
 
     def _call(

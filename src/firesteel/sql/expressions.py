@@ -13,7 +13,21 @@ from typing import Any
 
 from firesteel.sql.types import DataType
 
-__all__ = ["AggregateCall", "Call", "Expression", "InputRef", "Literal", "Ordering", "Outer", "SubQuery", "children", "references", "rewrite", "shift", "walk"]
+__all__ = [
+    "AggregateCall",
+    "Call",
+    "Expression",
+    "InputRef",
+    "Literal",
+    "Ordering",
+    "Outer",
+    "SubQuery",
+    "children",
+    "references",
+    "rewrite",
+    "shift",
+    "walk",
+]
 
 
 @dataclass(frozen=True, slots=True)

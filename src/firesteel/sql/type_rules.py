@@ -104,7 +104,9 @@ def decimal_round(a: t.DecimalType, digits: int) -> t.DecimalType:
     if digits >= a.scale:
         return a
     whole = 1 + a.precision - a.scale
-    precision, scale = (min(MAX_PRECISION, whole), 0) if digits < 0 else (min(MAX_PRECISION, whole + digits), digits)
+    precision, scale = (
+        (min(MAX_PRECISION, whole), 0) if digits < 0 else (min(MAX_PRECISION, whole + digits), digits)
+    )
     return t.DecimalType(precision=precision, scale=scale, nullable=a.nullable)
 
 
@@ -336,7 +338,9 @@ def _constructed_castable(source: t.DataType, target: t.DataType, explicit: bool
         return explicit and all(
             explicitly_castable(c, t.VarCharType()) for c in source.children if not is_null_type(c)
         )
-    same = type(source) is type(target) or (isinstance(source, t.MultisetType) and isinstance(target, t.MapType))
+    same = type(source) is type(target) or (
+        isinstance(source, t.MultisetType) and isinstance(target, t.MapType)
+    )
     if not same:
         return False
     own, wanted = source.children, target.children
@@ -354,7 +358,14 @@ def comparable(a: t.DataType, b: t.DataType, *, equality: bool) -> bool:
     """Whether ``=`` and ``<>`` (*equality*), or ``<`` and its like are defined between two types."""
     if is_null_type(a) or is_null_type(b):
         return True
-    families = (CHARACTER, BINARY, NUMERIC, (t.BooleanType,), (t.YearMonthIntervalType,), (t.DayTimeIntervalType,))
+    families = (
+        CHARACTER,
+        BINARY,
+        NUMERIC,
+        (t.BooleanType,),
+        (t.YearMonthIntervalType,),
+        (t.DayTimeIntervalType,),
+    )
     if any(isinstance(a, f) and isinstance(b, f) for f in families):
         return True
     if isinstance(a, DATETIME) and isinstance(b, DATETIME):
@@ -365,7 +376,11 @@ def comparable(a: t.DataType, b: t.DataType, *, equality: bool) -> bool:
         return equality and not isinstance(a, t.RawType)
     if isinstance(a, CONSTRUCTED):
         pairs = list(zip(a.children, b.children, strict=False))
-        return equality and len(a.children) == len(b.children) and all(comparable(x, y, equality=True) for x, y in pairs)
+        return (
+            equality
+            and len(a.children) == len(b.children)
+            and all(comparable(x, y, equality=True) for x, y in pairs)
+        )
     return False
 
 

@@ -141,7 +141,9 @@ def _offsets(values: Sequence[Any]) -> pa.Array:
     return pa.array(offsets, pa.int32())
 
 
-def _build_pairs(values: Sequence[Any], data_type: t.DataType, key: t.DataType, value: t.DataType) -> pa.Array:
+def _build_pairs(
+    values: Sequence[Any], data_type: t.DataType, key: t.DataType, value: t.DataType
+) -> pa.Array:
     flat = [pair for v in values if v is not None for pair in v]
     # Arrow's maps have no null key; ours may, so the layout is made from its parts
     kind = arrow_type(data_type)

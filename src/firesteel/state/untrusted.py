@@ -48,7 +48,7 @@ ALLOWED: Final[dict[str, frozenset[str]]] = {
     "firesteel.connectors.kafka.offsets": frozenset({"Partition"}),
     "firesteel.connectors.kafka.source": frozenset({"PartitionSplit"}),
     "firesteel.jobmanager.sources": frozenset({"SplitProgress"}),
-    "firesteel.runtime.metrics": frozenset({"Counter", "Meter", "Distribution", "Gauge"}),
+    "firesteel.runtime.metrics": frozenset({"Counter", "Meter", "Distribution", "Histogram", "Gauge"}),
     "firesteel.runtime.program": frozenset({"SplitTime"}),
 }
 

@@ -1,178 +1,225 @@
-"""Data types of table columns (Flink: ``DataTypes``)."""
+"""Data types of table columns (PyFlink: ``pyflink.table.types``)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Final, Self
+from typing import Any, Final
 
-from firesteel.common._no_effect import tell_no_effect
-from firesteel.common.errors import ConfigurationError
-from firesteel.common.typeinfo import DecimalTypeInfo, TypeInformation, Types
+from firesteel.common.errors import ProgramError
+from firesteel.common.types import Row, RowKind
+from firesteel.sql.types import MAX_LENGTH
+from firesteel.table._data_types import (
+    ArrayType,
+    AtomicType,
+    BigIntType,
+    BinaryType,
+    BooleanType,
+    CharType,
+    DataType,
+    DateType,
+    DayTimeIntervalType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    FractionalType,
+    IntegralType,
+    IntType,
+    ListViewType,
+    LocalZonedTimestampType,
+    MapType,
+    MapViewType,
+    MultisetType,
+    NullType,
+    NumericType,
+    RawType,
+    Resolution,
+    RowField,
+    RowType,
+    SmallIntType,
+    TimestampType,
+    TimeType,
+    TinyIntType,
+    UserDefinedType,
+    VarBinaryType,
+    VarCharType,
+    VariantType,
+    YearMonthIntervalType,
+    ZonedTimestampType,
+)
 
-__all__ = ["DataType", "DataTypes", "RowField", "RowType"]
+__all__ = [
+    "ArrayType",
+    "AtomicType",
+    "BigIntType",
+    "BinaryType",
+    "BooleanType",
+    "CharType",
+    "DataType",
+    "DataTypes",
+    "DateType",
+    "DayTimeIntervalType",
+    "DecimalType",
+    "DoubleType",
+    "FloatType",
+    "FractionalType",
+    "IntType",
+    "IntegralType",
+    "ListViewType",
+    "LocalZonedTimestampType",
+    "MapType",
+    "MapViewType",
+    "MultisetType",
+    "NullType",
+    "NumericType",
+    "RawType",
+    "Resolution",
+    "Row",
+    "RowField",
+    "RowKind",
+    "RowType",
+    "SmallIntType",
+    "TimeType",
+    "TimestampType",
+    "TinyIntType",
+    "UserDefinedType",
+    "VarBinaryType",
+    "VarCharType",
+    "VariantType",
+    "YearMonthIntervalType",
+    "ZonedTimestampType",
+]
 
-_LONGEST: Final = 0x7FFFFFFF
-
-
-@dataclass(frozen=True, slots=True)
-class DataType:
-    """A logical type. ``type_info``: how streams name it."""
-
-    name: str
-    type_info: TypeInformation
-    is_nullable: bool = True
-
-    def not_null(self) -> Self:
-        return replace(self, is_nullable=False)
-
-    def nullable(self) -> Self:
-        return replace(self, is_nullable=True)
-
-    def bridged_to(self, conversion_cls: str) -> Self:
-        """Return the type itself: this has no effect, and a warning says so."""
-        tell_no_effect("bridged_to", f"values are Python objects, {conversion_cls} is a class of Java")
-        return self
-
-    def __str__(self) -> str:
-        return self.name if self.is_nullable else f"{self.name} NOT NULL"
-
-
-@dataclass(frozen=True, slots=True)
-class RowField:
-    """A field of a row; made by ``DataTypes.FIELD``."""
-
-    name: str
-    data_type: DataType
-    description: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class RowType(DataType):
-    """Named fields in order; made by ``DataTypes.ROW``. Its ``type_info`` is a named row."""
-
-    fields: tuple[RowField, ...] = ()
-
-    def field_names(self) -> list[str]:
-        return [field.name for field in self.fields]
-
-    def field_types(self) -> list[DataType]:
-        return [field.data_type for field in self.fields]
-
-
-def _checked(what: str, value: int, low: int, high: int) -> int:
-    if not low <= value <= high:
-        raise ConfigurationError(f"the {what} of a data type is not from {low} to {high}: {value}")
-    return value
+_UNIT: Final = Resolution.IntervalUnit
+_YEARS: Final = YearMonthIntervalType.YearMonthResolution
+_DAYS: Final = DayTimeIntervalType.DayTimeResolution
 
 
 class DataTypes:
     """The data types of columns; all may be NULL unless ``nullable`` says otherwise."""
 
     @staticmethod
-    def BOOLEAN(nullable: bool = True) -> DataType:
-        return DataType("BOOLEAN", Types.BOOLEAN(), nullable)
+    def NULL() -> NullType:
+        return NullType()
 
     @staticmethod
-    def TINYINT(nullable: bool = True) -> DataType:
-        """8 bits."""
-        return DataType("TINYINT", Types.BYTE(), nullable)
-
-    @staticmethod
-    def SMALLINT(nullable: bool = True) -> DataType:
-        """16 bits."""
-        return DataType("SMALLINT", Types.SHORT(), nullable)
-
-    @staticmethod
-    def INT(nullable: bool = True) -> DataType:
-        """32 bits."""
-        return DataType("INT", Types.INT(), nullable)
-
-    @staticmethod
-    def BIGINT(nullable: bool = True) -> DataType:
-        """64 bits."""
-        return DataType("BIGINT", Types.LONG(), nullable)
-
-    @staticmethod
-    def FLOAT(nullable: bool = True) -> DataType:
-        """32 bits."""
-        return DataType("FLOAT", Types.FLOAT(), nullable)
-
-    @staticmethod
-    def DOUBLE(nullable: bool = True) -> DataType:
-        """64 bits."""
-        return DataType("DOUBLE", Types.DOUBLE(), nullable)
-
-    @staticmethod
-    def DECIMAL(precision: int, scale: int, nullable: bool = True) -> DataType:
-        """``precision`` digits, ``scale`` of them behind the point; a ``decimal.Decimal`` in Python."""
-        _checked("precision", precision, 1, 38)
-        _checked("scale", scale, 0, precision)
-        return DataType(f"DECIMAL({precision}, {scale})", DecimalTypeInfo(precision, scale), nullable)
-
-    @staticmethod
-    def STRING(nullable: bool = True) -> DataType:
-        return DataType("STRING", Types.STRING(), nullable)
-
-    @staticmethod
-    def CHAR(length: int, nullable: bool = True) -> DataType:
+    def CHAR(length: int, nullable: bool = True) -> CharType:
         """Text of ``length`` characters."""
-        return DataType(f"CHAR({_checked('length', length, 1, _LONGEST)})", Types.STRING(), nullable)
+        return CharType(length, nullable)
 
     @staticmethod
-    def VARCHAR(length: int, nullable: bool = True) -> DataType:
+    def VARCHAR(length: int, nullable: bool = True) -> VarCharType:
         """Text of up to ``length`` characters."""
-        return DataType(f"VARCHAR({_checked('length', length, 1, _LONGEST)})", Types.STRING(), nullable)
+        return VarCharType(length, nullable)
 
     @staticmethod
-    def BYTES(nullable: bool = True) -> DataType:
-        return DataType("BYTES", Types.PRIMITIVE_ARRAY(Types.BYTE()), nullable)
+    def STRING(nullable: bool = True) -> VarCharType:
+        return VarCharType(MAX_LENGTH, nullable)
 
     @staticmethod
-    def BINARY(length: int, nullable: bool = True) -> DataType:
+    def BOOLEAN(nullable: bool = True) -> BooleanType:
+        return BooleanType(nullable)
+
+    @staticmethod
+    def BINARY(length: int, nullable: bool = True) -> BinaryType:
         """``length`` bytes."""
-        name = f"BINARY({_checked('length', length, 1, _LONGEST)})"
-        return DataType(name, Types.PRIMITIVE_ARRAY(Types.BYTE()), nullable)
+        return BinaryType(length, nullable)
 
     @staticmethod
-    def VARBINARY(length: int, nullable: bool = True) -> DataType:
+    def VARBINARY(length: int, nullable: bool = True) -> VarBinaryType:
         """Up to ``length`` bytes."""
-        name = f"VARBINARY({_checked('length', length, 1, _LONGEST)})"
-        return DataType(name, Types.PRIMITIVE_ARRAY(Types.BYTE()), nullable)
+        return VarBinaryType(length, nullable)
 
     @staticmethod
-    def DATE(nullable: bool = True) -> DataType:
-        return DataType("DATE", Types.SQL_DATE(), nullable)
+    def BYTES(nullable: bool = True) -> VarBinaryType:
+        return VarBinaryType(MAX_LENGTH, nullable)
 
     @staticmethod
-    def TIME(precision: int = 0, nullable: bool = True) -> DataType:
+    def DECIMAL(precision: int, scale: int, nullable: bool = True) -> DecimalType:
+        """``precision`` digits, ``scale`` of them behind the point; a ``decimal.Decimal`` in Python."""
+        return DecimalType(precision, scale, nullable)
+
+    @staticmethod
+    def TINYINT(nullable: bool = True) -> TinyIntType:
+        """8 bits."""
+        return TinyIntType(nullable)
+
+    @staticmethod
+    def SMALLINT(nullable: bool = True) -> SmallIntType:
+        """16 bits."""
+        return SmallIntType(nullable)
+
+    @staticmethod
+    def INT(nullable: bool = True) -> IntType:
+        """32 bits."""
+        return IntType(nullable)
+
+    @staticmethod
+    def BIGINT(nullable: bool = True) -> BigIntType:
+        """64 bits."""
+        return BigIntType(nullable)
+
+    @staticmethod
+    def FLOAT(nullable: bool = True) -> FloatType:
+        """32 bits."""
+        return FloatType(nullable)
+
+    @staticmethod
+    def DOUBLE(nullable: bool = True) -> DoubleType:
+        """64 bits."""
+        return DoubleType(nullable)
+
+    @staticmethod
+    def DATE(nullable: bool = True) -> DateType:
+        return DateType(nullable)
+
+    @staticmethod
+    def TIME(precision: int = 0, nullable: bool = True) -> TimeType:
         """A time of day, with ``precision`` digits of a second."""
-        return DataType(f"TIME({_checked('precision', precision, 0, 9)})", Types.SQL_TIME(), nullable)
+        return TimeType(precision, nullable)
 
     @staticmethod
-    def TIMESTAMP(precision: int = 6, nullable: bool = True) -> DataType:
-        """A date and a time of day without a zone; a ``datetime`` in Python, so to microseconds."""
-        name = f"TIMESTAMP({_checked('precision', precision, 0, 9)})"
-        return DataType(name, Types.SQL_TIMESTAMP(), nullable)
+    def TIMESTAMP(precision: int = 6, nullable: bool = True) -> TimestampType:
+        """A date and a time of day without a zone; a ``datetime`` in Python."""
+        return TimestampType(precision, nullable)
 
     @staticmethod
-    def TIMESTAMP_LTZ(precision: int = 6, nullable: bool = True) -> DataType:
+    def TIMESTAMP_WITH_LOCAL_TIME_ZONE(precision: int = 6, nullable: bool = True) -> LocalZonedTimestampType:
+        return LocalZonedTimestampType(precision, nullable)
+
+    @staticmethod
+    def TIMESTAMP_LTZ(precision: int = 6, nullable: bool = True) -> LocalZonedTimestampType:
         """An instant; an ``Instant`` in Python."""
-        name = f"TIMESTAMP_LTZ({_checked('precision', precision, 0, 9)})"
-        return DataType(name, Types.INSTANT(), nullable)
-
-    TIMESTAMP_WITH_LOCAL_TIME_ZONE = TIMESTAMP_LTZ
+        return LocalZonedTimestampType(precision, nullable)
 
     @staticmethod
-    def ARRAY(element_type: DataType, nullable: bool = True) -> DataType:
+    def ARRAY(element_type: DataType, nullable: bool = True) -> ArrayType:
         """A list in Python."""
-        return DataType(f"ARRAY<{element_type}>", Types.OBJECT_ARRAY(element_type.type_info), nullable)
+        return ArrayType(element_type, nullable)
 
     @staticmethod
-    def MAP(key_type: DataType, value_type: DataType, nullable: bool = True) -> DataType:
+    def LIST_VIEW(element_type: DataType) -> ListViewType:
+        """A list in state, in an accumulator."""
+        return ListViewType(element_type)
+
+    @staticmethod
+    def MAP(key_type: DataType, value_type: DataType, nullable: bool = True) -> MapType:
         """A dict in Python."""
-        type_info = Types.MAP(key_type.type_info, value_type.type_info)
-        return DataType(f"MAP<{key_type}, {value_type}>", type_info, nullable)
+        return MapType(key_type, value_type, nullable)
+
+    @staticmethod
+    def MAP_VIEW(key_type: DataType, value_type: DataType) -> MapViewType:
+        """A map in state, in an accumulator."""
+        return MapViewType(key_type, value_type)
+
+    @staticmethod
+    def MULTISET(element_type: DataType, nullable: bool = True) -> MultisetType:
+        """Elements with their counts; a dict in Python."""
+        return MultisetType(element_type, nullable)
+
+    @staticmethod
+    def VARIANT(nullable: bool = True) -> VariantType:
+        """Semi-structured data."""
+        return VariantType(nullable)
 
     @staticmethod
     def FIELD(name: str, data_type: DataType, description: str | None = None) -> RowField:
@@ -180,12 +227,52 @@ class DataTypes:
         return RowField(name, data_type, description)
 
     @staticmethod
-    def ROW(row_fields: Sequence[RowField | DataType] = (), nullable: bool = True) -> RowType:
+    def ROW(row_fields: Sequence[Any] = [], nullable: bool = True) -> RowType:  # noqa: B006 - PyFlink's
         """Fields in order; those without a name are ``f0``, ``f1`` and so on."""
-        fields = tuple(
+        fields = [
             field if isinstance(field, RowField) else RowField(f"f{i}", field)
             for i, field in enumerate(row_fields)
-        )
-        type_info = Types.ROW_NAMED([f.name for f in fields], [f.data_type.type_info for f in fields])
-        name = f"ROW<{', '.join(f'`{f.name}` {f.data_type}' for f in fields)}>"
-        return RowType(name, type_info, nullable, fields)
+        ]
+        return RowType(fields, nullable)
+
+    @staticmethod
+    def SECOND(precision: int = 6) -> Resolution:
+        return Resolution(_UNIT.SECOND, precision)
+
+    @staticmethod
+    def MINUTE() -> Resolution:
+        return Resolution(_UNIT.MINUTE)
+
+    @staticmethod
+    def HOUR() -> Resolution:
+        return Resolution(_UNIT.HOUR)
+
+    @staticmethod
+    def DAY(precision: int = 2) -> Resolution:
+        return Resolution(_UNIT.DAY, precision)
+
+    @staticmethod
+    def MONTH() -> Resolution:
+        return Resolution(_UNIT.MONTH)
+
+    @staticmethod
+    def YEAR(precision: int = 2) -> Resolution:
+        return Resolution(_UNIT.YEAR, precision)
+
+    @staticmethod
+    def INTERVAL(
+        upper_resolution: Resolution, lower_resolution: Resolution | None = None
+    ) -> DayTimeIntervalType | YearMonthIntervalType:
+        """From the greatest unit to the smallest, such as ``INTERVAL(DAY(), SECOND(3))``."""
+        upper = upper_resolution.unit.name
+        name = upper if lower_resolution is None else f"{upper}_TO_{lower_resolution.unit.name}"
+        digits = upper_resolution.precision
+        if name in ("YEAR", "MONTH", "YEAR_TO_MONTH"):
+            of_years = 2 if digits < 0 or name == "MONTH" else digits
+            return YearMonthIntervalType(getattr(_YEARS, name), of_years)
+        if name not in _DAYS.__members__:
+            raise ProgramError(f"There are no intervals from {upper} to {name.partition('_TO_')[2]}.")
+        days = digits if upper == "DAY" and digits >= 0 else 2
+        last = upper_resolution if lower_resolution is None else lower_resolution
+        seconds = last.precision if last.unit is _UNIT.SECOND and last.precision >= 0 else 6
+        return DayTimeIntervalType(_DAYS[name], days, seconds)

@@ -95,10 +95,10 @@ class HandDrivenJob:
                 raise
             raise _located(e.__cause__, e.operator, e.subtask) from None
         assert done is not None, "nobody cancels it"
-        acks, _ = done
+        acks = done.acks
         self._epoch += 1
         self._state.commit(f"{self._job_id}-{self._epoch}", acks)
-        self.accumulated.add(acks)
+        self.accumulated.add(acks, done.reports)
         self.warnings += [warning for ack in acks for warning in ack.warnings]
         return self._engine.tapped
 

@@ -22,6 +22,7 @@ from firesteel.runtime.error_report import summary_of
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.stretch import RunningLevel
 from firesteel.runtime.task import run_level
+from firesteel.runtime.task_report import TaskReport
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.testing.local_stretch import LocalStretch
 
@@ -39,13 +40,15 @@ class LocalEngine:
         self.now_ms: Callable[[], float] = lambda: time.time_ns() / 1e6  # of tasks in real time
         self.epochs = 0
         self.parts_done = 0  # beside epochs
+        self._reports: list[TaskReport] = []
 
     def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
         self.epochs += 1
         rows: list[WireRow] = []
         for descriptor, width in zip(levels, parallelism, strict=True):
             rows = self._run_level(descriptor, width, rows)
-        return [pickle.loads(row.body) for row in rows if row.kind != RowKind.DATA]
+        reports, self._reports = self._reports, []
+        return [*(pickle.loads(row.body) for row in rows if row.kind != RowKind.DATA), *reports]
 
     def _run_level(self, descriptor: LevelDescriptor, width: int, rows: list[WireRow]) -> list[WireRow]:
         partitions: list[list[WireRow]] = [[] for _ in range(width)]
@@ -60,7 +63,7 @@ class LocalEngine:
             if self._fresh_process is not None and self._fresh_process():
                 worker.forget_everything()
             ordered = sorted(partitions[i], key=lambda row: (row.ord, row.channel))
-            out.extend(run_level(pickle.loads(payload), i, ordered))
+            out.extend(run_level(pickle.loads(payload), i, ordered, self._reports.append))
         return out
 
     def start(self, levels: list[RunningLevel], on_end: Callable[[], None]) -> LocalStretch:

@@ -12,16 +12,21 @@ from typing import Any, Final
 
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.options import (
+    autoscaler,
     checkpointing,
+    cluster,
     execution,
     firesteel,
     high_availability,
+    metrics,
     pipeline,
     python,
     recovery,
     rest,
     restart,
+    scaling,
     state,
+    table,
     task_memory,
 )
 
@@ -36,8 +41,13 @@ AREAS: Final[dict[str, ModuleType]] = {
     "Memory": task_memory,
     "Restarts": restart,
     "Python": python,
+    "Tables": table,
     "REST API": rest,
     "High availability": high_availability,
+    "Metrics": metrics,
+    "Scaling": scaling,
+    "Autoscaler": autoscaler,
+    "Session cluster": cluster,
     "Firesteel": firesteel,
 }
 OPTIONS: Final[dict[str, ConfigOption[Any]]] = {

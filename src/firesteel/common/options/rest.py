@@ -141,6 +141,13 @@ BODY_BYTES: Final = memory(
     scope="process",
     bounds=Bounds(1_024),
 )
+UPLOAD_BYTES: Final = memory(
+    "web.upload.max-size",
+    100 << 20,
+    "The largest file that can be handed in by the REST API.",
+    scope="cluster",
+    bounds=Bounds(1_024),
+)
 REQUEST_TIMEOUT: Final = duration(
     "rest.request-timeout",
     30_000,

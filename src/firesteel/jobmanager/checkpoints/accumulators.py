@@ -26,6 +26,7 @@ _STORED: Final[dict[str, tuple[type[Any], tuple[str, ...]]]] = {
     "counter": (metrics.Counter, ("_value",)),
     "meter": (metrics.Meter, ("_value",)),
     "distribution": (metrics.Distribution, ("_count", "_sum", "_min", "_max")),
+    "sample": (metrics.Histogram, ("_window", "_count", "_values")),
     "gauge": (metrics.Gauge, ("_supplier", "_value")),
 }
 _NAMES: Final = {cls: name for name, (cls, _) in _STORED.items()}

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from firesteel.common.errors import FiresteelError
 from firesteel.common.masking import masked
 from firesteel.jobmanager.job_view import ExceptionView
+from firesteel.jobmanager.reported import failure_of
 from firesteel.rest.messages.jobs import FailureCause
 from firesteel.rest.serialized_throwable import serialized_throwable
-from firesteel.runtime.error_report import texts_of
 
 
 def cause_of(error: BaseException) -> FailureCause:
     """Why a command failed."""
-    summary, trace = texts_of(error)
-    name = type(error).__name__
-    message = str(error) if isinstance(error, FiresteelError) else _without_name(summary, name)
-    return _cause(name, masked(message), trace)
+    failure = failure_of(error)
+    return _cause(failure.name, masked(_without_name(failure.message, failure.name)), failure.trace)
 
 
 def cause_of_job(failure: ExceptionView | None) -> FailureCause:

@@ -14,6 +14,7 @@ from msgspec import UNSET
 
 from firesteel.jobmanager.job_view import JobView
 from firesteel.metrics.machines import Machines, WorkerInfo
+from firesteel.monitoring.values import slots_of
 from firesteel.rest.errors import unknown_worker
 from firesteel.rest.messages.taskmanagers import (
     AllocatedSlot,
@@ -29,20 +30,6 @@ from firesteel.rest.messages.taskmanagers import (
 _MEBI: Final = 1 << 20
 _COLLECTOR: Final = "Status.JVM.GarbageCollector."
 _MEMORY: Final = "Status.JVM.Memory."
-
-
-def slots_of(view: JobView) -> int:
-    """How many slots a job needs: in each sharing group those of its widest vertex."""
-    widest: dict[str, int] = {}
-    for vertex in view.info.vertices:
-        group = vertex.slot_sharing_group
-        widest[group] = max(widest.get(group, 0), vertex.parallelism)
-    return sum(widest.values())
-
-
-def free_slots(machines: Machines, views: Iterable[JobView]) -> int:
-    """What the jobs that have not ended leave of all slots."""
-    return max(0, machines.slots - sum(slots_of(view) for view in views if view.ended_ms is None))
 
 
 def task_managers(machines: Machines, views: Iterable[JobView]) -> TaskManagers:

@@ -1,35 +1,31 @@
-"""Metrics under Flink's names, as far as somebody measures them; all others are not listed."""
+"""Metrics as the endpoints give them: names, texts of values, aggregates."""
 
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from firesteel.common.job_status import JobStatus
-from firesteel.graph.execution_graph import ExecutionState
-from firesteel.jobmanager.checkpoints.statistics import CheckpointReport
-from firesteel.jobmanager.job_view import JobView, SubtaskView, VertexView
+from firesteel.jobmanager.job_view import JobView, Statistics, SubtaskView, VertexView
 from firesteel.metrics.machines import Machines
+from firesteel.monitoring.measures import Kind, Measure
+from firesteel.monitoring.rates import Rates
+from firesteel.monitoring.samples import expanded
+from firesteel.monitoring.values import (
+    NO_WATERMARK,
+    JobReader,
+    driver_values,
+    job_values,
+    worker_values,
+)
 from firesteel.rest.messages.base import number
 from firesteel.rest.messages.metrics import AggregatedMetric, Metric
-from firesteel.rest.rates import Rates
 
 Value = int | float | bool | str
 Values = dict[str, Value]
 
-NO_WATERMARK: Final = -(2**63)  # before the first one
 _NAME_LENGTH: Final = 80
 _FORBIDDEN: Final = str.maketrans(" .:,", "____")
-#: Metrics of how long a job is in a state, by the state.
-_TIMES: Final = {
-    "initializingTime": JobStatus.INITIALIZING,
-    "createdTime": JobStatus.CREATED,
-    "runningTime": JobStatus.RUNNING,
-    "restartingTime": JobStatus.RESTARTING,
-    "cancellingTime": JobStatus.CANCELLING,
-    "failingTime": JobStatus.FAILING,
-}
 
 
 def scope_name(name: str) -> str:
@@ -95,97 +91,54 @@ def aggregated(
     return found
 
 
-# ---- of a job
+# ---- of a job, its subtasks, the cluster
+
+
+def flat(measures: Iterable[Measure], prefixes: Sequence[str] = ()) -> Values:
+    """By name: that of an operator before its metrics. A histogram is several, a distribution one text, as
+    in Flink.
+
+    :param prefixes: of the operators of a chain.
+    """
+    found: Values = {}
+    for measure in measures:
+        prefix = "" if measure.operator is None else prefixes[measure.operator]
+        value = measure.value
+        if not isinstance(value, Statistics):
+            found[prefix + measure.path] = value
+        elif measure.kind is Kind.HISTOGRAM:
+            found |= flat(expanded(measure), prefixes)
+        else:
+            found[prefix + measure.path] = (
+                f"DistributionResult{{sum={value.sum}, count={value.count}, min={value.min}, "
+                f"max={value.max}}}"
+            )
+    return found
 
 
 def job_metrics(view: JobView, now_ms: int) -> Values:
-    entered = dict(view.timestamps)
-    running = view.status is JobStatus.RUNNING
-    found: Values = {
-        name: now_ms - entered[status] if view.status is status else 0 for name, status in _TIMES.items()
-    }
-    states = {s.attempt.state for v in view.vertices for s in v.subtasks}
-    deploying = states & {ExecutionState.DEPLOYING, ExecutionState.SCHEDULED}
-    at_work = states <= {ExecutionState.RUNNING, ExecutionState.FINISHED}
-    since_ms = now_ms - entered.get(JobStatus.RUNNING, now_ms)
-    found["deployingTime"] = since_ms if running and deploying else 0
-    found["allSubTasksRunningOrFinishedTime"] = since_ms if running and at_work else 0
-    found["uptime"] = -1 if view.ended_ms is not None else found["runningTime"]
-    found["downtime"] = found["restartingTime"]
-    found["numRestarts"] = view.restarts
-    found["numRescales"] = 0
-    return found | _checkpoint_metrics(view)
-
-
-def _checkpoint_metrics(view: JobView) -> Values:
-    known = view.checkpoints
-    newest: CheckpointReport | None = known.latest_completed
-    restored = known.latest_restored
-    in_progress = int(known.in_progress is not None)
-    return {
-        "totalNumberOfCheckpoints": known.completed + known.failed + in_progress,
-        "numberOfInProgressCheckpoints": in_progress,
-        "numberOfCompletedCheckpoints": known.completed,
-        "numberOfFailedCheckpoints": known.failed,
-        "lastCheckpointRestoreTimestamp": -1 if restored is None else restored.restored_ms,
-        "lastCheckpointDuration": -1 if newest is None else int(newest.duration_ms),
-        "lastCheckpointSize": -1 if newest is None else newest.checkpointed_bytes,
-        "lastCheckpointFullSize": -1 if newest is None else newest.state_bytes,
-        "lastCheckpointProcessedData": -1 if newest is None else 0,
-        "lastCheckpointPersistedData": -1 if newest is None else 0,
-        "lastCheckpointExternalPath": "n/a" if newest is None else newest.path or "n/a",
-        "lastCheckpointCompletedTimestamp": (
-            -1 if newest is None else newest.triggered_ms + int(newest.duration_ms)
-        ),
-        "lastCompletedCheckpointId": -1 if newest is None else newest.id,
-    }
-
-
-# ---- of subtasks
+    return flat(job_values(view, now_ms))
 
 
 def subtask_metrics(
     view: JobView, vertex: VertexView, subtask: SubtaskView, rates: Rates, now_ms: int
 ) -> Values:
     """Of the task, and of each operator with its name before them."""
-    found: Values = {
-        "numRecordsIn": subtask.records_in if vertex.info.inputs else 0,
-        "numRecordsOut": subtask.records_out,
-        "numBytesIn": subtask.bytes_in,
-        "numBytesOut": subtask.bytes_out,
-        "checkpointAlignmentTime": 0,
-    }
-    if vertex.info.inputs:
-        found["currentInputWatermark"] = _watermark(subtask)
-    rate = rates.of(view, vertex.id, subtask, now_ms)
-    if rate is not None:
-        found["numRecordsInPerSecond"] = rate.records_in if vertex.info.inputs else 0.0
-        found["numRecordsOutPerSecond"] = rate.records_out
-        found["numBytesInPerSecond"] = rate.bytes_in
-        found["numBytesOutPerSecond"] = rate.bytes_out
-    for number_, (operator, counts) in enumerate(zip(vertex.info.operators, subtask.operators, strict=True)):
-        scope = scope_name(operator.name)
-        found[f"{scope}.numRecordsIn"], found[f"{scope}.numRecordsOut"] = counts
-        if rate is not None:
-            into, out = rate.operators[number_]
-            found[f"{scope}.numRecordsInPerSecond"] = into
-            found[f"{scope}.numRecordsOutPerSecond"] = out
-    last = scope_name(vertex.info.operators[-1].name)
-    found[f"{last}.currentOutputWatermark"] = _watermark(subtask)
-    return found
-
-
-def _watermark(subtask: SubtaskView) -> int:
-    return NO_WATERMARK if subtask.watermark is None else subtask.watermark
+    return flat(JobReader(view, rates, now_ms).of(vertex, subtask), _prefixes(vertex))
 
 
 def vertex_metrics(view: JobView, vertex: VertexView, rates: Rates, now_ms: int) -> Values:
     """Of all subtasks, the index before each name."""
+    reader, prefixes = JobReader(view, rates, now_ms), _prefixes(vertex)
     return {
         f"{subtask.index}.{name}": value
         for subtask in vertex.subtasks
-        for name, value in subtask_metrics(view, vertex, subtask, rates, now_ms).items()
+        for name, value in flat(reader.of(vertex, subtask), prefixes).items()
     }
+
+
+def _prefixes(vertex: VertexView) -> list[str]:
+    return [f"{scope_name(operator.name)}." for operator in vertex.info.operators]
 
 
 def watermarks(vertex: VertexView) -> list[Metric]:
@@ -193,26 +146,20 @@ def watermarks(vertex: VertexView) -> list[Metric]:
     if not vertex.info.inputs:
         return []
     return [
-        Metric(id=f"{subtask.index}.currentInputWatermark", value=str(_watermark(subtask)))
-        for subtask in vertex.subtasks
+        Metric(id=f"{s.index}.currentInputWatermark", value=_text(_watermark(s))) for s in vertex.subtasks
     ]
 
 
-# ---- of the cluster
+def _watermark(subtask: SubtaskView) -> int:
+    return NO_WATERMARK if subtask.watermark is None else subtask.watermark
 
 
-def driver_metrics(machines: Machines, views: Iterable[JobView], slots_free: int) -> Values:
+def driver_metrics(machines: Machines, views: Iterable[JobView]) -> Values:
     """Of the job manager: the driver of Spark."""
-    found: Values = {
-        "numRegisteredTaskManagers": len(machines.workers),
-        "numRunningJobs": sum(view.status is JobStatus.RUNNING for view in views),
-        "taskSlotsTotal": machines.slots,
-        "taskSlotsAvailable": slots_free,
-    }
-    return found | dict(machines.figures)
+    return flat(driver_values(machines, views))
 
 
 def worker_metrics(machines: Machines, worker_id: str) -> Values | None:
     """Of a task manager; None: there is none of that id."""
-    worker = machines.worker(worker_id)
-    return None if worker is None else dict(worker.figures)
+    found = worker_values(machines, worker_id)
+    return None if found is None else flat(found)

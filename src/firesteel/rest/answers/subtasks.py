@@ -9,6 +9,7 @@ from typing import Final
 from firesteel.graph.execution_graph import ExecutionState
 from firesteel.jobmanager.job_view import AttemptView, SubtaskView, VertexInfo
 from firesteel.metrics.machines import Machines
+from firesteel.monitoring.values import idle_ms
 from firesteel.rest.messages.base import NO_TIME, UNASSIGNED
 from firesteel.rest.messages.jobs import IOMetrics
 
@@ -60,17 +61,23 @@ def status_durations(attempt: AttemptView, now_ms: int) -> dict[str, int]:
     return found
 
 
-def io_metrics(vertex: VertexInfo, subtasks: Iterable[SubtaskView], *, complete: bool = True) -> IOMetrics:
-    """The sums of what subtasks counted. Nobody measures how long they were busy, idle or held back.
+def io_metrics(
+    vertex: VertexInfo, subtasks: Iterable[SubtaskView], now_ms: int, *, complete: bool = True
+) -> IOMetrics:
+    """The sums of what subtasks counted, and of how they have spent their time.
 
     As in Flink, what a source reads is not an input of its vertex.
     """
-    read_bytes = write_bytes = read_records = write_records = 0
+    read_bytes = write_bytes = read_records = write_records = idle = 0
+    busy = held_back = 0.0
     for subtask in subtasks:
         read_bytes += subtask.bytes_in
         write_bytes += subtask.bytes_out
         read_records += subtask.records_in
         write_records += subtask.records_out
+        busy += subtask.busy_ms
+        held_back += subtask.back_pressured_ms
+        idle += idle_ms(subtask, now_ms)
     return IOMetrics(
         read_bytes=read_bytes,
         read_bytes_complete=complete,
@@ -80,9 +87,9 @@ def io_metrics(vertex: VertexInfo, subtasks: Iterable[SubtaskView], *, complete:
         read_records_complete=complete,
         write_records=write_records,
         write_records_complete=complete,
-        accumulated_backpressured_time=0,
-        accumulated_idle_time=0,
-        accumulated_busy_time="NaN",
+        accumulated_backpressured_time=round(held_back),
+        accumulated_idle_time=idle,
+        accumulated_busy_time=round(busy),
     )
 
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from firesteel.graph.execution_graph import ExecutionState, aggregate_state
-from firesteel.jobmanager.job_view import AttemptView, SubtaskView, VertexInfo, VertexView
+from firesteel.jobmanager.job_view import AttemptView, JobView, SubtaskView, VertexInfo, VertexView
 from firesteel.metrics.machines import Machines
+from firesteel.monitoring.rates import Rates
+from firesteel.monitoring.values import idle_ms
 from firesteel.rest.answers.statistics import statistics
 from firesteel.rest.answers.subtasks import (
     STATES,
@@ -24,7 +26,10 @@ from firesteel.rest.errors import not_found
 from firesteel.rest.messages.jobs import IOMetrics
 from firesteel.rest.messages.vertices import (
     Aggregated,
+    BackPressure,
+    Level,
     SubtaskAttempt,
+    SubtaskBackPressure,
     SubtaskTime,
     SubtaskTimes,
     VertexDetails,
@@ -38,8 +43,9 @@ _FIGURES: Final = (
     ("write-bytes", "bytes_out"),
     ("read-records", "records_in"),
     ("write-records", "records_out"),
+    ("accumulated-backpressured-time", "back_pressured_ms"),
+    ("accumulated-busy-time", "busy_ms"),
 )
-_NOT_MEASURED: Final = ("accumulated-backpressured-time", "accumulated-idle-time", "accumulated-busy-time")
 
 
 def vertex_details(vertex: VertexView, machines: Machines, now_ms: int) -> VertexDetails:
@@ -57,7 +63,7 @@ def vertex_details(vertex: VertexView, machines: Machines, now_ms: int) -> Verte
 def current_attempt(
     vertex: VertexInfo, subtask: SubtaskView, machines: Machines, now_ms: int
 ) -> SubtaskAttempt:
-    return _attempt(subtask.index, subtask.attempt, io_metrics(vertex, (subtask,)), machines, now_ms)
+    return _attempt(subtask.index, subtask.attempt, io_metrics(vertex, (subtask,), now_ms), machines, now_ms)
 
 
 def attempt_of(
@@ -70,7 +76,7 @@ def attempt_of(
     if number == subtask.attempt.number:
         return current_attempt(vertex, subtask, machines, now_ms)
     found = find_attempt(subtask, number)
-    return _attempt(subtask.index, found, io_metrics(vertex, (), complete=False), machines, now_ms)
+    return _attempt(subtask.index, found, io_metrics(vertex, (), now_ms, complete=False), machines, now_ms)
 
 
 def find_attempt(subtask: SubtaskView, number: int) -> AttemptView:
@@ -112,9 +118,10 @@ def _attempt(
 
 def aggregated(vertex: VertexInfo, subtasks: Sequence[SubtaskView], now_ms: int) -> Aggregated:
     """Figures and durations over subtasks."""
-    metrics = {name: statistics([getattr(s, field) for s in subtasks]) for name, field in _FIGURES}
-    unknown = _NOT_MEASURED if vertex.inputs else (*_NOT_MEASURED, "read-records")
-    metrics |= {name: statistics(()) for name in unknown}
+    metrics = {name: statistics([round(getattr(s, field)) for s in subtasks]) for name, field in _FIGURES}
+    metrics["accumulated-idle-time"] = statistics([idle_ms(subtask, now_ms) for subtask in subtasks])
+    if not vertex.inputs:  # as in Flink, what a source reads is not an input of its vertex
+        metrics["read-records"] = statistics(())
     durations: dict[str, list[int]] = {}
     for subtask in subtasks:
         for state, lasted in status_durations(subtask.attempt, now_ms).items():
@@ -171,8 +178,40 @@ def _group(
         start_time=begin_ms,
         end_time=end_ms,
         duration=duration_ms,
-        metrics=io_metrics(vertex, subtasks),
+        metrics=io_metrics(vertex, subtasks, now_ms),
         status_counts=counted(states),
         taskmanager_id=worker,
         aggregated=aggregated(vertex, subtasks, now_ms),
     )
+
+
+# ---- back pressure
+
+_LOW, _HIGH = 0.10, 0.50  # up to and with the first it is ok, up to and with the second low, as in Flink
+
+
+def level_of(ratio: float) -> Level:
+    """What a share of time is called in which a subtask is held back."""
+    return "ok" if ratio <= _LOW else "low" if ratio <= _HIGH else "high"
+
+
+def back_pressure(view: JobView, vertex: VertexView, rates: Rates, now_ms: int) -> BackPressure:
+    """Of all subtasks; without figures while the job was not watched for long enough."""
+    found = []
+    for subtask in vertex.subtasks:
+        rate = rates.of(view, vertex.id, subtask, now_ms)
+        if rate is None:
+            return BackPressure(status="deprecated")
+        ratio = rate.back_pressured_ms / 1000
+        found.append(
+            SubtaskBackPressure(
+                subtask=subtask.index,
+                level=level_of(ratio),
+                ratio=round(ratio, 3),
+                idle_ratio=round(rate.idle_ms / 1000, 3),
+                busy_ratio=round(rate.busy_ms / 1000, 3),
+                level_again=level_of(ratio),
+            )
+        )
+    worst = level_of(max(subtask.ratio for subtask in found))
+    return BackPressure(status="ok", level=worst, end_timestamp=now_ms, subtasks=found, level_again=worst)

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from firesteel.common.job_status import JobStatus
 from firesteel.common.masking import masked
-from firesteel.rest.answers.machines import free_slots
+from firesteel.monitoring.values import free_slots
 from firesteel.rest.errors import RestError, not_found
 from firesteel.rest.messages.base import Empty
 from firesteel.rest.messages.cluster import (
@@ -76,7 +76,7 @@ def config(call: Call) -> DashboardConfiguration:
         features=Features(
             web_submit=settings.submit and call.cluster.takes_programs,
             web_cancel=settings.cancel,
-            web_rescale=False,
+            web_rescale=True,
             web_history=False,
         ),
     )
@@ -109,15 +109,16 @@ def _python() -> Python:
 
 
 class Tail(Struct, frozen=True):
-    """``tail``: how many of the last bytes are wanted."""
+    """``tail``: how many of the last bytes are wanted; ``offset``: those from there on."""
 
     tail: int | None = None
+    offset: int | None = None
 
 
 def text_of(call: Call, name: str, content: Any) -> TextFile:
     if content is None:
         raise not_found(f"There is no log {name}. The list of logs has the names.")
-    return TextFile(content, call.query.tail)
+    return TextFile(content, call.query.tail, call.query.offset)
 
 
 async def log_list(call: Call) -> LogFiles:

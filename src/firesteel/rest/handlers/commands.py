@@ -109,8 +109,8 @@ def dispose_result(call: Call) -> OperationResult:
 
 
 def heartbeat(call: Call) -> Empty:
-    """A job ends without its client only if it was submitted so, and here none is."""
-    call.require_job()
+    """Some jobs are cancelled when their client is silent."""
+    call.cluster.client_lives(call.job.job_id, call.body.expired_timestamp)
     return Empty()
 
 
@@ -188,7 +188,7 @@ ROUTES: Final = (
         f"{_JOB}/clientHeartbeat",
         heartbeat,
         Empty,
-        "Taken and without effect.",
+        "The client of a job says that it lives.",
         status=202,
         body=ClientHeartbeat,
     ),

@@ -8,7 +8,6 @@ from typing import Final
 from msgspec import Struct
 
 from firesteel.rest.answers import metrics as answers
-from firesteel.rest.answers.machines import free_slots
 from firesteel.rest.answers.metrics import Values, aggregated, selected
 from firesteel.rest.errors import bad_request, unknown_worker
 from firesteel.rest.messages.metrics import AggregatedMetric, Metric
@@ -46,7 +45,7 @@ def _aggregated(call: Call, parts: Collection[Mapping[str, answers.Value]]) -> l
 
 async def driver(call: Call) -> list[Metric]:
     machines, views = await call.cluster.machines(), call.cluster.jobs()
-    values = answers.driver_metrics(machines, views, free_slots(machines, views))
+    values = answers.driver_metrics(machines, views)
     return selected(values, call.query.get)
 
 

@@ -13,6 +13,9 @@ from firesteel.rest.handlers import (
     commands,
     jobs,
     metrics,
+    programs,
+    rescales,
+    submissions,
     task_managers,
     vertices,
 )
@@ -27,10 +30,12 @@ FLINK: Final[tuple[Route, ...]] = (
     *commands.ROUTES,
     *vertices.ROUTES,
     *metrics.ROUTES,
+    *rescales.ROUTES,
     *task_managers.ROUTES,
+    *programs.ROUTES,
 )
 #: Ours: served at ``/firesteel/v1/x``.
-ADDED: Final[tuple[Route, ...]] = additions.ROUTES
+ADDED: Final[tuple[Route, ...]] = (*additions.ROUTES, *submissions.ROUTES)
 PREFIXES: Final = ("/v1", "")
 
 

@@ -83,13 +83,11 @@ def attempt_accumulators(call: Call) -> AttemptAccumulators:
     return AttemptAccumulators(subtask=found.index, attempt=of.number, id=of.id, user_accumulators=[])
 
 
-# ---- what nobody measures
-
-
 def back_pressure(call: Call) -> BackPressure:
-    """Flink's answer while it has no figures."""
-    call.require_vertex()
-    return BackPressure(status="deprecated")
+    return answers.back_pressure(call.job, call.vertex, call.context.rates, call.context.now_ms())
+
+
+# ---- what nobody measures
 
 
 def flame_graph(call: Call) -> FlameGraph:
@@ -116,7 +114,7 @@ ROUTES: Final = (
         SubtasksAccumulators,
         "The subtasks of a vertex; none has accumulators of its own.",
     ),
-    Route("GET", f"{_ONE}/backpressure", back_pressure, BackPressure, "Not measured."),
+    Route("GET", f"{_ONE}/backpressure", back_pressure, BackPressure, "How subtasks spend their time."),
     Route("GET", f"{_ONE}/flamegraph", flame_graph, FlameGraph, "Not measured."),
     Route("GET", f"{_ONE}/watermarks", input_watermarks, list[Metric], "Watermarks of the subtasks."),
     Route("GET", _SUBTASK, subtask, SubtaskAttempt, "The current attempt of a subtask."),

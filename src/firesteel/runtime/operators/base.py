@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -14,7 +14,9 @@ from typing import Any, Final, NamedTuple
 from firesteel.common._coercion import compile_coercion
 from firesteel.program.output_tag import OutputTag
 from firesteel.runtime.batch import Batch, Collector, Mark
+from firesteel.runtime.metrics import TaskMetrics
 from firesteel.runtime.program import OperatorProgram
+from firesteel.runtime.stopwatch import Stopwatch
 from firesteel.runtime.task_clock import TaskClock
 from firesteel.runtime.user_code import UserCode
 from firesteel.state.backend import OperatorState
@@ -46,6 +48,9 @@ class SubtaskContext:
     epoch: int = 0
     buffer_timeout_ms: float | None = None  # real-time mode; see WriterContext
     accumulators: dict[str, Any] = field(default_factory=dict)
+    metrics: TaskMetrics = field(default_factory=TaskMetrics)
+    watch: Stopwatch = field(default_factory=Stopwatch)  # of the task
+    vertex_id: str = ""
     warnings: list[str] = field(default_factory=list)
 
 
@@ -216,6 +221,12 @@ class BaseOperator:
         return None
 
     def restore(self, carry: Any) -> None: ...
+
+    def take_over(self, carries: Sequence[Any]) -> None:
+        """Begin with what the subtasks before a change of parallelism remembered, after ``restore(None)``.
+
+        :param carries: what ``snapshot`` gave in each of them, equal ones once.
+        """
 
     def abandon(self) -> None:
         """The attempt will not come to its end: leave nothing running and nothing written."""

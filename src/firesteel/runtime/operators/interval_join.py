@@ -7,6 +7,7 @@ bounds, by timestamp, then arrival. (Flink: ``IntervalJoinOperator``.)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from firesteel.common.errors import ProgramError
@@ -116,5 +117,12 @@ class IntervalJoinOperator(KeyedTwoInputOperator):
 
     def restore(self, carry: Any) -> None:
         super().restore(carry)
+        self._reset_buffers()
+
+    def take_over(self, carries: Sequence[Any]) -> None:
+        super().take_over(carries)
+        self._reset_buffers()
+
+    def _reset_buffers(self) -> None:
         for buffer in self._buffers:
             buffer.reset_watermark(self.watermark)

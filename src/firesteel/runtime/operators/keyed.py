@@ -152,6 +152,10 @@ class KeyedOperator(FunctionOperator):
     def restore(self, carry: Any) -> None:
         self.watermark, self.ended = (MIN_WATERMARK, False) if carry is None else carry
 
+    def take_over(self, carries: Sequence[Any]) -> None:
+        """No subtask may take for late what none before has."""
+        self.watermark = min((watermark for watermark, _ in carries), default=MIN_WATERMARK)
+
 
 class KeyedProcessOperator(KeyedOperator):
     def __init__(self, program: OperatorProgram, spec: KeyedProcess) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Sequence
 from typing import Any, Final
 
 from firesteel.common._shown import shown
@@ -137,3 +138,7 @@ class SinkOperator(BaseOperator):
 
     def restore(self, carry: Any) -> None:
         self.ended, self._watermark = carry or (False, None)
+
+    def take_over(self, carries: Sequence[Any]) -> None:
+        known = [watermark for _, watermark in carries]
+        self._watermark = None if None in known else min(known, default=None)

@@ -14,8 +14,9 @@ from typing import Any, Final, TypeAlias
 from firesteel.program.bad_records import SIDE_OUTPUT
 from firesteel.program.operators import TimestampsAndWatermarks
 from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader, Split
-from firesteel.runtime.batch import END, MAX_WATERMARK, Batch, Mark
+from firesteel.runtime.batch import END, MAX_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.metrics import TaskMetricGroup
+from firesteel.runtime.moved import ANEW
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
 from firesteel.runtime.operators.planned_ranges import PlannedRanges, ReadSoFar
 from firesteel.runtime.program import OperatorProgram, SourceAssignment, SplitTime
@@ -48,6 +49,10 @@ class SourceOperator(BaseOperator):
         self.positions: dict[str, Any] = {}
         self.ended_splits: list[str] = []
         self.is_cut = False
+        self.lag_ms: int | None = (
+            None  # how old the last record of the epoch was when it came, by its event time
+        )
+        self._says_again = False
         self._polling: PollingReader | None = None
         self._planned: PlannedRanges | None = None  # the same, where the driver plans what is read
 
@@ -64,6 +69,7 @@ class SourceOperator(BaseOperator):
         self.positions = {}
         self.ended_splits = []
         self.is_cut = False
+        self.lag_ms = None
 
     def run(self, assignment: SourceAssignment, limit: TimeLimit) -> Iterator[None]:
         """Read until the ranges end or the time is over; yields after each chunk so that the task can hand
@@ -147,7 +153,8 @@ class SourceOperator(BaseOperator):
         assert self._polling is not None
         for split, chunk in self._polling.poll(max_records, wait_ms, held):
             begun_s = time.perf_counter()
-            self._chunk(split, chunk)
+            with self.context.watch.on(self.context.vertex_id):
+                self._chunk(split, chunk)
             worked_s += time.perf_counter() - begun_s
         return self.records_in - before, worked_s
 
@@ -226,7 +233,7 @@ class SourceOperator(BaseOperator):
 
     def _bad_records(self, chunk: Chunk) -> None:
         """Send bad records to their side output, before the watermarks of their chunk."""
-        metrics = TaskMetricGroup(self.context.accumulators, (self.program.name,))
+        metrics = TaskMetricGroup(self.context.metrics, self.program.uid, self.program.name)
         metrics.counter(RECORDS_IN_ERRORS).inc(len(chunk.bad) + chunk.ignored)
         if not chunk.bad:
             return
@@ -243,6 +250,8 @@ class SourceOperator(BaseOperator):
         tracker = self._trackers[split]
         known = None if chunk.timestamps is None else source_instants(chunk.timestamps)
         stamps = assign_timestamps(self._strategy, chunk.values, known, self.context.clock.now_ms)
+        if stamps and stamps[-1] != NO_TIMESTAMP:
+            self.lag_ms = time.time_ns() // 1_000_000 - stamps[-1]
         raw = tracker.observe(chunk.values, stamps, self.context.clock.now_ms)
         if chunk.marks and not self.context.batch_mode:
             raw = sorted([*raw, *tracker.take(chunk.marks)], key=itemgetter(0))
@@ -288,13 +297,24 @@ class SourceOperator(BaseOperator):
         self._valve = WatermarkValve(())
         self._trackers = {}
         self.ended = False
+        self._says_again = False
         if carry is None:
             return
         valve, trackers, self.ended = carry
-        self._valve.restore(valve)
         for split, snapshot in trackers.items():
             self._trackers[split] = WatermarkTracker(self._strategy, self.context)
             self._trackers[split].restore(snapshot)
+        if valve is ANEW:
+            self._says_again = True
+            self._valve = WatermarkValve(self._trackers)
+        else:
+            self._valve.restore(valve)
+
+    def on_processing_time(self) -> None:
+        """The subtasks behind are others than before: say how far the splits are, once."""
+        if self._says_again:
+            self._says_again = False
+            self._say([(split, tracker.present) for split, tracker in self._trackers.items()])
 
 
 class TimestampsAndWatermarksOperator(BaseOperator):
@@ -304,6 +324,7 @@ class TimestampsAndWatermarksOperator(BaseOperator):
         super().__init__(program)
         self._strategy = spec.strategy
         self._tracker: WatermarkTracker
+        self._says_again = False
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         values = batch.values
@@ -344,3 +365,18 @@ class TimestampsAndWatermarksOperator(BaseOperator):
         if carry is not None:
             tracker, self.ended = carry
             self._tracker.restore(tracker)
+
+    def take_over(self, carries: Sequence[Any]) -> None:
+        """Go on where the subtask was that was least far, and say so."""
+        trackers = []
+        for snapshot, _ in carries:
+            trackers.append(WatermarkTracker(self._strategy, self.context))
+            trackers[-1].restore(snapshot)
+        if trackers:
+            self._tracker = min(trackers, key=lambda tracker: tracker.watermark)
+            self._says_again = True
+
+    def on_processing_time(self) -> None:
+        if self._says_again:
+            self._says_again = False
+            self._say(self._tracker.present)

@@ -5,7 +5,7 @@ They work on whole batches: one list comprehension or loop for about a thousand 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 from operator import length_hint
 from typing import Any
@@ -209,6 +209,9 @@ class ProcessOperator(FunctionOperator):
 
     def restore(self, carry: Any) -> None:
         self.watermark = MIN_WATERMARK if carry is None else carry
+
+    def take_over(self, carries: Sequence[Any]) -> None:
+        self.watermark = min(carries, default=MIN_WATERMARK)
 
 
 def _kept(values: list[Any], keep: list[Any]) -> list[Any]:

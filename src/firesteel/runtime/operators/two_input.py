@@ -5,7 +5,7 @@ The watermark is the minimum over both inputs, with the same rule for idleness a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from firesteel.program.operators import CoFlatMap, CoMap, CoProcess, KeyedCoMap, KeyedCoProcess
@@ -70,6 +70,9 @@ class TwoInputOperator(FunctionOperator):
         self.watermark = self._valve.output
         self.ended = self._valve.is_ended
 
+    def take_over(self, carries: Sequence[Any]) -> None:
+        """Both inputs say again how far they are."""
+
 
 class CoOperator(TwoInputOperator):
     """CoMap, CoFlatMap and CoProcess on streams that are not keyed."""
@@ -106,6 +109,9 @@ class KeyedTwoInputOperator(KeyedOperator):
             self._valve = WatermarkValve((0, 1))
         else:
             self._valve.restore(carry[1])
+
+    def take_over(self, carries: Sequence[Any]) -> None:
+        super().take_over([carry for carry, _ in carries])
 
     def end_key(self) -> None:
         super().end_key()

@@ -53,7 +53,7 @@ class WindowedOperator(KeyedOperator):
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        metrics = TaskMetricGroup(context.accumulators, (self.program.name,))
+        metrics = TaskMetricGroup(context.metrics, self.program.uid, self.program.name)
         self._dropped: Counter = metrics.counter(LATE_RECORDS_DROPPED)
 
     def on_open(self) -> None:

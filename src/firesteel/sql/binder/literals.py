@@ -13,7 +13,13 @@ from firesteel.sql.expressions import Literal
 __all__ = ["LiteralError", "interval", "number", "text", "typed"]
 
 _MONTHS: Final = {"YEAR": 12, "QUARTER": 3, "MONTH": 1}
-_MILLIS: Final = {"WEEK": 604_800_000, "DAY": 86_400_000, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1_000}
+_MILLIS: Final = {
+    "WEEK": 604_800_000,
+    "DAY": 86_400_000,
+    "HOUR": 3_600_000,
+    "MINUTE": 60_000,
+    "SECOND": 1_000,
+}
 _TIMESTAMP: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2}) (\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?")
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9}))?")
 _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
@@ -104,28 +110,27 @@ _TYPED: Final = {"DATE": _date, "TIME": _time, "TIMESTAMP": _timestamp}
 
 
 def interval(
-    written: str, unit: str, *, negative: bool = False, precision: int | None = None, fraction: int | None = None
+    written: str,
+    unit: str,
+    *,
+    negative: bool = False,
+    precision: int | None = None,
+    fraction: int | None = None,
 ) -> Literal:
     """``INTERVAL '1 10:00' DAY TO MINUTE``: months or milliseconds.
 
     :raises LiteralError: the text does not fit the unit.
     """
-    data_type = interval_type(unit, precision, fraction)
+    data_type = interval_type(unit)
     value = _interval_value(written.strip(), unit)
     return Literal(-value if negative else value, data_type)
 
 
-def interval_type(unit: str, precision: int | None = None, fraction: int | None = None) -> t.DataType:
+def interval_type(unit: str) -> t.DataType:
+    """Flink knows two types of intervals once a text is read: months, and seconds with milliseconds."""
     if unit.split("_")[0] in _MONTHS:
-        resolution = {"QUARTER": "MONTH"}.get(unit, unit)
-        return t.YearMonthIntervalType(resolution=resolution, precision=precision or 2, nullable=False)
-    resolution = {"WEEK": "DAY"}.get(unit, unit)
-    return t.DayTimeIntervalType(
-        resolution=resolution,
-        day_precision=precision or 2,
-        fractional_precision=3 if fraction is None else fraction,
-        nullable=False,
-    )
+        return t.YearMonthIntervalType(resolution="MONTH", nullable=False)
+    return t.DayTimeIntervalType(resolution="SECOND", fractional_precision=3, nullable=False)
 
 
 _PARTS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
@@ -139,7 +144,9 @@ def _interval_value(written: str, unit: str) -> int:
     try:
         return sign * _unsigned(written, unit)
     except ValueError as error:
-        raise LiteralError(f"Illegal interval literal format '{written}' for INTERVAL {unit.replace('_', ' ')}") from error
+        raise LiteralError(
+            f"Illegal interval literal format '{written}' for INTERVAL {unit.replace('_', ' ')}"
+        ) from error
 
 
 def _unsigned(written: str, unit: str) -> int:

@@ -19,6 +19,15 @@ _MODULES: Final = (
     "logic",
     "casting",
     "text",
+    "math",
+    "temporal_fields",
+    "temporal_arithmetic",
+    "temporal_text",
+    "temporal_steps",
+    "patterns",
+    "collections",
+    "arrays",
+    "maps",
 )
 
 

@@ -123,27 +123,43 @@ def _valid(operand: Any) -> Any:
 
 
 scalar(
-    "PLUS", numbers(r.decimal_plus, temporal.plus_rule), sql=(), total=True,
+    "PLUS",
+    numbers(r.decimal_plus, temporal.plus_rule),
+    sql=(),
+    total=True,
     columns=_kernel(pc.add, decimals.add),
     signatures=("<NUMERIC> + <NUMERIC>", "<DATETIME> + <INTERVAL>", "<INTERVAL> + <INTERVAL>"),
-    doc="The sum; integers wrap around, and a DECIMAL that is too large is NULL.", example="1 + 2",
+    doc="The sum; integers wrap around, and a DECIMAL that is too large is NULL.",
+    example="1 + 2",
 )
 scalar(
-    "MINUS", numbers(r.decimal_plus, temporal.minus_rule), sql=(), total=True,
+    "MINUS",
+    numbers(r.decimal_plus, temporal.minus_rule),
+    sql=(),
+    total=True,
     columns=_kernel(pc.subtract, decimals.subtract),
     signatures=("<NUMERIC> - <NUMERIC>", "<DATETIME> - <INTERVAL>", "<INTERVAL> - <INTERVAL>"),
-    doc="The difference.", example="1 - 2",
+    doc="The difference.",
+    example="1 - 2",
 )
 scalar(
-    "TIMES", numbers(r.decimal_times, temporal.times_rule), sql=(), total=True,
+    "TIMES",
+    numbers(r.decimal_times, temporal.times_rule),
+    sql=(),
+    total=True,
     columns=_kernel(pc.multiply, decimals.multiply),
     signatures=("<NUMERIC> * <NUMERIC>", "<INTERVAL> * <NUMERIC>"),
-    doc="The product.", example="2 * 3",
+    doc="The product.",
+    example="2 * 3",
 )
 scalar(
-    "DIVIDE", numbers(r.decimal_divide), sql=(), columns=_kernel(_divide, decimals.divide),
+    "DIVIDE",
+    numbers(r.decimal_divide),
+    sql=(),
+    columns=_kernel(_divide, decimals.divide),
     signatures=("<NUMERIC> / <NUMERIC>",),
-    doc="The quotient; that of integers is cut off, and dividing them by zero fails.", example="7 / 2",
+    doc="The quotient; that of integers is cut off, and dividing them by zero fails.",
+    example="7 / 2",
 )
 
 
@@ -165,9 +181,12 @@ def _modulo_columns(site: CallSite, a: Any, b: Any) -> Any:
 
 
 scalar(
-    "MOD", _modulo_rule, columns=_modulo_columns,
+    "MOD",
+    _modulo_rule,
+    columns=_modulo_columns,
     signatures=("MOD(<EXACT_NUMERIC>, <EXACT_NUMERIC>)", "<EXACT_NUMERIC> % <EXACT_NUMERIC>"),
-    doc="The remainder; it has the sign of the dividend.", example="MOD(-26, 5)",
+    doc="The remainder; it has the sign of the dividend.",
+    example="MOD(-26, 5)",
 )
 
 
@@ -176,10 +195,22 @@ def _negate(site: CallSite, a: Any) -> Any:
 
 
 scalar(
-    "MINUS_PREFIX", takes(any_of(NUMBER, INTERVAL), result=first), sql=(), total=True, columns=_negate,
-    signatures=("- <NUMERIC>", "- <INTERVAL>"), doc="The number with the other sign.", example="-(5)",
+    "MINUS_PREFIX",
+    takes(any_of(NUMBER, INTERVAL), result=first),
+    sql=(),
+    total=True,
+    columns=_negate,
+    signatures=("- <NUMERIC>", "- <INTERVAL>"),
+    doc="The number with the other sign.",
+    example="-(5)",
 )
 scalar(
-    "PLUS_PREFIX", takes(any_of(NUMBER, INTERVAL), result=first), sql=(), total=True,
-    columns=lambda site, a: a, signatures=("+ <NUMERIC>",), doc="The number itself.", example="+5",
+    "PLUS_PREFIX",
+    takes(any_of(NUMBER, INTERVAL), result=first),
+    sql=(),
+    total=True,
+    columns=lambda site, a: a,
+    signatures=("+ <NUMERIC>",),
+    doc="The number itself.",
+    example="+5",
 )

@@ -28,10 +28,22 @@ def _cast(attempt: bool) -> Any:
 
 # not deterministic for folding: TIMESTAMP_LTZ depends on the session's zone, which is known when it runs
 scalar(
-    "CAST", _rule, sql=(), columns=_cast(False), dynamic=True, signatures=("CAST(<ANY> AS <TYPE>)",),
-    doc="The value as another type; an error where it is no such value.", example="CAST('12' AS INT)",
+    "CAST",
+    _rule,
+    sql=(),
+    columns=_cast(False),
+    dynamic=True,
+    signatures=("CAST(<ANY> AS <TYPE>)",),
+    doc="The value as another type; an error where it is no such value.",
+    example="CAST('12' AS INT)",
 )
 scalar(
-    "TRY_CAST", _rule, sql=(), columns=_cast(True), dynamic=True, signatures=("TRY_CAST(<ANY> AS <TYPE>)",),
-    doc="The value as another type; NULL where it is no such value.", example="TRY_CAST('x' AS INT)",
+    "TRY_CAST",
+    _rule,
+    sql=(),
+    columns=_cast(True),
+    dynamic=True,
+    signatures=("TRY_CAST(<ANY> AS <TYPE>)",),
+    doc="The value as another type; NULL where it is no such value.",
+    example="TRY_CAST('x' AS INT)",
 )

@@ -134,19 +134,34 @@ for _name, _sign, _equality, _columns, _doc, _example in (
     ),
 ):  # fmt: skip
     scalar(
-        _name, comparison(_equality), sql=(), columns=_columns, total=True, signatures=(_TWO.format(_sign),),
-        doc=_doc, example=_example,
+        _name,
+        comparison(_equality),
+        sql=(),
+        columns=_columns,
+        total=True,
+        signatures=(_TWO.format(_sign),),
+        doc=_doc,
+        example=_example,
     )
 scalar(
-    "IS_DISTINCT_FROM", comparison(True, nullable=False), sql=(), columns=_distinct, total=True,
+    "IS_DISTINCT_FROM",
+    comparison(True, nullable=False),
+    sql=(),
+    columns=_distinct,
+    total=True,
     signatures=("<ANY> IS DISTINCT FROM <ANY>",),
-    doc="Whether two values differ, where NULL equals NULL.", example="NULLIF(1, 1) IS DISTINCT FROM 1",
+    doc="Whether two values differ, where NULL equals NULL.",
+    example="NULLIF(1, 1) IS DISTINCT FROM 1",
 )
 scalar(
-    "IS_NOT_DISTINCT_FROM", comparison(True, nullable=False), sql=(), total=True,
+    "IS_NOT_DISTINCT_FROM",
+    comparison(True, nullable=False),
+    sql=(),
+    total=True,
     columns=lambda site, a, b: pc.invert(_distinct(site, a, b)),
     signatures=("<ANY> IS NOT DISTINCT FROM <ANY>",),
-    doc="Whether two values are equal, where NULL equals NULL.", example="1 IS NOT DISTINCT FROM 1",
+    doc="Whether two values are equal, where NULL equals NULL.",
+    example="1 IS NOT DISTINCT FROM 1",
 )
 
 
@@ -202,8 +217,12 @@ for _name, _signature, _expand, _doc, _example in (
 ):  # fmt: skip
     scalar(_name, _never, sql=(), expand=_expand, signatures=(_signature,), doc=_doc, example=_example)
 scalar(
-    "NULLIF", _never, expand=_nullif, signatures=("NULLIF(<ANY>, <ANY>)",),
-    doc="NULL if the two are equal, else the first.", example="NULLIF(5, 0)",
+    "NULLIF",
+    _never,
+    expand=_nullif,
+    signatures=("NULLIF(<ANY>, <ANY>)",),
+    doc="NULL if the two are equal, else the first.",
+    example="NULLIF(5, 0)",
 )
 
 
@@ -231,12 +250,20 @@ def _orderable(data_type: t.DataType) -> bool:
 
 
 scalar(
-    "GREATEST", common(accept=_orderable), columns=_extreme(pc.max_element_wise), total=True,
+    "GREATEST",
+    common(accept=_orderable),
+    columns=_extreme(pc.max_element_wise),
+    total=True,
     signatures=("GREATEST(<COMPARABLE>...)",),
-    doc="The greatest of the values; NULL if one of them is.", example="GREATEST(1, 3, 2)",
+    doc="The greatest of the values; NULL if one of them is.",
+    example="GREATEST(1, 3, 2)",
 )
 scalar(
-    "LEAST", common(accept=_orderable), columns=_extreme(pc.min_element_wise), total=True,
+    "LEAST",
+    common(accept=_orderable),
+    columns=_extreme(pc.min_element_wise),
+    total=True,
     signatures=("LEAST(<COMPARABLE>...)",),
-    doc="The least of the values; NULL if one of them is.", example="LEAST(1, 3, 2)",
+    doc="The least of the values; NULL if one of them is.",
+    example="LEAST(1, 3, 2)",
 )

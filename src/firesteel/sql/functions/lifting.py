@@ -42,7 +42,9 @@ def _repeats(array: pa.Array) -> bool:
     return bool(pc.count_distinct(array.slice(0, _SAMPLE)).as_py() < _SAMPLE // 2)
 
 
-def _on_distinct(definition: FunctionDefinition, site: CallSite, arguments: list[Any], place: int) -> pa.Array:
+def _on_distinct(
+    definition: FunctionDefinition, site: CallSite, arguments: list[Any], place: int
+) -> pa.Array:
     encoded = arguments[place].dictionary_encode(null_encoding="encode")
     arguments[place] = encoded.dictionary
     length, site.length = site.length, len(encoded.dictionary)

@@ -67,27 +67,54 @@ def _coalesce_rule(call: CallTypes) -> Typing | None:
 
 
 scalar(
-    "AND", takes(TRUTH, TRUTH, many(TRUTH), result=strict(BOOLEAN)), sql=(), columns=_lazily, total=True,
+    "AND",
+    takes(TRUTH, TRUTH, many(TRUTH), result=strict(BOOLEAN)),
+    sql=(),
+    columns=_lazily,
+    total=True,
     signatures=("<BOOLEAN> AND <BOOLEAN>",),
-    doc="Whether both are true; what is right of a FALSE is not evaluated.", example="TRUE AND FALSE",
+    doc="Whether both are true; what is right of a FALSE is not evaluated.",
+    example="TRUE AND FALSE",
 )
 scalar(
-    "OR", takes(TRUTH, TRUTH, many(TRUTH), result=strict(BOOLEAN)), sql=(), columns=_lazily, total=True,
+    "OR",
+    takes(TRUTH, TRUTH, many(TRUTH), result=strict(BOOLEAN)),
+    sql=(),
+    columns=_lazily,
+    total=True,
     signatures=("<BOOLEAN> OR <BOOLEAN>",),
-    doc="Whether one is true; what is right of a TRUE is not evaluated.", example="TRUE OR FALSE",
+    doc="Whether one is true; what is right of a TRUE is not evaluated.",
+    example="TRUE OR FALSE",
 )
 scalar(
-    "NOT", takes(TRUTH, result=strict(BOOLEAN)), sql=(), columns=lambda site, a: pc.invert(a), total=True,
-    signatures=("NOT <BOOLEAN>",), doc="The opposite; NULL stays NULL.", example="NOT TRUE",
+    "NOT",
+    takes(TRUTH, result=strict(BOOLEAN)),
+    sql=(),
+    columns=lambda site, a: pc.invert(a),
+    total=True,
+    signatures=("NOT <BOOLEAN>",),
+    doc="The opposite; NULL stays NULL.",
+    example="NOT TRUE",
 )
 scalar(
-    "IS_NULL", takes(ANY, result=not_null(BOOLEAN)), sql=(), columns=lambda site, a: a_null(a), total=True,
-    signatures=("<ANY> IS NULL",), doc="Whether the value is NULL.", example="NULLIF(1, 1) IS NULL",
+    "IS_NULL",
+    takes(ANY, result=not_null(BOOLEAN)),
+    sql=(),
+    columns=lambda site, a: a_null(a),
+    total=True,
+    signatures=("<ANY> IS NULL",),
+    doc="Whether the value is NULL.",
+    example="NULLIF(1, 1) IS NULL",
 )
 scalar(
-    "IS_NOT_NULL", takes(ANY, result=not_null(BOOLEAN)), sql=(), total=True,
+    "IS_NOT_NULL",
+    takes(ANY, result=not_null(BOOLEAN)),
+    sql=(),
+    total=True,
     columns=lambda site, a: pc.invert(a_null(a)),
-    signatures=("<ANY> IS NOT NULL",), doc="Whether the value is not NULL.", example="1 IS NOT NULL",
+    signatures=("<ANY> IS NOT NULL",),
+    doc="Whether the value is not NULL.",
+    example="1 IS NOT NULL",
 )
 
 
@@ -106,12 +133,21 @@ for _name, _words, _wanted, _negated in (
     ("IS_NOT_FALSE", "IS NOT FALSE", False, True),
 ):
     scalar(
-        _name, takes(TRUTH, result=not_null(BOOLEAN)), sql=(), columns=_is(_wanted, _negated), total=True,
-        signatures=(f"<BOOLEAN> {_words}",), doc=f"Whether the value {_words.lower()}; NULL is neither.",
+        _name,
+        takes(TRUTH, result=not_null(BOOLEAN)),
+        sql=(),
+        columns=_is(_wanted, _negated),
+        total=True,
+        signatures=(f"<BOOLEAN> {_words}",),
+        doc=f"Whether the value {_words.lower()}; NULL is neither.",
         example=f"TRUE {_words}",
     )
 scalar(
-    "CASE", _case_rule, sql=(), columns=_lazily, total=True,
+    "CASE",
+    _case_rule,
+    sql=(),
+    columns=_lazily,
+    total=True,
     signatures=("CASE WHEN <BOOLEAN> THEN <COMMON> ... ELSE <COMMON> END",),
     doc="The result of the first condition that is true; only that one is evaluated.",
     example="CASE WHEN 1 = 2 THEN 'a' ELSE 'b' END",
@@ -138,15 +174,27 @@ def _refused(name: str, operands: Any) -> Any:
 
 
 scalar(
-    "IF", _if_rule, expand=_if, signatures=("IF(<BOOLEAN>, <COMMON>, <COMMON>)",),
-    doc="The second argument if the first is true, else the third.", example="IF(1 < 2, 'yes', 'no')",
+    "IF",
+    _if_rule,
+    expand=_if,
+    signatures=("IF(<BOOLEAN>, <COMMON>, <COMMON>)",),
+    doc="The second argument if the first is true, else the third.",
+    example="IF(1 < 2, 'yes', 'no')",
 )
 scalar(
-    "COALESCE", _coalesce_rule, columns=_lazily, total=True, signatures=("COALESCE(<COMMON>, <COMMON>...)",),
-    doc="The first argument that is not NULL.", example="COALESCE(NULLIF(1, 1), 7)",
+    "COALESCE",
+    _coalesce_rule,
+    columns=_lazily,
+    total=True,
+    signatures=("COALESCE(<COMMON>, <COMMON>...)",),
+    doc="The first argument that is not NULL.",
+    example="COALESCE(NULLIF(1, 1), 7)",
 )
 scalar(
-    "IFNULL", _coalesce_rule, expand=_ifnull, signatures=("IFNULL(<COMMON>, <COMMON>)",),
-    doc="The first argument, or the second one where that is NULL.", example="IFNULL(NULLIF(1, 1), 7)",
+    "IFNULL",
+    _coalesce_rule,
+    expand=_ifnull,
+    signatures=("IFNULL(<COMMON>, <COMMON>)",),
+    doc="The first argument, or the second one where that is NULL.",
+    example="IFNULL(NULLIF(1, 1), 7)",
 )
-

@@ -45,8 +45,8 @@ class Typing:
     """What a type rule answers.
 
     :param result: the type of the call.
-    :param arguments: the type to which each argument is cast implicitly; equal to the given one where nothing
-        is to be done.
+    :param arguments: the type to which each argument is cast implicitly; equal to the given one where nothing is
+        to be done.
     """
 
     result: DataType
@@ -64,16 +64,19 @@ class FunctionDefinition:
     :param name: as in ``Call.function`` and in plans, upper case; never changed.
     :param sql_names: how SQL calls it, upper case; empty: it has syntax of its own (operators, CAST).
     :param signatures: for error texts, such as ``("SUBSTRING(<CHARACTER_STRING>, <INTEGER_NUMERIC>)",)``.
-    :param deterministic: the same arguments always give the same value. :param dynamic: it is constant within one
-        query only (CURRENT_TIMESTAMP in batch mode).
-    :param columns: ``(context, *arrays) -> array``. :param value: ``(context, *values) -> value``; a table function's
-        yields rows.
-        An argument that is constant comes to ``columns`` as an Arrow scalar. Values are physical (``sql/values.py``).
+    :param deterministic: the same arguments always give the same value. :param dynamic: it is constant within
+        one query only (CURRENT_TIMESTAMP in batch mode).
+    :param columns: ``(context, *arrays) -> array``. :param value: ``(context, *values) -> value``; a table
+        function's yields rows.
+        An argument that is constant comes to ``columns`` as an Arrow scalar. Values are physical
+        (``sql/values.py``).
     :param takes_null: ``value`` is called with nulls too.
-    :param total: it fails for no arguments and costs little, so it may be computed for rows that do not need it.
+    :param total: it fails for no arguments and costs little, so it may be computed for rows that do not need
+        it.
     :param expand: ``operands -> Expression``: the call is short for that expression and in no plan itself.
     :param null_when_empty: an aggregate's result is NULL where it has no row, whatever ``rule`` says.
-    :param aggregate: for aggregates, the name of their kernel in ``sql/operators/kernels``, or an object of the user.
+    :param aggregate: for aggregates, the name of their kernel in ``sql/operators/kernels``, or an object of
+        the user.
     :param doc: one sentence for the reference; the example is run by a test.
     """
 

@@ -152,7 +152,11 @@ def months_between(later: Any, earlier: Any) -> Any:
 
 
 scalar(
-    "DATETIME_DIFFERENCE", _difference_rule, sql=(), columns=_difference, total=True,
+    "DATETIME_DIFFERENCE",
+    _difference_rule,
+    sql=(),
+    columns=_difference,
+    total=True,
     signatures=("(<DATETIME> - <DATETIME>) <INTERVAL QUALIFIER>",),
     doc="The interval from one point of time to another one; its qualifier follows the parentheses.",
     example="(TIMESTAMP '2020-01-02 00:00:00' - TIMESTAMP '2020-01-01 00:00:00') DAY",

@@ -154,9 +154,12 @@ def _trim_columns(site: CallSite, side: Any, characters: Any, text: Any) -> Any:
 
 
 scalar(
-    "TRIM", takes(SYMBOL, TEXT, TEXT, result=lambda d: varying((d[2], d[1]))), columns=_trim_columns,
+    "TRIM",
+    takes(SYMBOL, TEXT, TEXT, result=lambda d: varying((d[2], d[1]))),
+    columns=_trim_columns,
     signatures=("TRIM([BOTH | LEADING | TRAILING] [<CHARACTER_STRING>] FROM <CHARACTER_STRING>)",),
-    doc="The text without certain characters (blanks) at its ends.", example="TRIM(BOTH 'x' FROM 'xxabxx')",
+    doc="The text without certain characters (blanks) at its ends.",
+    example="TRIM(BOTH 'x' FROM 'xxabxx')",
 )
 scalar("LTRIM", takes(TEXT, optional(TEXT), result=varying), columns=_trim_function("LEADING"),
        doc="The text without certain characters (blanks) at its start.", example="LTRIM('  ab')")  # fmt: skip

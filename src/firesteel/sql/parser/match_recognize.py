@@ -1,9 +1,9 @@
 """MATCH_RECOGNIZE: its clauses, and the grammar of row patterns as plain data.
 
-    pattern     := sequence ('|' sequence)*
-    sequence    := quantified+
-    quantified  := primary ('*' | '+' | '?' | '{' n? (',' m?)? '}') '?'?
-    primary     := variable | '(' pattern ')' | '{-' pattern '-}' | PERMUTE '(' pattern (',' pattern)* ')'
+pattern     := sequence ('|' sequence)*
+sequence    := quantified+
+quantified  := primary ('*' | '+' | '?' | '{' n? (',' m?)? '}') '?'?
+primary     := variable | '(' pattern ')' | '{-' pattern '-}' | PERMUTE '(' pattern (',' pattern)* ')'
 """
 
 from __future__ import annotations
@@ -16,7 +16,16 @@ from firesteel.sql.parser.expressions import ExpressionParser
 from firesteel.sql.parser.nodes import RowMatch, RowPattern
 from firesteel.sql.parser.tokens import Token
 
-__all__ = ["Alternatives", "Excluded", "MatchParser", "Pattern", "Permutation", "Quantified", "Sequence", "Variable"]
+__all__ = [
+    "Alternatives",
+    "Excluded",
+    "MatchParser",
+    "Pattern",
+    "Permutation",
+    "Quantified",
+    "Sequence",
+    "Variable",
+]
 
 
 @dataclass(frozen=True, slots=True)

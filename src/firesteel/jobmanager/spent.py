@@ -1,0 +1,64 @@
+"""What subtasks have spent the time of an epoch on: being busy, and waiting for those that they send to.
+
+The rest of the time they are idle. In real time all levels run at once, and each task measures how long it
+waits. In an epoch of its own the levels run one after the other: a task that is done waits for the next epoch
+until all deeper levels are done, too. That is back pressure when there was more to read than the epoch has
+taken; otherwise the task waits for input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from firesteel.jobmanager.lines import Subtask
+from firesteel.runtime.task_report import TaskReport
+
+
+class Spent(NamedTuple):
+    """Milliseconds of one subtask in one epoch."""
+
+    busy: float
+    back_pressured: float
+
+
+NOTHING: Final = Spent(0.0, 0.0)
+
+
+class EpochWork(NamedTuple):
+    """What the tasks of an epoch have said of themselves, beside their answers."""
+
+    reports: Sequence[TaskReport] = ()
+    spent: Mapping[Subtask, Spent] = MappingProxyType({})
+
+    @property
+    def stages(self) -> tuple[int, ...]:
+        """Of Spark, from the sources on."""
+        found = {report.level: report.stage for report in self.reports if report.stage is not None}
+        return tuple(found[level] for level in sorted(found))
+
+
+def work_in(reports: Sequence[TaskReport], elapsed_ms: float, *, is_behind: bool) -> EpochWork:
+    """See ``spent``."""
+    return EpochWork(reports, spent(reports, elapsed_ms, is_behind=is_behind))
+
+
+def spent(reports: Sequence[TaskReport], elapsed_ms: float, *, is_behind: bool) -> Mapping[Subtask, Spent]:
+    """What each subtask has spent in an epoch that lasted so long.
+
+    :param is_behind: there was more to read than the epoch has taken.
+    """
+    ends: dict[int, float] = {}
+    for report in reports:
+        ends[report.level] = max(ends.get(report.level, 0.0), report.ended_ms)
+    found: dict[Subtask, Spent] = {}
+    for report in reports:
+        held_back_ms = report.held_back_ms
+        if held_back_ms is None:
+            deeper = [end for level, end in ends.items() if level > report.level]
+            held_back_ms = max(deeper) - report.ended_ms if deeper and is_behind else 0.0
+        for vertex, busy_ms in report.busy_ms.items():
+            busy = min(busy_ms, elapsed_ms)
+            found[vertex, report.subtask] = Spent(busy, max(0.0, min(held_back_ms, elapsed_ms - busy)))
+    return found

@@ -1,0 +1,243 @@
+"""The values of metrics under Flink's names, as far as somebody measures them; all others are not listed.
+
+What each of them is: ``docs/metrics.md``.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+from firesteel.common.job_status import JobStatus
+from firesteel.graph.execution_graph import ExecutionState
+from firesteel.jobmanager.checkpoints.statistics import CheckpointReport
+from firesteel.jobmanager.job_view import JobView, MetricView, SubtaskView, VertexView
+from firesteel.metrics.machines import Machines
+from firesteel.monitoring.measures import Kind, Measure
+from firesteel.monitoring.rates import Rate, Rates
+from firesteel.runtime.reporting import process_report
+
+NO_WATERMARK: Final = -(2**63)  # before the first one
+_END: Final = 2**63 - 1  # the watermark behind all records
+#: Metrics of how long a job is in a state, by the state.
+_TIMES: Final = {
+    "initializingTime": JobStatus.INITIALIZING,
+    "createdTime": JobStatus.CREATED,
+    "runningTime": JobStatus.RUNNING,
+    "restartingTime": JobStatus.RESTARTING,
+    "cancellingTime": JobStatus.CANCELLING,
+    "failingTime": JobStatus.FAILING,
+}
+_KINDS: Final[Mapping[str, Kind]] = {
+    "counter": Kind.COUNTER,
+    "meter": Kind.METER,
+    "gauge": Kind.GAUGE,
+    "distribution": Kind.GAUGE,  # as PyFlink gives it
+    "histogram": Kind.HISTOGRAM,
+}
+
+
+# ---- of a job
+
+
+def job_values(view: JobView, now_ms: int) -> Iterator[Measure]:
+    yield from _times(view, now_ms)
+    yield Measure("numRestarts", view.restarts)
+    yield Measure("numRescales", view.rescales.changes)
+    yield from _checkpoint_values(view)
+    yield Measure("currentEpoch", view.epoch)
+    if view.reports:
+        yield Measure("lastEpochDuration", view.reports[-1].elapsed_ms)
+    yield Measure("pythonWorkers.Count", len(view.workers))
+    yield Measure("pythonWorkers.Memory.Used", sum(worker.rss_bytes for worker in view.workers))
+    yield Measure("pythonWorkers.CPU.Time", int(sum(worker.cpu_s for worker in view.workers) * 1e9))
+
+
+def _times(view: JobView, now_ms: int) -> Iterator[Measure]:
+    entered = dict(view.timestamps)
+    lasted = {
+        name: now_ms - entered[status] if view.status is status else 0 for name, status in _TIMES.items()
+    }
+    for name, ms in lasted.items():
+        yield Measure(name, ms)
+    running = view.status is JobStatus.RUNNING
+    states = {s.attempt.state for v in view.vertices for s in v.subtasks}
+    deploying = states & {ExecutionState.DEPLOYING, ExecutionState.SCHEDULED}
+    at_work = states <= {ExecutionState.RUNNING, ExecutionState.FINISHED}
+    since_ms = now_ms - entered.get(JobStatus.RUNNING, now_ms)
+    yield Measure("deployingTime", since_ms if running and deploying else 0)
+    yield Measure("allSubTasksRunningOrFinishedTime", since_ms if running and at_work else 0)
+    yield Measure("uptime", -1 if view.ended_ms is not None else lasted["runningTime"])
+    yield Measure("downtime", lasted["restartingTime"])
+
+
+def _checkpoint_values(view: JobView) -> Iterator[Measure]:
+    known = view.checkpoints
+    newest: CheckpointReport | None = known.latest_completed
+    restored = known.latest_restored
+    in_progress = int(known.in_progress is not None)
+    for name, value in {
+        "totalNumberOfCheckpoints": known.completed + known.failed + in_progress,
+        "numberOfInProgressCheckpoints": in_progress,
+        "numberOfCompletedCheckpoints": known.completed,
+        "numberOfFailedCheckpoints": known.failed,
+        "lastCheckpointRestoreTimestamp": -1 if restored is None else restored.restored_ms,
+        "lastCheckpointDuration": -1 if newest is None else int(newest.duration_ms),
+        "lastCheckpointSize": -1 if newest is None else newest.checkpointed_bytes,
+        "lastCheckpointFullSize": -1 if newest is None else newest.state_bytes,
+        "lastCheckpointProcessedData": -1 if newest is None else 0,
+        "lastCheckpointPersistedData": -1 if newest is None else 0,
+        "lastCheckpointExternalPath": "n/a" if newest is None else newest.path or "n/a",
+        "lastCheckpointCompletedTimestamp": (
+            -1 if newest is None else newest.triggered_ms + int(newest.duration_ms)
+        ),
+        "lastCompletedCheckpointId": -1 if newest is None else newest.id,
+    }.items():
+        yield Measure(name, value)
+
+
+# ---- of subtasks
+
+
+class JobReader:
+    """Reads the metrics of the subtasks of one view of a job."""
+
+    def __init__(self, view: JobView, rates: Rates, now_ms: int) -> None:
+        self._view = view
+        self._rates = rates
+        self._now_ms = now_ms
+        self._pending: dict[tuple[str, int], int] = {}  # by source and subtask
+        readers = {uid: dict(splits) for uid, splits in view.readers}
+        for uid, splits in view.lag:
+            of_source = readers.get(uid, {})
+            for split, records in splits:
+                if split in of_source:
+                    key = uid, of_source[split]
+                    self._pending[key] = self._pending.get(key, 0) + records
+
+    def of(self, vertex: VertexView, subtask: SubtaskView) -> Iterator[Measure]:
+        """Of the task, and of each operator."""
+        rate = self._rates.of(self._view, vertex.id, subtask, self._now_ms)
+        yield from self._task(vertex, subtask, rate)
+        yield from self._operators(vertex, subtask, rate)
+        index = {operator.id: number for number, operator in enumerate(vertex.info.operators)}
+        for metric in subtask.metrics:
+            found = _users(metric, rate)
+            if found is not None:
+                yield found._replace(operator=index[metric.operator])
+
+    def _task(self, vertex: VertexView, subtask: SubtaskView, rate: Rate | None) -> Iterator[Measure]:
+        has_input = bool(vertex.info.inputs)
+        counter, meter = Kind.COUNTER, Kind.METER
+        yield Measure("numRecordsIn", subtask.records_in if has_input else 0, counter)
+        yield Measure("numRecordsOut", subtask.records_out, counter)
+        yield Measure("numBytesIn", subtask.bytes_in, counter)
+        yield Measure("numBytesOut", subtask.bytes_out, counter)
+        yield Measure("checkpointAlignmentTime", 0)
+        if has_input:
+            yield Measure("currentInputWatermark", _watermark(subtask))
+        yield Measure("accumulateBusyTimeMs", round(subtask.busy_ms))
+        yield Measure("accumulateBackPressuredTimeMs", round(subtask.back_pressured_ms))
+        yield Measure("accumulateIdleTimeMs", idle_ms(subtask, self._now_ms))
+        if rate is not None:
+            yield Measure("numRecordsInPerSecond", rate.records_in if has_input else 0.0, meter)
+            yield Measure("numRecordsOutPerSecond", rate.records_out, meter)
+            yield Measure("numBytesInPerSecond", rate.bytes_in, meter)
+            yield Measure("numBytesOutPerSecond", rate.bytes_out, meter)
+            yield Measure("busyTimeMsPerSecond", rate.busy_ms)
+            yield Measure("backPressuredTimeMsPerSecond", rate.back_pressured_ms)
+            yield Measure("idleTimeMsPerSecond", rate.idle_ms, meter)
+            yield Measure("isBackPressured", rate.back_pressured_ms > 0)
+
+    def _operators(self, vertex: VertexView, subtask: SubtaskView, rate: Rate | None) -> Iterator[Measure]:
+        operators = vertex.info.operators
+        for n, (operator, (into, out)) in enumerate(zip(operators, subtask.operators, strict=True)):
+            yield Measure("numRecordsIn", into, Kind.COUNTER, n)
+            yield Measure("numRecordsOut", out, Kind.COUNTER, n)
+            if rate is not None:
+                yield Measure("numRecordsInPerSecond", rate.operators[n][0], Kind.METER, n)
+                yield Measure("numRecordsOutPerSecond", rate.operators[n][1], Kind.METER, n)
+            if operator.kind == "source":
+                yield from self._source(operator.id, subtask, n)
+            elif operator.kind == "sink":
+                yield Measure("numRecordsSend", into, Kind.COUNTER, n)
+        last = len(operators) - 1
+        if vertex.info.inputs:
+            yield Measure("currentInputWatermark", _watermark(subtask), operator=0)
+        yield Measure("currentOutputWatermark", _watermark(subtask), operator=last)
+
+    def _source(self, uid: str, subtask: SubtaskView, number: int) -> Iterator[Measure]:
+        waiting = self._pending.get((uid, subtask.index))
+        if waiting is not None:
+            yield Measure("pendingRecords", waiting, operator=number)
+        if subtask.lag_ms is not None:
+            yield Measure("currentFetchEventTimeLag", subtask.lag_ms, operator=number)
+            yield Measure("currentEmitEventTimeLag", subtask.lag_ms, operator=number)
+        if subtask.watermark is not None and NO_WATERMARK < subtask.watermark < _END:
+            yield Measure("watermarkLag", self._now_ms - subtask.watermark, operator=number)
+        if subtask.active_ms:
+            yield Measure("sourceIdleTime", max(0, self._now_ms - subtask.active_ms), operator=number)
+
+
+def _users(metric: MetricView, rate: Rate | None) -> Measure | None:
+    """Of a user's function, or of an operator that counts as one does. A meter has no value at first."""
+    value = metric.value
+    if metric.kind == "meter":
+        if rate is None:
+            return None
+        value = rate.meters[metric.operator, metric.path]
+    return Measure(metric.name, value, _KINDS[metric.kind], groups=metric.groups)
+
+
+def idle_ms(subtask: SubtaskView, now_ms: int) -> int:
+    """How long the subtask was neither busy nor back pressured since it first ran, pauses included."""
+    attempt, first = subtask.attempt, (*subtask.earlier, subtask.attempt)[0]
+    begun_ms = next((ms for state, ms in first.entered_ms if state is ExecutionState.RUNNING), None)
+    if begun_ms is None:
+        return 0
+    until_ms = attempt.entered_ms[-1][1] if attempt.state.terminal else now_ms
+    return max(0, round(until_ms - begun_ms - subtask.busy_ms - subtask.back_pressured_ms))
+
+
+def _watermark(subtask: SubtaskView) -> int:
+    return NO_WATERMARK if subtask.watermark is None else subtask.watermark
+
+
+# ---- of the cluster
+
+
+def slots_of(view: JobView) -> int:
+    """How many slots a job needs: in each sharing group those of its widest vertex."""
+    widest: dict[str, int] = {}
+    for vertex in view.info.vertices:
+        group = vertex.slot_sharing_group
+        widest[group] = max(widest.get(group, 0), vertex.parallelism)
+    return sum(widest.values())
+
+
+def free_slots(machines: Machines, views: Iterable[JobView]) -> int:
+    """What the jobs that have not ended leave of all slots."""
+    return max(0, machines.slots - sum(slots_of(view) for view in views if view.ended_ms is None))
+
+
+def driver_values(machines: Machines, views: Iterable[JobView]) -> Iterator[Measure]:
+    """Of the job manager: the driver of Spark, its JVM and its Python process."""
+    views = list(views)
+    yield Measure("numRegisteredTaskManagers", len(machines.workers))
+    yield Measure("numRunningJobs", sum(view.status is JobStatus.RUNNING for view in views))
+    yield Measure("taskSlotsTotal", machines.slots)
+    yield Measure("taskSlotsAvailable", free_slots(machines, views))
+    for name, value in machines.figures:
+        yield Measure(name, value)
+    process = process_report()
+    yield Measure("Status.Python.Memory.Used", process.rss_bytes)
+    yield Measure("Status.Python.CPU.Time", time.process_time_ns())
+    yield Measure("Status.Python.Threads.Count", threading.active_count())
+
+
+def worker_values(machines: Machines, worker_id: str) -> list[Measure] | None:
+    """Of a task manager; None: there is none of that id."""
+    worker = machines.worker(worker_id)
+    return None if worker is None else [Measure(name, value) for name, value in worker.figures]

@@ -1,0 +1,48 @@
+"""What a task says of itself beside its rows: times, the values of gauges, the process that it ran in.
+
+All of that differs from run to run. Rows must not: Spark compares the bytes of an exchange that it has to
+write again. So a report goes to the driver on a way of its own - an accumulator of Spark, or the file with
+the answers of a task in real time - and a job is as right without it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from firesteel.runtime.metrics import MetricKey
+
+
+class ProcessReport(NamedTuple):
+    """The Python worker that a task ran in."""
+
+    host: str
+    pid: int
+    rss_bytes: int
+    cpu_s: float
+
+
+@dataclass(slots=True)
+class TaskReport:
+    """Of one task for one epoch.
+
+    :param begun_ms: the wall clock of its machine; ``ended_ms``: the same.
+    :param busy_ms: by vertex.
+    :param held_back_ms: how long it has waited for those that it sends to; None: it was not measured,
+        since the task hands all on before they begin.
+    :param lags_ms: source operator -> how old the last record was when it was read, by its event time.
+    :param failed_gauges: those that have raised, and so have no value.
+    """
+
+    epoch: int
+    level: int
+    subtask: int
+    begun_ms: float
+    ended_ms: float
+    busy_ms: dict[str, float]
+    held_back_ms: float | None
+    process: ProcessReport
+    lags_ms: dict[str, int] = field(default_factory=dict)
+    gauges: dict[MetricKey, Any] = field(default_factory=dict)
+    failed_gauges: tuple[MetricKey, ...] = ()
+    stage: int | None = None  # of Spark, that the task belongs to

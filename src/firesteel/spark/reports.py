@@ -1,0 +1,48 @@
+"""What tasks report beside their rows comes to the driver by an accumulator of Spark.
+
+Spark adds up the accumulators of a task when the task has succeeded, before it says that its job has ended.
+A stage that runs again reports again: the driver takes the last report of each task.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+from pyspark import SparkContext
+from pyspark.accumulators import AccumulatorParam, _accumulatorRegistry
+
+from firesteel.runtime.task_report import TaskReport
+
+
+class _Pickled(AccumulatorParam[list[bytes]]):
+    """Reports as bytes, since the driver unpickles them only when they are asked for."""
+
+    def zero(self, value: list[bytes]) -> list[bytes]:
+        return []
+
+    def addInPlace(self, value1: list[bytes], value2: list[bytes]) -> list[bytes]:
+        value1.extend(value2)
+        return value1
+
+
+class Reports:
+    """The reports of the tasks of one job."""
+
+    def __init__(self, context: SparkContext) -> None:
+        self.accumulator: Any = context.accumulator([], _Pickled())
+
+    def take(self) -> list[TaskReport]:
+        """Those that have come since the last time."""
+        found, self.accumulator.value = self.accumulator.value, []
+        return [pickle.loads(report) for report in found]
+
+    def close(self) -> None:
+        """No report is waited for any more."""
+        _accumulatorRegistry.pop(self.accumulator.aid, None)
+
+
+def report(accumulator: Any, stage: int, of_task: TaskReport) -> None:
+    """In a worker: send a report when the task has succeeded."""
+    of_task.stage = stage
+    accumulator.add([pickle.dumps(of_task, 5)])

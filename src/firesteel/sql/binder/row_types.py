@@ -1,0 +1,56 @@
+"""Types of whole rows: the common one of several inputs, a plan cast to it, names without duplicates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from firesteel.sql import type_rules
+from firesteel.sql.binder.calls import plain
+from firesteel.sql.expressions import Expression, InputRef
+from firesteel.sql.functions.calls import implicit
+from firesteel.sql.logical import Node, Project
+from firesteel.sql.types import DataType, RowType
+
+__all__ = ["common_type", "identity", "project_to", "unique"]
+
+
+def common_type(types: Sequence[DataType]) -> DataType | None:
+    """The least type that all can be cast to implicitly. Equal time attributes stay."""
+    if len(set(types)) == 1:
+        return types[0]
+    first = types[0]
+    if all(t.equals_ignoring_nullability(first) for t in types):
+        return first.with_nullability(any(t.nullable for t in types))
+    return type_rules.common_type([plain(t) for t in types])
+
+
+def identity(row: RowType) -> tuple[Expression, ...]:
+    return tuple(InputRef(i, t) for i, t in enumerate(row.types))
+
+
+def project_to(plan: Node, types: Sequence[DataType], names: Sequence[str] | None = None) -> Node:
+    """*plan* with its columns cast to *types*; itself where nothing is to be done."""
+    wanted = tuple(names or plan.row.names)
+    cast = tuple(
+        implicit(InputRef(i, own), data_type)
+        for i, (own, data_type) in enumerate(zip(plan.row.types, types, strict=True))
+    )
+    if wanted == plan.row.names and all(isinstance(c, InputRef) for c in cast):
+        return plan
+    row = RowType.of(wanted, [c.type for c in cast])
+    return Project(row=row, input=plan, expressions=cast)
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """The same names, those that come again with a number: ``a``, ``a0``, ``a1``."""
+    used: set[str] = set()
+    result = []
+    for name in names:
+        attempt = 0
+        made = name
+        while made in used:
+            made = f"{name}{attempt}"
+            attempt += 1
+        used.add(made)
+        result.append(made)
+    return result

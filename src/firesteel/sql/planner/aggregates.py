@@ -1,0 +1,159 @@
+"""GROUP BY: group aggregates, grouping sets, windows of table-valued functions, and the old windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from firesteel.common.options import table as options
+from firesteel.sql import logical as l, physical as p
+from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Literal
+from firesteel.sql.hints import state_ttl
+from firesteel.sql.planner.calcs import select
+from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
+from firesteel.sql.planner.errors import unsupported, wrong
+from firesteel.sql.planner.exchanges import exchange
+from firesteel.sql.planner.windows import window_aggregate
+from firesteel.sql.types import BigIntType, RowType
+
+if TYPE_CHECKING:
+    from firesteel.sql.planner.builder import Planner
+
+__all__ = ["aggregate", "group_aggregate", "group_window"]
+
+GROUPING: Final = frozenset(("GROUPING", "GROUPING_ID", "GROUP_ID"))
+
+#: Partial results of these can be put together, so that they may be made before the exchange.
+MERGEABLE: Final = frozenset(("COUNT", "SUM", "SUM0", "AVG", "MIN", "MAX", "LISTAGG"))
+
+
+def aggregate(planner: Planner, node: l.Aggregate) -> p.Physical:
+    windowed = window_aggregate(planner, node)
+    if windowed is not None:
+        return windowed
+    child = planner.plan(node.input)
+    if _is_simple(node):
+        return group_aggregate(planner.context, child, node.row, node.group, node.calls, node.hints)
+    expanded, group, calls = expand(planner.context, child, node)
+    names = [*(f"g{i}" for i in range(len(group))), *(c.name or f"c{i}" for i, c in enumerate(calls))]
+    types = [*(expanded.row.types[g] for g in group), *(c.type for c in calls)]
+    made = group_aggregate(planner.context, expanded, RowType.of(names, types), group, calls, node.hints)
+    return unexpanded(planner.context, made, node)
+
+
+def _is_simple(node: l.Aggregate) -> bool:
+    all_of_them = (tuple(range(len(node.group))),)
+    plain = not node.sets or node.sets == all_of_them
+    return plain and not any(call.function in GROUPING for call in node.calls)
+
+
+def expand(
+    context: PlannerContext, child: p.Physical, node: l.Aggregate
+) -> tuple[p.Physical, tuple[int, ...], tuple[AggregateCall, ...]]:
+    """Each row once for each grouping set: columns that are not in it NULL, the number of the set, and what each
+    GROUPING call gives for it. Returns the node, the columns to group by, and the other calls."""
+    sets = node.sets or (tuple(range(len(node.group))),)
+    types = child.row.types
+    width = len(types)
+    asked = [call for call in node.calls if call.function in GROUPING]
+    projects = []
+    for number, members in enumerate(sets):
+        copy: list[Expression] = [InputRef(i, types[i]) for i in range(width)]
+        for position, column in enumerate(node.group):
+            if position in members:
+                copy.append(InputRef(column, types[column].with_nullability(True)))
+            else:
+                copy.append(Literal(None, types[column].with_nullability(True)))
+        copy.append(Literal(number, BigIntType(nullable=False)))
+        copy += [Literal(_grouping(call, members, number, sets), call.type.not_null()) for call in asked]
+        projects.append(tuple(copy))
+    names = [*child.row.names, *(f"g${child.row.names[c]}" for c in node.group), "$e", *(f"$g_{i}" for i in range(len(asked)))]
+    row = RowType.of(names, [e.type for e in projects[0]])
+    made = p.Expand(row=row, inputs=(child,), projects=tuple(projects))
+    group = tuple(range(width, len(names)))
+    return made, group, tuple(call for call in node.calls if call.function not in GROUPING)
+
+
+def _grouping(call: AggregateCall, members: tuple[int, ...], number: int, sets: tuple[tuple[int, ...], ...]) -> int:
+    """The bits of the columns that are not in the set; GROUP_ID: how many equal sets came before."""
+    if call.function == "GROUP_ID":
+        return sum(1 for earlier in sets[:number] if set(earlier) == set(members))
+    value = 0
+    for position in call.arguments:
+        value = value * 2 + (position not in members)
+    return value
+
+
+def unexpanded(context: PlannerContext, made: p.Physical, node: l.Aggregate) -> p.Physical:
+    """The columns of the aggregate as the query has them: groups, then calls in their order."""
+    keys = len(node.group)
+    asked = sum(call.function in GROUPING for call in node.calls)
+    columns = list(range(keys))
+    grouping, other = keys + 1, keys + 1 + asked
+    for call in node.calls:
+        if call.function in GROUPING:
+            columns.append(grouping)
+            grouping += 1
+        else:
+            columns.append(other)
+            other += 1
+    return select(context, made, columns, node.row)
+
+
+def group_aggregate(
+    context: PlannerContext,
+    child: p.Physical,
+    row: RowType,
+    group: tuple[int, ...],
+    calls: tuple[AggregateCall, ...],
+    hints: tuple[tuple[str, tuple[object, ...]], ...] = (),
+) -> p.Physical:
+    ttl = state_ttl(hints)
+    return p.GroupAggregate(
+        row=row,
+        inputs=(exchange(child, group),),
+        group=group,
+        calls=calls,
+        mini_batch=context.mini_batch,
+        two_phase=_two_phase(context, calls),
+        table_function=any(_is_table_aggregate(context, call) for call in calls),
+        ttl_ms=context.ttl_ms if ttl is None else ttl,
+        hints=hints,
+    )
+
+
+def _is_table_aggregate(context: PlannerContext, call: AggregateCall) -> bool:
+    definition = context.function(call.function)
+    return definition is not None and definition.kind.name == "TABLE_AGGREGATE"
+
+
+def _two_phase(context: PlannerContext, calls: tuple[AggregateCall, ...]) -> bool:
+    if not context.mini_batch or context.get(options.AGG_PHASES) == "ONE_PHASE":
+        return False
+    return all(call.function in MERGEABLE for call in calls)
+
+
+def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:
+    child = planner.plan(node.input)
+    time = child.row.types[node.window.time]
+    rowtime = is_rowtime(time)
+    if not planner.context.batch and not rowtime and not is_proctime(time):
+        raise wrong(
+            f"Window aggregate can only be defined over a time attribute column, but {time} encountered."
+        )
+    if node.window.kind.startswith("COUNT") and rowtime:
+        raise unsupported("Row count windows need a processing time attribute.")
+    made = p.GroupWindowAggregate(
+        row=node.row,
+        inputs=(exchange(child, node.group),),
+        window=node.window,
+        group=node.group,
+        calls=node.calls,
+        properties=node.properties,
+        rowtime=rowtime or planner.context.batch,
+        table_function=any(_is_table_aggregate(planner.context, call) for call in node.calls),
+        ttl_ms=planner.context.ttl_ms,
+        hints=node.hints,
+    )
+    return made
+
+

@@ -1,0 +1,94 @@
+"""Projections and filters, merged where they follow each other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from firesteel.sql import physical as p
+from firesteel.sql.expressions import Call, Expression, InputRef, Literal, rewrite, walk
+from firesteel.sql.planner.conditions import and_, conjuncts
+from firesteel.sql.planner.context import PlannerContext
+from firesteel.sql.types import RowType
+
+__all__ = ["calc", "columns_of", "distinct", "identity", "renamed", "select"]
+
+# Nodes whose columns may be called as the query calls them.
+_NAMED_FREELY = (p.GroupAggregate, p.WindowAggregate, p.GroupWindowAggregate, p.Join, p.Values, p.Rank, p.Limit)
+
+
+def identity(row: RowType) -> tuple[Expression, ...]:
+    return tuple(InputRef(i, data_type) for i, data_type in enumerate(row.types))
+
+
+def columns_of(expressions: Sequence[Expression]) -> tuple[int, ...] | None:
+    """Which input columns they are; None: they are more than columns."""
+    found = tuple(e.index for e in expressions if isinstance(e, InputRef))
+    return found if len(found) == len(expressions) else None
+
+
+def calc(
+    context: PlannerContext,
+    child: p.Physical,
+    expressions: Sequence[Expression],
+    row: RowType,
+    condition: Expression | None = None,
+    hints: Any = (),
+) -> p.Physical:
+    """The expressions of the rows of *child* for which *condition* holds."""
+    condition = and_(conjuncts(condition))
+    if isinstance(child, p.Calc) and _may_merge(context, child, expressions, condition):
+        expressions = [_inlined(e, child.expressions) for e in expressions]
+        parts = [_inlined(part, child.expressions) for part in conjuncts(condition)]
+        condition = and_([*conjuncts(child.condition), *parts])
+        child = child.input
+    if condition is None and columns_of(expressions) == tuple(range(len(child.row.fields))):
+        if row.names == child.row.names:
+            return child
+        if isinstance(child, _NAMED_FREELY):
+            return renamed(child, row.names)
+    return p.Calc(row=row, inputs=(child,), expressions=tuple(expressions), condition=condition, hints=hints)
+
+
+def select(context: PlannerContext, child: p.Physical, columns: Sequence[int], row: RowType) -> p.Physical:
+    """Some columns, in an order."""
+    types = child.row.types
+    return calc(context, child, [InputRef(c, types[c]) for c in columns], row)
+
+
+def renamed(node: p.Physical, names: Sequence[str]) -> p.Physical:
+    fields = tuple(replace(f, name=n) for f, n in zip(node.row.fields, names, strict=True))
+    return replace(node, row=replace(node.row, fields=fields))
+
+
+def _inlined(expression: Expression, below: Sequence[Expression]) -> Expression:
+    return rewrite(expression, lambda e: below[e.index] if isinstance(e, InputRef) else e)
+
+
+def _may_merge(
+    context: PlannerContext, child: p.Calc, expressions: Sequence[Expression], condition: Expression | None
+) -> bool:
+    """Whether nothing is computed twice that must not be, or that is dear."""
+    above = [*expressions, *([] if condition is None else [condition])]
+    uses = Counter(e.index for x in above for e in walk(x) if isinstance(e, InputRef))
+    for index, expression in enumerate(child.expressions):
+        if isinstance(expression, InputRef | Literal):
+            continue
+        calls = [e for e in walk(expression) if isinstance(e, Call)]
+        once_only = any(context.is_once_only(c.function) for c in calls)
+        if once_only and (uses[index] > 1 or (condition is not None and uses[index])):
+            return False
+    return True
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The same names, those that come again with a number."""
+    found: list[str] = []
+    for name in names:
+        made, n = name, 0
+        while made in found:
+            made, n = f"{name}{n}", n + 1
+        found.append(made)
+    return found

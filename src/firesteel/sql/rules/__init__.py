@@ -1,0 +1,1 @@
+"""Rewriting of logical plans: one rule, one module."""

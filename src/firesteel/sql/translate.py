@@ -1,0 +1,698 @@
+"""Physical nodes -> transformations, whose operators are specs of ``operators/specs.py``.
+
+A node becomes one transformation; an ``Exchange`` becomes the partitioning of the edge. Uids are made of the place of
+a node in the plan and of its kind, so the same program has the same uids when it runs again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from firesteel.common.options import table as options
+from firesteel.program.column_keys import ColumnKeys
+from firesteel.program.operators import OperatorSpec
+from firesteel.program.transformations import (
+    OneInputTransformation,
+    Partitioning,
+    PartitionKind,
+    PartitionTransformation,
+    Transformation,
+    TwoInputTransformation,
+    UnionTransformation,
+)
+from firesteel.sql import physical as p
+from firesteel.sql.expression_text import infix_text
+from firesteel.sql.expressions import AggregateCall, Call, Expression, walk
+from firesteel.sql.operators import specs
+from firesteel.sql.operators.borders import columns_type
+from firesteel.sql.plan_text import describe
+from firesteel.sql.planner.context import PlannerContext
+from firesteel.sql.planner.process_tables import translate_process_table
+from firesteel.sql.session import session_zone
+from firesteel.sql.types import RowType
+
+__all__ = ["Program", "Translator"]
+
+
+class Program(Protocol):
+    """What a plan becomes a part of: the program of an environment."""
+
+    def _add(self, transformation: Transformation) -> None: ...
+
+    def _register_uid(self, uid: str, transformation: Transformation) -> None: ...
+
+
+class Translator:
+    """Makes the transformations of a plan. What two nodes read is made once.
+
+    :param number: how many plans of this program were made before.
+    """
+
+    def __init__(self, context: PlannerContext, program: Any, number: int) -> None:
+        self.context = context
+        self.program = program
+        self._number = number
+        self._count = 0
+        self._done: dict[int, tuple[p.Physical, Transformation]] = {}
+        self.zone = session_zone(context.configuration)
+
+    def translate(self, node: p.Physical) -> Transformation:
+        found = self._done.get(id(node))
+        if found is None:
+            found = (node, _BUILDERS[type(node)](self, node))
+            self._done[id(node)] = found
+        return found[1]
+
+    # ---- for builders
+
+    def one(
+        self,
+        node: p.Physical,
+        spec: OperatorSpec,
+        *,
+        keys: tuple[int, ...] | None = None,
+        row: RowType | None = None,
+        source: Transformation | None = None,
+        name: str | None = None,
+    ) -> Transformation:
+        """An operator of one input. :param keys: it has state by these columns of the input."""
+        single = keys == ()
+        made = OneInputTransformation(
+            name=name or node.name,
+            input=self.translate(node.input) if source is None else source,
+            operator=spec,
+            output_type=columns_type(row or node.row),
+            key_selector=None if keys is None else ColumnKeys(keys),
+            description=describe(node, infix_text),
+        )
+        return self.add(made, node, single, name)
+
+    def two(self, node: p.Physical, spec: OperatorSpec, left: tuple[int, ...], right: tuple[int, ...]) -> Transformation:
+        made = TwoInputTransformation(
+            name=node.name,
+            input1=self.translate(node.left),
+            input2=self.translate(node.right),
+            operator=spec,
+            output_type=columns_type(node.row),
+            key_selector1=ColumnKeys(left),
+            key_selector2=ColumnKeys(right),
+            description=describe(node, infix_text),
+        )
+        return self.add(made, node, not left)
+
+    def add(
+        self, made: Transformation, node: p.Physical, single: bool = False, name: str | None = None
+    ) -> Transformation:
+        if single:
+            made.parallelism, made.max_parallelism, made.non_parallel = 1, 1, True
+        elif made.parallelism is None and not isinstance(made, UnionTransformation | PartitionTransformation):
+            parallelism = int(self.context.get(options.DEFAULT_PARALLELISM) or -1)
+            if parallelism > 0:
+                made.parallelism = parallelism
+        if made.uid is None:
+            self._count += 1
+            made.uid = f"table-{self._number}-{self._count}-{(name or node.name).lower().replace(' ', '-')}"
+        self.program._register_uid(made.uid, made)
+        self.program._add(made)
+        return made
+
+    def functions(
+        self, expressions: Iterable[Expression | None] = (), calls: Iterable[AggregateCall] = (), names: Iterable[str] = ()
+    ) -> Mapping[str, Any]:
+        """The functions of users that are called there."""
+        known = self.context.functions
+        called = {e.function for x in expressions if x is not None for e in walk(x) if isinstance(e, Call)}
+        called.update(call.function for call in calls)
+        called.update(names)
+        return {name: known[name] for name in sorted(called) if name in known}
+
+    @property
+    def bundle(self) -> int:
+        return max(0, int(self.context.get(options.MINI_BATCH_SIZE) or 0)) if self.context.mini_batch else 0
+
+
+def _old_rows(node: p.Physical) -> bool:
+    return node.update == p.BEFORE_AND_AFTER
+
+
+def _retracts(node: p.Physical) -> bool:
+    return not node.input.is_insert_only
+
+
+# ------------------------------------------------------------------------------------------------ sources
+
+
+def _scan(run: Translator, node: p.TableSourceScan) -> Transformation:
+    made: Transformation = node.source.build(run, node)
+    return made
+
+
+def _stream(run: Translator, node: p.DataStreamScan) -> Transformation:
+    made: Transformation = node.table.stream.build(run, node)
+    return made
+
+
+def _values(run: Translator, node: p.Values) -> Transformation:
+    from firesteel.sql.connectors.values import values_source
+
+    return run.add(values_source(node.row, node.rows, node.name), node)
+
+
+def _watermarks(run: Translator, node: p.WatermarkAssigner) -> Transformation:
+    spec = specs.WatermarkAssigner(
+        input=node.input.row,
+        column=node.column,
+        expression=node.expression,
+        idle_timeout_ms=int(run.context.get(options.SOURCE_IDLE) or 0),
+        functions=run.functions([node.expression]),
+    )
+    return run.one(node, spec)
+
+
+def _mini_batches(run: Translator, node: p.MiniBatchAssigner) -> Transformation:
+    return run.one(node, specs.MiniBatchAssigner(interval_ms=node.interval_ms, event_time=node.rowtime))
+
+
+# ------------------------------------------------------------------------------------------------ row by row
+
+
+def _calc(run: Translator, node: p.Calc) -> Transformation:
+    spec = specs.Calc(
+        input=node.input.row,
+        output=node.row,
+        projection=node.expressions,
+        condition=node.condition,
+        functions=run.functions([*node.expressions, node.condition]),
+    )
+    return run.one(node, spec)
+
+
+def _expand(run: Translator, node: p.Expand) -> Transformation:
+    return run.one(node, specs.Expand(input=node.input.row, output=node.row, projections=node.projects))
+
+
+def _correlate(run: Translator, node: p.Correlate) -> Transformation:
+    spec = specs.Correlate(
+        input=node.input.row,
+        output=node.row,
+        function=node.function,
+        arguments=node.arguments,
+        outer=node.kind == "LEFT",
+        condition=node.condition,
+        functions=run.functions([*node.arguments, node.condition], names=[node.function]),
+    )
+    return run.one(node, spec)
+
+
+def _union(run: Translator, node: p.Union) -> Transformation:
+    made = UnionTransformation(
+        name="Union", union_of=tuple(run.translate(i) for i in node.inputs), output_type=columns_type(node.row)
+    )
+    return made
+
+
+def _exchange(run: Translator, node: p.Exchange) -> Transformation:
+    if node.keys is None:
+        partitioning = Partitioning(PartitionKind.BROADCAST)
+    else:
+        partitioning = Partitioning(PartitionKind.HASH, ColumnKeys(node.keys))
+    return PartitionTransformation(
+        name="Exchange",
+        input=run.translate(node.input),
+        partitioning=partitioning,
+        output_type=columns_type(node.row),
+    )
+
+
+def _drop(run: Translator, node: p.DropUpdateBefore) -> Transformation:
+    return run.one(node, specs.DropUpdateBefore(input=node.input.row))
+
+
+def _normalize(run: Translator, node: p.ChangelogNormalize) -> Transformation:
+    spec = specs.ChangelogNormalize(
+        input=node.input.row,
+        keys=node.key,
+        generate_update_before=_old_rows(node),
+        condition=node.condition,
+        mini_batch=node.mini_batch,
+        ttl_ms=node.ttl_ms,
+        functions=run.functions([node.condition]),
+    )
+    return run.one(node, spec, keys=node.key)
+
+
+# ------------------------------------------------------------------------------------------------ aggregates
+
+
+def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
+    functions = run.functions(calls=node.calls)
+    common = {"input": node.input.row, "keys": node.group, "retracts": _retracts(node), "functions": functions}
+    if node.table_function:
+        return run.one(
+            node,
+            specs.GroupTableAggregate(
+                output=node.row, call=node.calls[0], generate_update_before=_old_rows(node), ttl_ms=node.ttl_ms, **common
+            ),
+            keys=node.group,
+        )
+    if node.two_phase and not functions:
+        return _two_phase(run, node)
+    spec = specs.GroupAggregate(
+        output=node.row,
+        calls=node.calls,
+        generate_update_before=_old_rows(node),
+        mini_batch=node.mini_batch,
+        bundle=run.bundle,
+        ttl_ms=node.ttl_ms,
+        **common,
+    )
+    return run.one(node, spec, keys=node.group)
+
+
+def _two_phase(run: Translator, node: p.GroupAggregate) -> Transformation:
+    """Aggregate each bundle before the exchange, then put the parts together."""
+    from firesteel.sql.operators.two_phase import local_row
+
+    below = _below_exchange(node.input)
+    local = specs.LocalGroupAggregate(
+        input=below.row, keys=node.group, calls=node.calls, retracts=_retracts(node), bundle=run.bundle
+    )
+    row = local_row(local)
+    first = run.one(node, local, row=row, source=run.translate(below), name="LocalGroupAggregate")
+    keys = tuple(range(len(node.group)))
+    spec = specs.GlobalGroupAggregate(
+        local=local,
+        output=node.row,
+        generate_update_before=_old_rows(node),
+        bundle=run.bundle,
+        ttl_ms=node.ttl_ms,
+    )
+    return run.one(node, spec, keys=keys, source=_by_keys(first, keys, row), name="GlobalGroupAggregate")
+
+
+def _below_exchange(node: p.Physical) -> p.Physical:
+    return node.input if isinstance(node, p.Exchange) else node
+
+
+def _by_keys(source: Transformation, keys: tuple[int, ...], row: RowType) -> Transformation:
+    partitioning = Partitioning(PartitionKind.HASH, ColumnKeys(keys))
+    return PartitionTransformation(
+        name="Exchange", input=source, partitioning=partitioning, output_type=columns_type(row)
+    )
+
+
+def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
+    return specs.TimeWindow(
+        kind=window.kind,
+        size=window.size,
+        slide=window.slide,
+        offset=window.offset,
+        time=window.time,
+        start=window.start,
+        end=window.end,
+        event_time=window.rowtime,
+        zone=run.zone,
+    )
+
+
+def _window_table(run: Translator, node: p.WindowTableFunction) -> Transformation:
+    spec = specs.WindowTableFunction(input=node.input.row, output=node.row, window=_time_window(run, node.window))
+    keys = node.window.partition if node.window.kind == "SESSION" else None
+    return run.one(node, spec, keys=keys)
+
+
+def _window_aggregate(run: Translator, node: p.WindowAggregate) -> Transformation:
+    functions = run.functions(calls=node.calls)
+    window = _time_window(run, node.window)
+    if node.two_phase and not functions and node.input.is_insert_only:
+        from firesteel.sql.operators.two_phase import local_row
+
+        below = _below_exchange(node.input)
+        local = specs.LocalWindowAggregate(input=below.row, window=window, keys=node.group, calls=node.calls)
+        row = local_row(local)
+        first = run.one(node, local, row=row, source=run.translate(below), name="LocalWindowAggregate")
+        keys = tuple(range(len(node.group)))
+        last = specs.GlobalWindowAggregate(local=local, output=node.row, properties=node.properties)
+        return run.one(node, last, keys=keys, source=_by_keys(first, keys, row), name="GlobalWindowAggregate")
+    spec = specs.WindowAggregate(
+        input=node.input.row,
+        output=node.row,
+        window=window,
+        keys=node.group,
+        calls=node.calls,
+        properties=node.properties,
+        retracts=_retracts(node),
+        functions=functions,
+    )
+    return run.one(node, spec, keys=node.group)
+
+
+def _group_window(run: Translator, node: p.GroupWindowAggregate) -> Transformation:
+    window = node.window
+    spec = specs.GroupWindowAggregate(
+        input=node.input.row,
+        output=node.row,
+        kind=window.kind,
+        time=window.time,
+        size=window.size,
+        slide=window.slide,
+        offset=window.offset,
+        keys=node.group,
+        calls=node.calls,
+        properties=node.properties,
+        event_time=node.rowtime,
+        retracts=_retracts(node),
+        generate_update_before=_old_rows(node),
+        early_ms=node.emit[0],
+        late_ms=node.emit[1],
+        zone=run.zone,
+        functions=run.functions(calls=node.calls),
+    )
+    return run.one(node, spec, keys=node.group)
+
+
+def _over(run: Translator, node: p.OverAggregate) -> Transformation:
+    first = node.calls[0]
+    calls = tuple(over.call for over in node.calls)
+    spec = specs.OverAggregate(
+        input=node.input.row,
+        output=node.row,
+        keys=first.partition,
+        calls=calls,
+        order=first.order,
+        time=first.order[0].index if node.time is not None else None,
+        event_time=node.time == "rowtime",
+        rows=first.rows,
+        preceding=first.preceding,
+        following=first.following,
+        retracts=_retracts(node),
+        generate_update_before=_old_rows(node),
+        ttl_ms=node.ttl_ms,
+        functions=run.functions(calls=calls),
+    )
+    return run.one(node, spec, keys=first.partition)
+
+
+# ------------------------------------------------------------------------------------------------ order
+
+_STRATEGIES: Final = {"AppendFast": "append", "UpdateFast": "update_fast", "Retract": "retract"}
+
+
+def _rank(run: Translator, node: p.Rank) -> Transformation:
+    spec = specs.Rank(
+        input=node.input.row,
+        output=node.row,
+        keys=node.partition,
+        order=node.order,
+        start=node.start,
+        end=node.end,
+        end_column=node.end_column,
+        function=node.function,
+        output_number=node.show_number,
+        strategy=_STRATEGIES[node.strategy],
+        upsert_key=node.key,
+        generate_update_before=_old_rows(node),
+        ttl_ms=node.ttl_ms,
+    )
+    return run.one(node, spec, keys=node.partition)
+
+
+def _sort_limit(run: Translator, node: p.SortLimit) -> Transformation:
+    spec = specs.Rank(
+        input=node.input.row,
+        output=node.row,
+        keys=(),
+        order=node.order,
+        start=node.offset + 1,
+        end=node.offset + node.fetch,
+        strategy=_STRATEGIES[node.strategy],
+        upsert_key=node.key,
+        generate_update_before=_old_rows(node),
+        ttl_ms=node.ttl_ms,
+    )
+    return run.one(node, spec, keys=())
+
+
+_NO_END: Final = 2**62
+
+
+def _limit(run: Translator, node: p.Limit) -> Transformation:
+    if run.context.batch:
+        made = run.one(node, specs.Limit(input=node.input.row, offset=node.offset, fetch=node.fetch))
+        made.parallelism, made.max_parallelism, made.non_parallel = 1, 1, True
+        return made
+    spec = specs.Rank(
+        input=node.input.row,
+        output=node.row,
+        keys=(),
+        order=(),
+        start=node.offset + 1,
+        end=_NO_END if node.fetch is None else node.offset + node.fetch,
+        strategy="append" if node.input.is_insert_only else "retract",
+        generate_update_before=_old_rows(node),
+    )
+    return run.one(node, spec, keys=())
+
+
+def _sort(run: Translator, node: p.Sort) -> Transformation:
+    return run.one(node, specs.Sort(input=node.input.row, order=node.order), keys=())
+
+
+def _temporal_sort(run: Translator, node: p.TemporalSort) -> Transformation:
+    spec = specs.TemporalSort(
+        input=node.input.row, time=node.order[0].index, order=node.order[1:], event_time=node.rowtime
+    )
+    return run.one(node, spec, keys=())
+
+
+def _deduplicate(run: Translator, node: p.Deduplicate) -> Transformation:
+    spec = specs.Deduplicate(
+        input=node.input.row,
+        keys=node.key,
+        last=node.keep_last,
+        time=node.time if node.rowtime else None,
+        insert_only=node.insert_only,
+        generate_update_before=_old_rows(node),
+        generate_insert=bool(run.context.get(options.DEDUPLICATE_SENSITIVE)),
+        mini_batch=node.mini_batch,
+        ttl_ms=node.ttl_ms,
+    )
+    return run.one(node, spec, keys=node.key)
+
+
+def _window_rank(run: Translator, node: p.WindowRank) -> Transformation:
+    spec = specs.WindowRank(
+        input=node.input.row,
+        output=node.row,
+        keys=node.partition,
+        order=node.order,
+        end_column=_end_of(node.window),
+        start=node.start,
+        end=node.end,
+        output_number=node.show_number,
+        zone=run.zone,
+    )
+    return run.one(node, spec, keys=node.partition)
+
+
+def _end_of(window: p.WindowSpec) -> int:
+    assert window.end is not None, "a window that is in columns has its end there"
+    return window.end
+
+
+def _window_deduplicate(run: Translator, node: p.WindowDeduplicate) -> Transformation:
+    from firesteel.sql.expressions import Ordering
+
+    spec = specs.WindowRank(
+        input=node.input.row,
+        output=node.row,
+        keys=node.partition,
+        order=(Ordering(node.time, not node.keep_last),),
+        end_column=_end_of(node.window),
+        start=1,
+        end=1,
+        zone=run.zone,
+    )
+    return run.one(node, spec, keys=node.partition)
+
+
+# ------------------------------------------------------------------------------------------------ joins
+
+
+def _join(run: Translator, node: p.Join) -> Transformation:
+    spec = specs.Join(
+        left=node.left.row,
+        right=node.right.row,
+        output=node.row,
+        kind=node.kind,
+        left_keys=node.keys.left,
+        right_keys=node.keys.right,
+        condition=node.rest,
+        null_safe=node.keys.null_safe,
+        left_unique=node.left_spec.unique,
+        right_unique=node.right_spec.unique,
+        left_ttl_ms=node.left_ttl_ms,
+        right_ttl_ms=node.right_ttl_ms,
+        functions=run.functions([node.rest]),
+    )
+    return run.two(node, spec, node.keys.left, node.keys.right)
+
+
+def _interval_join(run: Translator, node: p.IntervalJoin) -> Transformation:
+    spec = specs.TimeIntervalJoin(
+        left=node.left.row,
+        right=node.right.row,
+        output=node.row,
+        kind=node.kind,
+        left_keys=node.keys.left,
+        right_keys=node.keys.right,
+        left_time=node.left_time,
+        right_time=node.right_time,
+        lower_ms=node.lower,
+        upper_ms=node.upper,
+        condition=node.rest,
+        null_safe=node.keys.null_safe,
+        event_time=node.rowtime,
+        functions=run.functions([node.rest]),
+    )
+    return run.two(node, spec, node.keys.left, node.keys.right)
+
+
+def _window_join(run: Translator, node: p.WindowJoin) -> Transformation:
+    spec = specs.WindowJoin(
+        left=node.left.row,
+        right=node.right.row,
+        output=node.row,
+        kind=node.kind,
+        left_keys=node.keys.left,
+        right_keys=node.keys.right,
+        left_end=_end_of(node.left_window),
+        right_end=_end_of(node.right_window),
+        condition=node.rest,
+        null_safe=node.keys.null_safe,
+        zone=run.zone,
+        functions=run.functions([node.rest]),
+    )
+    return run.two(node, spec, node.keys.left, node.keys.right)
+
+
+def _temporal_join(run: Translator, node: p.TemporalJoin) -> Transformation:
+    spec = specs.TemporalJoin(
+        left=node.left.row,
+        right=node.right.row,
+        output=node.row,
+        kind=node.kind,
+        left_keys=node.keys.left,
+        right_keys=node.keys.right,
+        left_time=node.left_time,
+        right_time=node.right_time,
+        condition=node.rest,
+        ttl_ms=node.ttl_ms,
+        functions=run.functions([node.rest]),
+    )
+    return run.two(node, spec, node.keys.left, node.keys.right)
+
+
+def _lookup_join(run: Translator, node: p.LookupJoin) -> Transformation:
+    projection, condition = node.right_calc or (None, None)
+    del condition  # the source applies what it can; the rest is part of the join's condition
+    spec = specs.LookupJoin(
+        left=node.input.row,
+        right=node.right_row,
+        output=node.row,
+        kind=node.kind,
+        lookup=node.source,
+        keys=tuple(expression for _, expression in node.lookup),
+        condition=node.rest,
+        projection=projection,
+        functions=run.functions([*(e for _, e in node.lookup), node.rest]),
+    )
+    return run.one(node, spec)
+
+
+# ------------------------------------------------------------------------------------------------ sinks
+
+
+def _sink(run: Translator, node: p.Sink) -> Transformation:
+    """The rows as the sink takes them; what stands behind them is for the target to add."""
+    made = run.translate(node.input)
+    row = node.input.row
+    enforcer = _enforcer(node)
+    if node.materialize:
+        keys = node.primary_key
+        spec: OperatorSpec = specs.SinkUpsertMaterialize(
+            input=row, keys=keys, upsert_key=node.input_key or None, ttl_ms=node.ttl_ms
+        )
+        made = run.one(node, spec, keys=keys, row=row, source=_by_keys(made, keys, row), name="SinkMaterializer")
+    elif node.target.update == p.AFTER and node.input.update == p.BEFORE_AND_AFTER:
+        drop = specs.DropUpdateBefore(input=row)
+        made = run.one(node, drop, row=row, source=made, name="DropUpdateBefore")
+    if enforcer is not None:
+        made = run.one(node, enforcer, row=node.row, source=made, name="ConstraintEnforcer")
+    return made
+
+
+def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
+    row = node.row
+    given = node.input.row.types
+    not_null = tuple(i for i, data_type in enumerate(row.types) if _demands(data_type, given[i]))
+    length = {"IGNORE": "ignore", "TRIM_PAD": "trim_pad", "ERROR": "error"}[node.type_length]
+    if not not_null and length == "ignore":
+        return None
+    return specs.ConstraintEnforcer(
+        input=row,
+        table=node.target.name,
+        not_null=not_null,
+        null="drop" if node.not_null == "DROP" else "error",
+        length=length,  # type: ignore[arg-type]
+    )
+
+
+def _demands(wanted: Any, given: Any) -> bool:
+    """Whether a value may be NULL, or have one in it, where the sink has NOT NULL."""
+    if not wanted.nullable and given.nullable:
+        return True
+    pairs = zip(wanted.children, given.children, strict=False)
+    return any(_demands(a, b) for a, b in pairs)
+
+
+def _process_table(run: Translator, node: p.ProcessTable) -> Transformation:
+    return translate_process_table(run, node)
+
+
+_BUILDERS: Final[dict[type[p.Physical], Callable[[Translator, Any], Transformation]]] = {
+    p.TableSourceScan: _scan,
+    p.DataStreamScan: _stream,
+    p.Values: _values,
+    p.WatermarkAssigner: _watermarks,
+    p.MiniBatchAssigner: _mini_batches,
+    p.Calc: _calc,
+    p.Expand: _expand,
+    p.Correlate: _correlate,
+    p.Union: _union,
+    p.Exchange: _exchange,
+    p.DropUpdateBefore: _drop,
+    p.ChangelogNormalize: _normalize,
+    p.GroupAggregate: _group_aggregate,
+    p.WindowTableFunction: _window_table,
+    p.WindowAggregate: _window_aggregate,
+    p.GroupWindowAggregate: _group_window,
+    p.OverAggregate: _over,
+    p.Rank: _rank,
+    p.SortLimit: _sort_limit,
+    p.Limit: _limit,
+    p.Sort: _sort,
+    p.TemporalSort: _temporal_sort,
+    p.Deduplicate: _deduplicate,
+    p.WindowRank: _window_rank,
+    p.WindowDeduplicate: _window_deduplicate,
+    p.Join: _join,
+    p.IntervalJoin: _interval_join,
+    p.WindowJoin: _window_join,
+    p.TemporalJoin: _temporal_join,
+    p.LookupJoin: _lookup_join,
+    p.ProcessTable: _process_table,
+    p.Sink: _sink,
+}
+
