@@ -169,6 +169,7 @@ class ChangelogNormalize(OperatorSpec):
     generate_update_before: bool = True
     condition: Expression | None = None
     mini_batch: bool = False
+    bundle: int = 0
     ttl_ms: int = 0
     functions: Functions = field(default_factory=_none)
 
@@ -425,6 +426,7 @@ class Deduplicate(OperatorSpec):
     generate_update_before: bool = True
     generate_insert: bool = True
     mini_batch: bool = False
+    bundle: int = 0
     ttl_ms: int = 0
 
 
@@ -616,7 +618,7 @@ _kind(TemporalSort, "sort:TemporalSortOperator", keyed=True)
 _kind(Rank, "rank:RankOperator", keyed=True)
 _kind(Limit, "sort:LimitOperator")
 _kind(Deduplicate, "deduplicate:DeduplicateOperator", keyed=True)
-_kind(OverAggregate, "over:over_operator", keyed=True, operator_state=True)
+_kind(OverAggregate, "over:over_operator", keyed=True)
 _kind(Join, "join:JoinOperator", inputs=2, keyed=True)
 _kind(TimeIntervalJoin, "interval_join:TimeIntervalJoinOperator", inputs=2, keyed=True)
 _kind(WindowJoin, "window_join:WindowJoinOperator", inputs=2, keyed=True, operator_state=True)
