@@ -7,6 +7,7 @@ a node in the plan and of its kind, so the same program has the same uids when i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from firesteel.common.options import table as options
@@ -30,7 +31,7 @@ from firesteel.sql.plan_text import describe
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.process_tables import translate_process_table
 from firesteel.sql.session import session_zone
-from firesteel.sql.types import RowType
+from firesteel.sql.types import ArrayType, MapType, MultisetType, RowType
 
 __all__ = ["Program", "Translator"]
 
@@ -634,9 +635,10 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
 
 
 def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
-    row = node.row
-    given = node.input.row.types
-    not_null = tuple(i for i, data_type in enumerate(row.types) if _demands(data_type, given[i]))
+    if not node.target.enforce:
+        return None
+    row = _enforced(node.row, node.nested)
+    not_null = tuple(i for i, data_type in enumerate(row.types) if any(not x.nullable for x in data_type.walk()))
     length = {"IGNORE": "ignore", "TRIM_PAD": "trim_pad", "ERROR": "error"}[node.type_length]
     if not not_null and length == "ignore":
         return None
@@ -649,12 +651,28 @@ def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
     )
 
 
-def _demands(wanted: Any, given: Any) -> bool:
-    """Whether a value may be NULL, or have one in it, where the sink has NOT NULL."""
-    if not wanted.nullable and given.nullable:
-        return True
-    pairs = zip(wanted.children, given.children, strict=False)
-    return any(_demands(a, b) for a, b in pairs)
+def _enforced(row: RowType, nested: str) -> RowType:
+    """The row type with those NOT NULLs alone that are looked after. :param nested: IGNORE, ROWS, ROWS_AND_COLLECTIONS."""
+    if nested == "ROWS_AND_COLLECTIONS":
+        return row
+    fields = tuple(replace(f, data_type=_relaxed(f.data_type, nested == "ROWS")) for f in row.fields)
+    return replace(row, fields=fields)
+
+
+def _relaxed(data_type: Any, rows: bool) -> Any:
+    """The type with what is inside of it nullable; with *rows* the fields of rows stay as they are."""
+    if isinstance(data_type, RowType):
+        fields = tuple(
+            replace(f, data_type=_relaxed(f.data_type if rows else f.data_type.with_nullability(True), rows))
+            for f in data_type.fields
+        )
+        return replace(data_type, fields=fields)
+    if isinstance(data_type, ArrayType | MultisetType):
+        return replace(data_type, element_type=_relaxed(data_type.element_type.with_nullability(True), False))
+    if isinstance(data_type, MapType):
+        key = _relaxed(data_type.key_type.with_nullability(True), False)
+        return replace(data_type, key_type=key, value_type=_relaxed(data_type.value_type.with_nullability(True), False))
+    return data_type
 
 
 def _process_table(run: Translator, node: p.ProcessTable) -> Transformation:

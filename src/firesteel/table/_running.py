@@ -63,8 +63,9 @@ def plain_row(row: t.RowType) -> t.RowType:
 
 def query_sink(session: Session, node: l.Node, name: str, mode: frozenset[str], schema: ResolvedSchema | None = None) -> l.Sink:
     """A query with something behind it that takes its rows."""
+    declared = schema is not None
     schema = schema or ResolvedSchema.of(plain_row(node.row))
-    target = Target.of_mode(name, f"Table sink '{name}'", mode, schema, None)
+    target = Target.of_mode(name, f"Table sink '{name}'", mode, schema, None, declared)
     row = schema.sink_row
     return l.Sink(
         row=row, input=project_to(node, row.types, row.names), table=target, columns=tuple(range(len(row.fields)))

@@ -352,7 +352,7 @@ class UserDefinedTableFunctionWrapper(UserFunction):
             kind=FunctionKind.TABLE,
             rule=self._rule(row),
             deterministic=self.is_deterministic,
-            value=calls.TableCall(self._func, row, self._row_names if self._takes_row else None),
+            value=calls.TableCall(self._func, self._row_names if self._takes_row else None),
             takes_null=True,
         )
 
