@@ -15,10 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firesteel.common.errors import ConfigurationError
-from firesteel.sql import calendars as c
-from firesteel.sql import decimals
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, decimals, type_rules as r, types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast_from_text import from_text
 from firesteel.sql.cast_to_text import to_text

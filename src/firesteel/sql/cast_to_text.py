@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firesteel.common._java_numbers import double_to_string, float_to_string
-from firesteel.sql import calendars as c
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, types as t
 from firesteel.sql.values import unit_of
 
 __all__ = ["digits", "fixed_width", "to_text"]

@@ -325,7 +325,7 @@ def _assembled(found: dict[str, Any], lenient: bool) -> int | None:
         if not inside or not 1 <= year <= 9999:
             return None
         day = min(day, calendar.monthrange(year, month)[1])
-    elif not 0 < month:
+    elif not month > 0:
         return None
     days = int(c.days_from(year, month, 1)) + day - 1
     if "D" in found:

@@ -89,7 +89,9 @@ class Translator:
         )
         return self.add(made, node, single, name)
 
-    def two(self, node: p.Physical, spec: OperatorSpec, left: tuple[int, ...], right: tuple[int, ...]) -> Transformation:
+    def two(
+        self, node: p.Physical, spec: OperatorSpec, left: tuple[int, ...], right: tuple[int, ...]
+    ) -> Transformation:
         made = TwoInputTransformation(
             name=node.name,
             input1=self.translate(node.left),
@@ -119,7 +121,10 @@ class Translator:
         return made
 
     def functions(
-        self, expressions: Iterable[Expression | None] = (), calls: Iterable[AggregateCall] = (), names: Iterable[str] = ()
+        self,
+        expressions: Iterable[Expression | None] = (),
+        calls: Iterable[AggregateCall] = (),
+        names: Iterable[str] = (),
     ) -> Mapping[str, Any]:
         """The functions of users that are called there."""
         known = self.context.functions
@@ -208,7 +213,9 @@ def _correlate(run: Translator, node: p.Correlate) -> Transformation:
 
 def _union(run: Translator, node: p.Union) -> Transformation:
     made = UnionTransformation(
-        name="Union", union_of=tuple(run.translate(i) for i in node.inputs), output_type=columns_type(node.row)
+        name="Union",
+        union_of=tuple(run.translate(i) for i in node.inputs),
+        output_type=columns_type(node.row),
     )
     return made
 
@@ -248,12 +255,21 @@ def _normalize(run: Translator, node: p.ChangelogNormalize) -> Transformation:
 
 def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
     functions = run.functions(calls=node.calls)
-    common = {"input": node.input.row, "keys": node.group, "retracts": _retracts(node), "functions": functions}
+    common = {
+        "input": node.input.row,
+        "keys": node.group,
+        "retracts": _retracts(node),
+        "functions": functions,
+    }
     if node.table_function:
         return run.one(
             node,
             specs.GroupTableAggregate(
-                output=node.row, call=node.calls[0], generate_update_before=_old_rows(node), ttl_ms=node.ttl_ms, **common
+                output=node.row,
+                call=node.calls[0],
+                generate_update_before=_old_rows(node),
+                ttl_ms=node.ttl_ms,
+                **common,
             ),
             keys=node.group,
         )
@@ -318,7 +334,9 @@ def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
 
 
 def _window_table(run: Translator, node: p.WindowTableFunction) -> Transformation:
-    spec = specs.WindowTableFunction(input=node.input.row, output=node.row, window=_time_window(run, node.window))
+    spec = specs.WindowTableFunction(
+        input=node.input.row, output=node.row, window=_time_window(run, node.window)
+    )
     keys = node.window.partition if node.window.kind == "SESSION" else None
     return run.one(node, spec, keys=keys)
 
@@ -625,7 +643,9 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
         spec: OperatorSpec = specs.SinkUpsertMaterialize(
             input=row, keys=keys, upsert_key=node.input_key or None, ttl_ms=node.ttl_ms
         )
-        made = run.one(node, spec, keys=keys, row=row, source=_by_keys(made, keys, row), name="SinkMaterializer")
+        made = run.one(
+            node, spec, keys=keys, row=row, source=_by_keys(made, keys, row), name="SinkMaterializer"
+        )
     elif node.target.update == p.AFTER and node.input.update == p.BEFORE_AND_AFTER:
         drop = specs.DropUpdateBefore(input=row)
         made = run.one(node, drop, row=row, source=made, name="DropUpdateBefore")
@@ -638,7 +658,9 @@ def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
     if not node.target.enforce:
         return None
     row = _enforced(node.row, node.nested)
-    not_null = tuple(i for i, data_type in enumerate(row.types) if any(not x.nullable for x in data_type.walk()))
+    not_null = tuple(
+        i for i, data_type in enumerate(row.types) if any(not x.nullable for x in data_type.walk())
+    )
     length = {"IGNORE": "ignore", "TRIM_PAD": "trim_pad", "ERROR": "error"}[node.type_length]
     if not not_null and length == "ignore":
         return None
@@ -671,7 +693,9 @@ def _relaxed(data_type: Any, rows: bool) -> Any:
         return replace(data_type, element_type=_relaxed(data_type.element_type.with_nullability(True), False))
     if isinstance(data_type, MapType):
         key = _relaxed(data_type.key_type.with_nullability(True), False)
-        return replace(data_type, key_type=key, value_type=_relaxed(data_type.value_type.with_nullability(True), False))
+        return replace(
+            data_type, key_type=key, value_type=_relaxed(data_type.value_type.with_nullability(True), False)
+        )
     return data_type
 
 
@@ -713,4 +737,3 @@ _BUILDERS: Final[dict[type[p.Physical], Callable[[Translator, Any], Transformati
     p.ProcessTable: _process_table,
     p.Sink: _sink,
 }
-

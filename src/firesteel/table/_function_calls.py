@@ -76,7 +76,12 @@ def _objects(argument: Any, data_type: t.DataType, length: int) -> Iterable[Any]
     """The objects of an argument; a constant comes as a scalar."""
     if isinstance(argument, pa.Array):
         return objects_of(argument, data_type)
-    value = objects_of(pa.array([argument.as_py()], argument.type) if not isinstance(argument, pa.Scalar) else repeat_one(argument), data_type)[0]
+    value = objects_of(
+        pa.array([argument.as_py()], argument.type)
+        if not isinstance(argument, pa.Scalar)
+        else repeat_one(argument),
+        data_type,
+    )[0]
     return repeat(value, length)
 
 
@@ -130,7 +135,9 @@ def _series(argument: Any, data_type: t.DataType, length: int) -> Any:
     if isinstance(data_type, t.RowType):
         import pandas as pd
 
-        return pd.DataFrame({f.name: _series(column.field(i), f.data_type, length) for i, f in enumerate(data_type.fields)})
+        return pd.DataFrame(
+            {f.name: _series(column.field(i), f.data_type, length) for i, f in enumerate(data_type.fields)}
+        )
     return column.to_pandas()
 
 
@@ -148,7 +155,9 @@ def _from_pandas(found: Any, data_type: t.DataType, length: int) -> pa.Array:
             made = made.combine_chunks()
         wanted = arrow_type(data_type)
         return made if made.type == wanted else made.cast(wanted, safe=not pa.types.is_floating(made.type))
-    values = list(found) if hasattr(found, "__len__") and not isinstance(found, str | bytes) else [found] * length
+    values = (
+        list(found) if hasattr(found, "__len__") and not isinstance(found, str | bytes) else [found] * length
+    )
     if len(values) != length:
         raise ValueError(f"The function returned {len(values)} values for {length} rows.")
     return column_of_objects([None if _is_missing(v) else v for v in values], data_type)
@@ -278,7 +287,9 @@ class PandasAggregate:
     def retract(self, accumulator: list[tuple[Any, ...]], *values: Any) -> None:
         accumulator.remove(values)
 
-    def merge(self, accumulator: list[tuple[Any, ...]], accumulators: Iterable[list[tuple[Any, ...]]]) -> None:
+    def merge(
+        self, accumulator: list[tuple[Any, ...]], accumulators: Iterable[list[tuple[Any, ...]]]
+    ) -> None:
         for other in accumulators:
             accumulator.extend(other)
 

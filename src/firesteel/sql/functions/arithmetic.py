@@ -9,14 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import decimals
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import decimals, type_rules as r, types as t
 from firesteel.sql.context import CallSite
+from firesteel.sql.functions import temporal_arithmetic as temporal
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
 from firesteel.sql.functions.rules import INTERVAL, NUMBER, any_of, first, takes
-from firesteel.sql.functions import temporal_arithmetic as temporal
 
 DecimalRule = Callable[[t.DecimalType, t.DecimalType], t.DecimalType]
 

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cmp_to_key
 from typing import Any
 
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.comparison import comparable_value
 from firesteel.sql.functions.define import scalar

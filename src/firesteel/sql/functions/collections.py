@@ -7,9 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import calendars as c
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, type_rules as r, types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.comparison import comparable_value

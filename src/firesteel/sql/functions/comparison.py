@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.expressions import Expression
 from firesteel.sql.functions.define import scalar

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.collections import distinct_pairs
 from firesteel.sql.functions.define import scalar

@@ -11,15 +11,23 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import decimals
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import decimals, type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions import temporal_fields
 from firesteel.sql.functions.arithmetic import _valid
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
-from firesteel.sql.functions.rules import AS_DOUBLE, AS_INT, DOUBLE, NUMBER, either, first, optional, strict, takes
+from firesteel.sql.functions.rules import (
+    AS_DOUBLE,
+    AS_INT,
+    DOUBLE,
+    NUMBER,
+    either,
+    first,
+    optional,
+    strict,
+    takes,
+)
 from firesteel.sql.values import CONTEXT, fit_decimal
 
 # ---- of real numbers

@@ -9,17 +9,25 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firesteel.sql import calendars as c
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, type_rules as r, types as t
 from firesteel.sql.cast_from_text import CastError, from_text, parse_date, parse_timestamp
 from firesteel.sql.context import CallSite
 from firesteel.sql.date_patterns import PatternError, format_column, pattern
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.lifting import rows_of
 from firesteel.sql.functions.registry import CallTypes, Typing
-from firesteel.sql.functions.rules import AS_BIGINT, BIGINT, STRING, TEXT, either, nullable, optional, strict, takes
-from firesteel.sql.functions.rules import TIMESTAMP
+from firesteel.sql.functions.rules import (
+    AS_BIGINT,
+    BIGINT,
+    STRING,
+    TEXT,
+    TIMESTAMP,
+    either,
+    nullable,
+    optional,
+    strict,
+    takes,
+)
 from firesteel.sql.values import UNITS, unit_of
 
 DEFAULT: Final = "yyyy-MM-dd HH:mm:ss"

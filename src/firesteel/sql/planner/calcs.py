@@ -16,7 +16,15 @@ from firesteel.sql.types import RowType
 __all__ = ["calc", "columns_of", "distinct", "identity", "is_repeatable", "renamed", "select"]
 
 # Nodes whose columns may be called as the query calls them.
-_NAMED_FREELY = (p.GroupAggregate, p.WindowAggregate, p.GroupWindowAggregate, p.Join, p.Values, p.Rank, p.Limit)
+_NAMED_FREELY = (
+    p.GroupAggregate,
+    p.WindowAggregate,
+    p.GroupWindowAggregate,
+    p.Join,
+    p.Values,
+    p.Rank,
+    p.Limit,
+)
 
 
 def identity(row: RowType) -> tuple[Expression, ...]:

@@ -13,8 +13,8 @@ from firesteel.sql.planner import conditions as c
 from firesteel.sql.planner.calcs import calc
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported
-from firesteel.sql.planner.intervals import interval_of
 from firesteel.sql.planner.exchanges import exchange
+from firesteel.sql.planner.intervals import interval_of
 from firesteel.sql.planner.temporal_joins import temporal_join
 from firesteel.sql.planner.window_columns import window_columns
 from firesteel.sql.types import RowType
@@ -210,9 +210,7 @@ def _window_join(
 # ------------------------------------------------------------------------------------------------ intervals
 
 
-def _interval_join(
-    node: l.Join, left: p.Physical, right: p.Physical, equi: c.EquiJoin
-) -> p.Physical | None:
+def _interval_join(node: l.Join, left: p.Physical, right: p.Physical, equi: c.EquiJoin) -> p.Physical | None:
     """Time attributes of both sides lie within bounds of each other."""
     if node.kind in ("SEMI", "ANTI"):
         return None
@@ -233,7 +231,9 @@ def _interval_join(
             for pair in zip(keys.left, keys.right, keys.null_safe, strict=True)
             if pair[:2] != (found.left, found.right - width)
         ]
-        keys = p.JoinKeys(tuple(a for a, _, _ in kept), tuple(b for _, b, _ in kept), tuple(s for _, _, s in kept))
+        keys = p.JoinKeys(
+            tuple(a for a, _, _ in kept), tuple(b for _, b, _ in kept), tuple(s for _, _, s in kept)
+        )
     rowtime = is_rowtime(types[found.left])
     if rowtime is not is_rowtime(types[found.right]):
         raise unsupported("Interval join with rowtime join condition and processing time is not supported.")

@@ -71,5 +71,3 @@ def sink(planner: Planner, node: l.Sink) -> p.Physical:
         ttl_ms=context.ttl_ms,
         hints=node.hints,
     )
-
-

@@ -117,8 +117,7 @@ def _lookup_join(
             lookup.setdefault(compared.column, compared.other)
     if not lookup:
         raise wrong(
-            "Temporal table join requires an equality condition on fields of "
-            f"table [{scan.table.name}].",
+            f"Temporal table join requires an equality condition on fields of table [{scan.table.name}].",
             hint="join by a column of the table that is looked up",
         )
     columns = tuple(sorted(lookup))
@@ -178,5 +177,3 @@ def _lookup_key(part: Expression, width: int, projection: list[Expression]) -> t
                 return None
             return target.index, other
     return None
-
-
