@@ -511,7 +511,7 @@ class ExpressionBinder:
     def star(self, node: exp.Expr) -> Expression:
         self.refuse(node, "Unknown identifier '*'")
 
-    def window(self, node: exp.Expr) -> Expression:
+    def windowed(self, node: exp.Expr) -> Expression:
         self.refuse(node, f"Windowed aggregate expression is illegal in {self.place or 'this place'}")
 
     def filtered(self, node: exp.Expr) -> Expression:
@@ -577,7 +577,7 @@ _HANDLERS: Final[dict[type[exp.Expr], Callable[[Any, exp.Expr], Expression]]] = 
     exp.Tuple: _B.tuple_,
     nodes.JsonCall: _B.json_call,
     exp.Star: _B.star,
-    exp.Window: _B.window,
+    exp.Window: _B.windowed,
     exp.Filter: _B.filtered,
     exp.WithinGroup: _B.filtered,
     nodes.NamedArgument: _B.named_argument,

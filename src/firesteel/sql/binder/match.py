@@ -123,7 +123,7 @@ def _order(binder: Binder, columns: ExpressionBinder, tree: exp.Expr) -> tuple[O
         ascending = not item.args.get("desc")
         nulls_first = bool(item.args.get("nulls_first", ascending))
         terms.append(Ordering(_column(columns, item.this, "ORDER BY"), ascending, nulls_first))
-    if not terms:
+    if order is None:
         binder.refuse(tree, "You must specify either rowtime or proctime for order by.")
     first = columns.scope.all_columns()[terms[0].index].type
     if (
@@ -215,13 +215,13 @@ class _RowsBinder(ExpressionBinder):
         """An expression over the columns of one variable."""
         inner = _OneVariable(self)
         expression = inner.bind(node)
-        if len(inner.found) > 1:
+        if len(inner.of) > 1:
             self.refuse(
                 node,
                 "Columns of one variable are expected here, and these are of "
-                f"{', '.join(sorted(inner.found))}",
+                f"{', '.join(sorted(inner.of))}",
             )
-        return next(iter(inner.found), self.defined or "*"), expression
+        return next(iter(inner.of), self.defined or "*"), expression
 
     def _aggregate(self, node: exp.Expr) -> Expression:
         call = aggregate_of(self.binder, node)
@@ -237,15 +237,15 @@ class _RowsBinder(ExpressionBinder):
             value = AggregateValue(variable, "COUNT", (), t.BigIntType(nullable=False))
             return self._value(value, value.type)
         pending = pending_call(inner, node, call, grouped=False)
-        if len(inner.found) > 1:
+        if len(inner.of) > 1:
             self.refuse(
                 node,
                 "SQL validation failed. Aggregation must be applied to a single pattern "
-                f"variable, and this one is to {', '.join(sorted(inner.found))}",
+                f"variable, and this one is to {', '.join(sorted(inner.of))}",
             )
         if pending.filter is not None or pending.order:
             self.refuse(node, "FILTER and ORDER BY of aggregates are not supported in MATCH_RECOGNIZE")
-        variable = next(iter(inner.found), "*")
+        variable = next(iter(inner.of), "*")
         value = AggregateValue(
             variable, pending.function, pending.arguments, pending.type, pending.distinct, pending.literals
         )
@@ -270,16 +270,16 @@ class _RowsBinder(ExpressionBinder):
 
 
 class _OneVariable(ExpressionBinder):
-    """The inside of LAST(...) or of an aggregate: columns of the input; ``found`` says of which variables."""
+    """The inside of LAST(...) or of an aggregate: columns of the input; ``of`` says of which variables."""
 
     def __init__(self, rows: _RowsBinder) -> None:
         super().__init__(rows.binder, rows.scope, "an aggregate of MATCH_RECOGNIZE")
         self.rows = rows
-        self.found: set[str] = set()
+        self.of: set[str] = set()
 
     def own(self, node: exp.Expr) -> Expression | None:
         if isinstance(node, exp.Column):
             variable, expression = self.rows._split(node)
-            self.found.add(variable)
+            self.of.add(variable)
             return expression
         return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from sqlglot import exp
 
@@ -79,7 +79,7 @@ class SelectBinder(ExpressionBinder):
             self.overs.append(made)
         return InputRef(OVER + self.overs.index(made), pending.type)
 
-    def _refuse_function(self, node: exp.Window) -> Any:
+    def _refuse_function(self, node: exp.Window) -> NoReturn:
         inner = node.this
         name = inner.this if isinstance(inner, exp.Anonymous) else ""
         if isinstance(inner, exp.Anonymous) and self.binder.catalog.find_function((name,)) is None:

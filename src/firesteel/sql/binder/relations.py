@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from sqlglot import exp
 
@@ -154,7 +154,7 @@ def table_plan(binder: Binder, tree: exp.Expr) -> Node:
     return plan_of_table(binder, found, options)
 
 
-def _refuse_table(binder: Binder, tree: exp.Expr, path: list[str]) -> None:
+def _refuse_table(binder: Binder, tree: exp.Expr, path: list[str]) -> NoReturn:
     catalog = binder.catalog
     name_node = tree.args["path"][-1]
     here = f"{catalog.current_catalog}.{catalog.current_database}"

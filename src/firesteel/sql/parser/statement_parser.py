@@ -54,7 +54,7 @@ class StatementParser(CreateParser, AlterParser):
         start = self.token
         path = self.path()
         places = [(start.start, self.previous().end)]
-        options = {}
+        options: dict[str, str] = {}
         for name, arguments in self.hints(self.previous()) or ():
             if name == "OPTIONS":
                 options.update(arguments)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token as SqlglotToken, Tokenizer as SqlglotTokenizer, TokenType
+from sqlglot.tokenizer_core import Token as SqlglotToken, TokenType
+from sqlglot.tokens import Tokenizer as SqlglotTokenizer
 
 from firesteel.sql.parser.errors import SqlParserError, marked, place_of
 
@@ -46,7 +47,7 @@ class Tokenizer(SqlglotTokenizer):
         "!=": TokenType.NEQ,
         "=>": TokenType.FARROW,
     }
-    COMMANDS: set[TokenType] = set()
+    COMMANDS: ClassVar[set[TokenType]] = set()
 
 
 _KINDS: Final[dict[TokenType, str]] = {

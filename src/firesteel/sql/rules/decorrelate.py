@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql.expressions import (
@@ -89,10 +89,10 @@ def decorrelate(plan: Node) -> Decorrelated:
     handler = _HANDLERS.get(type(plan))
     if handler is None:
         _refuse(plan)
-    return handler(plan)  # type: ignore[no-any-return]
+    return handler(plan)
 
 
-def _refuse(plan: Node) -> Any:
+def _refuse(plan: Node) -> NoReturn:
     raise UnsupportedFeatureError(
         f"A sub-query reads the row outside inside of {type(plan).__name__}, and no join says the same.",
         hint="write it as a join",
@@ -149,7 +149,7 @@ def equalities(conditions: Sequence[Expression], plan: Node) -> list[tuple[Expre
     for condition in conditions:
         if not isinstance(condition, Call) or condition.function not in ("EQUALS", "IS_NOT_DISTINCT_FROM"):
             _refuse(plan)
-        a, b = condition.operands  # type: ignore[union-attr]
+        a, b = condition.operands
         if _reads_outer(b) and not references(b) and not _reads_outer(a):
             a, b = b, a
         if not _reads_outer(a) or references(a) or _reads_outer(b):
