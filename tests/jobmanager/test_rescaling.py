@@ -105,7 +105,7 @@ def test_it_changes_under_load(mode: str) -> None:
     assert sorted(found) == windows(records)
     view = job.view
     assert view.status is JobStatus.FINISHED
-    assert (view.rescales.completed, view.restarts, view.attempt) == (3, 0, 3)
+    assert (view.rescales.changes, view.restarts, view.attempt) == (3, 0, 3)
     assert {len(vertex.subtasks) for vertex in view.vertices} == {3}
     assert sum(s.records_in for s in view.vertices[0].subtasks) == records, "counters go on"
     events = [event for event in view.journal.events if isinstance(event, Rescaled)]

@@ -14,6 +14,7 @@ from firesteel.rest.handlers import (
     jobs,
     metrics,
     programs,
+    rescales,
     submissions,
     task_managers,
     vertices,
@@ -29,6 +30,7 @@ FLINK: Final[tuple[Route, ...]] = (
     *commands.ROUTES,
     *vertices.ROUTES,
     *metrics.ROUTES,
+    *rescales.ROUTES,
     *task_managers.ROUTES,
     *programs.ROUTES,
 )
