@@ -28,6 +28,13 @@ _MODULES: Final = (
     "collections",
     "arrays",
     "maps",
+    "json",
+    "json_making",
+    "bitmap",
+    "encodings",
+    "formatting",
+    "clock",
+    "aggregates",
 )
 
 

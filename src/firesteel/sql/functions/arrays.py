@@ -50,7 +50,7 @@ def _with_element(result: Callable[[t.ArrayType, t.DataType], t.DataType]) -> Ty
 
 def _grown(array: t.ArrayType, element: t.DataType) -> t.DataType:
     kind = array.element_type.with_nullability(array.element_type.nullable or element.nullable)
-    return t.ArrayType(element_type=kind, nullable=array.nullable)
+    return t.ArrayType(element_type=kind, nullable=array.nullable or element.nullable)
 
 
 def _on_array(function: Callable[..., Any]) -> Callable[..., Any]:

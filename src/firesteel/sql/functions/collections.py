@@ -111,6 +111,8 @@ def _at_rule(call: CallTypes) -> Typing | None:
             return None
         wanted = source.key_type.with_nullability(True) if not isinstance(key, r.CHARACTER) else index
         return Typing(source.value_type.with_nullability(True), (source, wanted))
+    if isinstance(source, t.RowType):
+        return _get_rule(call)
     if isinstance(source, t.VariantType) and isinstance(index, (*r.INTEGER, *r.CHARACTER)):
         return Typing(t.VariantType(), (source, index))
     return None
@@ -131,6 +133,8 @@ def _at(site: CallSite, source: Any, index: Any) -> Any:
 
 
 def _at_columns(site: CallSite, source: Any, index: Any) -> Any:
+    if isinstance(site.types[0], t.RowType):
+        return _get(site, source, index)
     constant = isinstance(index, pa.Scalar) and index.is_valid and isinstance(source, pa.Array)
     if constant and isinstance(site.types[0], t.ArrayType) and len(source):
         place = index.as_py()

@@ -36,7 +36,7 @@ def _like_parts(pattern: str, escape: str | None) -> tuple[str | None, ...]:
 
     :raises ValueError: the escape character is none, or nothing follows it that it can escape.
     """
-    if escape is not None and (len(escape) > 1 or escape.isspace()):
+    if escape is not None and (len(escape) > 1 or escape == "\0"):
         raise ValueError(f"Invalid escape character '{escape}'")
     parts: list[str | None] = []
     text = ""
@@ -126,7 +126,7 @@ def _similar_regex(pattern: str, escape: str | None) -> re.Pattern[str]:
             inside = True
             pieces.append(character)
         else:
-            pieces.append({"%": "(?s:.*)", "_": "(?s:.)"}.get(character, character))
+            pieces.append({"%": "(?s:.*)", "_": "(?s:.)", "\\": r"\\"}.get(character, character))
     made = "".join(pieces)
     for name, shown in (("ALPHA", "a-zA-Z"), ("DIGIT", "0-9"), ("ALNUM", "a-zA-Z0-9"), ("UPPER", "A-Z"),
                         ("LOWER", "a-z"), ("SPACE", " "), ("WHITESPACE", r"\s")):  # fmt: skip

@@ -77,7 +77,7 @@ def _parts(site: CallSite, column: Any, kind: t.DataType) -> tuple[Any, Any, Any
     local = c.to_local(numbers, unit, site.zone) if isinstance(kind, t.LocalZonedTimestampType) else numbers
     days = np.floor_divide(local, 86_400 * unit)
     nanos = (local - days * 86_400 * unit) * (1_000_000_000 // unit)
-    return days, nanos, np.floor_divide(numbers, unit)
+    return days, nanos, np.floor_divide(local, unit)
 
 
 def extract(site: CallSite, unit: str, column: Any, kind: t.DataType) -> pa.Array:

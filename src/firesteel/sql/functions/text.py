@@ -47,7 +47,20 @@ def _plain(kernel: Callable[[Any], Any]) -> Callable[..., Any]:
 
 # ---- case and length
 
-scalar("UPPER", takes(TEXT, result=first), columns=_plain(pc.utf8_upper), total=True,
+def _upper(_: CallSite, text: Any) -> Any:
+    if isinstance(text, pa.Array) and pc.all(pc.string_is_ascii(text)).as_py() is not False:
+        return pc.ascii_upper(text)
+    return pc.if_else(pc.string_is_ascii(text), pc.ascii_upper(text), _upper_unicode(text))
+
+
+def _upper_unicode(text: Any) -> Any:
+    """Java's upper case may have more characters: that of a sharp s has two."""
+    if isinstance(text, pa.Scalar):
+        return pa.scalar(None if text.as_py() is None else text.as_py().upper(), pa.string())
+    return pa.array([None if x is None else x.upper() for x in text.to_pylist()], pa.string())
+
+
+scalar("UPPER", takes(TEXT, result=first), columns=_upper, total=True,
        doc="The text in upper case.", example="UPPER('Flink')")  # fmt: skip
 scalar("LOWER", takes(TEXT, result=first), columns=_plain(pc.utf8_lower), total=True,
        doc="The text in lower case.", example="LOWER('Flink')")  # fmt: skip
