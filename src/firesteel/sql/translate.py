@@ -7,7 +7,6 @@ a node in the plan and of its kind, so the same program has the same uids when i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from firesteel.common.options import table as options
@@ -31,7 +30,7 @@ from firesteel.sql.plan_text import describe
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.process_tables import translate_process_table
 from firesteel.sql.session import session_zone
-from firesteel.sql.types import ArrayType, MapType, MultisetType, RowType
+from firesteel.sql.types import RowType
 
 __all__ = ["Program", "Translator"]
 
@@ -657,12 +656,12 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
 def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
     if not node.target.enforce:
         return None
-    row = _enforced(node.row, node.nested)
-    not_null = tuple(
-        i for i, data_type in enumerate(row.types) if any(not x.nullable for x in data_type.walk())
-    )
+    row = node.row
+    nested = {"IGNORE": "ignore", "ROWS": "rows", "ROWS_AND_COLLECTIONS": "collections"}[node.nested]
+    not_null = tuple(i for i, data_type in enumerate(row.types) if not data_type.nullable)
+    inside = nested != "ignore" and any(not x.nullable for d in row.types for x in list(d.walk())[1:])
     length = {"IGNORE": "ignore", "TRIM_PAD": "trim_pad", "ERROR": "error"}[node.type_length]
-    if not not_null and length == "ignore":
+    if not not_null and not inside and length == "ignore":
         return None
     return specs.ConstraintEnforcer(
         input=row,
@@ -670,33 +669,8 @@ def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
         not_null=not_null,
         null="drop" if node.not_null == "DROP" else "error",
         length=length,  # type: ignore[arg-type]
+        nested=nested,  # type: ignore[arg-type]
     )
-
-
-def _enforced(row: RowType, nested: str) -> RowType:
-    """The row type with those NOT NULLs alone that are looked after. :param nested: IGNORE, ROWS, ROWS_AND_COLLECTIONS."""
-    if nested == "ROWS_AND_COLLECTIONS":
-        return row
-    fields = tuple(replace(f, data_type=_relaxed(f.data_type, nested == "ROWS")) for f in row.fields)
-    return replace(row, fields=fields)
-
-
-def _relaxed(data_type: Any, rows: bool) -> Any:
-    """The type with what is inside of it nullable; with *rows* the fields of rows stay as they are."""
-    if isinstance(data_type, RowType):
-        fields = tuple(
-            replace(f, data_type=_relaxed(f.data_type if rows else f.data_type.with_nullability(True), rows))
-            for f in data_type.fields
-        )
-        return replace(data_type, fields=fields)
-    if isinstance(data_type, ArrayType | MultisetType):
-        return replace(data_type, element_type=_relaxed(data_type.element_type.with_nullability(True), False))
-    if isinstance(data_type, MapType):
-        key = _relaxed(data_type.key_type.with_nullability(True), False)
-        return replace(
-            data_type, key_type=key, value_type=_relaxed(data_type.value_type.with_nullability(True), False)
-        )
-    return data_type
 
 
 def _process_table(run: Translator, node: p.ProcessTable) -> Transformation:
