@@ -1,8 +1,8 @@
 """Flame graphs of Python workers, by py-spy, which looks at processes from outside.
 
 A frame in the stack of a task says which job and level it is of (``runtime/task_name.py``), so what a worker
-does is known to be of a vertex, or of those that share its level. Nothing is paused, and nothing is asked of the workers.
-Only workers of this machine can be seen.
+does is known to be of a vertex, or of those that share its level. Nothing is paused, and nothing is asked of
+the workers. Only workers of this machine can be seen.
 """
 
 from __future__ import annotations
