@@ -138,11 +138,11 @@ class CallNode(Node):
         self.site = CallSite(tuple(o.type for o in operands), call.type, describe(call))
 
     def compute(self, frame: Frame) -> Value:
+        if not frame.length:
+            return pa.nulls(0, arrow_type(self.type))
         arguments = [o.value(frame) for o in self.operands]
         if arguments and not any(isinstance(a, pa.Array) for a in arguments):
             length = 1 if self.definition.deterministic else frame.length
-            if not frame.length:
-                return pa.nulls(0, arrow_type(self.type))
             arguments = [a if isinstance(a, SymbolScalar) else pa.repeat(a, length) for a in arguments]
             found = self._apply(arguments, frame, length)
             return found[0] if self.definition.deterministic else found

@@ -106,7 +106,13 @@ class _Compiler:
 
 def _literal(literal: Literal) -> pa.Scalar:
     if not isinstance(literal.type, SymbolType):
-        return v.constant(literal.value, literal.type)[0]
+        try:
+            return v.constant(literal.value, literal.type)[0]
+        except OverflowError as error:
+            raise EvaluationError(
+                f"{literal.value!r} is out of the range of {literal.type.text()}.",
+                hint="timestamps of more than 6 digits are those from 1677-09-21 to 2262-04-11",
+            ) from error
     return SymbolScalar(literal.value)  # type: ignore[return-value]
 
 
