@@ -204,7 +204,7 @@ def _get_rule(call: CallTypes) -> Typing | None:
 def _get(site: CallSite, row: Any, field: Any) -> Any:
     kind = site.types[0]
     assert isinstance(kind, t.RowType)
-    index = field.as_py()
+    index = (field[0] if isinstance(field, pa.Array) else field).as_py()
     place = kind.names.index(index) if isinstance(index, str) else int(index)
     array = row if isinstance(row, pa.Array) else pa.repeat(row, site.length)
     found = array.field(place)
