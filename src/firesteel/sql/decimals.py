@@ -189,6 +189,9 @@ def divide(a: Operand, b: Operand, result: t.DecimalType) -> Any:
     shift = result.scale + 1 + b.type.scale - a.type.scale
     if shift >= 0 and a.type.precision + shift <= _SMALL and b.type.precision <= _SMALL:
         return _divided(a, b, shift, result)
+    found = _long_division(a, b, result)
+    if found is not None:
+        return found
     return _one_by_one(lambda x, y: _DIVISION.divide(x, y), a, b, result)
 
 
@@ -198,6 +201,52 @@ def _divided(a: Operand, b: Operand, shift: int, result: t.DecimalType) -> pa.Ar
     found = signs * ((np.abs(left) // np.abs(right) + 5) // 10)
     target = pa.decimal128(result.precision, result.scale)
     return from_integers(np.broadcast_to(found, _length(a, b)).astype(np.int64), target, _valid(a, b))
+
+
+#: digits of a quotient that are found at a time
+_CHUNK: Final = 9
+
+
+def _long_division(a: Operand, b: Operand, result: t.DecimalType) -> pa.Array | None:
+    """The whole part, then nine digits at a time of what is left over; None: the numbers are too large for that."""
+    if a.type.precision > _SMALL or b.type.precision > _SMALL:
+        return None
+    scale = a.type.scale - b.type.scale
+    digits = result.scale + 1 - scale
+    left, right = np.abs(_integers(a)), np.abs(_divisor(b))
+    if not 1 <= digits <= _SMALL or scale < 0 or np.max(right, initial=0) >= _POWERS[_CHUNK]:
+        return None
+    length, valid = _length(a, b), _valid(a, b)
+    whole, rest = np.divmod(left, right)
+    fraction = np.zeros_like(whole)
+    missing = digits
+    while missing > 0:
+        step = np.int64(_POWERS[min(missing, _CHUNK)])
+        part, rest = np.divmod(rest * step, right)
+        fraction = fraction * step + part
+        missing -= _CHUNK
+    low, high = _times_plus(whole, _POWERS[digits - 1], (fraction + 5) // 10)
+    negative = (_integers(a) < 0) != (_integers(b) < 0)
+    low, high = np.where(negative, ~low + np.uint64(1), low), np.where(negative, ~high + (low == 0), high)
+    words = np.empty((length, 2), np.uint64)
+    words[:, 0], words[:, 1] = low, high
+    kind = pa.decimal128(result.precision, result.scale)
+    made = pa.Array.from_buffers(kind, length, [None, pa.py_buffer(words)])
+    return made if valid is None else pc.if_else(valid, made, pa.scalar(None, kind))
+
+
+def _times_plus(numbers: Any, factor: int, more: Any) -> tuple[Any, Any]:
+    """``numbers * factor + more`` of numbers that are not negative, as two words of 64 bits."""
+    mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    x = np.asarray(numbers).astype(np.uint64)
+    x0, x1 = x & mask, x >> half
+    f0, f1 = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
+    middle = x1 * f0 + ((x0 * f0) >> half)
+    crossed = x0 * f1 + (middle & mask)
+    high = x1 * f1 + (middle >> half) + (crossed >> half)
+    low = (crossed << half) | ((x0 * f0) & mask)
+    total = low + np.asarray(more).astype(np.uint64)
+    return total, high + (total < low)
 
 
 def modulo(a: Operand, b: Operand, result: t.DecimalType) -> Any:

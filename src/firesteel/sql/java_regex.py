@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from firesteel.common.errors import UnsupportedFeatureError
 
-__all__ = ["compile_java", "for_arrow", "is_valid", "replacement"]
+__all__ = ["compile_java", "for_arrow", "group_for_arrow", "is_valid"]
 
 _ESCAPES: Final = {
     "z": r"\Z",
@@ -161,40 +161,10 @@ def is_valid(text: str) -> bool:
     return True
 
 
-_REFERENCE: Final = re.compile(r"\\(.)|\$(\d)|\$\{(\w+)\}|\$", re.DOTALL)
-
-
-@lru_cache(maxsize=1024)
-def replacement(text: str) -> Any:
-    """A replacement of Java (``$1``, ``${name}``, ``\\$``) as a function of the match."""
-    if "$" not in text and "\\" not in text:
-        return lambda _: text
-    pieces: list[Any] = []
-    position = 0
-    for match in _REFERENCE.finditer(text):
-        pieces.append(text[position : match.start()])
-        if match[1] is not None:
-            pieces.append(match[1])
-        elif match[2] is not None:
-            pieces.append(int(match[2]))
-        elif match[3] is not None:
-            pieces.append((match[3],))
-        else:
-            raise re.error("Illegal group reference", text)
-        position = match.end()
-    pieces.append(text[position:])
-
-    def made(match: Any) -> str:
-        return "".join(
-            p if isinstance(p, str) else match[p if isinstance(p, int) else p[0]] or "" for p in pieces
-        )
-
-    return made
-
-
 #: what RE2 understands exactly as Java does
 _COMMON: Final = re.compile(
-    r"(?:[\w \-,:;/@#%&=!~<>\"'^.|()*+?]|\\[dwsDWS.\\/\-]|\[\^?(?:[\w \-,.:/]|\\[dws])+\])*", re.ASCII
+    r"(?:[\w \-,:;/@#%&=!~<>\"'^.|()*+?]|\\[dwsDWS.\\/\-]|\[\^?(?:[\w \-,.:/&=?%#@!~;\"']|\\[dws])+\])*",
+    re.ASCII,
 )
 
 
@@ -204,3 +174,66 @@ def for_arrow(text: str) -> bool:
     if _COMMON.fullmatch(text) is None or "(?" in text or re.search(r"[*+?]\+", text) or ".^" in text:
         return False
     return is_valid(text)
+
+
+@lru_cache(maxsize=1024)
+def group_for_arrow(text: str, index: int) -> str | None:
+    """The expression with group *index* (0: all of it) named ``g`` and no other one; None: Arrow may not match it,
+    or the group may take part in no match."""
+    if not for_arrow(text) or "&&" in text:
+        return None
+    if index == 0:
+        return f"(?P<g>{_one_group(text, 0)})"
+    depth = count = 0
+    inside = escaped = False
+    opened = -1
+    for i, character in enumerate(text):
+        if escaped or character == "\\":
+            escaped = not escaped
+        elif inside:
+            inside = character != "]"
+        elif character == "[":
+            inside = True
+        elif character == "(":
+            count += 1
+            opened = i if count == index and depth == 0 else opened
+            depth += 1
+        elif character == ")":
+            depth -= 1
+            if depth == 0 and opened >= 0 and text[i + 1 : i + 2] in ("?", "*"):
+                return None
+            if depth == 0 and opened >= 0:
+                break
+        elif character == "|" and depth == 0:
+            return None
+    return _one_group(text, index) if opened >= 0 and "|" not in _outside(text) else None
+
+
+def _outside(text: str) -> str:
+    """The text without what is in parentheses."""
+    while True:
+        shorter = re.sub(r"\([^()]*\)", "", text)
+        if shorter == text:
+            return text
+        text = shorter
+
+
+def _one_group(text: str, index: int) -> str:
+    count = 0
+    made: list[str] = []
+    inside = escaped = False
+    for character in text:
+        if character == "(" and not inside and not escaped:
+            count += 1
+            made.append("(?P<g>" if count == index else "(?:")
+            continue
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif inside:
+            inside = character != "]"
+        elif character == "[":
+            inside = True
+        made.append(character)
+    return "".join(made)

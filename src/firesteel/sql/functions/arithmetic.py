@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -103,18 +102,7 @@ def _any(mask: Any) -> bool:
 
 
 def _modulo(a: Any, b: Any) -> Any:
-    if _float(a):
-        left, right = (_floats(o) for o in (a, b))
-        with np.errstate(all="ignore"):
-            found = pa.array(np.fmod(left, right), from_pandas=False)
-        return pc.if_else(pc.and_(_valid(a), _valid(b)), found, pa.scalar(None, found.type))
     return pc.subtract(a, pc.multiply(b, _divide(a, b)))
-
-
-def _floats(operand: Any) -> Any:
-    if isinstance(operand, pa.Scalar):
-        return np.nan if operand.as_py() is None else operand.as_py()
-    return operand.to_numpy(zero_copy_only=False)
 
 
 def _valid(operand: Any) -> Any:
@@ -165,7 +153,7 @@ scalar(
 def _modulo_rule(call: CallTypes) -> Typing | None:
     """Of integers the result has the type of the divisor."""
     found = numbers(r.decimal_modulo)(call)
-    if found is None:
+    if found is None or isinstance(found.result, r.APPROXIMATE):
         return None
     a, b = _known(call) or (found.result, found.result)
     if isinstance(b, r.INTEGER) and isinstance(a, r.INTEGER):
