@@ -8,8 +8,7 @@ import zoneinfo
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.errors import ConfigurationError
 from firesteel.sql import calendars as c

@@ -9,12 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from firesteel.sql import decimals as d
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import decimals as d, type_rules as r, types as t
 from firesteel.sql.values import array_of, fit_decimal
 
 EXACT = decimal.Context(prec=100, rounding=decimal.ROUND_HALF_UP)
@@ -60,7 +57,7 @@ def test_operations_are_exact(
             operation(left, argument, kind)
         return
     found = operation(left, argument, kind)
-    expected = []
+    expected: list[Any] = []
     for x, y in pairs:
         if x is None or y is None:
             expected.append(None)

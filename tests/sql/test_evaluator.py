@@ -1,5 +1,5 @@
-"""The evaluator: branches only where rows need them, equal expressions once, constants beforehand, errors that
-say what failed."""
+"""The evaluator: branches only where rows need them, equal expressions once, constants beforehand, errors
+that say what failed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from firesteel.common.columns import Columns
 from firesteel.sql import types as t
@@ -224,7 +223,8 @@ def test_a_branch_uses_what_is_known_of_all_rows() -> None:
     calls: list[Any] = []
     counted = _counting(calls)
     shared = call(counted, [A])
-    case = call_named("CASE", call_named("LESS_THAN", shared, lit(3)), call_named("DIVIDE", shared, A), shared)
+    small, quotient = call_named("LESS_THAN", shared, lit(3)), call_named("DIVIDE", shared, A)
+    case = call_named("CASE", small, quotient, shared)
     assert run(case, columns([1, 5]), {"COUNTED": counted}) == [2, 6]
     assert calls == [1, 5]
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.type_text import parse_type
 
 COMMON = {

@@ -1,8 +1,8 @@
 """CAST and TRY_CAST on columns: ``cast_column``.
 
-A cast of numbers, dates and times is arithmetic here; text of values is made in ``cast_to_text.py`` and read in
-``cast_from_text.py``. Integers wrap, floats are cut off and clamped as in Java, a DECIMAL without room is null; a
-text that is no such value fails, or is null for TRY_CAST.
+A cast of numbers, dates and times is arithmetic here; text of values is made in ``cast_to_text.py`` and
+read in ``cast_from_text.py``. Integers wrap, floats are cut off and clamped as in Java, a DECIMAL without
+room is null; a text that is no such value fails, or is null for TRY_CAST.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def cast_column(
 def _caster(source: t.DataType, target: t.DataType) -> Cast:
     for wanted_source, wanted_target, cast in _CASTS:
         if isinstance(source, wanted_source) and isinstance(target, wanted_target):
-            return cast
+            found: Cast = cast
+            return found
     raise TypeError(f"Unsupported cast from {source} to {target}.")
 
 
@@ -76,7 +77,7 @@ def _to_number(array: pa.Array, source: Any, target: Any, zone: str, attempt: bo
     return array.cast(wanted, safe=False)
 
 
-_LIMITS: Final = {
+_LIMITS: Final[dict[type[t.DataType], Any]] = {
     t.TinyIntType: np.iinfo(np.int32),
     t.SmallIntType: np.iinfo(np.int32),
     t.IntType: np.iinfo(np.int32),
@@ -149,7 +150,14 @@ def _interval_to_number(array: pa.Array, source: Any, target: Any, zone: str, at
     return numbers.cast(arrow_type(target), safe=False)
 
 
-_STEPS: Final = {"YEAR": 12, "MONTH": 1, "DAY": c.DAY_MS, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1_000}
+_STEPS: Final = {
+    "YEAR": 12,
+    "MONTH": 1,
+    "DAY": c.DAY_MS,
+    "HOUR": 3_600_000,
+    "MINUTE": 60_000,
+    "SECOND": 1_000,
+}
 
 
 def _number_to_interval(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
@@ -298,7 +306,8 @@ def _rows(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -
 
 def _to_text(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
     made = to_text(array, source, target, zone)
-    # Flink does not look whether a NOT NULL value is null, as a DECIMAL is that had no room: its text is empty
+    # Flink does not look whether a NOT NULL value is null, as a DECIMAL is that had no room: its text is
+    # empty
     return made if source.nullable or not made.null_count else pc.fill_null(made, "")
 
 

@@ -1,7 +1,8 @@
-"""Arithmetic of DECIMAL columns as Flink does it: exact, rounded half up to the result's scale, null on overflow.
+"""Arithmetic of DECIMAL columns as Flink does it: exact, rounded half up to the result's scale, null on
+overflow.
 
-Numbers of at most 18 digits are computed as 64-bit integers, others as 256-bit decimals of Arrow, and what does not
-fit there one by one.
+Numbers of at most 18 digits are computed as 64-bit integers, others as 256-bit decimals of Arrow, and what
+does not fit there one by one.
 """
 
 from __future__ import annotations
@@ -208,7 +209,8 @@ _CHUNK: Final = 9
 
 
 def _long_division(a: Operand, b: Operand, result: t.DecimalType) -> pa.Array | None:
-    """The whole part, then nine digits at a time of what is left over; None: the numbers are too large for that."""
+    """The whole part, then nine digits at a time of what is left over; None: the numbers are too large for
+    that."""
     if a.type.precision > _SMALL or b.type.precision > _SMALL:
         return None
     scale = a.type.scale - b.type.scale

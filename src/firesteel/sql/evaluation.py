@@ -1,7 +1,7 @@
 """What a program of expressions is made of: frames of rows, and nodes that are evaluated in them.
 
-CASE, AND, OR and COALESCE evaluate a branch that may fail, or that is costly, in a frame of the rows that need it
-only; what the larger frame has computed already is not computed anew there.
+CASE, AND, OR and COALESCE evaluate a branch that may fail, or that is costly, in a frame of the rows that
+need it only; what the larger frame has computed already is not computed anew there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Regular expressions in Java's syntax, compiled for Python.
 
-Most of it is the same. What ``re`` does not know (``\\p{..}``, sets in sets, ``&&``) goes to the package ``regex``,
-which has it; it is imported for such an expression only.
+Most of it is the same. What ``re`` does not know (``\\p{..}``, sets in sets, ``&&``) goes to the package
+``regex``, which has it; it is imported for such an expression only.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def compile_java(text: str, flags: int = 0) -> Any:
     if not translator.extended:
         return re.compile(made, re.ASCII | flags)
     try:
-        import regex
+        import regex  # type: ignore[import-untyped]
     except ImportError as error:
         raise UnsupportedFeatureError(
             "The regular expression has a construct that Python's own do not have.",
@@ -178,8 +178,8 @@ def for_arrow(text: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def group_for_arrow(text: str, index: int) -> str | None:
-    """The expression with group *index* (0: all of it) named ``g`` and no other one; None: Arrow may not match it,
-    or the group may take part in no match."""
+    """The expression with group *index* (0: all of it) named ``g`` and no other one; None: Arrow may not
+    match it, or the group may take part in no match."""
     if not for_arrow(text) or "&&" in text:
         return None
     if index == 0:

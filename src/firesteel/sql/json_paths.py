@@ -1,7 +1,7 @@
 """JSON paths of SQL/JSON as Flink reads them: ``lax $.a.b[0]``, ``strict $..c``, ``$.a[?(@.b > 1)]``.
 
-Without ``lax`` or ``strict`` a path is strict. A path is definite if it can mean one value at most; an indefinite one
-gives a list.
+Without ``lax`` or ``strict`` a path is strict. A path is definite if it can mean one value at most; an
+indefinite one gives a list.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Text to data type, in all spellings of Flink (``LogicalTypeParser``).
 
-``parse_type("ROW<a INT NOT NULL, b DECIMAL(10, 2)>")``. What is wrong is said with the column where it stands.
+``parse_type("ROW<a INT NOT NULL, b DECIMAL(10, 2)>")``. What is wrong is said with the column where it
+stands.
 """
 
 from __future__ import annotations

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
 from sqlglot import exp
 
 from firesteel.common.columns import Columns
 from firesteel.common.errors import FiresteelError
-from firesteel.sql import functions
-from firesteel.sql import types as t
+from firesteel.sql import functions, types as t
 from firesteel.sql.binder.binder import Binder
 from firesteel.sql.binder.expressions import ExpressionBinder
 from firesteel.sql.binder.scope import Scope, relation_of
@@ -23,6 +23,9 @@ from firesteel.sql.expressions import Expression, references
 from firesteel.sql.functions.calls import cast
 from firesteel.sql.parser.dialect import parse_expression, parse_query
 from firesteel.sql.values import values_of
+
+#: answers recorded from Flink
+DATA: Final = Path(__file__).parent.parent / "data"
 
 CONTEXT = EvaluationContext(attributes={"current_database": "default_database"})
 
@@ -50,9 +53,7 @@ def row_of(query: str, context: EvaluationContext = CONTEXT) -> Row:
     """The row of ``SELECT x AS a, ...`` or ``SELECT ... FROM (VALUES (x, ...)) T(a, ...)``."""
     tree = parse_query(query)
     values = list(tree.find_all(exp.Values))
-    names = [
-        e.this.this if isinstance(e, exp.Column) else e.alias_or_name for e in tree.args["expressions"]
-    ]
+    names = [e.this.this if isinstance(e, exp.Column) else e.alias_or_name for e in tree.args["expressions"]]
     nodes = (
         values[0].expressions[0].expressions
         if values

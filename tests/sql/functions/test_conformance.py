@@ -8,15 +8,12 @@ from __future__ import annotations
 import csv
 import json
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from firesteel.common.errors import FiresteelError
-from tests.sql.functions.evaluating import Row, bind, row_of, text, type_text
-
-DATA: Final = Path(__file__).parent.parent / "data"
+from tests.sql.functions.evaluating import DATA, Row, bind, row_of, text, type_text
 
 _KEYS = "Arrow's maps have no NULL as a key"
 _ORDER = "the entries of a map have no order; Flink's come in that of a hash table"

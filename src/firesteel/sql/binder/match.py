@@ -218,8 +218,7 @@ class _RowsBinder(ExpressionBinder):
         if len(inner.of) > 1:
             self.refuse(
                 node,
-                "Columns of one variable are expected here, and these are of "
-                f"{', '.join(sorted(inner.of))}",
+                f"Columns of one variable are expected here, and these are of {', '.join(sorted(inner.of))}",
             )
         return next(iter(inner.of), self.defined or "*"), expression
 

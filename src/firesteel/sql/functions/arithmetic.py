@@ -87,7 +87,8 @@ def _divide(a: Any, b: Any) -> Any:
     if _float(a):
         return pc.divide(a, b)
     decimals.check_divisor(a, b, "/ by zero")
-    # 1 stands where the quotient is null anyway; Java: the smallest number divided by -1 is itself, Arrow gives 0
+    # 1 stands where the quotient is null anyway; Java: the smallest number divided by -1 is itself, Arrow
+    # gives 0
     one = pa.scalar(1, b.type)
     minus, zero = pc.equal(b, pa.scalar(-1, b.type)), pc.equal(b, pa.scalar(0, b.type))
     special = pc.or_(minus, zero)

@@ -127,8 +127,8 @@ def _at_rule(call: CallTypes) -> Typing | None:
         return None
     source, index = call.types
     if isinstance(source, t.ArrayType) and isinstance(index, (*r.INTEGER, t.NullType)):
-        wanted = t.IntType(nullable=index.nullable)
-        return Typing(source.element_type.with_nullability(True), (source, wanted))
+        place = t.IntType(nullable=index.nullable)
+        return Typing(source.element_type.with_nullability(True), (source, place))
     if isinstance(source, t.MapType):
         key = index if r.is_null_type(index) else r.common_type((source.key_type, index))
         if key is None:

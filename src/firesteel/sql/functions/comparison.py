@@ -48,7 +48,7 @@ def comparison(equality: bool, nullable: bool = True) -> TypeRule:
     def rule(call: CallTypes) -> Typing | None:
         if len(call.types) != 2:
             return None
-        found = compared(*call.types, equality)
+        found = compared(call.types[0], call.types[1], equality)
         if found is None:
             return None
         null = nullable and any(d.nullable or r.is_null_type(d) for d in call.types)
@@ -63,7 +63,8 @@ def plain_equal(data_type: t.DataType) -> bool:
 
 
 def comparable_value(value: Any, data_type: t.DataType) -> Any:
-    """A value in a form of which ``==`` and hash mean equality: the order of a map's entries does not count."""
+    """A value in a form of which ``==`` and hash mean equality: the order of a map's entries does not
+    count."""
     if value is None:
         return None
     if isinstance(data_type, t.ArrayType):

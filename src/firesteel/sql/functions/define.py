@@ -44,7 +44,8 @@ def scalar(
 def aggregate(
     name: str, rule: TypeRule, *, sql: Sequence[str] | None = None, kernel: str | None = None, **facts: Any
 ) -> FunctionDefinition:
-    """Register an aggregate. :param kernel: its kernel's name in ``sql/operators/kernels``; by default *name*."""
+    """Register an aggregate. :param kernel: its kernel's name in ``sql/operators/kernels``; by default
+    *name*."""
     names = (name,) if sql is None else tuple(sql)
     return _registered(
         FunctionDefinition(

@@ -1,7 +1,7 @@
 """JSON_VALUE, JSON_QUERY, JSON_EXISTS, IS JSON, quoting, and VARIANT from JSON.
 
-Clauses come as pairs of symbols after the operands: its name (``RETURNING``, ``ON EMPTY`` ...), then its value; a
-DEFAULT is an expression in the value's place.
+Clauses come as pairs of symbols after the operands: its name (``RETURNING``, ``ON EMPTY`` ...), then its
+value; a DEFAULT is an expression in the value's place.
 """
 
 from __future__ import annotations
@@ -122,6 +122,8 @@ def _json_value_columns(site: CallSite, text: Any, path: Any, *rest: Any) -> pa.
     found: list[Any] = []
     others: list[int] = []
     decode = j.decode
+    # without other clauses what is missing, and what is no scalar, is NULL
+    quiet = not rest or (len(rest) == 2 and rest[0].as_py() == "RETURNING")
     for i, document in enumerate(text.to_pylist()):
         try:
             value = None if document is None else find(decode(document))
@@ -129,6 +131,8 @@ def _json_value_columns(site: CallSite, text: Any, path: Any, *rest: Any) -> pa.
             value = None
         if type(value) is int and wanted is str:
             value = str(value)
+        elif quiet and (value is None or type(value) in (dict, list)):
+            value = None
         elif type(value) is not wanted and document is not None:
             others.append(i)
             value = None
@@ -250,7 +254,8 @@ def _structure(text: str, path: str, wrapper: str) -> Any:
         raise _Event("ON EMPTY", ValueError("Empty result of JSON_QUERY function is not allowed"))
     if j.is_scalar(value):
         cause = ValueError(
-            f"Strict jsonpath mode requires array or object value, and the actual value is: '{j.text_of(value)}'"
+            "Strict jsonpath mode requires array or object value, and the actual value is: "
+            f"'{j.text_of(value)}'"
         )
         raise _Event("ON ERROR", cause)
     return value

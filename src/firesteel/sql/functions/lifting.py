@@ -33,7 +33,8 @@ def lifted(definition: FunctionDefinition, site: CallSite, arguments: Sequence[A
 
 
 def rows_of(function: Callable[..., Any], site: CallSite, arguments: Sequence[Any]) -> pa.Array:
-    """Call a function for the rows in which no argument is null; ``site.types`` are those of the arguments."""
+    """Call a function for the rows in which no argument is null; ``site.types`` are those of the
+    arguments."""
     return v.array_of(_results(function, site, arguments, takes_null=False), site.result)
 
 
