@@ -154,7 +154,10 @@ def _expand(node: p.Expand, upsert: bool) -> Keys:
     kept = [
         i
         for i in range(width - 1)
-        if all(isinstance(project[i], InputRef) and project[i] == node.projects[0][i] for project in node.projects)
+        if all(
+            isinstance(project[i], InputRef) and project[i] == node.projects[0][i]
+            for project in node.projects
+        )
     ]
     places = {node.projects[0][i].index: [i] for i in kept}  # type: ignore[union-attr]
     return frozenset(key | {width - 1} for key in _mapped(_keys(node.input, upsert), places))

@@ -29,7 +29,7 @@ from firesteel.sql.match_recognize import (
     stages_of,
     variables_of,
 )
-from firesteel.sql.parser.match_recognize import Quantified
+from firesteel.sql.row_patterns import Quantified
 
 if TYPE_CHECKING:
     from firesteel.sql.binder.relations import Relations
