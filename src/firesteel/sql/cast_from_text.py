@@ -226,7 +226,7 @@ def _time(target: Any, _: str) -> Callable[[str], int]:
                 f"Invalid time format: '{text}'. Expected format: HH:mm:ss[.fff] where HH is 00-23, "
                 "mm is 00-59, ss is 00-59"
             )
-        return int(found) // step * step
+        return int(found // step * step)
 
     return parse
 

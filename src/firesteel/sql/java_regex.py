@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
-from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.common.extras import extra
 
 __all__ = ["compile_java", "for_arrow", "group_for_arrow", "is_valid"]
 
@@ -24,6 +24,8 @@ _ESCAPES: Final = {
     "V": r"[^\n\x0B\f\r\x85\u2028\u2029]",
     "v": r"[\n\x0B\f\r\x85\u2028\u2029]",
 }
+#: what these letters mean to Java; with properties the package ``regex`` is not held to ASCII
+_ASCII: Final = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\n\x0B\f\r"}
 _POSIX: Final = {
     "Lower": "a-z",
     "Upper": "A-Z",
@@ -42,12 +44,12 @@ _POSIX: Final = {
 
 
 class _Translator:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, extended: bool = False) -> None:
         self.text = text
         self.position = 0
         self.parts: list[str] = []
         self.depth = 0
-        self.extended = False
+        self.extended = extended
 
     def translated(self) -> str:
         while self.position < len(self.text):
@@ -105,6 +107,11 @@ class _Translator:
             self._property(following)
         elif following in _ESCAPES and not self.depth:
             self._take(_ESCAPES[following], 2)
+        elif self.extended and following in _ASCII:
+            plain = _ASCII[following]
+            self._take(plain if self.depth else f"[{plain}]", 2)
+        elif self.extended and following in ("D", "W", "S") and not self.depth:
+            self._take(f"[^{_ASCII[following.lower()]}]", 2)
         elif following == "k":
             self.parts.append("(?P=")
             end = self.text.find(">", self.position)
@@ -133,22 +140,16 @@ class _Translator:
 def compile_java(text: str, flags: int = 0) -> Any:
     """Return a compiled expression with the methods of ``re.Pattern``.
 
-    :raises re.error: it is none. :raises UnsupportedFeatureError: it needs a package that is not there.
+    :raises re.error: it is none. :raises ConfigurationError: it needs a package that is not there.
     """
     translator = _Translator(text)
     made = translator.translated()
     if not translator.extended:
         return re.compile(made, re.ASCII | flags)
+    regex = extra("regex", f"The regular expression {text!r}", "regex")
     try:
-        import regex  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise UnsupportedFeatureError(
-            "The regular expression has a construct that Python's own do not have.",
-            detail=text,
-            hint="pip install regex: it has \\p{...}, sets in sets and &&",
-        ) from error
-    try:
-        return regex.compile(made, regex.ASCII | regex.VERSION1 | flags)
+        extended = _Translator(text, extended=True).translated()
+        return regex.compile(extended, regex.VERSION1 | flags)
     except regex.error as error:
         raise re.error(str(error), text) from error
 
@@ -163,7 +164,8 @@ def is_valid(text: str) -> bool:
 
 #: what RE2 understands exactly as Java does
 _COMMON: Final = re.compile(
-    r"(?:[\w \-,:;/@#%&=!~<>\"'^.|()*+?]|\\[dwsDWS.\\/\-]|\[\^?(?:[\w \-,.:/&=?%#@!~;\"']|\\[dws])+\])*",
+    r"(?:[\w \-,:;/@#%&=!~<>\"'^.|()*+?]|\\[dwsDWS.\\/\-()\[\]{}+*?|^$]"
+    r"|\[\^?(?:[\w \-,.:/&=?%#@!~;\"']|\\[dws])+\])*",
     re.ASCII,
 )
 

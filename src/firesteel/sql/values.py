@@ -51,7 +51,8 @@ def _as_integers(integer: pa.DataType) -> Callable[[pa.Array, t.DataType], list[
 
 def _read_timestamp(array: pa.Array, data_type: t.DataType) -> list[Any]:
     wanted = arrow_type(data_type)
-    return (array if array.type == wanted else array.cast(wanted)).view(pa.int64()).to_pylist()
+    found: list[Any] = (array if array.type == wanted else array.cast(wanted)).view(pa.int64()).to_pylist()
+    return found
 
 
 def _read_list(array: pa.Array, data_type: Any) -> list[Any]:
@@ -222,8 +223,8 @@ def _physical_timestamp(value: Any, data_type: t.DataType) -> int:
     if value.tzinfo is not None:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     seconds = (value.toordinal() - _EPOCH) * 86_400 + (value.hour * 60 + value.minute) * 60 + value.second
-    nanos = int(getattr(value, "nanosecond", 0))  # pandas' timestamps have it
-    return seconds * unit + (value.microsecond * 1_000 + nanos) * unit // 1_000_000_000
+    nanos: int = getattr(value, "nanosecond", 0)  # pandas' timestamps have it
+    return int(seconds * unit + (value.microsecond * 1_000 + nanos) * unit // 1_000_000_000)
 
 
 def _physical_list(value: Any, data_type: Any) -> list[Any]:
