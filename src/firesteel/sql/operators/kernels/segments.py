@@ -64,7 +64,7 @@ class Segments:
         return sums - before[self.index]  # type: ignore[no-any-return]
 
     def sums(self, values: Array) -> Array:
-        return np.add.reduceat(values, self.starts)  # type: ignore[no-any-return]
+        return np.add.reduceat(values, self.starts)
 
     def running_floats(self, values: Array, base: Array) -> Array:
         """The same of floats, added one by one in order, as their result depends on it; with the base."""
@@ -99,4 +99,4 @@ class Segments:
 
     def fold(self, operation: np.ufunc, values: Array) -> Array:
         """The same of whole segments."""
-        return operation.reduceat(values, self.starts)  # type: ignore[no-any-return]
+        return operation.reduceat(values, self.starts)
