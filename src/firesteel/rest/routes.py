@@ -17,8 +17,12 @@ from firesteel.monitoring.rates import Rates
 from firesteel.rest.cached import Answers
 from firesteel.rest.cluster import Cluster, Programs, Submissions
 from firesteel.rest.credentials import Role
+from firesteel.rest.dashboard.sessions import Sessions
 from firesteel.rest.errors import bad_request, not_found, unknown_job
+from firesteel.rest.guard import Guard
+from firesteel.rest.history import History
 from firesteel.rest.operations import Operations
+from firesteel.rest.profiling import FlameGraphs
 from firesteel.rest.settings import RestSettings
 
 S = TypeVar("S", bound=Struct)
@@ -73,7 +77,15 @@ class EventStream:
     events: AsyncIterator[bytes]
 
 
-Answer = Struct | list[Any] | dict[str, Any] | Encoded | TextFile | EventStream
+@dataclass(frozen=True, slots=True)
+class WithHeaders:
+    """An answer with further headers."""
+
+    body: Struct
+    headers: Mapping[str, str]
+
+
+Answer = Struct | list[Any] | dict[str, Any] | Encoded | TextFile | EventStream | WithHeaders
 
 
 @dataclass(frozen=True)
@@ -85,6 +97,9 @@ class Context:
     operations: Operations
     answers: Answers
     rates: Rates
+    history: History
+    sessions: Sessions
+    flame_graphs: FlameGraphs
     now_ms: Callable[[], int]
     openapi: Callable[[], bytes]
     submissions: Submissions | None = None
@@ -104,6 +119,7 @@ class Call:
     """
 
     context: Context
+    guard: Guard
     route: Route
     parameters: Mapping[str, str]
     query: Any = None
@@ -174,6 +190,7 @@ class Route:
     :param body: the type of the body; None: it is not read.
     :param doc: a sentence for the OpenAPI description.
     :param changes: whether it changes something, whatever the method says.
+    :param public: whether it needs no credentials.
     :param upload: the type of a body that is read as it comes; None: there is none.
     :param role: who may use it; None: whoever may read, or operate if it changes something.
     :param refusals: statuses that only this endpoint refuses with, and what they mean.
@@ -188,6 +205,7 @@ class Route:
     query: type[Struct] = NoQuery
     body: Any = None
     changes: bool = False
+    public: bool = False
     refusals: tuple[tuple[int, str], ...] = ()
     upload: str | None = None
     role: Role | None = None

@@ -12,9 +12,11 @@ from firesteel.rest.handlers import (
     cluster,
     commands,
     jobs,
+    live,
     metrics,
     programs,
     rescales,
+    sessions,
     submissions,
     task_managers,
     vertices,
@@ -35,7 +37,12 @@ FLINK: Final[tuple[Route, ...]] = (
     *programs.ROUTES,
 )
 #: Ours: served at ``/firesteel/v1/x``.
-ADDED: Final[tuple[Route, ...]] = (*additions.ROUTES, *submissions.ROUTES)
+ADDED: Final[tuple[Route, ...]] = (
+    *additions.ROUTES,
+    *live.ROUTES,
+    *sessions.ROUTES,
+    *submissions.ROUTES,
+)
 PREFIXES: Final = ("/v1", "")
 
 
