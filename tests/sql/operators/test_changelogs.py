@@ -139,7 +139,7 @@ def test_the_greatest_rows_with_their_number():
     ]
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.booleans(), st.sampled_from([1, 3]), st.booleans())
 def test_ranks_are_those_of_the_rows_that_are_left(data, numbers, end, offset):
     start = 2 if offset and end > 1 else 1

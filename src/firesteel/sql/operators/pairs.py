@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from firesteel.sql.expressions import Expression
 from firesteel.sql.operators.evaluation import Evaluation
 from firesteel.sql.types import RowType
 
-__all__ = ["PADS_LEFT", "PADS_RIGHT", "Pairs", "null_keys", "paired"]
+__all__ = ["NO_ROW", "PADS_LEFT", "PADS_RIGHT", "Pairs", "null_keys", "paired", "taken"]
 
 Array = np.ndarray[Any, Any]
 NO_ROW: Final = -1
@@ -25,15 +25,16 @@ PADS_RIGHT: Final = ("RIGHT", "FULL")
 
 def paired(left: Columns, right: Columns, at: Array, of: Array) -> list[pa.Array]:
     """The columns of rows *at* of left beside rows *of* of right; ``NO_ROW`` gives nulls."""
-    return [*_taken(left, at), *_taken(right, of)]
+    return [*taken(left.arrays, at), *taken(right.arrays, of)]
 
 
-def _taken(columns: Columns, rows: Array) -> list[pa.Array]:
+def taken(arrays: Sequence[pa.Array], rows: Array) -> list[pa.Array]:
+    """Rows of columns; ``NO_ROW`` gives nulls."""
     missing = rows == NO_ROW
-    places = pa.array(rows, mask=missing) if missing.any() else pa.array(rows)
-    if len(columns):
-        return [a.take(places) for a in columns.arrays]
-    return [pa.nulls(len(rows), a.type) for a in columns.arrays]
+    if missing.all():
+        return [pa.nulls(len(rows), a.type) for a in arrays]
+    places = pa.array(rows, pa.int64(), mask=missing) if missing.any() else pa.array(rows, pa.int64())
+    return [a.take(places) for a in arrays]
 
 
 def null_keys(columns: Columns, keys: tuple[int, ...], null_safe: tuple[bool, ...]) -> Array:
@@ -64,6 +65,12 @@ class Pairs:
 
     def matching(self, left: Columns, right: Columns, at: Array, of: Array) -> Array:
         """Which of the pairs fulfil the condition."""
-        if self._condition is None or not len(at):
+        if self._condition is None:
             return np.ones(len(at), bool)
-        return self._condition.mask(Columns(paired(left, right, at, of), len(at)))
+        return self.fulfilled(paired(left, right, at, of), len(at))
+
+    def fulfilled(self, arrays: Sequence[pa.Array], count: int) -> Array:
+        """The same of pairs whose columns are side by side."""
+        if self._condition is None or not count:
+            return np.ones(count, bool)
+        return self._condition.mask(Columns(arrays, count))

@@ -14,9 +14,9 @@ from firesteel.sql.expressions import Ordering
 from firesteel.sql.operators.aggregates import signs_of
 from firesteel.sql.operators.base import ColumnsOperator, KeyedColumnsOperator
 from firesteel.sql.operators.map_state import maps_state
+from firesteel.sql.operators.ordering import sorted_rows
 from firesteel.sql.operators.row_codec import RowCodec
 from firesteel.sql.operators.row_state import Field, rows_state
-from firesteel.sql.operators.sort_keys import sorted_rows
 from firesteel.sql.operators.specs import Limit, Sort, TemporalSort
 from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.state.column_keys import canonical_column_keys, hash_codes
@@ -75,7 +75,7 @@ class SortOperator(_OneKey):
             bodies = [body for body, count in self.held().items() for _ in range(count)]
             columns = Columns(self._codec.decode(bodies), len(bodies))
             self._rows.clear(_NAME, self._key)
-        self.emit(columns.take(sorted_rows(columns.arrays, self.spec.order, len(columns))))
+        self.emit(columns.take(sorted_rows(columns.arrays, self.spec.order)))
 
 
 class TemporalSortOperator(_OneKey):
@@ -146,7 +146,7 @@ class TemporalSortOperator(_OneKey):
         arrays = self._codec.decode(bodies)
         times = pa.array([time for time, _ in due], pa.int64())
         order = [_shifted(o) for o in self.spec.order]
-        rows = sorted_rows([times, *arrays], [_TIME, *order], len(due))
+        rows = sorted_rows([times, *arrays], [_TIME, *order])
         self.emit(Columns(arrays, len(due)).take(rows))
 
 

@@ -23,15 +23,22 @@ class Segments:
     :param starts: where each segment starts; none is empty.
     :param count: how many rows there are.
     :param names: the identity of the key of each segment. :param keys: its canonical form.
+    :param owners: the number of the key of each segment, where a key may have several; None: each has one.
 
     :ivar index: for each row its segment. :ivar last: for each segment its last row.
     """
 
-    __slots__ = ("_rank", "count", "index", "keys", "last", "names", "starts")
+    __slots__ = ("_rank", "count", "index", "keys", "last", "names", "owners", "starts")
 
     def __init__(
-        self, starts: Array, count: int, names: Sequence[Any] = (), keys: Sequence[CanonicalKey] = ()
+        self,
+        starts: Array,
+        count: int,
+        names: Sequence[Any] = (),
+        keys: Sequence[CanonicalKey] = (),
+        owners: Array | None = None,
     ) -> None:
+        self.owners = owners
         self.starts = starts
         self.count = count
         self.names = names
