@@ -135,7 +135,7 @@ def _decimal(text: str) -> Any:
 
 
 def _to_boolean(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
-    return pc.not_equal(array, pa.scalar(0, pa.int8()).cast(array.type))
+    return pc.not_equal(array, decimals.zero_of(array.type))
 
 
 def _from_boolean(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
@@ -149,9 +149,14 @@ def _interval_to_number(array: pa.Array, source: Any, target: Any, zone: str, at
     return numbers.cast(arrow_type(target), safe=False)
 
 
+_STEPS: Final = {"YEAR": 12, "MONTH": 1, "DAY": c.DAY_MS, "HOUR": 3_600_000, "MINUTE": 60_000, "SECOND": 1_000}
+
+
 def _number_to_interval(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
+    """The number counts the first unit of the interval."""
     numbers = _to_number(array, source, t.BigIntType(), zone, attempt)
-    return numbers.cast(arrow_type(target), safe=False)
+    step = _STEPS[target.resolution.split("_TO_")[0]]
+    return pc.multiply(numbers, step).cast(arrow_type(target), safe=False)
 
 
 def _interval(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
@@ -262,7 +267,9 @@ def _maps(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -
     items = cast_column(array.items, value, wanted_value, zone, attempt)
     keys = cast_keys
     if attempt and keys.null_count:  # those maps become null, and nobody looks at their keys
-        keys = pc.if_else(keys.is_valid(), keys, array_of([_SOME_KEY.get(type(wanted_key), 0)], wanted_key)[0])
+        keys = pc.if_else(
+            keys.is_valid(), keys, array_of([_SOME_KEY.get(type(wanted_key), 0)], wanted_key)[0]
+        )
     check_keys(keys)
     entries = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
     made = _same_shape(array, kind, entries)

@@ -95,7 +95,7 @@ _FALSE: Final = frozenset(("f", "false", "n", "no", "0"))
 
 def _boolean(_: Any, __: str) -> Callable[[str], bool]:
     def parse(text: str) -> bool:
-        word = text.strip().lower()
+        word = text.lower()
         if word in _TRUE:
             return True
         if word in _FALSE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -179,7 +180,7 @@ def _texts(array: pa.Array, data_type: t.DataType, zone: str) -> list[str]:
 def _joined(flat: list[str], array: pa.Array, left: str, right: str) -> pa.Array:
     offsets = array.offsets.to_pylist()
     found: list[str | None] = [
-        f"{left}{', '.join(flat[a:b])}{right}" for a, b in zip(offsets, offsets[1:], strict=False)
+        f"{left}{', '.join(flat[a:b])}{right}" for a, b in pairwise(offsets)
     ]
     return c.with_nulls_of(pa.array(found, pa.string()), array)
 

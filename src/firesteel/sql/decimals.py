@@ -17,7 +17,17 @@ import pyarrow.compute as pc
 from firesteel.sql import types as t
 from firesteel.sql.values import CONTEXT, array_of
 
-__all__ = ["add", "divide", "from_integers", "modulo", "multiply", "rescale", "subtract", "to_floats", "unscaled"]
+__all__ = [
+    "add",
+    "divide",
+    "from_integers",
+    "modulo",
+    "multiply",
+    "rescale",
+    "subtract",
+    "to_floats",
+    "unscaled",
+]
 
 _SMALL: Final = 18
 _FLOAT_DIGITS: Final = 15
@@ -49,7 +59,11 @@ def to_floats(array: pa.Array) -> pa.Array:
     if kind.precision <= _FLOAT_DIGITS:
         # both are exact doubles, so the quotient is the nearest one
         found = pa.array(unscaled(array).astype(np.float64) / float(10**kind.scale))
-        return found if not array.null_count else pc.if_else(array.is_valid(), found, pa.scalar(None, pa.float64()))
+        return (
+            found
+            if not array.null_count
+            else pc.if_else(array.is_valid(), found, pa.scalar(None, pa.float64()))
+        )
     return pa.array([None if x is None else float(x) for x in array.to_pylist()], pa.float64())
 
 
@@ -140,14 +154,35 @@ def multiply(a: Operand, b: Operand, result: t.DecimalType) -> Any:
     return rescale(pc.multiply(a, b), result)
 
 
-def _checked(b: Operand) -> None:
-    zero = pc.equal(b, pa.scalar(decimal.Decimal(0), b.type))
-    if (zero.as_py() if isinstance(zero, pa.Scalar) else pc.any(zero).as_py()) is True:
-        raise ZeroDivisionError("Division by zero")
+def zero_of(kind: pa.DataType) -> pa.Scalar:
+    """The number 0 as a scalar of a type of numbers."""
+    return pa.scalar(decimal.Decimal(0) if pa.types.is_decimal(kind) else 0, kind)
+
+
+def check_divisor(a: Operand, b: Operand, message: str) -> None:
+    """:raises ZeroDivisionError: a number that is not null is divided by zero."""
+    zero = pc.equal(b, zero_of(b.type))
+    if isinstance(zero, pa.Scalar):
+        if zero.as_py() is not True:
+            return
+        failing = a.is_valid if isinstance(a, pa.Scalar) else a.null_count < len(a)
+    else:
+        if not pc.any(zero).as_py():
+            return
+        valid = pa.scalar(a.is_valid) if isinstance(a, pa.Scalar) else a.is_valid()
+        failing = pc.any(pc.and_(pc.fill_null(zero, False), valid)).as_py()
+    if failing:
+        raise ZeroDivisionError(message)
+
+
+def _divisor(b: Operand) -> Any:
+    """The divisors as integers; where a quotient is null anyway, 1."""
+    numbers = _integers(b)
+    return np.where(numbers == 0, 1, numbers) if isinstance(b, pa.Array) else (numbers or np.int64(1))
 
 
 def divide(a: Operand, b: Operand, result: t.DecimalType) -> Any:
-    _checked(b)
+    check_divisor(a, b, "Division by zero")
     if _null(a) or _null(b):
         return pa.nulls(_length(a, b), pa.decimal128(result.precision, result.scale))
     # one more digit than is kept, cut off: rounding half up needs no other
@@ -158,9 +193,7 @@ def divide(a: Operand, b: Operand, result: t.DecimalType) -> Any:
 
 
 def _divided(a: Operand, b: Operand, shift: int, result: t.DecimalType) -> pa.Array:
-    left, right = _integers(a) * np.int64(_POWERS[shift]), _integers(b)
-    if isinstance(b, pa.Array) and b.null_count:
-        right = np.where(b.is_valid().to_numpy(zero_copy_only=False), right, 1)
+    left, right = _integers(a) * np.int64(_POWERS[shift]), _divisor(b)
     signs = np.sign(left) * np.sign(right)
     found = signs * ((np.abs(left) // np.abs(right) + 5) // 10)
     target = pa.decimal128(result.precision, result.scale)
@@ -169,14 +202,13 @@ def _divided(a: Operand, b: Operand, shift: int, result: t.DecimalType) -> pa.Ar
 
 def modulo(a: Operand, b: Operand, result: t.DecimalType) -> Any:
     """The remainder has the sign of *a*."""
-    _checked(b)
+    check_divisor(a, b, "Division by zero")
     if _null(a) or _null(b):
         return pa.nulls(_length(a, b), pa.decimal128(result.precision, result.scale))
     scale = max(a.type.scale, b.type.scale)
     if scale == result.scale and all(o.type.precision + scale - o.type.scale <= _SMALL for o in (a, b)):
-        left, right = (_integers(o) * np.int64(_POWERS[scale - o.type.scale]) for o in (a, b))
-        if isinstance(b, pa.Array) and b.null_count:
-            right = np.where(b.is_valid().to_numpy(zero_copy_only=False), right, 1)
+        left = _integers(a) * np.int64(_POWERS[scale - a.type.scale])
+        right = _divisor(b) * np.int64(_POWERS[scale - b.type.scale])
         found = np.broadcast_to(np.fmod(left, right), _length(a, b)).astype(np.int64)
         return from_integers(found, pa.decimal128(result.precision, result.scale), _valid(a, b))
     return _one_by_one(CONTEXT.remainder, a, b, result)

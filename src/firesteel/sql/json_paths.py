@@ -54,7 +54,9 @@ class JsonPath:
 
 _MODE: Final = re.compile(r"\s*(?:(lax|strict)\s+)?(\$.*)", re.IGNORECASE | re.DOTALL)
 _NAME: Final = re.compile(r"\.([\w\-$@]+(?:\(\))?|\*)")
-_QUOTED: Final = re.compile(r"\[\s*((?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?:\s*,\s*(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"))*)\s*\]")
+_QUOTED: Final = re.compile(
+    r"\[\s*((?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?:\s*,\s*(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"))*)\s*\]"
+)
 _INDEX: Final = re.compile(r"\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
 _SLICE: Final = re.compile(r"\[\s*(-?\d+)?\s*:\s*(-?\d+)?\s*\]")
 _STAR: Final = re.compile(r"\[\s*\*\s*\]")
@@ -66,7 +68,9 @@ def json_path(text: str) -> JsonPath:
     """:raises JsonPathError: it is none."""
     match = _MODE.fullmatch(text)
     if match is None:
-        raise JsonPathError(f"Illegal jsonpath spec '{text}', format of the spec should be: '<lax|strict> ${{expr}}'")
+        raise JsonPathError(
+            f"Illegal jsonpath spec '{text}', format of the spec should be: '<lax|strict> ${{expr}}'"
+        )
     mode, path = match.groups()
     definite, steps = _steps(path.rstrip())
     return JsonPath((mode or "strict").lower() == "strict", definite, steps, path)
@@ -247,7 +251,9 @@ def _term(negated: str, path: str, sign: str | None, literal: str | None) -> Tes
     if sign == "=~":
         flags = re.IGNORECASE if literal.endswith("i") else 0
         expression = re.compile(literal.strip("i").strip("/"), flags)
-        return lambda item: isinstance(left.read(item), str) and expression.fullmatch(left.read(item)) is not None
+        return lambda item: (
+            isinstance(left.read(item), str) and expression.fullmatch(left.read(item)) is not None
+        )
     right = json_path("lax $" + literal[1:]) if literal.startswith("@") else None
     value = None if right is not None else _literal(literal)
     compare = _COMPARE[sign]
@@ -259,7 +265,6 @@ def _term(negated: str, path: str, sign: str | None, literal: str | None) -> Tes
             return False
 
     return test
-
 
 
 def _exists(path: JsonPath, item: Any) -> bool:

@@ -175,7 +175,8 @@ def _common_number(a: t.DataType, b: t.DataType) -> t.DataType:
     if isinstance(a, INTEGER) and isinstance(b, INTEGER):
         return a if _WIDTH[type(a)] >= _WIDTH[type(b)] else b
     left, right = decimal_of(a), decimal_of(b)
-    assert left is not None and right is not None
+    assert left is not None
+    assert right is not None
     scale = max(left.scale, right.scale)
     whole = max(left.precision - left.scale, right.precision - right.scale)
     precision = min(whole + scale, MAX_PRECISION)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -55,7 +56,7 @@ def _read_timestamp(array: pa.Array, data_type: t.DataType) -> list[Any]:
 def _read_list(array: pa.Array, data_type: Any) -> list[Any]:
     flat = values_of(array.values, data_type.element_type)
     offsets = array.offsets.to_pylist()
-    found = [flat[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+    found = [flat[a:b] for a, b in pairwise(offsets)]
     return found if not array.null_count else _with_nulls(found, array)
 
 
@@ -67,7 +68,7 @@ def _with_nulls(found: list[Any], array: pa.Array) -> list[Any]:
 def _read_pairs(array: pa.Array, key: t.DataType, value: t.DataType) -> list[Any]:
     flat = list(zip(values_of(array.keys, key), values_of(array.items, value), strict=True))
     offsets = array.offsets.to_pylist()
-    found = [flat[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+    found = [flat[a:b] for a, b in pairwise(offsets)]
     return found if not array.null_count else _with_nulls(found, array)
 
 
@@ -148,9 +149,7 @@ def _build_pairs(
     kind = arrow_type(data_type)
     keys = array_of([k for k, _ in flat], key)
     items = array_of([v for _, v in flat], value)
-    entries = pa.StructArray.from_arrays(
-        [keys, items], fields=[kind.key_field, kind.item_field]
-    )
+    entries = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
     return _map_of(_offsets(values), entries, kind)
 
 

@@ -25,7 +25,11 @@ def _canonical(value: Any) -> Any:
         return [_canonical(v) for v in value]
     if isinstance(value, decimal.Decimal):
         short = value.normalize()
-        return decimal.Decimal(int(short)) if short == short.to_integral() and abs(short.adjusted()) < 38 else short
+        return (
+            decimal.Decimal(int(short))
+            if short == short.to_integral() and abs(short.adjusted()) < 38
+            else short
+        )
     return value
 
 

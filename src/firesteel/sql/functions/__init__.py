@@ -19,6 +19,7 @@ _MODULES: Final = (
     "logic",
     "casting",
     "text",
+    "text_search",
     "math",
     "temporal_fields",
     "temporal_arithmetic",

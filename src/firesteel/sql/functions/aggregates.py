@@ -36,25 +36,51 @@ from firesteel.sql.functions.rules import (
 COUNT = not_null(BIGINT)
 _JSON = t.VarCharType(length=2000, nullable=False)
 
-aggregate("COUNT", takes(many(ANY), result=COUNT), signatures=("COUNT(*)", "COUNT(<ANY>...)"),
-          doc="How many rows there are, or rows in which no argument is NULL.")  # fmt: skip
+aggregate(
+    "COUNT",
+    takes(many(ANY), result=COUNT),
+    signatures=("COUNT(*)", "COUNT(<ANY>...)"),
+    doc="How many rows there are, or rows in which no argument is NULL.",
+)
 for _name, _doc in (("MIN", "The least value."), ("MAX", "The greatest value.")):
-    aggregate(_name, takes(ANY, result=first), null_when_empty=True, doc=_doc,
-              signatures=(f"{_name}(<COMPARABLE>)",))  # fmt: skip
-aggregate("SUM", takes(NUMBER, result=of_first(r.sum_type)), null_when_empty=True,
-          doc="The sum of the values; NULL: all are.")  # fmt: skip
-aggregate("SUM0", takes(NUMBER, result=lambda d: r.sum_type(d[0]).not_null()), sql=("$SUM0",),
-          doc="The sum of the values, 0 where there is none.")  # fmt: skip
-aggregate("AVG", takes(NUMBER, result=of_first(r.average_type)), null_when_empty=True,
-          doc="The average; of integers it is cut off to their type.")  # fmt: skip
+    aggregate(
+        _name,
+        takes(ANY, result=first),
+        null_when_empty=True,
+        doc=_doc,
+        signatures=(f"{_name}(<COMPARABLE>)",),
+    )
+aggregate(
+    "SUM",
+    takes(NUMBER, result=of_first(r.sum_type)),
+    null_when_empty=True,
+    doc="The sum of the values; NULL: all are.",
+)
+aggregate(
+    "SUM0",
+    takes(NUMBER, result=lambda d: r.sum_type(d[0]).not_null()),
+    sql=("$SUM0",),
+    doc="The sum of the values, 0 where there is none.",
+)
+aggregate(
+    "AVG",
+    takes(NUMBER, result=of_first(r.average_type)),
+    null_when_empty=True,
+    doc="The average; of integers it is cut off to their type.",
+)
 for _name, _sql, _doc in (
     ("STDDEV_POP", ("STDDEV_POP",), "The standard deviation of the population."),
     ("STDDEV_SAMP", ("STDDEV_SAMP", "STDDEV"), "The standard deviation of a sample."),
     ("VAR_POP", ("VAR_POP",), "The variance of the population."),
     ("VAR_SAMP", ("VAR_SAMP", "VARIANCE"), "The variance of a sample."),
 ):
-    aggregate(_name, takes(NUMBER, result=of_first(r.average_type)), sql=_sql, null_when_empty=True,
-              doc=f"{_doc} It has the type of AVG.")  # fmt: skip
+    aggregate(
+        _name,
+        takes(NUMBER, result=of_first(r.average_type)),
+        sql=_sql,
+        null_when_empty=True,
+        doc=f"{_doc} It has the type of AVG.",
+    )
 for _name, _doc in (
     ("FIRST_VALUE", "The first value that is not NULL."),
     ("LAST_VALUE", "The last value that is not NULL."),
@@ -73,8 +99,11 @@ def _array(types: Any) -> t.DataType:
 
 aggregate("COLLECT", takes(ANY, result=_multiset), doc="The values as a multiset.")
 aggregate("ARRAY_AGG", takes(ANY, result=_array), doc="The values as an array, in the order of the rows.")
-aggregate("LISTAGG", takes(TEXT, optional(TEXT), result=first),
-          doc="The texts that are not NULL as one, with a separator (a comma) between them.")  # fmt: skip
+aggregate(
+    "LISTAGG",
+    takes(TEXT, optional(TEXT), result=first),
+    doc="The texts that are not NULL as one, with a separator (a comma) between them.",
+)
 
 
 def _percentile_rule(call: CallTypes) -> Typing | None:
@@ -91,10 +120,15 @@ def _percentile_rule(call: CallTypes) -> Typing | None:
     return Typing(t.ArrayType(element_type=DOUBLE) if listed else DOUBLE, (types[0], wanted, *types[2:]))
 
 
-aggregate("PERCENTILE", _percentile_rule,
-          signatures=("PERCENTILE(<NUMERIC>, <NUMERIC> [, <INTEGER_NUMERIC>])",
-                      "PERCENTILE(<NUMERIC>, <ARRAY<NUMERIC>> [, <INTEGER_NUMERIC>])"),
-          doc="The exact percentile, or several, of values with a frequency each.")  # fmt: skip
+aggregate(
+    "PERCENTILE",
+    _percentile_rule,
+    signatures=(
+        "PERCENTILE(<NUMERIC>, <NUMERIC> [, <INTEGER_NUMERIC>])",
+        "PERCENTILE(<NUMERIC>, <ARRAY<NUMERIC>> [, <INTEGER_NUMERIC>])",
+    ),
+    doc="The exact percentile, or several, of values with a frequency each.",
+)
 
 
 def _json_objectagg(call: CallTypes) -> Typing | None:
@@ -102,12 +136,18 @@ def _json_objectagg(call: CallTypes) -> Typing | None:
     return None if key is None else Typing(_JSON, (key, *call.types[1:]))
 
 
-aggregate("JSON_OBJECTAGG", _json_objectagg,
-          signatures=("JSON_OBJECTAGG([KEY] <CHARACTER_STRING> VALUE <ANY> [{NULL | ABSENT} ON NULL])",),
-          doc="A JSON object of the keys and values of the rows.")  # fmt: skip
-aggregate("JSON_ARRAYAGG", takes(ANY, optional(SYMBOL), optional(SYMBOL), result=_JSON),
-          signatures=("JSON_ARRAYAGG(<ANY> [{NULL | ABSENT} ON NULL])",),
-          doc="A JSON array of the values of the rows.")  # fmt: skip
+aggregate(
+    "JSON_OBJECTAGG",
+    _json_objectagg,
+    signatures=("JSON_OBJECTAGG([KEY] <CHARACTER_STRING> VALUE <ANY> [{NULL | ABSENT} ON NULL])",),
+    doc="A JSON object of the keys and values of the rows.",
+)
+aggregate(
+    "JSON_ARRAYAGG",
+    takes(ANY, optional(SYMBOL), optional(SYMBOL), result=_JSON),
+    signatures=("JSON_ARRAYAGG(<ANY> [{NULL | ABSENT} ON NULL])",),
+    doc="A JSON array of the values of the rows.",
+)
 
 
 # ---- bitmaps
@@ -135,15 +175,22 @@ def _approximate(call: CallTypes) -> Typing | None:
     )
 
 
-aggregate("APPROX_COUNT_DISTINCT", _approximate, signatures=("APPROX_COUNT_DISTINCT(<ANY>)",),
-          doc="Refused: use COUNT(DISTINCT ...), which is exact.")  # fmt: skip
+aggregate(
+    "APPROX_COUNT_DISTINCT",
+    _approximate,
+    signatures=("APPROX_COUNT_DISTINCT(<ANY>)",),
+    doc="Refused: use COUNT(DISTINCT ...), which is exact.",
+)
 
 
 # ---- functions of windows
 
 for _name, _doc in (
     ("ROW_NUMBER", "The number of the row, from 1."),
-    ("RANK", "The rank of the row; rows of equal order have the same one, and ranks are left out after them."),
+    (
+        "RANK",
+        "The rank of the row; rows of equal order have the same one, and ranks are left out after them.",
+    ),
     ("DENSE_RANK", "The rank of the row; no rank is left out."),
 ):
     aggregate(_name, takes(result=COUNT), doc=_doc)
@@ -208,14 +255,21 @@ for _window in ("TUMBLE", "HOP", "SESSION"):
         ("ROWTIME", _rowtime, "The last point of time of the window, as a rowtime."),
         ("PROCTIME", _proctime, "The processing time of the window."),
     ):
-        aggregate(f"{_window}_{_end}", _auxiliary(_result), kernel="WINDOW_PROPERTY",
-                  signatures=(f"{_window}_{_end}(<TIME ATTRIBUTE>, <INTERVAL>...)",),
-                  doc=f"{_doc} With GROUP BY {_window}(...).")  # fmt: skip
+        aggregate(
+            f"{_window}_{_end}",
+            _auxiliary(_result),
+            kernel="WINDOW_PROPERTY",
+            signatures=(f"{_window}_{_end}(<TIME ATTRIBUTE>, <INTERVAL>...)",),
+            doc=f"{_doc} With GROUP BY {_window}(...).",
+        )
 
 for _name, _doc in (
     ("GROUPING", "Which of the columns are not grouped by, as bits."),
     ("GROUP_ID", "The number of the grouping set among equal ones."),
 ):
-    aggregate(_name, takes(many(ANY), result=COUNT),
-              sql=(_name, "GROUPING_ID") if _name == "GROUPING" else (_name,), doc=_doc)  # fmt: skip
-
+    aggregate(
+        _name,
+        takes(many(ANY), result=COUNT),
+        sql=(_name, "GROUPING_ID") if _name == "GROUPING" else (_name,),
+        doc=_doc,
+    )

@@ -36,28 +36,58 @@ for _name, _function, _doc in (
     ("BITMAP_XOR", np.setxor1d, "The numbers that are in exactly one of the bitmaps."),
     ("BITMAP_ANDNOT", np.setdiff1d, "The numbers that are in the first bitmap and not in the second."),
 ):
-    scalar(_name, takes(BITMAP, BITMAP, result=strict(_TYPE)), value=_combined(_function), doc=_doc,
-           example=f"BITMAP_TO_STRING({_name}(BITMAP_BUILD(ARRAY[1, 2]), BITMAP_BUILD(ARRAY[2, 3])))")  # fmt: skip
-scalar("BITMAP_BUILD", takes(_integers(), result=strict(_TYPE)),
-       value=lambda site, values: b.build(v for v in values if v is not None),
-       doc="The bitmap of the numbers of an array.",
-       example="BITMAP_CARDINALITY(BITMAP_BUILD(ARRAY[1, 2, 2]))")  # fmt: skip
-scalar("BITMAP_CARDINALITY", takes(BITMAP, result=strict(BIGINT)), value=lambda site, x: b.cardinality(x),
-       doc="How many numbers a bitmap has.",
-       example="BITMAP_CARDINALITY(BITMAP_BUILD(ARRAY[1, 2, 2]))")  # fmt: skip
-scalar("BITMAP_FROM_BYTES", takes(BINARY, result=strict(_TYPE)), value=lambda site, x: b.to_bytes(b.numbers_of(x)),
-       doc="The bitmap of bytes in Roaring's portable form.",
-       example="BITMAP_TO_STRING(BITMAP_FROM_BYTES(BITMAP_TO_BYTES(BITMAP_BUILD(ARRAY[7]))))")  # fmt: skip
-scalar("BITMAP_TO_BYTES", takes(BITMAP, result=strict(BYTES)), value=lambda site, x: x,
-       doc="The bitmap as bytes in Roaring's portable form.",
-       example="HEX(DECODE(BITMAP_TO_BYTES(BITMAP_BUILD(ARRAY[1])), 'ISO-8859-1'))")  # fmt: skip
+    scalar(
+        _name,
+        takes(BITMAP, BITMAP, result=strict(_TYPE)),
+        value=_combined(_function),
+        doc=_doc,
+        example=f"BITMAP_TO_STRING({_name}(BITMAP_BUILD(ARRAY[1, 2]), BITMAP_BUILD(ARRAY[2, 3])))",
+    )
+scalar(
+    "BITMAP_BUILD",
+    takes(_integers(), result=strict(_TYPE)),
+    value=lambda site, values: b.build(v for v in values if v is not None),
+    doc="The bitmap of the numbers of an array.",
+    example="BITMAP_CARDINALITY(BITMAP_BUILD(ARRAY[1, 2, 2]))",
+)
+scalar(
+    "BITMAP_CARDINALITY",
+    takes(BITMAP, result=strict(BIGINT)),
+    value=lambda site, x: b.cardinality(x),
+    doc="How many numbers a bitmap has.",
+    example="BITMAP_CARDINALITY(BITMAP_BUILD(ARRAY[1, 2, 2]))",
+)
+scalar(
+    "BITMAP_FROM_BYTES",
+    takes(BINARY, result=strict(_TYPE)),
+    value=lambda site, x: b.to_bytes(b.numbers_of(x)),
+    doc="The bitmap of bytes in Roaring's portable form.",
+    example="BITMAP_TO_STRING(BITMAP_FROM_BYTES(BITMAP_TO_BYTES(BITMAP_BUILD(ARRAY[7]))))",
+)
+scalar(
+    "BITMAP_TO_BYTES",
+    takes(BITMAP, result=strict(BYTES)),
+    value=lambda site, x: x,
+    doc="The bitmap as bytes in Roaring's portable form.",
+    example="HEX(DECODE(BITMAP_TO_BYTES(BITMAP_BUILD(ARRAY[1])), 'ISO-8859-1'))",
+)
 
 
 def _to_array(_: CallSite, data: bytes) -> list[int]:
     return b.numbers_of(data).astype(np.int32).tolist()  # type: ignore[no-any-return]
 
 
-scalar("BITMAP_TO_ARRAY", takes(BITMAP, result=strict(t.ArrayType(element_type=INT))), value=_to_array,
-       doc="The numbers of a bitmap as an array.", example="BITMAP_TO_ARRAY(BITMAP_BUILD(ARRAY[2, 1]))")  # fmt: skip
-scalar("BITMAP_TO_STRING", takes(BITMAP, result=strict(STRING)), value=lambda site, x: b.text_of(x),
-       doc="The text of a bitmap.", example="BITMAP_TO_STRING(BITMAP_BUILD(ARRAY[2, 1]))")  # fmt: skip
+scalar(
+    "BITMAP_TO_ARRAY",
+    takes(BITMAP, result=strict(t.ArrayType(element_type=INT))),
+    value=_to_array,
+    doc="The numbers of a bitmap as an array.",
+    example="BITMAP_TO_ARRAY(BITMAP_BUILD(ARRAY[2, 1]))",
+)
+scalar(
+    "BITMAP_TO_STRING",
+    takes(BITMAP, result=strict(STRING)),
+    value=lambda site, x: b.text_of(x),
+    doc="The text of a bitmap.",
+    example="BITMAP_TO_STRING(BITMAP_BUILD(ARRAY[2, 1]))",
+)

@@ -43,24 +43,46 @@ for _name, _sql, _type, _columns, _doc in (
     ("CURRENT_DATE", ("CURRENT_DATE",), t.DateType(nullable=False), _date, "The current date."),
     ("CURRENT_TIME", ("CURRENT_TIME",), t.TimeType(nullable=False), _time, "The current time of day."),
     ("LOCALTIME", ("LOCALTIME",), t.TimeType(nullable=False), _time, "The current time of day."),
-    ("LOCALTIMESTAMP", ("LOCALTIMESTAMP",), t.TimestampType(precision=3, nullable=False), _local_timestamp,
-     "The current time as a timestamp without a zone."),
-):  # fmt: skip
-    scalar(_name, takes(result=_type), sql=_sql, columns=_columns, deterministic=False, dynamic=True,
-           doc=f"{_doc} It is that of each batch of rows when streaming, and one for the query in batch mode.",
-           example=_name)  # fmt: skip
+    (
+        "LOCALTIMESTAMP",
+        ("LOCALTIMESTAMP",),
+        t.TimestampType(precision=3, nullable=False),
+        _local_timestamp,
+        "The current time as a timestamp without a zone.",
+    ),
+):
+    scalar(
+        _name,
+        takes(result=_type),
+        sql=_sql,
+        columns=_columns,
+        deterministic=False,
+        dynamic=True,
+        doc=f"{_doc} It is that of each batch of rows when streaming, and one for the query in batch mode.",
+        example=_name,
+    )
 
 
 def _row_time(site: CallSite) -> pa.Array:
     return c.temporal(site.evaluation.clock(), site.result, length=site.length)
 
 
-scalar("CURRENT_ROW_TIMESTAMP", takes(result=_LTZ), columns=_row_time, deterministic=False,
-       doc="The current time, in batch mode of each row too.", example="CURRENT_ROW_TIMESTAMP()")  # fmt: skip
-scalar("PROCTIME", takes(result=t.LocalZonedTimestampType(precision=3, nullable=False,
-                                                          attribute=t.TimeAttribute.PROCTIME)),
-       columns=_row_time, deterministic=False,
-       doc="The processing-time attribute.", example="PROCTIME()")  # fmt: skip
+scalar(
+    "CURRENT_ROW_TIMESTAMP",
+    takes(result=_LTZ),
+    columns=_row_time,
+    deterministic=False,
+    doc="The current time, in batch mode of each row too.",
+    example="CURRENT_ROW_TIMESTAMP()",
+)
+scalar(
+    "PROCTIME",
+    takes(result=t.LocalZonedTimestampType(precision=3, nullable=False, attribute=t.TimeAttribute.PROCTIME)),
+    columns=_row_time,
+    deterministic=False,
+    doc="The processing-time attribute.",
+    example="PROCTIME()",
+)
 
 
 # ---- watermarks
@@ -79,13 +101,20 @@ def _watermark_rule(call: CallTypes) -> Typing | None:
 def _current_watermark(site: CallSite, _: Any) -> pa.Array:
     watermark = site.evaluation.watermark
     if watermark is None:
-        return pa.nulls(site.length, pa.timestamp("ms", None if isinstance(site.result, t.TimestampType) else "UTC"))
+        return pa.nulls(
+            site.length, pa.timestamp("ms", None if isinstance(site.result, t.TimestampType) else "UTC")
+        )
     return c.temporal(watermark, site.result, length=site.length)
 
 
-scalar("CURRENT_WATERMARK", _watermark_rule, columns=_current_watermark, deterministic=False,
-       signatures=("CURRENT_WATERMARK(<TIMESTAMP *ROWTIME*>)", "CURRENT_WATERMARK(<TIMESTAMP_LTZ *ROWTIME*>)"),
-       doc="The current watermark of a rowtime; NULL: there is none yet.")  # fmt: skip
+scalar(
+    "CURRENT_WATERMARK",
+    _watermark_rule,
+    columns=_current_watermark,
+    deterministic=False,
+    signatures=("CURRENT_WATERMARK(<TIMESTAMP *ROWTIME*>)", "CURRENT_WATERMARK(<TIMESTAMP_LTZ *ROWTIME*>)"),
+    doc="The current watermark of a rowtime; NULL: there is none yet.",
+)
 
 
 def _source_watermark(site: CallSite) -> Any:
@@ -95,8 +124,13 @@ def _source_watermark(site: CallSite) -> Any:
     )
 
 
-scalar("SOURCE_WATERMARK", takes(result=t.LocalZonedTimestampType(precision=3)), columns=_source_watermark,
-       deterministic=False, doc="In WATERMARK FOR: the source gives the watermarks.")  # fmt: skip
+scalar(
+    "SOURCE_WATERMARK",
+    takes(result=t.LocalZonedTimestampType(precision=3)),
+    columns=_source_watermark,
+    deterministic=False,
+    doc="In WATERMARK FOR: the source gives the watermarks.",
+)
 
 
 # ---- random values
@@ -158,12 +192,22 @@ def _rand_integer(site: CallSite, *arguments: Any) -> pa.Array:
     return pa.array([None if b is None else seeded.integer(b) for b in values], pa.int32())
 
 
-scalar("RAND", takes(optional(AS_INT), result=DOUBLE.not_null()), columns=_rand, deterministic=False,
-       doc="A random number from 0 to below 1, of a sequence with a seed or of any.", example="RAND(42)")  # fmt: skip
-scalar("RAND_INTEGER", takes(AS_INT, optional(AS_INT), result=INT.not_null()), columns=_rand_integer,
-       deterministic=False,
-       doc="A random integer from 0 to below a bound; with two arguments the first is a seed.",
-       example="RAND_INTEGER(42, 100)")  # fmt: skip
+scalar(
+    "RAND",
+    takes(optional(AS_INT), result=DOUBLE.not_null()),
+    columns=_rand,
+    deterministic=False,
+    doc="A random number from 0 to below 1, of a sequence with a seed or of any.",
+    example="RAND(42)",
+)
+scalar(
+    "RAND_INTEGER",
+    takes(AS_INT, optional(AS_INT), result=INT.not_null()),
+    columns=_rand_integer,
+    deterministic=False,
+    doc="A random integer from 0 to below a bound; with two arguments the first is a seed.",
+    example="RAND_INTEGER(42, 100)",
+)
 
 
 def _uuid(site: CallSite) -> pa.Array:
@@ -172,8 +216,14 @@ def _uuid(site: CallSite) -> pa.Array:
     return pa.array(made, pa.string())
 
 
-scalar("UUID", takes(result=t.CharType(length=36, nullable=False)), columns=_uuid, deterministic=False,
-       doc="A random UUID of version 4.", example="UUID()")  # fmt: skip
+scalar(
+    "UUID",
+    takes(result=t.CharType(length=36, nullable=False)),
+    columns=_uuid,
+    deterministic=False,
+    doc="A random UUID of version 4.",
+    example="UUID()",
+)
 
 
 # ---- of types and the session
@@ -183,14 +233,26 @@ def _type_of(site: CallSite, *_: Any) -> str:
     return str(site.types[0])
 
 
-scalar("TYPEOF", takes(ANY, optional(TRUTH), result=nullable(STRING)), value=_type_of, takes_null=True,
-       doc="The type of an expression.", example="TYPEOF(1 + 2)")  # fmt: skip
+scalar(
+    "TYPEOF",
+    takes(ANY, optional(TRUTH), result=nullable(STRING)),
+    value=_type_of,
+    takes_null=True,
+    doc="The type of an expression.",
+    example="TYPEOF(1 + 2)",
+)
 
 
 def _attribute(name: str) -> Callable[[CallSite], str]:
     return lambda site: site.evaluation.attributes.get(name, "")
 
 
-scalar("CURRENT_DATABASE", takes(result=STRING.not_null()), value=_attribute("current_database"),
-       deterministic=False, dynamic=True,
-       doc="The current database.", example="CURRENT_DATABASE()")  # fmt: skip
+scalar(
+    "CURRENT_DATABASE",
+    takes(result=STRING.not_null()),
+    value=_attribute("current_database"),
+    deterministic=False,
+    dynamic=True,
+    doc="The current database.",
+    example="CURRENT_DATABASE()",
+)

@@ -46,8 +46,16 @@ def _array(site: CallSite, *columns: Any) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, flat, arrow_type(site.result))
 
 
-scalar("ARRAY", _array_rule, sql=(), columns=_array, total=True, signatures=("ARRAY[<COMMON>...]",),
-       doc="An array of values.", example="ARRAY[1, 2, 3]")  # fmt: skip
+scalar(
+    "ARRAY",
+    _array_rule,
+    sql=(),
+    columns=_array,
+    total=True,
+    signatures=("ARRAY[<COMMON>...]",),
+    doc="An array of values.",
+    example="ARRAY[1, 2, 3]",
+)
 
 
 def _map_rule(call: CallTypes) -> Typing | None:
@@ -77,8 +85,16 @@ def distinct_pairs(pairs: list[tuple[Any, Any]], data_type: t.DataType) -> list[
     return list(found.values())
 
 
-scalar("MAP", _map_rule, sql=(), value=_map, takes_null=True, signatures=("MAP[<COMMON>, <COMMON>...]",),
-       doc="A map of keys and values in turn.", example="MAP['a', 1, 'b', 2]")  # fmt: skip
+scalar(
+    "MAP",
+    _map_rule,
+    sql=(),
+    value=_map,
+    takes_null=True,
+    signatures=("MAP[<COMMON>, <COMMON>...]",),
+    doc="A map of keys and values in turn.",
+    example="MAP['a', 1, 'b', 2]",
+)
 
 
 def _row_result(types: Any) -> t.DataType:
@@ -91,8 +107,16 @@ def _row(site: CallSite, *columns: Any) -> pa.Array:
     return pa.StructArray.from_arrays(_columns(site, columns), fields=list(kind))
 
 
-scalar("ROW", takes(ANY, many(ANY), result=_row_result), sql=(), columns=_row, total=True,
-       signatures=("ROW(<ANY>...)",), doc="A row of values.", example="ROW(1, 'a')")  # fmt: skip
+scalar(
+    "ROW",
+    takes(ANY, many(ANY), result=_row_result),
+    sql=(),
+    columns=_row,
+    total=True,
+    signatures=("ROW(<ANY>...)",),
+    doc="A row of values.",
+    example="ROW(1, 'a')",
+)
 
 
 # ---- reading
@@ -154,9 +178,15 @@ def _elements(source: pa.Array, place: int) -> pa.Array:
     return source.values.take(positions)
 
 
-scalar("AT", _at_rule, sql=(), columns=_at_columns, signatures=("<ARRAY>[<INT>]", "<MAP>[<KEY>]", "<VARIANT>[..]"),
-       doc="An element of an array (counted from 1), the value of a key, or a part of a VARIANT.",
-       example="ARRAY[10, 20][2]")  # fmt: skip
+scalar(
+    "AT",
+    _at_rule,
+    sql=(),
+    columns=_at_columns,
+    signatures=("<ARRAY>[<INT>]", "<MAP>[<KEY>]", "<VARIANT>[..]"),
+    doc="An element of an array (counted from 1), the value of a key, or a part of a VARIANT.",
+    example="ARRAY[10, 20][2]",
+)
 
 
 def _get_rule(call: CallTypes) -> Typing | None:
@@ -181,8 +211,16 @@ def _get(site: CallSite, row: Any, field: Any) -> Any:
     return c.with_nulls_of(found, array) if array.null_count else found
 
 
-scalar("GET", _get_rule, sql=(), columns=_get, total=True, signatures=("<ROW>.<FIELD>",),
-       doc="A field of a row.", example="ROW(1, 'a').EXPR$1")  # fmt: skip
+scalar(
+    "GET",
+    _get_rule,
+    sql=(),
+    columns=_get,
+    total=True,
+    signatures=("<ROW>.<FIELD>",),
+    doc="A field of a row.",
+    example="ROW(1, 'a').EXPR$1",
+)
 
 
 def _sized(call: CallTypes) -> Typing | None:
@@ -202,9 +240,15 @@ def _cardinality(site: CallSite, source: Any) -> Any:
     return c.with_nulls_of(sizes, array)
 
 
-scalar("CARDINALITY", _sized, columns=_cardinality, total=True,
-       signatures=("CARDINALITY(<ARRAY>)", "CARDINALITY(<MAP>)", "CARDINALITY(<MULTISET>)"),
-       doc="How many elements or entries there are.", example="CARDINALITY(ARRAY[1, 2])")  # fmt: skip
+scalar(
+    "CARDINALITY",
+    _sized,
+    columns=_cardinality,
+    total=True,
+    signatures=("CARDINALITY(<ARRAY>)", "CARDINALITY(<MAP>)", "CARDINALITY(<MULTISET>)"),
+    doc="How many elements or entries there are.",
+    example="CARDINALITY(ARRAY[1, 2])",
+)
 
 
 def _element_rule(call: CallTypes) -> Typing | None:
@@ -221,6 +265,11 @@ def _element(_: CallSite, values: list[Any]) -> Any:
     return values[0] if values else None
 
 
-scalar("ELEMENT", _element_rule, value=_element, signatures=("ELEMENT(<ARRAY>)",),
-       doc="The only element of an array; NULL: it is empty.", example="ELEMENT(ARRAY[7])")  # fmt: skip
-
+scalar(
+    "ELEMENT",
+    _element_rule,
+    value=_element,
+    signatures=("ELEMENT(<ARRAY>)",),
+    doc="The only element of an array; NULL: it is empty.",
+    example="ELEMENT(ARRAY[7])",
+)

@@ -51,8 +51,13 @@ for _name, _algorithm, _length in (
     ("SHA384", "sha384", 96),
     ("SHA512", "sha512", 128),
 ):
-    scalar(_name, takes(TEXT_OR_BINARY, result=strict(t.CharType(length=_length))), value=_digest(_algorithm),
-           doc=f"The {_name} digest as hexadecimal text.", example=f"{_name}('flink')")  # fmt: skip
+    scalar(
+        _name,
+        takes(TEXT_OR_BINARY, result=strict(t.CharType(length=_length))),
+        value=_digest(_algorithm),
+        doc=f"The {_name} digest as hexadecimal text.",
+        example=f"{_name}('flink')",
+    )
 
 _SHA2: Final = {224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"}
 
@@ -63,8 +68,13 @@ def _sha2(_: CallSite, value: str | bytes, bits: int) -> str:
     return str(getattr(hashlib, _SHA2[bits])(_bytes(value)).hexdigest())
 
 
-scalar("SHA2", takes(TEXT_OR_BINARY, AS_INT, result=strict(t.VarCharType(length=128))), value=_sha2,
-       doc="The digest of SHA-224, 256, 384 or 512 as hexadecimal text.", example="SHA2('flink', 256)")  # fmt: skip
+scalar(
+    "SHA2",
+    takes(TEXT_OR_BINARY, AS_INT, result=strict(t.VarCharType(length=128))),
+    value=_sha2,
+    doc="The digest of SHA-224, 256, 384 or 512 as hexadecimal text.",
+    example="SHA2('flink', 256)",
+)
 
 
 def _hash_code(_: CallSite, text: str) -> int:
@@ -76,8 +86,13 @@ def _hash_code(_: CallSite, text: str) -> int:
     return found - (1 << 32) if found >> 31 else found
 
 
-scalar("HASH_CODE", takes(TEXT, result=strict(INT)), value=_hash_code,
-       doc="Java's hash code of a text.", example="HASH_CODE('abc')")  # fmt: skip
+scalar(
+    "HASH_CODE",
+    takes(TEXT, result=strict(INT)),
+    value=_hash_code,
+    doc="Java's hash code of a text.",
+    example="HASH_CODE('abc')",
+)
 
 
 # ---- character sets and base64
@@ -102,10 +117,20 @@ def _decode(_: CallSite, data: bytes, charset: str) -> str:
     return data.decode(_charset(charset), "replace")
 
 
-scalar("ENCODE", takes(TEXT, TEXT, result=strict(BYTES)), value=_encode,
-       doc="The bytes of a text in a character set.", example="ENCODE('flink', 'UTF-8')")  # fmt: skip
-scalar("DECODE", takes(BINARY, TEXT, result=strict(STRING)), value=_decode,
-       doc="The text of bytes in a character set.", example="DECODE(x'666c696e6b', 'UTF-8')")  # fmt: skip
+scalar(
+    "ENCODE",
+    takes(TEXT, TEXT, result=strict(BYTES)),
+    value=_encode,
+    doc="The bytes of a text in a character set.",
+    example="ENCODE('flink', 'UTF-8')",
+)
+scalar(
+    "DECODE",
+    takes(BINARY, TEXT, result=strict(STRING)),
+    value=_decode,
+    doc="The text of bytes in a character set.",
+    example="DECODE(x'666c696e6b', 'UTF-8')",
+)
 
 
 def _from_base64(_: CallSite, text: str | bytes) -> str:
@@ -113,14 +138,25 @@ def _from_base64(_: CallSite, text: str | bytes) -> str:
     bad = re.search(rb"[^A-Za-z0-9+/=]", data)
     if bad is not None:
         raise ValueError(f"Illegal base64 character {bad[0][0]:x}")
-    return base64.b64decode(data.rstrip(b"=") + b"=" * (-len(data.rstrip(b"=")) % 4)).decode("utf-8", "replace")
+    return base64.b64decode(data.rstrip(b"=") + b"=" * (-len(data.rstrip(b"=")) % 4)).decode(
+        "utf-8", "replace"
+    )
 
 
-scalar("TO_BASE64", takes(TEXT_OR_BINARY, result=strict(STRING)),
-       value=lambda site, s: base64.b64encode(_bytes(s)).decode("ascii"),
-       doc="The text in base64.", example="TO_BASE64('hello')")  # fmt: skip
-scalar("FROM_BASE64", takes(TEXT_OR_BINARY, result=strict(STRING)), value=_from_base64,
-       doc="The text that base64 stands for.", example="FROM_BASE64('aGVsbG8=')")  # fmt: skip
+scalar(
+    "TO_BASE64",
+    takes(TEXT_OR_BINARY, result=strict(STRING)),
+    value=lambda site, s: base64.b64encode(_bytes(s)).decode("ascii"),
+    doc="The text in base64.",
+    example="TO_BASE64('hello')",
+)
+scalar(
+    "FROM_BASE64",
+    takes(TEXT_OR_BINARY, result=strict(STRING)),
+    value=_from_base64,
+    doc="The text that base64 stands for.",
+    example="FROM_BASE64('aGVsbG8=')",
+)
 
 
 # ---- hexadecimal and binary text
@@ -140,12 +176,27 @@ def _unhex(_: CallSite, text: str) -> bytes | None:
     return bytes.fromhex(padded.decode("ascii"))
 
 
-scalar("HEX", takes(any_of(INTEGER, TEXT), result=strict(STRING)), value=_hex,
-       doc="A whole number, or the bytes of a text, in hexadecimal.", example="HEX('flink')")  # fmt: skip
-scalar("UNHEX", takes(TEXT, result=nullable(BYTES)), value=_unhex,
-       doc="The bytes that hexadecimal text stands for; NULL: it is none.", example="UNHEX('666C')")  # fmt: skip
-scalar("BIN", takes(INTEGER, result=strict(STRING)), value=lambda site, n: f"{n & _LONG:b}",
-       doc="A whole number in binary.", example="BIN(10)")  # fmt: skip
+scalar(
+    "HEX",
+    takes(any_of(INTEGER, TEXT), result=strict(STRING)),
+    value=_hex,
+    doc="A whole number, or the bytes of a text, in hexadecimal.",
+    example="HEX('flink')",
+)
+scalar(
+    "UNHEX",
+    takes(TEXT, result=nullable(BYTES)),
+    value=_unhex,
+    doc="The bytes that hexadecimal text stands for; NULL: it is none.",
+    example="UNHEX('666C')",
+)
+scalar(
+    "BIN",
+    takes(INTEGER, result=strict(STRING)),
+    value=lambda site, n: f"{n & _LONG:b}",
+    doc="A whole number in binary.",
+    example="BIN(10)",
+)
 
 
 # ---- URLs
@@ -162,10 +213,20 @@ def _url_decode(_: CallSite, text: str) -> str | None:
     return None if _BAD_PERCENT.search(text) else urllib.parse.unquote_plus(text, errors="replace")
 
 
-scalar("URL_ENCODE", takes(TEXT, result=nullable(STRING)), value=_url_encode,
-       doc="The text in the form of parameters of URLs.", example="URL_ENCODE('a b&c')")  # fmt: skip
-scalar("URL_DECODE", takes(TEXT, result=nullable(STRING)), value=_url_decode,
-       doc="The text of a parameter of a URL; NULL: it is not well-formed.", example="URL_DECODE('a+b%26c')")  # fmt: skip
+scalar(
+    "URL_ENCODE",
+    takes(TEXT, result=nullable(STRING)),
+    value=_url_encode,
+    doc="The text in the form of parameters of URLs.",
+    example="URL_ENCODE('a b&c')",
+)
+scalar(
+    "URL_DECODE",
+    takes(TEXT, result=nullable(STRING)),
+    value=_url_decode,
+    doc="The text of a parameter of a URL; NULL: it is not well-formed.",
+    example="URL_DECODE('a+b%26c')",
+)
 
 _URL: Final = re.compile(
     r"(?P<PROTOCOL>[A-Za-z][A-Za-z0-9+.\-]*):(?://(?P<AUTHORITY>[^/?#]*))?"
@@ -192,9 +253,13 @@ def _parse_url(_: CallSite, url: str, part: str, key: str | None = None) -> str 
     return match[part] if part in ("PROTOCOL", "AUTHORITY", "PATH", "QUERY", "REF") else None
 
 
-scalar("PARSE_URL", takes(TEXT, TEXT, optional(TEXT), result=nullable(STRING)), value=_parse_url,
-       doc="A part of a URL (HOST, PATH, QUERY, REF, PROTOCOL, AUTHORITY, FILE, USERINFO), or a parameter of its query.",
-       example="PARSE_URL('http://facebook.com/p?k1=v1', 'QUERY', 'k1')")  # fmt: skip
+scalar(
+    "PARSE_URL",
+    takes(TEXT, TEXT, optional(TEXT), result=nullable(STRING)),
+    value=_parse_url,
+    doc="A part of a URL (HOST, PATH, QUERY, REF, PROTOCOL, AUTHORITY, FILE, USERINFO), or a parameter of its query.",
+    example="PARSE_URL('http://facebook.com/p?k1=v1', 'QUERY', 'k1')",
+)
 
 
 # ---- network addresses
@@ -222,8 +287,17 @@ def _inet_ntoa(_: CallSite, number: int) -> str | None:
     return ".".join(str(number >> shift & 255) for shift in (24, 16, 8, 0))
 
 
-scalar("INET_ATON", takes(TEXT, result=nullable(BIGINT)), value=_inet_aton,
-       doc="The number of an IPv4 address; NULL: it is none.", example="INET_ATON('127.0.0.1')")  # fmt: skip
-scalar("INET_NTOA", takes(INTEGER, result=nullable(STRING)), value=_inet_ntoa,
-       doc="The IPv4 address of a number.", example="INET_NTOA(2130706433)")  # fmt: skip
-
+scalar(
+    "INET_ATON",
+    takes(TEXT, result=nullable(BIGINT)),
+    value=_inet_aton,
+    doc="The number of an IPv4 address; NULL: it is none.",
+    example="INET_ATON('127.0.0.1')",
+)
+scalar(
+    "INET_NTOA",
+    takes(INTEGER, result=nullable(STRING)),
+    value=_inet_ntoa,
+    doc="The IPv4 address of a number.",
+    example="INET_NTOA(2130706433)",
+)

@@ -165,6 +165,12 @@ def _rule(call: CallTypes) -> Typing | None:
     return Typing(STRING, (TEXT.accept(call.types[0]) or STRING, *call.types[1:]))
 
 
-scalar("PRINTF", _rule, value=_printf, takes_null=True, signatures=("PRINTF(<CHARACTER_STRING>, <ANY>...)",),
-       doc="The values in a format string of Java; NULL: it is none, or a value does not fit.",
-       example="PRINTF('%d of %s', 2, 'a')")  # fmt: skip
+scalar(
+    "PRINTF",
+    _rule,
+    value=_printf,
+    takes_null=True,
+    signatures=("PRINTF(<CHARACTER_STRING>, <ANY>...)",),
+    doc="The values in a format string of Java; NULL: it is none, or a value does not fit.",
+    example="PRINTF('%d of %s', 2, 'a')",
+)

@@ -34,7 +34,9 @@ def clauses(values: Sequence[Any], first: int = 2) -> Clauses:
     return dict(zip(values[first::2], values[first + 1 :: 2], strict=True))
 
 
-def _with_clauses(result: Callable[[CallTypes, Clauses], t.DataType | None]) -> Callable[[CallTypes], Typing | None]:
+def _with_clauses(
+    result: Callable[[CallTypes, Clauses], t.DataType | None],
+) -> Callable[[CallTypes], Typing | None]:
     """The rule of a function of a JSON text, a path and clauses."""
 
     def rule(call: CallTypes) -> Typing | None:
@@ -72,8 +74,17 @@ class _Event(Exception):
 
 # ---- JSON_VALUE
 
-_SCALARS: Final = (*r.CHARACTER, t.BooleanType, t.IntType, t.BigIntType, t.DoubleType, t.FloatType,
-                   t.TinyIntType, t.SmallIntType, t.DecimalType)  # fmt: skip
+_SCALARS: Final = (
+    *r.CHARACTER,
+    t.BooleanType,
+    t.IntType,
+    t.BigIntType,
+    t.DoubleType,
+    t.FloatType,
+    t.TinyIntType,
+    t.SmallIntType,
+    t.DecimalType,
+)
 
 
 def _value_type(call: CallTypes, given: Clauses) -> t.DataType | None:
@@ -105,7 +116,9 @@ def _scalar(text: str, path: str) -> Any:
     if lax and (value is None or not j.is_scalar(value)):
         raise _Event("ON EMPTY", ValueError("Empty result of JSON_VALUE function is not allowed"))
     if value is None or not j.is_scalar(value):
-        cause = ValueError(f"Strict jsonpath mode requires scalar value, and the actual value is: '{j.text_of(value)}'")
+        cause = ValueError(
+            f"Strict jsonpath mode requires scalar value, and the actual value is: '{j.text_of(value)}'"
+        )
         raise _Event("ON ERROR", cause)
     return value
 
@@ -118,16 +131,25 @@ def _typed(value: Any, kind: t.DataType) -> Any:
         return value
     if isinstance(kind, r.INTEGER) and isinstance(value, int) and not boolean:
         return value
-    if isinstance(kind, (*r.APPROXIMATE, t.DecimalType)) and isinstance(value, (int, decimal.Decimal)) and not boolean:
+    if (
+        isinstance(kind, (*r.APPROXIMATE, t.DecimalType))
+        and isinstance(value, (int, decimal.Decimal))
+        and not boolean
+    ):
         return float(value) if isinstance(kind, r.APPROXIMATE) else decimal.Decimal(value)
     raise ValueError(f"The JSON value {j.text_of(value)} is no {kind.text()}.")
 
 
 _ON: Final = "[{NULL | ERROR | DEFAULT <ANY>} ON EMPTY] [{NULL | ERROR | DEFAULT <ANY>} ON ERROR]"
-scalar("JSON_VALUE", _with_clauses(_value_type), value=_json_value, takes_null=True,
-       signatures=(f"JSON_VALUE(<CHARACTER_STRING>, <PATH> [RETURNING <TYPE>] {_ON})",),
-       doc="The scalar at a path of a JSON text.",
-       example="JSON_VALUE('{\"a\": [1, 2]}', '$.a[1]' RETURNING INT)")  # fmt: skip
+scalar(
+    "JSON_VALUE",
+    _with_clauses(_value_type),
+    value=_json_value,
+    takes_null=True,
+    signatures=(f"JSON_VALUE(<CHARACTER_STRING>, <PATH> [RETURNING <TYPE>] {_ON})",),
+    doc="The scalar at a path of a JSON text.",
+    example="JSON_VALUE('{\"a\": [1, 2]}', '$.a[1]' RETURNING INT)",
+)
 
 
 # ---- JSON_QUERY
@@ -170,7 +192,9 @@ def _structure(text: str, path: str, wrapper: str) -> Any:
     value, error = _read(text, path)
     if error is not None:
         raise _Event("ON ERROR", error)
-    if value is not None and (wrapper == "UNCONDITIONAL" or (wrapper == "CONDITIONAL" and not isinstance(value, list))):
+    if value is not None and (
+        wrapper == "UNCONDITIONAL" or (wrapper == "CONDITIONAL" and not isinstance(value, list))
+    ):
         value = [value]
     lax = not json_path(path).strict
     if value is None or (lax and j.is_scalar(value)):
@@ -183,12 +207,18 @@ def _structure(text: str, path: str, wrapper: str) -> Any:
     return value
 
 
-scalar("JSON_QUERY", _with_clauses(_query_type), value=_json_query,
-       signatures=("JSON_QUERY(<CHARACTER_STRING>, <PATH> [RETURNING {STRING | ARRAY<STRING>}] "
-                   "[{WITHOUT | WITH [CONDITIONAL | UNCONDITIONAL]} WRAPPER] "
-                   "[{NULL | EMPTY ARRAY | EMPTY OBJECT | ERROR} ON {EMPTY | ERROR}]...)",),
-       doc="The array or object at a path of a JSON text.",
-       example="JSON_QUERY('{\"a\": [1, 2]}', '$.a')")  # fmt: skip
+scalar(
+    "JSON_QUERY",
+    _with_clauses(_query_type),
+    value=_json_query,
+    signatures=(
+        "JSON_QUERY(<CHARACTER_STRING>, <PATH> [RETURNING {STRING | ARRAY<STRING>}] "
+        "[{WITHOUT | WITH [CONDITIONAL | UNCONDITIONAL]} WRAPPER] "
+        "[{NULL | EMPTY ARRAY | EMPTY OBJECT | ERROR} ON {EMPTY | ERROR}]...)",
+    ),
+    doc="The array or object at a path of a JSON text.",
+    example="JSON_QUERY('{\"a\": [1, 2]}', '$.a')",
+)
 
 
 # ---- JSON_EXISTS and IS JSON
@@ -204,10 +234,14 @@ def _json_exists(_: CallSite, text: str, path: str, *rest: Any) -> bool | None:
     return None if chosen == "UNKNOWN" else chosen == "TRUE"
 
 
-scalar("JSON_EXISTS", _with_clauses(lambda call, given: BOOLEAN), value=_json_exists,
-       signatures=("JSON_EXISTS(<CHARACTER_STRING>, <PATH> [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])",),
-       doc="Whether there is something at a path of a JSON text.",
-       example="JSON_EXISTS('{\"a\": 1}', '$.a')")  # fmt: skip
+scalar(
+    "JSON_EXISTS",
+    _with_clauses(lambda call, given: BOOLEAN),
+    value=_json_exists,
+    signatures=("JSON_EXISTS(<CHARACTER_STRING>, <PATH> [{TRUE | FALSE | UNKNOWN | ERROR} ON ERROR])",),
+    doc="Whether there is something at a path of a JSON text.",
+    example="JSON_EXISTS('{\"a\": 1}', '$.a')",
+)
 
 _KINDS: Final[dict[str, Callable[[Any], bool]]] = {
     "VALUE": lambda v: True,
@@ -226,19 +260,34 @@ def _is_json(_: CallSite, text: str | None, kind: str = "VALUE") -> bool:
         return False
 
 
-scalar("IS_JSON", takes(TEXT, optional(SYMBOL), result=BOOLEAN.not_null()), sql=("IS JSON",), value=_is_json,
-       takes_null=True,
-       signatures=("<CHARACTER_STRING> IS [NOT] JSON [VALUE | SCALAR | ARRAY | OBJECT]",),
-       doc="Whether a text is JSON, and of that kind.", example="'{\"a\": 1}' IS JSON OBJECT")  # fmt: skip
+scalar(
+    "IS_JSON",
+    takes(TEXT, optional(SYMBOL), result=BOOLEAN.not_null()),
+    sql=("IS_JSON",),
+    value=_is_json,
+    takes_null=True,
+    signatures=("<CHARACTER_STRING> IS [NOT] JSON [VALUE | SCALAR | ARRAY | OBJECT]",),
+    doc="Whether a text is JSON, and of that kind.",
+    example="'{\"a\": 1}' IS JSON OBJECT",
+)
 
 
 # ---- quoting
 
-scalar("JSON_QUOTE", takes(TEXT, result=strict(STRING)), value=lambda site, s: j.quoted(s),
-       doc="The text as a JSON string of ASCII characters.", example="JSON_QUOTE('a\"b')")  # fmt: skip
-scalar("JSON_UNQUOTE", takes(TEXT, result=strict(STRING)), value=lambda site, s: j.unquoted(s),
-       doc="The text of a JSON string; what is none stays as it is.",
-       example="JSON_UNQUOTE('\"a\"')")  # fmt: skip
+scalar(
+    "JSON_QUOTE",
+    takes(TEXT, result=strict(STRING)),
+    value=lambda site, s: j.quoted(s),
+    doc="The text as a JSON string of ASCII characters.",
+    example="JSON_QUOTE('a\"b')",
+)
+scalar(
+    "JSON_UNQUOTE",
+    takes(TEXT, result=strict(STRING)),
+    value=lambda site, s: j.unquoted(s),
+    doc="The text of a JSON string; what is none stays as it is.",
+    example="JSON_UNQUOTE('\"a\"')",
+)
 
 
 # ---- VARIANT
@@ -255,9 +304,17 @@ def _try_parse(_: CallSite, text: str, duplicates: bool = False) -> str | None:
         return None
 
 
-scalar("PARSE_JSON", takes(TEXT, optional(TRUTH), result=strict(t.VariantType())), value=_parse,
-       doc="The VARIANT of a JSON text; keys may be there twice if the second argument is TRUE.",
-       example="JSON_STRING(PARSE_JSON('{\"a\": 1}'))")  # fmt: skip
-scalar("TRY_PARSE_JSON", takes(TEXT, optional(TRUTH), result=nullable(t.VariantType())), value=_try_parse,
-       doc="The VARIANT of a JSON text; NULL: it is none.",
-       example="TRY_PARSE_JSON('{') IS NULL")  # fmt: skip
+scalar(
+    "PARSE_JSON",
+    takes(TEXT, optional(TRUTH), result=strict(t.VariantType())),
+    value=_parse,
+    doc="The VARIANT of a JSON text; keys may be there twice if the second argument is TRUE.",
+    example="JSON_STRING(PARSE_JSON('{\"a\": 1}'))",
+)
+scalar(
+    "TRY_PARSE_JSON",
+    takes(TEXT, optional(TRUTH), result=nullable(t.VariantType())),
+    value=_try_parse,
+    doc="The VARIANT of a JSON text; NULL: it is none.",
+    example="TRY_PARSE_JSON('{') IS NULL",
+)

@@ -39,7 +39,10 @@ def _shown(value: Any, kind: t.DataType) -> str:
 
 
 def _map(value: Any, kind: Any) -> dict[str, Any]:
-    return {k if isinstance(k, str) else _shown(k, kind.children[0]): to_json(v, kind.children[1]) for k, v in value}
+    return {
+        k if isinstance(k, str) else _shown(k, kind.children[0]): to_json(v, kind.children[1])
+        for k, v in value
+    }
 
 
 def _multiset(value: Any, kind: Any) -> dict[str, Any]:
@@ -69,8 +72,13 @@ def to_json(value: Any, kind: t.DataType) -> Any:
     return value if value is None or convert is None else convert(value, kind)
 
 
-scalar("JSON_STRING", takes(ANY, result=strict(STRING)), value=lambda site, v: j.text_of(to_json(v, site.types[0])),
-       doc="A value as JSON.", example="JSON_STRING(ARRAY[1, 2])")  # fmt: skip
+scalar(
+    "JSON_STRING",
+    takes(ANY, result=strict(STRING)),
+    value=lambda site, v: j.text_of(to_json(v, site.types[0])),
+    doc="A value as JSON.",
+    example="JSON_STRING(ARRAY[1, 2])",
+)
 
 
 # ---- JSON_OBJECT and JSON_ARRAY
@@ -141,18 +149,38 @@ def _never(call: CallTypes) -> Typing | None:
     return None
 
 
-scalar("JSON_OBJECT", _never, expand=_object, value=_object_value, takes_null=True,
-       signatures=("JSON_OBJECT([[KEY] <CHARACTER_STRING> VALUE <ANY>]... [{NULL | ABSENT} ON NULL])",),
-       doc="A JSON object of keys and values.", example="JSON_OBJECT('a' VALUE 1, 'b' VALUE 'x')")  # fmt: skip
-scalar("JSON_ARRAY", _never, expand=_array, value=_array_value, takes_null=True,
-       signatures=("JSON_ARRAY([<ANY>]... [{NULL | ABSENT} ON NULL])",),
-       doc="A JSON array of values.", example="JSON_ARRAY(1, 'x')")  # fmt: skip
+scalar(
+    "JSON_OBJECT",
+    _never,
+    expand=_object,
+    value=_object_value,
+    takes_null=True,
+    signatures=("JSON_OBJECT([[KEY] <CHARACTER_STRING> VALUE <ANY>]... [{NULL | ABSENT} ON NULL])",),
+    doc="A JSON object of keys and values.",
+    example="JSON_OBJECT('a' VALUE 1, 'b' VALUE 'x')",
+)
+scalar(
+    "JSON_ARRAY",
+    _never,
+    expand=_array,
+    value=_array_value,
+    takes_null=True,
+    signatures=("JSON_ARRAY([<ANY>]... [{NULL | ABSENT} ON NULL])",),
+    doc="A JSON array of values.",
+    example="JSON_ARRAY(1, 'x')",
+)
 
 
 def _json(_: CallSite, text: str) -> str:
-    raise ValueError("The JSON() function is currently only supported inside JSON_ARRAY() or as the VALUE of JSON_OBJECT().")
+    raise ValueError(
+        "The JSON() function is currently only supported inside JSON_ARRAY() or as the VALUE of JSON_OBJECT()."
+    )
 
 
-scalar("JSON", takes(TEXT, result=strict(STRING)), value=_json,
-       doc="A text that is JSON already, as a value of JSON_OBJECT or JSON_ARRAY.",
-       example="JSON_ARRAY(JSON('{\"a\": 1}'))")  # fmt: skip
+scalar(
+    "JSON",
+    takes(TEXT, result=strict(STRING)),
+    value=_json,
+    doc="A text that is JSON already, as a value of JSON_OBJECT or JSON_ARRAY.",
+    example="JSON_ARRAY(JSON('{\"a\": 1}'))",
+)

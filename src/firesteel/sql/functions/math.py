@@ -124,18 +124,46 @@ for _name, _function, _doc, _example in (
     ("RADIANS", lambda x: x / 180.0 * math.pi, "Degrees as radians.", "RADIANS(180)"),
 ):
     scalar(_name, _ONE, columns=real(_function), total=True, doc=_doc, example=_example)
-scalar("ATAN2", takes(AS_DOUBLE, AS_DOUBLE, result=strict(DOUBLE)), columns=real(np.arctan2), total=True,
-       doc="The angle of a point.", example="ATAN2(1, 1)")  # fmt: skip
-scalar("POWER", takes(AS_DOUBLE, AS_DOUBLE, result=strict(DOUBLE)), columns=real(np.power), total=True,
-       doc="The first to the power of the second.", example="POWER(2, 10)")  # fmt: skip
-scalar("LOG", takes(AS_DOUBLE, optional(AS_DOUBLE), result=strict(DOUBLE)), total=True,
-       columns=real(lambda *x: _ln(x[0]) if len(x) == 1 else _log_base(*x)),
-       doc="The natural logarithm, or that of the second to the base of the first.",
-       example="LOG(2, 8)")  # fmt: skip
-scalar("PI", takes(result=DOUBLE.not_null()), value=lambda site: math.pi, total=True,
-       doc="The number pi.", example="PI()")  # fmt: skip
-scalar("E", takes(result=DOUBLE.not_null()), value=lambda site: math.e, total=True,
-       doc="The number e.", example="E()")  # fmt: skip
+scalar(
+    "ATAN2",
+    takes(AS_DOUBLE, AS_DOUBLE, result=strict(DOUBLE)),
+    columns=real(np.arctan2),
+    total=True,
+    doc="The angle of a point.",
+    example="ATAN2(1, 1)",
+)
+scalar(
+    "POWER",
+    takes(AS_DOUBLE, AS_DOUBLE, result=strict(DOUBLE)),
+    columns=real(np.power),
+    total=True,
+    doc="The first to the power of the second.",
+    example="POWER(2, 10)",
+)
+scalar(
+    "LOG",
+    takes(AS_DOUBLE, optional(AS_DOUBLE), result=strict(DOUBLE)),
+    total=True,
+    columns=real(lambda *x: _ln(x[0]) if len(x) == 1 else _log_base(*x)),
+    doc="The natural logarithm, or that of the second to the base of the first.",
+    example="LOG(2, 8)",
+)
+scalar(
+    "PI",
+    takes(result=DOUBLE.not_null()),
+    value=lambda site: math.pi,
+    total=True,
+    doc="The number pi.",
+    example="PI()",
+)
+scalar(
+    "E",
+    takes(result=DOUBLE.not_null()),
+    value=lambda site: math.e,
+    total=True,
+    doc="The number e.",
+    example="E()",
+)
 
 
 # ---- sign and size
@@ -147,10 +175,22 @@ def _sign(site: CallSite, a: Any) -> Any:
     return pc.sign(a).cast(a.type)
 
 
-scalar("ABS", takes(NUMBER, result=first), columns=lambda site, a: pc.abs(a), total=True,
-       doc="The number without its sign.", example="ABS(-5)")  # fmt: skip
-scalar("SIGN", takes(NUMBER, result=first), columns=_sign, total=True,
-       doc="-1, 0 or 1, as the number is negative, zero or positive.", example="SIGN(-5)")  # fmt: skip
+scalar(
+    "ABS",
+    takes(NUMBER, result=first),
+    columns=lambda site, a: pc.abs(a),
+    total=True,
+    doc="The number without its sign.",
+    example="ABS(-5)",
+)
+scalar(
+    "SIGN",
+    takes(NUMBER, result=first),
+    columns=_sign,
+    total=True,
+    doc="-1, 0 or 1, as the number is negative, zero or positive.",
+    example="SIGN(-5)",
+)
 
 
 # ---- rounding
@@ -177,14 +217,25 @@ def _rounding(kernel: Callable[[Any], Any], unit: Callable[..., Any]) -> Callabl
 
 _CEIL_RULE = either(takes(NUMBER, result=_whole), temporal_fields.rounding_rule)
 _UNITS = ("CEIL(<NUMERIC>)", "CEIL(<DATETIME> TO <UNIT>)")
-scalar("CEIL", _CEIL_RULE, sql=("CEIL", "CEILING"), total=True,
-       columns=_rounding(pc.ceil, temporal_fields.ceil), signatures=_UNITS,
-       doc="The next whole number, or the next point of time in a unit, that is not less.",
-       example="CEIL(2.5)")  # fmt: skip
-scalar("FLOOR", _CEIL_RULE, columns=_rounding(pc.floor, temporal_fields.floor), total=True,
-       signatures=tuple(s.replace("CEIL", "FLOOR") for s in _UNITS),
-       doc="The last whole number, or the last point of time in a unit, that is not greater.",
-       example="FLOOR(TIMESTAMP '2024-02-29 12:34:56' TO MONTH)")  # fmt: skip
+scalar(
+    "CEIL",
+    _CEIL_RULE,
+    sql=("CEIL", "CEILING"),
+    total=True,
+    columns=_rounding(pc.ceil, temporal_fields.ceil),
+    signatures=_UNITS,
+    doc="The next whole number, or the next point of time in a unit, that is not less.",
+    example="CEIL(2.5)",
+)
+scalar(
+    "FLOOR",
+    _CEIL_RULE,
+    columns=_rounding(pc.floor, temporal_fields.floor),
+    total=True,
+    signatures=tuple(s.replace("CEIL", "FLOOR") for s in _UNITS),
+    doc="The last whole number, or the last point of time in a unit, that is not greater.",
+    example="FLOOR(TIMESTAMP '2024-02-29 12:34:56' TO MONTH)",
+)
 
 
 def _round_rule(call: CallTypes) -> Typing | None:
@@ -258,7 +309,9 @@ def _round_columns(rounding: _Round, half_up: bool) -> Callable[..., Any]:
     return compute
 
 
-def _doubles(site: CallSite, column: pa.Array, places: int, half_up: bool, exact: Callable[..., Any]) -> pa.Array:
+def _doubles(
+    site: CallSite, column: pa.Array, places: int, half_up: bool, exact: Callable[..., Any]
+) -> pa.Array:
     """By arithmetic where that is exact beyond doubt, else one by one."""
     numbers = column.to_numpy(zero_copy_only=False)
     if not 0 <= places <= 15:
@@ -276,10 +329,21 @@ def _doubles(site: CallSite, column: pa.Array, places: int, half_up: bool, exact
     return pa.array(found, pa.float64(), mask=column.is_null().to_numpy(zero_copy_only=False))
 
 
-scalar("ROUND", _round_rule, columns=_round_columns(_half_up, True), total=True,
-       signatures=("ROUND(<NUMERIC> [, <INT>])",),
-       doc="The number rounded to that many digits after the point; halves are rounded away from zero.",
-       example="ROUND(2.345, 2)")  # fmt: skip
-scalar("TRUNCATE", _round_rule, columns=_round_columns(_cut, False), total=True,
-       signatures=("TRUNCATE(<NUMERIC> [, <INT>])",),
-       doc="The number cut off after that many digits.", example="TRUNCATE(42.345, 2)")  # fmt: skip
+scalar(
+    "ROUND",
+    _round_rule,
+    columns=_round_columns(_half_up, True),
+    total=True,
+    signatures=("ROUND(<NUMERIC> [, <INT>])",),
+    doc="The number rounded to that many digits after the point; halves are rounded away from zero.",
+    example="ROUND(2.345, 2)",
+)
+scalar(
+    "TRUNCATE",
+    _round_rule,
+    columns=_round_columns(_cut, False),
+    total=True,
+    signatures=("TRUNCATE(<NUMERIC> [, <INT>])",),
+    doc="The number cut off after that many digits.",
+    example="TRUNCATE(42.345, 2)",
+)

@@ -33,7 +33,6 @@ __all__ = [
     "of_first",
     "optional",
     "strict",
-    "symbol",
     "takes",
 ]
 
