@@ -67,11 +67,12 @@ def test_every_query_of_the_dashboard_finds_series(environment: MakeEnvironment,
     port = prom.port  # type: ignore[attr-defined]
 
     def complete() -> bool:
+        time.sleep(0.5)  # the machine has other things to do
         found = scraped(port)
         last = found.get("flink_jobmanager_job_lastCheckpointDuration", [({}, -1.0)])
         return "flink_taskmanager_job_task_busyTimeMsPerSecond" in found and last[0][1] >= 0
 
-    until(complete, 60)
+    until(complete, 120)
     found = scraped(port)
     client.cancel().result()
     application.stop(executor)

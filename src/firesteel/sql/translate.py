@@ -24,6 +24,7 @@ from firesteel.program.transformations import (
 from firesteel.sql import physical as p
 from firesteel.sql.expression_text import infix_text
 from firesteel.sql.expressions import AggregateCall, Call, Expression, walk
+from firesteel.sql.matching import translate_match
 from firesteel.sql.operators import specs
 from firesteel.sql.operators.borders import columns_type
 from firesteel.sql.plan_text import describe
@@ -677,6 +678,10 @@ def _process_table(run: Translator, node: p.ProcessTable) -> Transformation:
     return translate_process_table(run, node)
 
 
+def _match(run: Translator, node: p.Match) -> Transformation:
+    return translate_match(run, node)
+
+
 _BUILDERS: Final[dict[type[p.Physical], Callable[[Translator, Any], Transformation]]] = {
     p.TableSourceScan: _scan,
     p.DataStreamScan: _stream,
@@ -709,5 +714,6 @@ _BUILDERS: Final[dict[type[p.Physical], Callable[[Translator, Any], Transformati
     p.TemporalJoin: _temporal_join,
     p.LookupJoin: _lookup_join,
     p.ProcessTable: _process_table,
+    p.Match: _match,
     p.Sink: _sink,
 }
