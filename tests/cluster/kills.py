@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,7 @@ from firesteel.cluster.client import ClusterUnreachableError, RequestRefusedErro
 from firesteel.cluster.remote import savepoint_location
 from firesteel.common.errors import FiresteelError
 from tests.cluster.dispatcher import DIES
-from tests.cluster.support import JOB_ID, SessionCluster
+from tests.cluster.support import JOB_ID, SessionCluster, until
 from tests.kills import job
 from tests.kills.outcomes import Journal, Outcome, Provenance
 from tests.kills.report import report
@@ -33,6 +34,7 @@ job.build(env, Path(sys.argv[1]), rate=1500)
 env.execute("killed")
 """
 _PATIENCE_S: Final = 120.0
+_LEASE_S: Final = 2.0
 
 
 class Run:
@@ -46,6 +48,7 @@ class Run:
         self.cluster = SessionCluster(place)
         self.told: dict[str, str] = {}
         self.struck = False
+        self.others: list[SessionCluster] = []
 
     # ---- what is done
 
@@ -183,6 +186,46 @@ def _cancelled(run: Run) -> str:
     return "" if status == "CANCELED" else f"it was cancelled, and is {status}"
 
 
+def _leader(strike: Callable[[SessionCluster, Run], None]) -> Callable[[Run], str]:
+    """Two dispatchers share a cluster, and something happens to the one that leads."""
+
+    def strikes(run: Run) -> str:
+        settings = {
+            "high-availability.type": "directory",
+            "high-availability.storageDir": str(run.place / "shared"),
+            "high-availability.lease-duration": f"{_LEASE_S:g} s",
+        }
+        both = run.others = [SessionCluster(run.place / name, **settings) for name in ("one", "two")]
+        for cluster in both:
+            cluster.start()
+        run.cluster = both[run.chance.randrange(2)]  # a dispatcher that stands by says whom to ask
+        job_id = run.accepted(run.submit())
+        for _ in range(run.chance.randrange(1, 3)):
+            time.sleep(run.chance.uniform(0, 3))
+            leader = until(lambda: next((c for c in both if c.leads), None), _PATIENCE_S)
+            other = both[1 - both.index(leader)]
+            run.cluster = other
+            run.struck |= other.status(job_id) not in ("FINISHED", "FAILED")
+            strike(leader, run)
+            until(lambda: other.leads, _PATIENCE_S)  # noqa: B023 - it is called here
+            if leader.has_ended:
+                leader.start()
+        return run.judge(job_id)
+
+    return strikes
+
+
+def _killed(leader: SessionCluster, run: Run) -> None:
+    leader.kill()
+
+
+def _paused(leader: SessionCluster, run: Run) -> None:
+    """It stands still for longer than its lease, and goes on when another one leads."""
+    leader.signal(signal.SIGSTOP)
+    time.sleep(_LEASE_S * run.chance.uniform(1.2, 2.5))
+    leader.signal(signal.SIGCONT)
+
+
 STRIKES: Final[dict[str, Callable[[Run], str]]] = {
     "before the job is on disk": _around("before add"),
     "after the job is on disk": _around("after add"),
@@ -192,6 +235,8 @@ STRIKES: Final[dict[str, Callable[[Run], str]]] = {
     "when the job was cancelled": _cancelled,
     "before the job is archived": _around("before archive"),
     "after the job is archived": _around("after archive"),
+    "the leader of two dispatchers is killed": _leader(_killed),
+    "the leader of two dispatchers is paused": _leader(_paused),
 }
 KINDS: Final = tuple(STRIKES)
 
@@ -204,7 +249,8 @@ def one_run(kind: str, seed: int, place: Path) -> Outcome:
     except (AssertionError, FiresteelError) as error:
         failure = f"{type(error).__name__}: {error}"
     finally:
-        run.cluster.stop()
+        for cluster in {run.cluster, *run.others}:
+            cluster.stop()
     return Outcome(kind, seed, int(run.struck), time.monotonic() - begun_s, failure)
 
 

@@ -12,11 +12,12 @@ from firesteel.sql.logical import Node
 from firesteel.sql.parser import statements as s
 from firesteel.sql.parser.statement_parser import parse_statement
 from firesteel.sql.types import DataType
+from tests.sql import standins
 
 TABLES = (
     """CREATE TABLE t (a INT, b BIGINT, c STRING, d DECIMAL(10, 2), r ROW<x INT, y ROW<z STRING>>,
        arr ARRAY<INT NOT NULL>, m MAP<STRING, INT>, ts TIMESTAMP(3), p AS PROCTIME(),
-       rows_ ARRAY<ROW<f1 INT, f2 STRING>>, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)""",
+       arow ARRAY<ROW<f1 INT, f2 STRING>>, WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)""",
     "CREATE TABLE s (a INT, e STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '5' SECOND)",
     "CREATE TABLE ver (k INT, v STRING, ts TIMESTAMP(3), PRIMARY KEY (k) NOT ENFORCED, "
     "WATERMARK FOR ts AS ts)",
@@ -27,7 +28,7 @@ TABLES = (
 def catalog(*statements: str) -> CatalogManager:
     """A session with the built-in functions and tables made by *statements* (``TABLES`` if there are
     none)."""
-    manager = CatalogManager(builtin=functions.find, builtin_names=functions.sql_names)
+    manager = CatalogManager(builtin=standins.find, builtin_names=functions.sql_names)
     for statement in statements or TABLES:
         create(manager, statement)
     return manager

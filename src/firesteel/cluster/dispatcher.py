@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -69,6 +69,7 @@ class Dispatcher:
     :param settings: of the cluster: below those of each job.
     :param shown: the same without secrets.
     :param slot_timeout_ms: how long jobs wait for slots; None: they need not.
+    :param confirm: raises once another dispatcher may have taken over; None: there is no other one.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Dispatcher:
         keep: int | None = None,
         keep_ms: int = 3_600_000,
         clock: Clock | None = None,
+        confirm: Callable[[], object] | None = None,
     ) -> None:
         self.stopped = asyncio.Event()
         self._directory = directory
@@ -92,7 +94,8 @@ class Dispatcher:
         self._keep = keep
         self._keep_ms = keep_ms
         self._clock = clock or SystemClock()
-        self._store = JobStore(directory)
+        self._store = JobStore(directory, confirm)
+        self._has_others = confirm is not None
         self._blobs = BlobStore(directory / "blobs")
         for name in ("logs", "work", "collected"):
             (directory / name).mkdir(0o700, exist_ok=True)
@@ -117,11 +120,15 @@ class Dispatcher:
             self._jobs[known.view.job_id] = Job.that_has_ended(known)
             self._number = max(self._number, known.number)
         for record in self._store.unfinished():
-            end_left_over(self._store.place(record.job_id))
-            job = self._jobs[record.job_id] = Job(record)
-            job.is_cancelled = self._store.is_cancelled(record.job_id)
-            self._number = max(self._number, record.number)
-            log.info("job is found job=%s name=%s", record.job_id, record.submission.name)
+            self._adopt(record)
+
+    def _adopt(self, record: JobRecord) -> Job:
+        end_left_over(self._store.place(record.job_id))
+        job = self._jobs[record.job_id] = Job(record)
+        job.is_cancelled = self._store.is_cancelled(record.job_id)
+        self._number = max(self._number, record.number)
+        log.info("job is found job=%s name=%s", record.job_id, record.submission.name)
+        return job
 
     def begin(self) -> None:
         """Go on with the jobs that have not ended, and take others."""
@@ -442,9 +449,17 @@ class Dispatcher:
                 self._drop_old()
                 if count % _SWEEP_EVERY == 1:
                     await self._sweep()
+                if self._has_others:
+                    await self._adopt_others()
             except Exception as e:  # the next time perhaps not
                 log.warning("chores: %s", summary_of(e), exc_info=e)
             await asyncio.sleep(_CHORES_S)
+
+    async def _adopt_others(self) -> None:
+        """Take the jobs that a dispatcher before this one has taken when it led no more, and did not know."""
+        for record in await asyncio.to_thread(self._store.others, frozenset(self._jobs)):
+            if record.job_id not in self._jobs:
+                self._admit(self._adopt(record))
 
     async def _look_at_engine(self) -> None:
         manner = await asyncio.to_thread(self._engine.manner_of_death)

@@ -17,7 +17,17 @@ import pyarrow.compute as pc
 from firesteel.sql import types as t
 from firesteel.sql.values import CONTEXT, array_of
 
-__all__ = ["add", "divide", "from_integers", "modulo", "multiply", "rescale", "subtract", "to_floats", "unscaled"]
+__all__ = [
+    "add",
+    "divide",
+    "from_integers",
+    "modulo",
+    "multiply",
+    "rescale",
+    "subtract",
+    "to_floats",
+    "unscaled",
+]
 
 _SMALL: Final = 18
 _FLOAT_DIGITS: Final = 15
@@ -49,7 +59,11 @@ def to_floats(array: pa.Array) -> pa.Array:
     if kind.precision <= _FLOAT_DIGITS:
         # both are exact doubles, so the quotient is the nearest one
         found = pa.array(unscaled(array).astype(np.float64) / float(10**kind.scale))
-        return found if not array.null_count else pc.if_else(array.is_valid(), found, pa.scalar(None, pa.float64()))
+        return (
+            found
+            if not array.null_count
+            else pc.if_else(array.is_valid(), found, pa.scalar(None, pa.float64()))
+        )
     return pa.array([None if x is None else float(x) for x in array.to_pylist()], pa.float64())
 
 
@@ -152,7 +166,7 @@ def divide(a: Operand, b: Operand, result: t.DecimalType) -> Any:
         return pa.nulls(_length(a, b), pa.decimal128(result.precision, result.scale))
     # one more digit than is kept, cut off: rounding half up needs no other
     shift = result.scale + 1 + b.type.scale - a.type.scale
-    if 0 <= shift and a.type.precision + shift <= _SMALL and b.type.precision <= _SMALL:
+    if shift >= 0 and a.type.precision + shift <= _SMALL and b.type.precision <= _SMALL:
         return _divided(a, b, shift, result)
     return _one_by_one(lambda x, y: _DIVISION.divide(x, y), a, b, result)
 

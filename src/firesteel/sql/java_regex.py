@@ -60,7 +60,10 @@ class _Translator:
             self._escape()
         elif self.depth:
             self._in_set(character)
-        elif self.text.startswith("(?<", self.position) and self.text[self.position + 3 : self.position + 4] not in "=!":
+        elif (
+            self.text.startswith("(?<", self.position)
+            and self.text[self.position + 3 : self.position + 4] not in "=!"
+        ):
             self._take("(?P<", 3)
         elif character == "$":
             # also before a line's end that is the last thing
@@ -68,8 +71,10 @@ class _Translator:
         else:
             if character == "[":
                 self.depth = 1
-                self._take("[^" if self.text.startswith("[^", self.position) else "[",
-                           2 if self.text.startswith("[^", self.position) else 1)  # fmt: skip
+                self._take(
+                    "[^" if self.text.startswith("[^", self.position) else "[",
+                    2 if self.text.startswith("[^", self.position) else 1,
+                )
                 return
             self._take(character, 1)
 
@@ -180,13 +185,17 @@ def replacement(text: str) -> Any:
     pieces.append(text[position:])
 
     def made(match: Any) -> str:
-        return "".join(p if isinstance(p, str) else match[p if isinstance(p, int) else p[0]] or "" for p in pieces)
+        return "".join(
+            p if isinstance(p, str) else match[p if isinstance(p, int) else p[0]] or "" for p in pieces
+        )
 
     return made
 
 
 #: what RE2 understands exactly as Java does
-_COMMON: Final = re.compile(r"(?:[\w \-,:;/@#%&=!~<>\"'^.|()*+?]|\\[dwsDWS.\\/\-]|\[\^?(?:[\w \-,.:/]|\\[dws])+\])*", re.ASCII)
+_COMMON: Final = re.compile(
+    r"(?:[\w \-,:;/@#%&=!~<>\"'^.|()*+?]|\\[dwsDWS.\\/\-]|\[\^?(?:[\w \-,.:/]|\\[dws])+\])*", re.ASCII
+)
 
 
 @lru_cache(maxsize=1024)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from firesteel.sql import logical as l
 from firesteel.sql.expression_text import aggregate_text, expression_text
-from firesteel.sql.expressions import Call, Expression, Ordering, walk
+from firesteel.sql.expressions import Expression, InputRef, Ordering, rewrite, walk
 from firesteel.sql.plan_text import draw
 
 __all__ = ["logical_text"]
@@ -29,13 +29,28 @@ def _text(expression: Any) -> str:
 
 def _with_queries(expression: Expression) -> str:
     """Sub-queries in braces, as Calcite writes them."""
-    if isinstance(expression, l.SubQuery):
-        kind = {"SCALAR": "$SCALAR_QUERY"}.get(expression.kind, expression.kind)
-        operands = "".join(f"{_text(o)}, " for o in expression.operands)
-        return f"{kind}({operands}{{\n{_indented(expression.plan, 0)}\n}})"
-    if not isinstance(expression, Call) or not any(isinstance(e, l.SubQuery) for e in walk(expression)):
-        return expression_text(expression, _number)
-    return f"{expression.function}({', '.join(_with_queries(o) for o in expression.operands)})"
+    queries: list[l.SubQuery] = []
+
+    def hidden(e: Expression) -> Expression:
+        if not isinstance(e, l.SubQuery):
+            return e
+        queries.append(e)
+        return InputRef(_QUERY + len(queries) - 1, e.type)
+
+    def name(index: int) -> str:
+        return _number(index) if index < _QUERY else _query(queries[index - _QUERY])
+
+    return expression_text(rewrite(expression, hidden), name)
+
+
+#: Where numbers of sub-queries begin among those of columns.
+_QUERY: Final = 10_000_000
+
+
+def _query(query: l.SubQuery) -> str:
+    kind = {"SCALAR": "$SCALAR_QUERY"}.get(query.kind, query.kind)
+    operands = "".join(f"{_text(o)}, " for o in query.operands)
+    return f"{kind}({operands}{{\n{_indented(query.plan, 0)}\n}})"
 
 
 def _indented(node: Any, depth: int) -> str:
@@ -55,6 +70,18 @@ def _columns(names: Sequence[str], expressions: Sequence[Expression]) -> str:
 def _table(node: Any) -> str:
     path = node.table.path if hasattr(node.table, "path") else None
     return node.table.name if path is None else ", ".join(path.parts)
+
+
+def _scan(node: l.Scan) -> str:
+    """What is asked of the source stands behind its name, as in Flink's plans."""
+    parts = [_table(node)]
+    if node.predicates:
+        names = node.row.names
+        shown = ", ".join(expression_text(p, lambda i: names[i]) for p in node.predicates)
+        parts.append(f"filter=[{shown}]")
+    if node.columns is not None:
+        parts.append(f"project=[{', '.join(node.row.names)}]")
+    return f"LogicalTableScan(table=[[{', '.join(parts)}]])"
 
 
 def _values(node: l.Values) -> str:
@@ -123,7 +150,7 @@ def _window(node: l.WindowTable) -> str:
 
 
 _LINES: Final[dict[type[Any], Callable[[Any], str]]] = {
-    l.Scan: lambda n: f"LogicalTableScan(table=[[{_table(n)}]])",
+    l.Scan: _scan,
     l.Values: _values,
     l.Project: lambda n: f"LogicalProject({_columns(n.row.names, n.expressions)})",
     l.Filter: lambda n: f"LogicalFilter(condition=[{_text(n.condition)}])",

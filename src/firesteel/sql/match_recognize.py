@@ -16,7 +16,7 @@ from typing import Any
 
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql.expressions import Expression, Ordering
-from firesteel.sql.parser.match_recognize import (
+from firesteel.sql.row_patterns import (
     Alternatives,
     Excluded,
     Pattern,

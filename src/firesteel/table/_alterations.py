@@ -27,7 +27,10 @@ def _position(columns: Sequence[DeclaredColumn], name: str) -> int:
     for i, column in enumerate(columns):
         if column.name == name:
             return i
-    raise TableException(f"The column `{name}` does not exist in the base table.", detail=f"columns are {', '.join(c.name for c in columns)}")
+    raise TableException(
+        f"The column `{name}` does not exist in the base table.",
+        detail=f"columns are {', '.join(c.name for c in columns)}",
+    )
 
 
 def _rename(table: CatalogTable, action: s.RenameColumn) -> CatalogTable:
@@ -47,7 +50,9 @@ def _rename(table: CatalogTable, action: s.RenameColumn) -> CatalogTable:
     return _with(table, columns=tuple(columns), primary_key=key)
 
 
-def _placed(columns: list[DeclaredColumn], column: DeclaredColumn, position: Any, at: int | None = None) -> None:
+def _placed(
+    columns: list[DeclaredColumn], column: DeclaredColumn, position: Any, at: int | None = None
+) -> None:
     if position is None:
         columns.insert(len(columns) if at is None else at, column)
     elif position == "FIRST":
@@ -109,7 +114,9 @@ def _drop(table: CatalogTable, action: s.DropColumns) -> CatalogTable:
             (tuple(w.column for w in table.schema.watermarks), "watermark"),
         ):
             if name in used:
-                raise TableException(f"The column `{name}` is used as the {what}.", hint=f"drop the {what} first")
+                raise TableException(
+                    f"The column `{name}` is used as the {what}.", hint=f"drop the {what} first"
+                )
         del columns[place]
     return _with(table, columns=tuple(columns))
 
@@ -129,7 +136,10 @@ def _drop_constraint(table: CatalogTable, action: s.DropConstraint) -> CatalogTa
         raise TableException("The base table does not define any primary key.")
     name = key.name or "PK_" + "_".join(key.columns)
     if action.name is not None and action.name != name:
-        raise TableException(f"The base table does not define a primary key constraint named '{action.name}'.", detail=f"Available constraint name: ['{name}'].")
+        raise TableException(
+            f"The base table does not define a primary key constraint named '{action.name}'.",
+            detail=f"Available constraint name: ['{name}'].",
+        )
     return _with(table, primary_key=None)
 
 
@@ -152,4 +162,3 @@ _ACTIONS: Final[dict[type[Any], Callable[[CatalogTable, Any], CatalogTable]]] = 
     s.SetOptions: _set,
     s.ResetOptions: _reset,
 }
-

@@ -38,7 +38,9 @@ class CatalogMethods:
         from firesteel.sql.binder.errors import near
 
         return TableNotExistException(
-            f"Table {full} was not found.", detail=f"tables: {', '.join(known) or 'none'}", hint=near(full.name, known)
+            f"Table {full} was not found.",
+            detail=f"tables: {', '.join(known) or 'none'}",
+            hint=near(full.name, known),
         )
 
     # ---- catalogs and databases
@@ -87,11 +89,15 @@ class CatalogMethods:
 
     # ---- tables and views
 
-    def create_temporary_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:
+    def create_temporary_table(
+        self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False
+    ) -> None:
         """Give a table a name in this session. Its options are checked when it is used."""
         self._create(path, descriptor, bool(ignoreIfExists), temporary=True)
 
-    def create_table(self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False) -> None:
+    def create_table(
+        self, path: str, descriptor: TableDescriptor, ignoreIfExists: bool | None = False
+    ) -> None:
         """Give a table a name in the catalog."""
         self._create(path, descriptor, bool(ignoreIfExists), temporary=False)
 
@@ -109,7 +115,9 @@ class CatalogMethods:
         else:
             catalogs.create_table(full, table, ignore)
 
-    def create_temporary_view(self, view_path: str, table_or_data_stream: Any, *fields_or_schema: Any) -> None:
+    def create_temporary_view(
+        self, view_path: str, table_or_data_stream: Any, *fields_or_schema: Any
+    ) -> None:
         """Give a table, or a stream, a name in this session."""
         from firesteel.table.table_environment import StreamTableEnvironment, _require_table, _view
 
@@ -152,7 +160,9 @@ class CatalogMethods:
         catalogs = self._session.catalogs
         found = catalogs._temporary_tables
         home = (catalogs.current_catalog, catalogs.current_database)
-        return sorted(p for p, table in found.items() if table.kind is kind and (p.catalog, p.database) == home)
+        return sorted(
+            p for p, table in found.items() if table.kind is kind and (p.catalog, p.database) == home
+        )
 
     def drop_temporary_table(self, table_path: str) -> bool:
         """Whether there was one."""
@@ -223,7 +233,9 @@ class CatalogMethods:
         home.drop_function(full.database, full.name.lower(), True)
         return there
 
-    def create_java_function(self, path: str, function_class_name: str, ignore_if_exists: bool | None = None) -> None:
+    def create_java_function(
+        self, path: str, function_class_name: str, ignore_if_exists: bool | None = None
+    ) -> None:
         raise _no_java(function_class_name)
 
     def create_java_temporary_function(self, path: str, function_class_name: str) -> None:
@@ -242,7 +254,9 @@ class CatalogMethods:
 
     def load_module(self, module_name: str, module: Any) -> None:
         """Add a module of functions: there is ``core`` alone."""
-        raise UnsupportedFeatureError(f"There is no module {module_name!r}.", hint="register its functions one by one")
+        raise UnsupportedFeatureError(
+            f"There is no module {module_name!r}.", hint="register its functions one by one"
+        )
 
     def unload_module(self, module_name: str) -> None:
         """Take a module of functions away."""
@@ -270,7 +284,9 @@ class CatalogMethods:
         home = catalogs.catalog(path.catalog)
         home.create_model(path.database, path.name, model_descriptor._catalog_model(), ignore_if_exists)
 
-    def create_temporary_model(self, model_path: str, model_descriptor: Any, ignore_if_exists: bool = False) -> None:
+    def create_temporary_model(
+        self, model_path: str, model_descriptor: Any, ignore_if_exists: bool = False
+    ) -> None:
         """Describe a model in this session."""
         catalogs = self._session.catalogs
         path = catalogs.path(self._parts(model_path))
@@ -300,5 +316,7 @@ class CatalogMethods:
 
 def _no_java(name: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        "Functions of Java are not available.", detail=name, hint="write it in Python, and register it with udf"
+        "Functions of Java are not available.",
+        detail=name,
+        hint="write it in Python, and register it with udf",
     )

@@ -48,7 +48,9 @@ def create_table_text(found: Any, table: Any) -> str:
     if key is not None:
         columns = ", ".join(map(_quoted, key.columns))
         lines.append(f"  CONSTRAINT {_quoted(key.name)} PRIMARY KEY ({columns}) NOT ENFORCED")
-    text = f"CREATE {'TEMPORARY ' if found.temporary else ''}TABLE {found.path} (\n" + ",\n".join(lines) + "\n)"
+    text = (
+        f"CREATE {'TEMPORARY ' if found.temporary else ''}TABLE {found.path} (\n" + ",\n".join(lines) + "\n)"
+    )
     text += f" COMMENT {_text(table.comment)}\n" if table.comment else "\n"
     if table.distribution is not None:
         text += f"{table.distribution}\n"
@@ -61,7 +63,8 @@ def create_table_text(found: Any, table: Any) -> str:
 def create_view_text(found: Any, table: Any) -> str:
     """The statement that makes the view."""
     columns = ",\n".join(
-        f"  {_quoted(c.name)}" + (f" COMMENT {_text(c.comment)}" if c.comment else "") for c in table.schema.columns
+        f"  {_quoted(c.name)}" + (f" COMMENT {_text(c.comment)}" if c.comment else "")
+        for c in table.schema.columns
     )
     comment = f" COMMENT {_text(table.comment)}" if table.comment else ""
     query = found.table.expanded_query or found.table.query

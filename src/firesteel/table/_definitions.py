@@ -51,7 +51,9 @@ def _create_table(env: Any, statement: s.CreateTable, sql: str) -> TableResult:
         if existing is not None:
             _catalogs(env).drop_table(existing.path, True)
         elif statement.replace == "REPLACE":
-            raise TableException(f"The table {path} to be replaced doesn't exist.", hint="use CREATE OR REPLACE TABLE")
+            raise TableException(
+                f"The table {path} to be replaced doesn't exist.", hint="use CREATE OR REPLACE TABLE"
+            )
     if statement.temporary:
         _catalogs(env).create_temporary_table(path, table, statement.if_not_exists)
     else:
@@ -69,7 +71,9 @@ def _create_table(env: Any, statement: s.CreateTable, sql: str) -> TableResult:
 def _check_partition_keys(table: CatalogTable, schema: Any) -> None:
     for key in table.partition_keys:
         if key not in schema.names:
-            raise TableException(f"Partition column '{key}' not defined in the table schema. Available columns: {list(schema.names)}")
+            raise TableException(
+                f"Partition column '{key}' not defined in the table schema. Available columns: {list(schema.names)}"
+            )
 
 
 def _schema_of_query(statement: s.CreateTable, query: Any) -> DeclaredSchema:
@@ -127,7 +131,9 @@ def _alter_table(env: Any, statement: s.AlterTable, sql: str) -> TableResult:
             return ok(env)
         raise env._no_table(".".join(statement.path))
     if found.temporary:
-        raise TableException(f"The table {found.path} is temporary: it cannot be altered.", hint="create it anew")
+        raise TableException(
+            f"The table {found.path} is temporary: it cannot be altered.", hint="create it anew"
+        )
     from firesteel.table._alterations import altered
 
     action = statement.action
@@ -136,7 +142,9 @@ def _alter_table(env: Any, statement: s.AlterTable, sql: str) -> TableResult:
     elif isinstance(action, s.AddPartitions):
         catalog = _catalogs(env).catalog(found.path.catalog)
         for spec, properties in action.partitions:
-            catalog.create_partition(found.path.database, found.path.name, spec, properties, action.if_not_exists)
+            catalog.create_partition(
+                found.path.database, found.path.name, spec, properties, action.if_not_exists
+            )
     elif isinstance(action, s.DropPartitions):
         catalog = _catalogs(env).catalog(found.path.catalog)
         for spec in action.partitions:
@@ -339,14 +347,18 @@ def _create_function(env: Any, statement: s.CreateFunction, sql: str) -> TableRe
     if statement.temporary:
         catalogs.create_temporary_function(path, made, statement.if_not_exists)
     else:
-        catalogs.catalog(path.catalog).create_function(path.database, path.name.lower(), made, statement.if_not_exists)
+        catalogs.catalog(path.catalog).create_function(
+            path.database, path.name.lower(), made, statement.if_not_exists
+        )
     return ok(env)
 
 
 def _alter_function(env: Any, statement: s.AlterFunction, sql: str) -> TableResult:
     wrapper = _function(env, statement.class_name, statement.language)
     if statement.temporary or statement.system:
-        raise TableException("Alter temporary functions is not supported.", hint="drop it, and create it anew")
+        raise TableException(
+            "Alter temporary functions is not supported.", hint="drop it, and create it anew"
+        )
     catalogs = _catalogs(env)
     path = catalogs.path(statement.path)
     made = wrapper._catalog_function(path.name, statement.class_name)

@@ -16,7 +16,7 @@ from firesteel.common.types import Row
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
-from firesteel.sql.operators.objects import _converter, _preparation, column_of_objects, objects_of
+from firesteel.sql.operators.objects import column_of_objects, objects_of
 from firesteel.sql.type_rules import implicitly_castable
 from firesteel.sql.values import repeat as repeat_column
 
@@ -76,7 +76,12 @@ def _objects(argument: Any, data_type: t.DataType, length: int) -> Iterable[Any]
     """The objects of an argument; a constant comes as a scalar."""
     if isinstance(argument, pa.Array):
         return objects_of(argument, data_type)
-    value = objects_of(pa.array([argument.as_py()], argument.type) if not isinstance(argument, pa.Scalar) else repeat_one(argument), data_type)[0]
+    value = objects_of(
+        pa.array([argument.as_py()], argument.type)
+        if not isinstance(argument, pa.Scalar)
+        else repeat_one(argument),
+        data_type,
+    )[0]
     return repeat(value, length)
 
 
@@ -130,7 +135,9 @@ def _series(argument: Any, data_type: t.DataType, length: int) -> Any:
     if isinstance(data_type, t.RowType):
         import pandas as pd
 
-        return pd.DataFrame({f.name: _series(column.field(i), f.data_type, length) for i, f in enumerate(data_type.fields)})
+        return pd.DataFrame(
+            {f.name: _series(column.field(i), f.data_type, length) for i, f in enumerate(data_type.fields)}
+        )
     return column.to_pandas()
 
 
@@ -148,7 +155,9 @@ def _from_pandas(found: Any, data_type: t.DataType, length: int) -> pa.Array:
             made = made.combine_chunks()
         wanted = arrow_type(data_type)
         return made if made.type == wanted else made.cast(wanted, safe=not pa.types.is_floating(made.type))
-    values = list(found) if hasattr(found, "__len__") and not isinstance(found, str | bytes) else [found] * length
+    values = (
+        list(found) if hasattr(found, "__len__") and not isinstance(found, str | bytes) else [found] * length
+    )
     if len(values) != length:
         raise ValueError(f"The function returned {len(values)} values for {length} rows.")
     return column_of_objects([None if _is_missing(v) else v for v in values], data_type)
@@ -199,47 +208,15 @@ class AsyncCall(_Opened):
 
 
 class TableCall(_Opened):
-    """Calls a table function for one row of physical values; yields physical rows."""
+    """Calls a table function for one row of Python's objects; its rows may be tuples, Rows, or bare values."""
 
-    def __init__(self, function: Any, row: t.RowType, names: tuple[str, ...] | None) -> None:
-        super().__init__(function, names)
-        self.row = row
-        self._convert: list[Callable[[Any], Any]] | None = None
-        self._prepare: Callable[[Any], Any] | None = None
-
-    def _more(self) -> dict[str, Any]:
-        return {"row": self.row, "_convert": None, "_prepare": None}
-
-    def __call__(self, site: Any, *values: Any) -> Iterator[tuple[Any, ...]]:
+    def __call__(self, *arguments: Any) -> Any:
         function = self.opened()
-        if self._convert is None or self._prepare is None:
-            self._convert = [_from_physical(d) for d in site.types]
-            self._prepare = _preparation(self.row)
-        arguments = [c(v) for c, v in zip(self._convert, values, strict=True)]
         if self.names is not None:
             row = Row(*arguments)
             row.set_field_names(list(self.names))
-            arguments = [row]
-        found = function(*arguments)
-        if found is None:
-            return
-        single = len(self.row.fields) == 1
-        if isinstance(found, str | bytes | int | float) or (not single and isinstance(found, tuple | Row)):
-            found = [found]
-        for item in found:
-            fields = item if isinstance(item, tuple | Row) or (not single and isinstance(item, list)) else (item,)
-            yield self._prepare(tuple(fields))
-
-
-def _from_physical(data_type: t.DataType) -> Callable[[Any], Any]:
-    convert = _converter(data_type)
-    if convert is None:
-        return _same
-    return lambda value: None if value is None else convert(value)
-
-
-def _same(value: Any) -> Any:
-    return value
+            arguments = (row,)
+        return function(*arguments)
 
 
 class Aggregate:
@@ -310,7 +287,9 @@ class PandasAggregate:
     def retract(self, accumulator: list[tuple[Any, ...]], *values: Any) -> None:
         accumulator.remove(values)
 
-    def merge(self, accumulator: list[tuple[Any, ...]], accumulators: Iterable[list[tuple[Any, ...]]]) -> None:
+    def merge(
+        self, accumulator: list[tuple[Any, ...]], accumulators: Iterable[list[tuple[Any, ...]]]
+    ) -> None:
         for other in accumulators:
             accumulator.extend(other)
 

@@ -29,7 +29,9 @@ def merged_like(base: CatalogTable, own: CatalogTable, given: Mapping[str, str])
     :raises TableException: both tables have something, and the statement does not say that it is overwritten.
     """
     every = given.get("ALL")
-    choice = {k: given.get(k, every if every in ("INCLUDING", "EXCLUDING") else v) for k, v in _DEFAULTS.items()}
+    choice = {
+        k: given.get(k, every if every in ("INCLUDING", "EXCLUDING") else v) for k, v in _DEFAULTS.items()
+    }
     if every == "INCLUDING" and "OPTIONS" not in given:
         choice["OPTIONS"] = "INCLUDING"
     schema = _schema(base.schema, own.schema, choice)
@@ -37,8 +39,10 @@ def merged_like(base: CatalogTable, own: CatalogTable, given: Mapping[str, str])
         own,
         schema=schema,
         options=_options(base.options, own.options, choice["OPTIONS"]),
-        partition_keys=own.partition_keys or (base.partition_keys if choice["PARTITIONS"] != "EXCLUDING" else ()),
-        distribution=own.distribution or (base.distribution if choice["DISTRIBUTION"] != "EXCLUDING" else None),
+        partition_keys=own.partition_keys
+        or (base.partition_keys if choice["PARTITIONS"] != "EXCLUDING" else ()),
+        distribution=own.distribution
+        or (base.distribution if choice["DISTRIBUTION"] != "EXCLUDING" else None),
         comment=own.comment or base.comment,
     )
 
@@ -53,7 +57,9 @@ def _schema(base: DeclaredSchema, own: DeclaredSchema, choice: Mapping[str, str]
     for column in own.columns:
         known = columns.get(column.name)
         feature = kinds.get(column.kind)
-        if known is not None and (feature is None or known.kind is not column.kind or choice[feature] != "OVERWRITING"):
+        if known is not None and (
+            feature is None or known.kind is not column.kind or choice[feature] != "OVERWRITING"
+        ):
             raise TableException(
                 f"A column named '{column.name}' already exists in the base table.",
                 hint="OVERWRITING GENERATED or METADATA replaces computed and metadata columns",

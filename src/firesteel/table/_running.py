@@ -57,17 +57,25 @@ class Parts(Iterator[Columns]):
 
 def plain_row(row: t.RowType) -> t.RowType:
     """Without time attributes: what leaves the tables has none."""
-    fields = tuple(replace(f, data_type=with_attribute(f.data_type, t.TimeAttribute.NONE)) for f in row.fields)
+    fields = tuple(
+        replace(f, data_type=with_attribute(f.data_type, t.TimeAttribute.NONE)) for f in row.fields
+    )
     return replace(row, fields=fields)
 
 
-def query_sink(session: Session, node: l.Node, name: str, mode: frozenset[str], schema: ResolvedSchema | None = None) -> l.Sink:
+def query_sink(
+    session: Session, node: l.Node, name: str, mode: frozenset[str], schema: ResolvedSchema | None = None
+) -> l.Sink:
     """A query with something behind it that takes its rows."""
+    declared = schema is not None
     schema = schema or ResolvedSchema.of(plain_row(node.row))
-    target = Target.of_mode(name, f"Table sink '{name}'", mode, schema, None)
+    target = Target.of_mode(name, f"Table sink '{name}'", mode, schema, None, declared)
     row = schema.sink_row
     return l.Sink(
-        row=row, input=project_to(node, row.types, row.names), table=target, columns=tuple(range(len(row.fields)))
+        row=row,
+        input=project_to(node, row.types, row.names),
+        table=target,
+        columns=tuple(range(len(row.fields))),
     )
 
 
@@ -95,7 +103,9 @@ def insert_node(session: Session, node: l.Node, table: ResolvedTable, **more: An
 def targeted(session: Session, sink: l.Sink) -> l.Sink:
     """The INSERT as the planner takes it: columns in the order of the sink, a ``Target`` for its table."""
     table: ResolvedTable = sink.table
-    writer = sink_target(table, session.configuration, session.batch, sink.overwrite, dict(sink.static_partition))
+    writer = sink_target(
+        table, session.configuration, session.batch, sink.overwrite, dict(sink.static_partition)
+    )
     row = sink.row
     types = sink.input.row.types
     expressions: list[Expression] = []
@@ -159,7 +169,9 @@ def stream_of(
     return DataStream(env, made)
 
 
-def to_rows(session: Session, rows: Transformation, query: t.RowType, row: t.RowType, kinds: bool) -> Transformation:
+def to_rows(
+    session: Session, rows: Transformation, query: t.RowType, row: t.RowType, kinds: bool
+) -> Transformation:
     rowtimes = [i for i, d in enumerate(query.types) if is_rowtime(d)]
     inserter = session.configuration.get(options.ROWTIME_INSERTER) == "ENABLED"
     stamps = None

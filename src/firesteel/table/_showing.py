@@ -25,7 +25,9 @@ def _like(names: Iterable[str], pattern: s.Pattern | None) -> list[str]:
     if pattern is None:
         return list(names)
     parts = re.split(r"(\\.|%|_)", pattern.text)
-    expression = "".join({"%": ".*", "_": "."}.get(p, re.escape(p[1:] if p.startswith("\\") else p)) for p in parts)
+    expression = "".join(
+        {"%": ".*", "_": "."}.get(p, re.escape(p[1:] if p.startswith("\\") else p)) for p in parts
+    )
     fits = re.compile(expression, re.DOTALL | (re.IGNORECASE if pattern.ignore_case else 0))
     return [n for n in names if bool(fits.fullmatch(n)) is not pattern.negated]
 
@@ -104,18 +106,25 @@ def _models(env: Any, statement: s.Show) -> TableResult:
 def _jobs(env: Any, statement: s.Show) -> TableResult:
     from firesteel.table._jobs import known_jobs
 
-    row = t.RowType.of(["job id", "job name", "status", "start time"], [_TEXT, _TEXT, _TEXT, t.LocalZonedTimestampType(3)])
+    row = t.RowType.of(
+        ["job id", "job name", "status", "start time"], [_TEXT, _TEXT, _TEXT, t.LocalZonedTimestampType(3)]
+    )
     return rows_result(env, row, known_jobs())
 
 
 def _create_table(env: Any, statement: s.Show) -> TableResult:
     found = env._session.catalogs.find_table(statement.path)
     if found is None:
-        raise TableException(f"Could not execute SHOW CREATE TABLE. Table with identifier {env._session.catalogs.path(statement.path)} does not exist.")
+        raise TableException(
+            f"Could not execute SHOW CREATE TABLE. Table with identifier {env._session.catalogs.path(statement.path)} does not exist."
+        )
     view = statement.what == "CREATE VIEW"
     if view is not (found.table.kind is TableKind.VIEW):
         what, other = ("VIEW", "TABLE") if view else ("TABLE", "VIEW")
-        raise TableException(f"SHOW CREATE {what} is only supported for {what.lower()}s, but {found.path} is a {other.lower()}.", hint=f"Please use SHOW CREATE {other} instead.")
+        raise TableException(
+            f"SHOW CREATE {what} is only supported for {what.lower()}s, but {found.path} is a {other.lower()}.",
+            hint=f"Please use SHOW CREATE {other} instead.",
+        )
     from firesteel.table._create_texts import create_table_text, create_view_text
 
     table = resolve(env._session.binder(), found)
@@ -128,7 +137,9 @@ def _create_catalog(env: Any, statement: s.Show) -> TableResult:
     env._session.catalogs.catalog(name)
     options, comment = env._session.catalog_options.get(name, ({"type": "generic_in_memory"}, ""))
     lines = ",\n".join(f"  '{k}' = '{v}'" for k, v in options.items())
-    text = f"CREATE CATALOG `{name}`" + (f" COMMENT '{comment}'" if comment else "") + f"\nWITH (\n{lines}\n)\n"
+    text = (
+        f"CREATE CATALOG `{name}`" + (f" COMMENT '{comment}'" if comment else "") + f"\nWITH (\n{lines}\n)\n"
+    )
     return rows_result(env, t.RowType.of(["result"], [_TEXT]), [(text,)], plain=True)
 
 
@@ -138,8 +149,12 @@ _SHOW: Final[dict[str, Callable[[Any, s.Show], TableResult]]] = {
     "MATERIALIZED TABLES": lambda e, st: _names(e, "materialized table name", [], st),
     "DATABASES": _databases,
     "CATALOGS": lambda e, st: _names(e, "catalog name", e._session.catalogs.list_catalogs(), st),
-    "CURRENT CATALOG": lambda e, st: _names(e, "current catalog name", [e._session.catalogs.current_catalog], st),
-    "CURRENT DATABASE": lambda e, st: _names(e, "current database name", [e._session.catalogs.current_database], st),
+    "CURRENT CATALOG": lambda e, st: _names(
+        e, "current catalog name", [e._session.catalogs.current_catalog], st
+    ),
+    "CURRENT DATABASE": lambda e, st: _names(
+        e, "current database name", [e._session.catalogs.current_database], st
+    ),
     "FUNCTIONS": _functions,
     "USER FUNCTIONS": lambda e, st: _names(e, "function name", e._session.catalogs.list_user_functions(), st),
     "PROCEDURES": lambda e, st: _names(e, "procedure name", [], st),
@@ -233,7 +248,9 @@ def _describe_database(env: Any, statement: s.Describe) -> TableResult:
     database = catalogs.catalog(catalog).get_database(statement.path[-1])
     rows = [("name", statement.path[-1]), ("comment", database.comment or "")]
     if statement.extended and database.properties:
-        rows.append(("properties", "(" + "),(".join(f"{k},{v}" for k, v in database.properties.items()) + ")"))
+        rows.append(
+            ("properties", "(" + "),(".join(f"{k},{v}" for k, v in database.properties.items()) + ")")
+        )
     return _info(env, rows)
 
 

@@ -25,7 +25,9 @@ def execute_statement(env: Any, sql: str) -> TableResult:
     statement = parse_statement(sql)
     executor = _EXECUTORS.get(type(statement))
     if executor is None:
-        raise UnsupportedFeatureError(f"The statement {type(statement).__name__} is not available.", detail=sql)
+        raise UnsupportedFeatureError(
+            f"The statement {type(statement).__name__} is not available.", detail=sql
+        )
     return executor(env, statement, sql)
 
 
@@ -196,10 +198,16 @@ _EXECUTORS: Final[dict[type[Any], Executor]] = {
     s.ExecutePlan: _execute_plan,
     s.Show: showing.show,
     s.Describe: showing.describe,
-    s.Delete: _refused("DELETE", "no connector deletes rows of a table; write -D rows by a query with a primary key"),
-    s.Update: _refused("UPDATE", "no connector changes rows of a table; write them by INSERT with a primary key"),
+    s.Delete: _refused(
+        "DELETE", "no connector deletes rows of a table; write -D rows by a query with a primary key"
+    ),
+    s.Update: _refused(
+        "UPDATE", "no connector changes rows of a table; write them by INSERT with a primary key"
+    ),
     s.Truncate: _refused("TRUNCATE TABLE", "no connector empties a table; use INSERT OVERWRITE"),
-    s.AnalyzeTable: _refused("ANALYZE TABLE", "joins stay in the order in which they are written: there are no statistics"),
+    s.AnalyzeTable: _refused(
+        "ANALYZE TABLE", "joins stay in the order in which they are written: there are no statistics"
+    ),
     s.CallProcedure: _refused("CALL", "catalogs have no procedures here"),
     s.StopJob: _refused("STOP JOB", "use the client of the job, or `firesteel stop`"),
     **definitions.EXECUTORS,

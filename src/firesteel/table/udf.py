@@ -87,10 +87,10 @@ class FunctionContext:
 class UserDefinedFunction(abc.ABC):  # noqa: B024 - the methods of its subclasses are abstract
     """Base of all functions of the user."""
 
-    def open(self, function_context: FunctionContext) -> None:  # noqa: B027
+    def open(self, function_context: FunctionContext) -> None:
         """Called once in each process, before the first row."""
 
-    def close(self) -> None:  # noqa: B027
+    def close(self) -> None:
         """Called when no more rows come."""
 
     def is_deterministic(self) -> bool:
@@ -268,7 +268,11 @@ class UserFunction:
         raise NotImplementedError
 
     def _rule(self, result: Any) -> Any:
-        inputs = None if self._input_types is None or self._takes_row else [logical_type(x) for x in self._input_types]
+        inputs = (
+            None
+            if self._input_types is None or self._takes_row
+            else [logical_type(x) for x in self._input_types]
+        )
         return calls.rule(inputs, result)
 
     def _catalog_function(self, name: str, class_name: str = "") -> Any:
@@ -294,7 +298,9 @@ class UserDefinedScalarFunctionWrapper(UserFunction):
 
     def _made(self) -> FunctionDefinition:
         result = logical_type(self._result_type)
-        implementation = calls.SCALARS[self._func_type](self._func, self._row_names if self._takes_row else None)
+        implementation = calls.SCALARS[self._func_type](
+            self._func, self._row_names if self._takes_row else None
+        )
         return FunctionDefinition(
             name=self._name,
             kind=FunctionKind.SCALAR,
@@ -326,7 +332,9 @@ class UserDefinedTableFunctionWrapper(UserFunction):
 
     kind = FunctionKind.TABLE
 
-    def __init__(self, func: Any, input_types: Any, result_types: Any, deterministic: Any = None, name: Any = None) -> None:
+    def __init__(
+        self, func: Any, input_types: Any, result_types: Any, deterministic: Any = None, name: Any = None
+    ) -> None:
         super().__init__(func, input_types, "general", deterministic, name)
         if isinstance(result_types, RowType):
             self._names: list[str] | None = result_types.field_names()
@@ -352,7 +360,7 @@ class UserDefinedTableFunctionWrapper(UserFunction):
             kind=FunctionKind.TABLE,
             rule=self._rule(row),
             deterministic=self.is_deterministic,
-            value=calls.TableCall(self._func, row, self._row_names if self._takes_row else None),
+            value=calls.TableCall(self._func, self._row_names if self._takes_row else None),
             takes_null=True,
         )
 
@@ -372,7 +380,11 @@ class UserDefinedAggregateFunctionWrapper(UserFunction):
         is_table_aggregate: bool = False,
     ) -> None:
         super().__init__(func, input_types, func_type, deterministic, name)
-        if accumulator_type is None and func_type == "general" and isinstance(func, ImperativeAggregateFunction):
+        if (
+            accumulator_type is None
+            and func_type == "general"
+            and isinstance(func, ImperativeAggregateFunction)
+        ):
             accumulator_type = _declared(func.get_accumulator_type)
         if result_type is None and isinstance(func, ImperativeAggregateFunction):
             result_type = _declared(func.get_result_type)
@@ -430,7 +442,9 @@ def udf(
             return UserDefinedAsyncScalarFunctionWrapper(
                 function, input_types, result_type, func_type, deterministic, name
             )
-        return UserDefinedScalarFunctionWrapper(function, input_types, result_type, func_type, deterministic, name)
+        return UserDefinedScalarFunctionWrapper(
+            function, input_types, result_type, func_type, deterministic, name
+        )
 
     return _decorated(f, make)
 

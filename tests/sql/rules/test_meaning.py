@@ -97,7 +97,7 @@ rows = st.lists(st.tuples(value, value, st.integers(0, 2)), max_size=6)
 
 
 @pytest.mark.parametrize("sql", QUERIES)
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(left=rows, right=rows)
 def test_rules_keep_the_meaning(sql: str, left: Sequence[Row], right: Sequence[Row]) -> None:
     """The optimised plan gives the rows of the plan as written."""

@@ -178,12 +178,12 @@ class AggregateBinder(ExpressionBinder):
     def own(self, node: exp.Expr) -> Expression | None:
         if isinstance(node, exp.Star):
             return None
+        if isinstance(node, exp.Anonymous) and node.this in AUXILIARY:
+            return self._property(node)
         if aggregate_of(self.binder, node) is not None:
             return self.aggregate(node)
-        if self.window is not None and isinstance(node, exp.Anonymous) and node.this in AUXILIARY:
-            return self._property(node)
         if is_window_call(node):
-            self.refuse(node, f"{node.this} is a group window: it can stand in GROUP BY only")
+            self.refuse(node, f"Group function '${node.this}' can only appear in GROUP BY clause")
         if type(node) in self.kinds and not has_aggregate(self.binder, node):
             return self._key(node)
         return None
@@ -230,13 +230,12 @@ class AggregateBinder(ExpressionBinder):
     # ---- group windows
 
     def _property(self, node: exp.Expr) -> Expression:
-        assert self.window is not None
         kind, name = AUXILIARY[node.this]
-        if kind != self.window.kind or not self.window.is_of(self.inner, node):
+        if self.window is None or kind != self.window.kind or not self.window.is_of(self.inner, node):
             self.refuse(
                 node,
                 f"Call to auxiliary group function '{node.this}' must have matching call to "
-                f"group function '{kind}' in GROUP BY clause",
+                f"group function '${kind}' in GROUP BY clause",
             )
         data_type = property_type(name, self.window, self, node)
         for i, (known, _) in enumerate(self.properties):

@@ -29,7 +29,7 @@ from firesteel.sql.match_recognize import (
     stages_of,
     variables_of,
 )
-from firesteel.sql.parser.match_recognize import Quantified
+from firesteel.sql.row_patterns import Quantified
 
 if TYPE_CHECKING:
     from firesteel.sql.binder.relations import Relations
@@ -218,8 +218,7 @@ class _RowsBinder(ExpressionBinder):
         if len(inner.of) > 1:
             self.refuse(
                 node,
-                "Columns of one variable are expected here, and these are of "
-                f"{', '.join(sorted(inner.of))}",
+                f"Columns of one variable are expected here, and these are of {', '.join(sorted(inner.of))}",
             )
         return next(iter(inner.of), self.defined or "*"), expression
 

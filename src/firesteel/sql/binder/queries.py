@@ -445,19 +445,20 @@ _KINDS: Final = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EX
 def _set_operation(binder: Binder, tree: exp.Expr, outer: Scope | None) -> Node:
     operands = _operands(tree)
     kind = _KINDS[type(tree)]  # type: ignore[index]
+    shown_kind = kind if tree.args["distinct"] else f"{kind} ALL"
     plans = [bind_query(binder, operand, outer) for operand in operands]
     first = plans[0]
     for operand, plan in zip(operands, plans, strict=True):
         if len(plan.row.fields) != len(first.row.fields):
             last = operand.expressions[-1] if operand.expressions else operand
-            binder.refuse(last, f"Column count mismatch in {kind}")
+            binder.refuse(last, f"Column count mismatch in {shown_kind}")
     types = []
     for i, name in enumerate(first.row.names):
         found = common_type([p.row.types[i] for p in plans])
         if found is None:
             shown = ", ".join(str(p.row.types[i]) for p in plans)
             binder.refuse(
-                operands[-1], f"Type mismatch in column {i + 1} of {kind}", f"column {name!r}: {shown}"
+                operands[-1], f"Type mismatch in column {i + 1} of {shown_kind}", f"column {name!r}: {shown}"
             )
         types.append(found)
     aligned = tuple(

@@ -10,7 +10,7 @@ from sqlglot import exp
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql import types as t
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.binder.calls import bind_definition, unknown_function
+from firesteel.sql.binder.calls import bind_definition, calcite_text, unknown_function
 from firesteel.sql.binder.changelog_functions import CHANGELOG_FUNCTIONS
 from firesteel.sql.binder.errors import near
 from firesteel.sql.binder.expressions import ExpressionBinder
@@ -251,6 +251,17 @@ def _window(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
     )
 
 
+_SYNTAX: Final = {
+    "TUMBLE": "TUMBLE(TABLE table_name, DESCRIPTOR(timecol), datetime interval[, datetime interval])",
+    "HOP": "HOP(TABLE table_name, DESCRIPTOR(timecol), datetime interval, datetime "
+    "interval[, datetime interval])",
+    "CUMULATE": "CUMULATE(TABLE table_name, DESCRIPTOR(timecol), datetime interval, datetime interval"
+    "[, datetime interval])",
+    "SESSION": "SESSION(TABLE table_name [PARTITION BY expression [, expression]*] [ORDER BY expression "
+    "[, expression]*], DESCRIPTOR(timecol), datetime interval)",
+}
+
+
 def _time_column(binder: Binder, call: exp.Expr, argument: exp.Expr, node: Node) -> int:
     columns = descriptor_columns(binder, argument)
     if len(columns) != 1:
@@ -262,8 +273,14 @@ def _time_column(binder: Binder, call: exp.Expr, argument: exp.Expr, node: Node)
     data_type = node.row.types[index]
     attribute = getattr(data_type, "attribute", None)
     streaming = binder.settings.streaming
-    is_time = isinstance(data_type, t.TimestampType | t.LocalZonedTimestampType)
-    if not is_time or (streaming and attribute == t.TimeAttribute.NONE):
+    if not isinstance(data_type, t.TimestampType | t.LocalZonedTimestampType):
+        binder.refuse(
+            None,
+            f"The window function {_SYNTAX[call.this.upper()]} requires the timecol to be TIMESTAMP or "
+            f"TIMESTAMP_LTZ, but is {calcite_text(data_type)}.\n"
+            "Besides, the timecol must be a time attribute type in streaming mode.",
+        )
+    if streaming and attribute == t.TimeAttribute.NONE:
         binder.refuse(
             call,
             f"The window function requires the timecol is a time attribute type, but is {data_type.text()}.",

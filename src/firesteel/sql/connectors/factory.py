@@ -5,7 +5,7 @@ Built-in ones have a line in the table below; other packages call ``TABLE_CONNEC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Final, Protocol
@@ -189,7 +189,9 @@ def sink_target(
             f"INSERT OVERWRITE requires that the underlying DynamicTableSink of table '{table.name}' supports overwriting.",
             hint=f"the connector '{connector.name}' adds rows only",
         )
-    context = replace(_context(table, connector, configuration, batch), overwrite=overwrite, partition=partition or {})
+    context = replace(
+        _context(table, connector, configuration, batch), overwrite=overwrite, partition=partition or {}
+    )
     made: SinkSource = _maker(connector.sink)(context)
     return made
 
@@ -218,4 +220,3 @@ def _refused(connector: TableConnector, table: ResolvedTable, what: str, done: s
         detail=f"table {table.name} is to be {done}",
         hint=f"connectors that can are {', '.join(able)}",
     )
-

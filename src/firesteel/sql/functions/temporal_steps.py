@@ -7,9 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firesteel.sql import calendars as c
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, Typing
@@ -63,9 +61,13 @@ def _add(site: CallSite, symbol: Any, amount: Any, point: Any) -> pa.Array:
 
 
 scalar(
-    "TIMESTAMPADD", _add_rule, columns=_add, total=True,
+    "TIMESTAMPADD",
+    _add_rule,
+    columns=_add,
+    total=True,
     signatures=("TIMESTAMPADD(<UNIT>, <INTEGER_NUMERIC>, <DATETIME>)",),
-    doc="A point of time moved by a number of units.", example="TIMESTAMPADD(MONTH, 1, DATE '2024-01-31')",
+    doc="A point of time moved by a number of units.",
+    example="TIMESTAMPADD(MONTH, 1, DATE '2024-01-31')",
 )
 
 
@@ -105,7 +107,10 @@ def _difference(site: CallSite, symbol: Any, a: Any, b: Any) -> pa.Array:
 
 
 scalar(
-    "TIMESTAMPDIFF", _difference_rule, columns=_difference, total=True,
+    "TIMESTAMPDIFF",
+    _difference_rule,
+    columns=_difference,
+    total=True,
     signatures=("TIMESTAMPDIFF(<UNIT>, <DATETIME>, <DATETIME>)",),
     doc="How many whole units lie between two points of time.",
     example="TIMESTAMPDIFF(DAY, DATE '2024-02-01', DATE '2024-03-01')",
@@ -143,7 +148,11 @@ def _overlaps(site: CallSite, a: Any, b: Any, x: Any, y: Any) -> pa.Array:
 
 
 scalar(
-    "TEMPORAL_OVERLAPS", _overlaps_rule, sql=(), columns=_overlaps, total=True,
+    "TEMPORAL_OVERLAPS",
+    _overlaps_rule,
+    sql=(),
+    columns=_overlaps,
+    total=True,
     signatures=("(<DATETIME>, <DATETIME or INTERVAL>) OVERLAPS (<DATETIME>, <DATETIME or INTERVAL>)",),
     doc="Whether two periods have a point in common.",
     example="(TIME '9:00:00', TIME '9:30:00') OVERLAPS (TIME '9:29:00', TIME '9:31:00')",

@@ -98,8 +98,7 @@ class Cursor:
             f"SQL parse failed. {said} at line {line}, column {column}.",
             line=line,
             column=column,
-            detail=(f"expected {expected} in\n  " if expected else "")
-            + marked(self.sql, token.start, token.end),
+            detail=(f"expected {expected} in" if expected else "") + marked(self.sql, token.start, token.end),
             hint=_hint(token),
         )
 

@@ -146,7 +146,7 @@ class QueryParser(MatchParser, CallParser):
             self.advance()
         if self.at("(") and not self.at_query():
             items = self.in_parentheses(lambda: self.comma_list(self._value))
-            if self.at_any(",", ")") or self.at_end() or self.token.kind == WORD:
+            if self.at_any(",", ")", ";") or self.at_end() or self.token.kind == WORD:
                 return self.node(exp.Tuple, start, expressions=items)
             self.refuse()
         return self.node(exp.Tuple, start, expressions=[self.expression()])

@@ -126,10 +126,10 @@ def _made(sql: str, token: SqlglotToken, next_start: int) -> Token:
 
 def _unclosed(sql: str) -> int:
     """Where the quote or the comment begins that is not closed."""
-    position = 0
-    pattern = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|//[^\n]*|/\*.*?\*/|['`]|/\*", re.DOTALL)
+    pattern = re.compile(
+        r"'(?:[^']|'')*(?P<a>'|$)|`(?:[^`]|``)*(?P<b>`|$)|--[^\n]*|//[^\n]*|/\*.*?(?P<c>\*/|$)", re.DOTALL
+    )
     for found in pattern.finditer(sql):
-        if found.group() in ("'", "`", "/*"):
+        if "" in (found["a"], found["b"], found["c"]):
             return found.start()
-        position = found.end()
-    return position
+    return len(sql)

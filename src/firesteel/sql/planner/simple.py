@@ -50,7 +50,11 @@ def set_operation(planner: Planner, node: l.SetOperation) -> p.Physical:
             return union
         every = tuple(range(len(node.row.fields)))
         return p.GroupAggregate(
-            row=node.row, inputs=(exchange(union, every),), group=every, calls=(), ttl_ms=planner.context.ttl_ms
+            row=node.row,
+            inputs=(exchange(union, every),),
+            group=every,
+            calls=(),
+            ttl_ms=planner.context.ttl_ms,
         )
     raise unsupported(f"{node.kind}{' ALL' if node.all else ''} has not been made a join")
 
@@ -115,5 +119,3 @@ def match(planner: Planner, node: l.Match) -> p.Physical:
         specification=node.specification,
         partition=partition,
     )
-
-

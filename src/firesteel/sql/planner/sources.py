@@ -30,7 +30,11 @@ def scan(planner: Planner, node: l.Scan) -> p.Physical:
         reader = planner.context.scan(table)
         mode = frozenset(reader.changelog_mode)
     wanted = _with_key(columns, table, mode)
-    row = node.row if wanted == columns else RowType.of([source.names[c] for c in wanted], [source.types[c] for c in wanted])
+    row = (
+        node.row
+        if wanted == columns
+        else RowType.of([source.names[c] for c in wanted], [source.types[c] for c in wanted])
+    )
     if reader is None:
         read: p.Physical = p.DataStreamScan(row=row, table=table, columns=wanted, hints=node.hints)
     else:
@@ -79,8 +83,10 @@ def _normalized(planner: Planner, read: p.Physical, table: Any, mode: frozenset[
     if key is None:
         if not upserts and not twice:
             return read
-        why = "produces a changelog stream contains UPDATE_AFTER, no UPDATE_BEFORE" if upserts else (
-            f"is set {options.CDC_DUPLICATES.key}"
+        why = (
+            "produces a changelog stream contains UPDATE_AFTER, no UPDATE_BEFORE"
+            if upserts
+            else (f"is set {options.CDC_DUPLICATES.key}")
         )
         raise wrong(
             f"Table '{table.name}' {why}. This requires to define primary key constraint on the table."

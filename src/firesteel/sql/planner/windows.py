@@ -131,7 +131,9 @@ def _window_aggregate(
     types += [window_types[name] or _window_type(target) for name in properties]
     names = [target.child.row.names[k] for k in keys]
     names += [row.names[len(group) + i] for i in range(len(moved))]
-    names += [{"start": "window_start", "end": "window_end", "time": "window_time"}[name] for name in properties]
+    names += [
+        {"start": "window_start", "end": "window_end", "time": "window_time"}[name] for name in properties
+    ]
     made = p.WindowAggregate(
         row=RowType.of(names, types),
         inputs=(exchange(target.child, keys),),
