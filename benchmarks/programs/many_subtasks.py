@@ -1,15 +1,15 @@
 """A job of many subtasks, with its metrics and without: what they cost in CPU.
 
     python many_subtasks.py --parallelism 500               # 1,000 subtasks
-    python many_subtasks.py --parallelism 500 --spark       # the same on Spark, which takes ten times as long
+    python many_subtasks.py --parallelism 500 --spark       # on Spark, which takes ten times as long
 
-Epochs with and without metrics alternate in one run, so a machine that is slow for a while is slow for both. With
-them, tasks report, views are made, and all metrics are read once in ``--read-every`` epochs, as a reporter does.
-Without them tasks report nothing and views count records alone.
+Epochs with and without metrics alternate in one run, so a machine that is slow for a while is slow for both.
+With them, tasks report, views are made, and all metrics are read once in ``--read-every`` epochs, as a
+reporter does. Without them tasks report nothing and views count records alone.
 
-By default the tasks run in this process: what Spark takes for each task, some milliseconds, is not there then, so the
-share of metrics is larger than it is on Spark. Prints one line of JSON: the throughput with metrics as a part of
-that without, by the CPU time of epochs, and microseconds of metrics for each task and epoch.
+By default the tasks run in this process: what Spark takes for each task, some milliseconds, is not there then,
+so the share of metrics is larger than it is on Spark. Prints one line of JSON: the throughput with metrics as
+a part of that without, by the CPU time of epochs, and microseconds of metrics for each task and epoch.
 """
 
 import argparse
