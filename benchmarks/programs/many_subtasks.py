@@ -7,7 +7,7 @@ Epochs with and without metrics alternate in one run, so a machine that is slow 
 With them, tasks report, views are made, and all metrics are read once in ``--read-every`` epochs, as a
 reporter does. Without them tasks report nothing and views count records alone.
 
-By default the tasks run in this process: what Spark takes for each task, some milliseconds, is not there then,
+By default the tasks run in this process: what Spark takes for each task, some milliseconds, is missing then,
 so the share of metrics is larger than it is on Spark. Prints one line of JSON: the throughput with metrics as
 a part of that without, by the CPU time of epochs, and microseconds of metrics for each task and epoch.
 """
