@@ -1,8 +1,8 @@
 """Flame graphs of Python workers, by py-spy, which looks at processes from outside.
 
-A task's thread is called by its job and level (``runtime/task_name.py``), so what a worker does is known to
-be of a vertex, or of those that share its level. Nothing is paused, and nothing is asked of the workers.
-Only workers of this machine can be seen.
+A frame in the stack of a task says which job and level it is of (``runtime/task_name.py``), so what a worker
+does is known to be of a vertex, or of those that share its level. Nothing is paused, and nothing is asked of
+the workers. Only workers of this machine can be seen.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ PER_SECOND: Final = 50
 _KEPT_S: Final = 10.0  # an answer serves all who look within
 _KEPT: Final = 100
 _MOST: Final = 16  # processes that are looked at at once
-_BEGINNINGS: Final = ("run_level (", "run_task (")  # frames above which all is Spark's
 
 
 @dataclass(slots=True)
@@ -93,7 +92,8 @@ class FlameGraphs:
             profile = await _sampled(name, processes_here(view.workers), idle)
             while len(self._kept) >= _KEPT:
                 del self._kept[next(iter(self._kept))]
-            self._kept[name, idle] = (time.monotonic(), profile)
+            if profile.root.count:  # else the next one may see more
+                self._kept[name, idle] = (time.monotonic(), profile)
             return profile
 
 
@@ -124,15 +124,13 @@ async def _sampled(name: str, processes: list[int], idle: bool) -> Profile:
 
 
 def add_stacks(root: Node, text: str, name: str) -> None:
-    """The stacks of the threads of one name, of py-spy's lines ``frame;frame count``."""
+    """The stacks with a frame of that name, of py-spy's lines ``frame;frame count``."""
     for line in text.splitlines():
         stack, _, count = line.rpartition(" ")
         frames = stack.split(";")
-        thread = next((n for n, frame in enumerate(frames) if frame.startswith("thread (")), None)
-        if thread is None or not count.isdecimal() or not frames[thread].endswith(f": {name}"):
-            continue
-        begin = next((n for n, frame in enumerate(frames) if frame.startswith(_BEGINNINGS)), thread)
-        root.add(frames[begin + 1 :], int(count))
+        task = next((n for n, frame in enumerate(frames) if frame.startswith(f"{name} (")), None)
+        if task is not None and count.isdecimal():
+            root.add(frames[task + 1 :], int(count))
 
 
 async def _look(pid: int, file: Path, idle: bool) -> str | None:
@@ -140,7 +138,7 @@ async def _look(pid: int, file: Path, idle: bool) -> str | None:
     py_spy = _py_spy()
     assert py_spy is not None
     arguments = ["record", "--pid", str(pid), "--duration", str(SECONDS), "--rate", str(PER_SECOND)]
-    arguments += ["--format", "raw", "--threads", "--nonblocking", "--output", str(file)]
+    arguments += ["--format", "raw", "--nonblocking", "--output", str(file)]
     arguments += ["--idle"] if idle else []
     spy = await asyncio.create_subprocess_exec(
         py_spy, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE

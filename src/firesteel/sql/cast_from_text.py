@@ -16,8 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import calendars as c
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast_to_text import sized
 from firesteel.sql.values import array_of, fit_decimal, unit_of

@@ -90,8 +90,10 @@ class Pattern:
         match = expression.match(text) if lenient else expression.fullmatch(text)
         if match is None:
             return None
-        found = {f.letter: _READ.get(f.letter, _number)(group, f.count, lenient)
-                 for f, group in zip(fields, match.groups(), strict=True)}  # fmt: skip
+        found = {
+            f.letter: _READ.get(f.letter, _number)(group, f.count, lenient)
+            for f, group in zip(fields, match.groups(), strict=True)
+        }
         return _assembled(found, lenient)
 
 
@@ -205,8 +207,13 @@ def format_column(shown: Pattern, local: Any, unit: int, offsets: Any = None, zo
     seconds = np.floor_divide(local, unit)
     days = np.floor_divide(seconds, 86_400)
     year, month, day = c.civil(days)
-    parts = {"year": year, "month": month, "day": day, "seconds": seconds - days * 86_400,
-             "nanos": (local - seconds * unit) * (_NANOS // unit)}  # fmt: skip
+    parts = {
+        "year": year,
+        "month": month,
+        "day": day,
+        "seconds": seconds - days * 86_400,
+        "nanos": (local - seconds * unit) * (_NANOS // unit),
+    }
     made: list[Any] = []
     for f in shown.fields:
         made += list(f.text) if f.letter == "'" else _WIDE[f.letter, f.count](parts)
@@ -323,7 +330,7 @@ def _assembled(found: dict[str, Any], lenient: bool) -> int | None:
         if not inside or not 1 <= year <= 9999:
             return None
         day = min(day, calendar.monthrange(year, month)[1])
-    elif not 0 < month:
+    elif not month > 0:
         return None
     days = int(c.days_from(year, month, 1)) + day - 1
     if "D" in found:

@@ -166,7 +166,7 @@ def divide(a: Operand, b: Operand, result: t.DecimalType) -> Any:
         return pa.nulls(_length(a, b), pa.decimal128(result.precision, result.scale))
     # one more digit than is kept, cut off: rounding half up needs no other
     shift = result.scale + 1 + b.type.scale - a.type.scale
-    if 0 <= shift and a.type.precision + shift <= _SMALL and b.type.precision <= _SMALL:
+    if shift >= 0 and a.type.precision + shift <= _SMALL and b.type.precision <= _SMALL:
         return _divided(a, b, shift, result)
     return _one_by_one(lambda x, y: _DIVISION.divide(x, y), a, b, result)
 

@@ -71,8 +71,10 @@ class _Translator:
         else:
             if character == "[":
                 self.depth = 1
-                self._take("[^" if self.text.startswith("[^", self.position) else "[",
-                           2 if self.text.startswith("[^", self.position) else 1)  # fmt: skip
+                self._take(
+                    "[^" if self.text.startswith("[^", self.position) else "[",
+                    2 if self.text.startswith("[^", self.position) else 1,
+                )
                 return
             self._take(character, 1)
 

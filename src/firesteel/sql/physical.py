@@ -494,4 +494,5 @@ class Sink(Physical):
     materialize_mode: str = "AUTO"
     not_null: str = "ERROR"
     type_length: str = "IGNORE"
+    nested: str = "IGNORE"
     ttl_ms: int = 0

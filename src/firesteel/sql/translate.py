@@ -655,11 +655,14 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
 
 
 def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
+    if not node.target.enforce:
+        return None
     row = node.row
-    given = node.input.row.types
-    not_null = tuple(i for i, data_type in enumerate(row.types) if _demands(data_type, given[i]))
+    nested = {"IGNORE": "ignore", "ROWS": "rows", "ROWS_AND_COLLECTIONS": "collections"}[node.nested]
+    not_null = tuple(i for i, data_type in enumerate(row.types) if not data_type.nullable)
+    inside = nested != "ignore" and any(not x.nullable for d in row.types for x in list(d.walk())[1:])
     length = {"IGNORE": "ignore", "TRIM_PAD": "trim_pad", "ERROR": "error"}[node.type_length]
-    if not not_null and length == "ignore":
+    if not not_null and not inside and length == "ignore":
         return None
     return specs.ConstraintEnforcer(
         input=row,
@@ -667,15 +670,8 @@ def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
         not_null=not_null,
         null="drop" if node.not_null == "DROP" else "error",
         length=length,  # type: ignore[arg-type]
+        nested=nested,  # type: ignore[arg-type]
     )
-
-
-def _demands(wanted: Any, given: Any) -> bool:
-    """Whether a value may be NULL, or have one in it, where the sink has NOT NULL."""
-    if not wanted.nullable and given.nullable:
-        return True
-    pairs = zip(wanted.children, given.children, strict=False)
-    return any(_demands(a, b) for a, b in pairs)
 
 
 def _process_table(run: Translator, node: p.ProcessTable) -> Transformation:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from firesteel.common.types import Row, RowKind
 from firesteel.table.changelog_mode import ChangelogMode
+from firesteel.table.compiled_plan import CompiledPlan
+from firesteel.table.data_view import DataView, ListView, MapView
 from firesteel.table.environment_settings import EnvironmentSettings
 from firesteel.table.explain_detail import ExplainDetail
 from firesteel.table.expression import Expression
+from firesteel.table.module import Module, ModuleEntry
+from firesteel.table.plan_reference import PlanReference
 from firesteel.table.result_kind import ResultKind
 from firesteel.table.schema import Schema
 from firesteel.table.sql_dialect import SqlDialect
@@ -38,8 +42,10 @@ __all__ = [
     "AggregateFunction",
     "AsyncScalarFunction",
     "ChangelogMode",
+    "CompiledPlan",
     "DataType",
     "DataTypes",
+    "DataView",
     "EnvironmentSettings",
     "ExplainDetail",
     "Expression",
@@ -47,7 +53,12 @@ __all__ = [
     "FunctionContext",
     "GroupWindowedTable",
     "GroupedTable",
+    "ListView",
+    "MapView",
+    "Module",
+    "ModuleEntry",
     "OverWindowedTable",
+    "PlanReference",
     "ResultKind",
     "Row",
     "RowField",

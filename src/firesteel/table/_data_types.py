@@ -316,7 +316,7 @@ class TimeType(_Timed):
     def __init__(self, precision: int = 0, nullable: bool = True) -> None:
         super().__init__(precision, nullable)
 
-    def to_sql_type(self, t: Any) -> Any:  # noqa: F811 - PyFlink's name
+    def to_sql_type(self, t: Any) -> Any:
         if t is None:
             return None
         offset = (t.utcoffset() or datetime.timedelta()) // datetime.timedelta(microseconds=1)

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from firesteel.sql import logical as l, physical as p
+from firesteel.sql.expression_text import infix_text
 from firesteel.sql.logical_text import logical_text
 from firesteel.sql.plan_text import describe, plan_text
-from firesteel.sql.expression_text import infix_text
 from firesteel.table.explain_detail import ExplainDetail
 
 __all__ = ["explain"]

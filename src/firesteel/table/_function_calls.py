@@ -16,7 +16,7 @@ from firesteel.common.types import Row
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
-from firesteel.sql.operators.objects import _converter, _preparation, column_of_objects, objects_of
+from firesteel.sql.operators.objects import column_of_objects, objects_of
 from firesteel.sql.type_rules import implicitly_castable
 from firesteel.sql.values import repeat as repeat_column
 
@@ -208,49 +208,15 @@ class AsyncCall(_Opened):
 
 
 class TableCall(_Opened):
-    """Calls a table function for one row of physical values; yields physical rows."""
+    """Calls a table function for one row of Python's objects; its rows may be tuples, Rows, or bare values."""
 
-    def __init__(self, function: Any, row: t.RowType, names: tuple[str, ...] | None) -> None:
-        super().__init__(function, names)
-        self.row = row
-        self._convert: list[Callable[[Any], Any]] | None = None
-        self._prepare: Callable[[Any], Any] | None = None
-
-    def _more(self) -> dict[str, Any]:
-        return {"row": self.row, "_convert": None, "_prepare": None}
-
-    def __call__(self, site: Any, *values: Any) -> Iterator[tuple[Any, ...]]:
+    def __call__(self, *arguments: Any) -> Any:
         function = self.opened()
-        if self._convert is None or self._prepare is None:
-            self._convert = [_from_physical(d) for d in site.types]
-            self._prepare = _preparation(self.row)
-        arguments = [c(v) for c, v in zip(self._convert, values, strict=True)]
         if self.names is not None:
             row = Row(*arguments)
             row.set_field_names(list(self.names))
-            arguments = [row]
-        found = function(*arguments)
-        if found is None:
-            return
-        single = len(self.row.fields) == 1
-        if isinstance(found, str | bytes | int | float) or (not single and isinstance(found, tuple | Row)):
-            found = [found]
-        for item in found:
-            fields = (
-                item if isinstance(item, tuple | Row) or (not single and isinstance(item, list)) else (item,)
-            )
-            yield self._prepare(tuple(fields))
-
-
-def _from_physical(data_type: t.DataType) -> Callable[[Any], Any]:
-    convert = _converter(data_type)
-    if convert is None:
-        return _same
-    return lambda value: None if value is None else convert(value)
-
-
-def _same(value: Any) -> Any:
-    return value
+            arguments = (row,)
+        return function(*arguments)
 
 
 class Aggregate:

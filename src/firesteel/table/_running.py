@@ -67,8 +67,9 @@ def query_sink(
     session: Session, node: l.Node, name: str, mode: frozenset[str], schema: ResolvedSchema | None = None
 ) -> l.Sink:
     """A query with something behind it that takes its rows."""
+    declared = schema is not None
     schema = schema or ResolvedSchema.of(plain_row(node.row))
-    target = Target.of_mode(name, f"Table sink '{name}'", mode, schema, None)
+    target = Target.of_mode(name, f"Table sink '{name}'", mode, schema, None, declared)
     row = schema.sink_row
     return l.Sink(
         row=row,

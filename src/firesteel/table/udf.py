@@ -87,10 +87,10 @@ class FunctionContext:
 class UserDefinedFunction(abc.ABC):  # noqa: B024 - the methods of its subclasses are abstract
     """Base of all functions of the user."""
 
-    def open(self, function_context: FunctionContext) -> None:  # noqa: B027
+    def open(self, function_context: FunctionContext) -> None:
         """Called once in each process, before the first row."""
 
-    def close(self) -> None:  # noqa: B027
+    def close(self) -> None:
         """Called when no more rows come."""
 
     def is_deterministic(self) -> bool:
@@ -360,7 +360,7 @@ class UserDefinedTableFunctionWrapper(UserFunction):
             kind=FunctionKind.TABLE,
             rule=self._rule(row),
             deterministic=self.is_deterministic,
-            value=calls.TableCall(self._func, row, self._row_names if self._takes_row else None),
+            value=calls.TableCall(self._func, self._row_names if self._takes_row else None),
             takes_null=True,
         )
 

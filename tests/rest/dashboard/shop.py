@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,6 @@ from firesteel.common.accumulators import IntCounter
 from firesteel.common.configuration import Configuration
 from firesteel.common.time import Time
 from firesteel.common.watermark_strategy import TimestampAssigner, WatermarkStrategy
-from firesteel.connectors._splits import FixedSplits
 from firesteel.connectors.generated.datagen import GeneratedSource
 from firesteel.datastream import MapFunction, RuntimeContext, RuntimeExecutionMode
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
@@ -48,22 +47,17 @@ class Clicks(GeneratedSource):
     """Knows how many records were not read yet, as a Kafka topic does."""
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
-        return _Backlog(super().create_enumerator(context).discover(0))
+        made = super().create_enumerator(context)
+        left: dict[str, int] = {}
+        plan = made.plan
 
+        def counted(split: Split, position: Any, *limits: int) -> ReadRange | None:
+            left[split.id] = split.payload.count - (position or 0)
+            return plan(split, position, *limits)
 
-class _Backlog(FixedSplits):
-    def __init__(self, splits: list[Split]) -> None:
-        super().__init__(splits)
-        self._left = {split.id: split.payload.count for split in splits}
-
-    def plan(
-        self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int
-    ) -> ReadRange | None:
-        self._left[split.id] = split.payload.count - (position or 0)
-        return super().plan(split, position, max_records, max_bytes, now_ms)
-
-    def pending_records(self) -> dict[str, int]:
-        return self._left
+        made.plan = counted  # type: ignore[method-assign]
+        made.pending_records = lambda: left  # type: ignore[method-assign]
+        return made
 
 
 class OrderTime(TimestampAssigner):
@@ -104,6 +98,18 @@ class Shop:
     cluster: LocalCluster
     ids: dict[str, str]
     directory: Path
+    mini: MiniCluster
+
+    @contextmanager
+    def job(self, start: Callable[[MiniCluster, Path], str]) -> Iterator[str]:
+        """One more job, which ends with the block if it has not ended before."""
+        job_id = start(self.mini, self.directory)
+        try:
+            yield job_id
+        finally:
+            for job in executor().running_jobs:
+                if str(job.job_id) == job_id:
+                    job.cancel().result(20)
 
 
 def settings(directory: Path, **more: str) -> Configuration:
@@ -143,16 +149,21 @@ def orders(mini: MiniCluster, directory: Path, name: str, rate: int = 400) -> st
     return str(env.execute_async(name).get_job_id())
 
 
-def behind(mini: MiniCluster, directory: Path) -> str:
-    """A source with far more records than an epoch reads."""
+def parsed(click: tuple[int, str, int]) -> tuple[int, int]:
+    return click[2], 1
+
+
+def behind(mini: MiniCluster, directory: Path, name: str, rate: float | None = 4_000) -> str:
+    """A source with far more records than there is time for.
+
+    :param rate: None: as many as there is time for.
+    """
     env = mini.environment(settings(directory), parallelism=2)
-    source = Clicks(_order, 2_000_000_000)
+    source = Clicks(_order, 3_000_000, rate)
     clicks = env.from_source(source, WatermarkStrategy.no_watermarks(), "clicks of 2025").uid("clicks")
-    counted = (
-        clicks.map(lambda o: (o[2], 1)).name("parse").key_by(lambda v: v[0]).sum(1).name("clicks of pages")
-    )
+    counted = clicks.map(parsed).name("parse").key_by(lambda v: v[0]).sum(1).name("clicks of pages")
     counted.filter(lambda v: False).print().name("archive")
-    return str(env.execute_async("backfill of clicks").get_job_id())
+    return str(env.execute_async(name).get_job_id())
 
 
 def failing(mini: MiniCluster, directory: Path, name: str, attempts: int, delay: str) -> str:
@@ -182,7 +193,7 @@ def start(mini: MiniCluster, directory: Path) -> dict[str, str]:
     jobs["failed"] = failing(mini, directory, "prices", 1, "0 ms")
     jobs["restarting"] = failing(mini, directory, "prices, again and again", 1_000_000, "1 h")
     jobs["hostile"] = words(mini, HOSTILE)
-    jobs["behind"] = behind(mini, directory)
+    jobs["behind"] = behind(mini, directory, "backfill of clicks")
     jobs["cancelled"] = orders(mini, directory, "orders of last year", 50)
     return jobs
 
@@ -191,9 +202,8 @@ def start(mini: MiniCluster, directory: Path) -> dict[str, str]:
 def shop(server_settings: RestSettings | None = None) -> Iterator[Shop]:
     """The jobs, served."""
     with TemporaryDirectory() as text, MiniCluster.in_process() as mini:
-        directory, executor = Path(text), get_executor()
-        assert isinstance(executor, Executor)
-        cluster = LocalCluster(executor, SETTINGS)
+        directory = Path(text)
+        cluster = LocalCluster(executor(), SETTINGS)
         try:
             with RestServer(cluster, server_settings or RestSettings(ports=(0,))) as server:
                 ids = start(mini, directory)
@@ -201,14 +211,20 @@ def shop(server_settings: RestSettings | None = None) -> Iterator[Shop]:
                 until(lambda: _status(cluster, ids["restarting"]) == "RESTARTING")
                 until(lambda: (view := cluster.job(ids["orders"])) and view.checkpoints.completed > 2)
                 until(lambda: (view := cluster.job(ids["cancelled"])) and view.epoch > 1)
-                for job in executor.running_jobs:
+                for job in executor().running_jobs:
                     if str(job.job_id) == ids["cancelled"]:
                         job.cancel().result(20)
-                yield Shop(server, cluster, ids, directory)
-                for job in executor.running_jobs:
+                yield Shop(server, cluster, ids, directory, mini)
+                for job in executor().running_jobs:
                     job.cancel().result(20)
         finally:
             cluster.close()
+
+
+def executor() -> Executor:
+    found = get_executor()
+    assert isinstance(found, Executor)
+    return found
 
 
 def _status(cluster: LocalCluster, job_id: str) -> str | None:

@@ -143,7 +143,8 @@ def test_the_greatest_rows_with_their_number():
 @given(st.data(), st.booleans(), st.sampled_from([1, 3]), st.booleans())
 def test_ranks_are_those_of_the_rows_that_are_left(data, numbers, end, offset):
     start = 2 if offset and end > 1 else 1
-    harness = harness_of(rank_of(end, strategy="retract", output_number=numbers, start=start))
+    spec = rank_of(end, strategy="retract", output_number=numbers, start=start)
+    harness = harness_of(spec)
     held, table = [], {}
     for _ in range(data.draw(st.integers(1, 3))):
         epoch = []
@@ -159,15 +160,7 @@ def test_ranks_are_those_of_the_rows_that_are_left(data, numbers, end, offset):
             row = tuple(row)
             table[row] = table.get(row, 0) + (1 if change in ("+I", "+U") else -1)
             assert table[row] >= 0
-        harness = (
-            harness_of(
-                harness_spec := rank_of(end, strategy="retract", output_number=numbers, start=start),
-                restore=harness.snapshot(),
-            )
-            if harness
-            else harness
-        )
-        assert harness_spec is not None
+        harness = harness_of(spec, restore=harness.snapshot())
     # NULLs are the greatest in descending order when they come first.
     ranked = sorted(held, key=lambda r: (r[1] is not None, -(r[1] or 0)))[start - 1 : end]
     expected = [(*r, i + start) if numbers else r for i, r in enumerate(ranked)]
@@ -221,7 +214,8 @@ def test_rows_leave_in_the_order_of_time_when_the_watermark_has_passed_them():
     harness = harness_of(TemporalSort(input=TIMED, time=2, order=(Ordering(1),)), TIMED, keys=())
     harness.feed(("a", 3, at(5)), ("b", 2, at(5)), ("c", 1, at(9)), ("d", 1, at(1)), watermark=5)
     assert [c[1] for c in harness.take()] == ["d", "b", "a"]
-    harness.feed(("late", 0, at(4)), ("e", 1, at(7)), watermark=20)
+    harness.feed(watermark=6)
+    harness.feed(("late", 0, at(5)), ("e", 1, at(6)), watermark=20)
     assert [c[1] for c in harness.take()] == ["e", "c"]
 
 

@@ -205,13 +205,10 @@ class ExpressionBinder:
         left, right = node.this, node.expression
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and type(node) in (exp.EQ, exp.NEQ):
             return self._rows_equal(node, left, right)
-        operands = [self.bind(left), self.bind(right)]
-        if type(node) in _COMPARISONS:
-            operands = self.comparable(operands)
-        return self.call(name, operands, node)
+        return self.call(name, [self.bind(left), self.bind(right)], node)
 
     def comparable(self, operands: list[Expression]) -> list[Expression]:
-        """Texts that are compared with numbers, times or truth values are cast to them, as Calcite does."""
+        """In a list of IN texts are cast to numbers, times or truth values that they are compared with."""
         others = [o.type for o in operands if isinstance(o.type, _WEAKER)]
         texts = [isinstance(o.type, t.CharType | t.VarCharType) for o in operands]
         if not others or not any(texts):
@@ -228,7 +225,7 @@ class ExpressionBinder:
         if len(left.expressions) != len(right.expressions):
             self.refuse(node, "Unequal number of entries in ROW expressions")
         pairs = zip(left.expressions, right.expressions, strict=True)
-        equal = [self.call("EQUALS", self.comparable([self.bind(a), self.bind(b)]), node) for a, b in pairs]
+        equal = [self.call("EQUALS", [self.bind(a), self.bind(b)], node) for a, b in pairs]
         made = self.conjunction(equal)
         return made if isinstance(node, exp.EQ) else self.call("NOT", [made], node)
 
@@ -280,7 +277,7 @@ class ExpressionBinder:
         return self.call(_IS[node.expression.this], [self.bind(node.this)], node)
 
     def between(self, node: exp.Expr) -> Expression:
-        value, low, high = self.comparable([self.bind(node.args[k]) for k in ("this", "low", "high")])
+        value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
 
         def within(a: Expression, b: Expression) -> Expression:
             above = self.call("GREATER_THAN_OR_EQUAL", [value, a], node)

@@ -26,7 +26,7 @@ from firesteel.program.sources import (
 from firesteel.storage.filesystems import join, resolve
 from firesteel.storage.records import record
 
-__all__ = ["ColumnsSource", "columns_to_bytes", "columns_from_bytes"]
+__all__ = ["ColumnsSource", "columns_from_bytes", "columns_to_bytes"]
 
 BLOCK_ROWS: Final = 16_384
 INLINE_BYTES: Final = 64 << 10

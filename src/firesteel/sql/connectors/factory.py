@@ -5,7 +5,7 @@ Built-in ones have a line in the table below; other packages call ``TABLE_CONNEC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Final, Protocol

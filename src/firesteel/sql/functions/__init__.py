@@ -19,6 +19,7 @@ _MODULES: Final = (
     "logic",
     "casting",
     "text",
+    "text_search",
     "math",
     "temporal_fields",
     "temporal_arithmetic",
@@ -28,6 +29,13 @@ _MODULES: Final = (
     "collections",
     "arrays",
     "maps",
+    "json",
+    "json_making",
+    "bitmap",
+    "encodings",
+    "formatting",
+    "clock",
+    "aggregates",
 )
 
 

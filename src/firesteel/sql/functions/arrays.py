@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import cmp_to_key
 from typing import Any
 
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.comparison import comparable_value
 from firesteel.sql.functions.define import scalar
@@ -51,7 +50,7 @@ def _with_element(result: Callable[[t.ArrayType, t.DataType], t.DataType]) -> Ty
 
 def _grown(array: t.ArrayType, element: t.DataType) -> t.DataType:
     kind = array.element_type.with_nullability(array.element_type.nullable or element.nullable)
-    return t.ArrayType(element_type=kind, nullable=array.nullable)
+    return t.ArrayType(element_type=kind, nullable=array.nullable or element.nullable)
 
 
 def _on_array(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -59,12 +58,24 @@ def _on_array(function: Callable[..., Any]) -> Callable[..., Any]:
     return lambda site, array, *rest: None if array is None else function(site, array, *rest)
 
 
-scalar("ARRAY_APPEND", _with_element(_grown), takes_null=True, value=_on_array(lambda site, a, x: [*a, x]),
-       signatures=("ARRAY_APPEND(<ARRAY>, <ARRAY ELEMENT>)",),
-       doc="The array with one more element at its end.", example="ARRAY_APPEND(ARRAY[1, 2], 3)")  # fmt: skip
-scalar("ARRAY_PREPEND", _with_element(_grown), takes_null=True, value=_on_array(lambda site, a, x: [x, *a]),
-       signatures=("ARRAY_PREPEND(<ARRAY>, <ARRAY ELEMENT>)",),
-       doc="The array with one more element at its start.", example="ARRAY_PREPEND(ARRAY[1, 2], 0)")  # fmt: skip
+scalar(
+    "ARRAY_APPEND",
+    _with_element(_grown),
+    takes_null=True,
+    value=_on_array(lambda site, a, x: [*a, x]),
+    signatures=("ARRAY_APPEND(<ARRAY>, <ARRAY ELEMENT>)",),
+    doc="The array with one more element at its end.",
+    example="ARRAY_APPEND(ARRAY[1, 2], 3)",
+)
+scalar(
+    "ARRAY_PREPEND",
+    _with_element(_grown),
+    takes_null=True,
+    value=_on_array(lambda site, a, x: [x, *a]),
+    signatures=("ARRAY_PREPEND(<ARRAY>, <ARRAY ELEMENT>)",),
+    doc="The array with one more element at its start.",
+    example="ARRAY_PREPEND(ARRAY[1, 2], 0)",
+)
 
 
 def _keys(site: CallSite, values: Iterable[Any], place: int = 0) -> list[Any]:
@@ -87,17 +98,32 @@ def _remove(site: CallSite, array: list[Any], element: Any) -> list[Any]:
     return [v for v, key in zip(array, _keys(site, array), strict=True) if key != wanted]
 
 
-scalar("ARRAY_CONTAINS", _with_element(lambda a, x: BOOLEAN.with_nullability(a.nullable)), takes_null=True,
-       value=_on_array(_contains), signatures=("ARRAY_CONTAINS(<ARRAY>, <ARRAY ELEMENT>)",),
-       doc="Whether a value is among the elements.", example="ARRAY_CONTAINS(ARRAY[1, 2], 2)")  # fmt: skip
-scalar("ARRAY_POSITION", _with_element(lambda a, x: INT.with_nullability(a.nullable or x.nullable)),
-       value=_position, signatures=("ARRAY_POSITION(<ARRAY>, <ARRAY ELEMENT>)",),
-       doc="Where a value occurs first, from 1; 0: nowhere.",
-       example="ARRAY_POSITION(ARRAY[1, 2], 2)")  # fmt: skip
-scalar("ARRAY_REMOVE", _with_element(lambda a, x: a), takes_null=True, value=_on_array(_remove),
-       signatures=("ARRAY_REMOVE(<ARRAY>, <ARRAY ELEMENT>)",),
-       doc="The array without all elements that equal a value.",
-       example="ARRAY_REMOVE(ARRAY[1, 2, 1], 1)")  # fmt: skip
+scalar(
+    "ARRAY_CONTAINS",
+    _with_element(lambda a, x: BOOLEAN.with_nullability(a.nullable)),
+    takes_null=True,
+    value=_on_array(_contains),
+    signatures=("ARRAY_CONTAINS(<ARRAY>, <ARRAY ELEMENT>)",),
+    doc="Whether a value is among the elements.",
+    example="ARRAY_CONTAINS(ARRAY[1, 2], 2)",
+)
+scalar(
+    "ARRAY_POSITION",
+    _with_element(lambda a, x: INT.with_nullability(a.nullable or x.nullable)),
+    value=_position,
+    signatures=("ARRAY_POSITION(<ARRAY>, <ARRAY ELEMENT>)",),
+    doc="Where a value occurs first, from 1; 0: nowhere.",
+    example="ARRAY_POSITION(ARRAY[1, 2], 2)",
+)
+scalar(
+    "ARRAY_REMOVE",
+    _with_element(lambda a, x: a),
+    takes_null=True,
+    value=_on_array(_remove),
+    signatures=("ARRAY_REMOVE(<ARRAY>, <ARRAY ELEMENT>)",),
+    doc="The array without all elements that equal a value.",
+    example="ARRAY_REMOVE(ARRAY[1, 2, 1], 1)",
+)
 
 
 # ---- of one array
@@ -147,16 +173,34 @@ def _orderable() -> Argument:
 
 
 _SORTABLE = _orderable()
-scalar("ARRAY_DISTINCT", takes(ARRAY, result=first), value=_distinct,
-       doc="The array without what it has already.", example="ARRAY_DISTINCT(ARRAY[1, 2, 1])")  # fmt: skip
-scalar("ARRAY_REVERSE", takes(ARRAY, result=first), value=lambda site, a: a[::-1],
-       doc="The elements from the last to the first.", example="ARRAY_REVERSE(ARRAY[1, 2, 3])")  # fmt: skip
-scalar("ARRAY_SLICE", takes(ARRAY, AS_INT, optional(AS_INT), result=first), value=_slice,
-       doc="The elements from one place to another one, both included; negative: from the end.",
-       example="ARRAY_SLICE(ARRAY[1, 2, 3, 4], 2, 3)")  # fmt: skip
-scalar("ARRAY_SORT", takes(_SORTABLE, optional(TRUTH), optional(TRUTH), result=first), value=_sort,
-       doc="The elements in order, ascending or not; NULLs first or last.",
-       example="ARRAY_SORT(ARRAY[3, 1, 2], FALSE)")  # fmt: skip
+scalar(
+    "ARRAY_DISTINCT",
+    takes(ARRAY, result=first),
+    value=_distinct,
+    doc="The array without what it has already.",
+    example="ARRAY_DISTINCT(ARRAY[1, 2, 1])",
+)
+scalar(
+    "ARRAY_REVERSE",
+    takes(ARRAY, result=first),
+    value=lambda site, a: a[::-1],
+    doc="The elements from the last to the first.",
+    example="ARRAY_REVERSE(ARRAY[1, 2, 3])",
+)
+scalar(
+    "ARRAY_SLICE",
+    takes(ARRAY, AS_INT, optional(AS_INT), result=first),
+    value=_slice,
+    doc="The elements from one place to another one, both included; negative: from the end.",
+    example="ARRAY_SLICE(ARRAY[1, 2, 3, 4], 2, 3)",
+)
+scalar(
+    "ARRAY_SORT",
+    takes(_SORTABLE, optional(TRUTH), optional(TRUTH), result=first),
+    value=_sort,
+    doc="The elements in order, ascending or not; NULLs first or last.",
+    example="ARRAY_SORT(ARRAY[3, 1, 2], FALSE)",
+)
 
 
 def _element(types: Any) -> t.DataType:
@@ -171,10 +215,20 @@ def _extreme(pick: Callable[..., Any]) -> Callable[..., Any]:
     return value
 
 
-scalar("ARRAY_MAX", takes(_SORTABLE, result=_element), value=_extreme(max),
-       doc="The greatest element; NULL: there is none.", example="ARRAY_MAX(ARRAY[1, 3, 2])")  # fmt: skip
-scalar("ARRAY_MIN", takes(_SORTABLE, result=_element), value=_extreme(min),
-       doc="The least element; NULL: there is none.", example="ARRAY_MIN(ARRAY[1, 3, 2])")  # fmt: skip
+scalar(
+    "ARRAY_MAX",
+    takes(_SORTABLE, result=_element),
+    value=_extreme(max),
+    doc="The greatest element; NULL: there is none.",
+    example="ARRAY_MAX(ARRAY[1, 3, 2])",
+)
+scalar(
+    "ARRAY_MIN",
+    takes(_SORTABLE, result=_element),
+    value=_extreme(min),
+    doc="The least element; NULL: there is none.",
+    example="ARRAY_MIN(ARRAY[1, 3, 2])",
+)
 
 
 def _texts() -> Argument:
@@ -190,9 +244,13 @@ def _join(_: CallSite, array: list[Any], separator: str, null: str | None = None
     return separator.join(null if v is None else v for v in array if v is not None or null is not None)  # type: ignore[misc]
 
 
-scalar("ARRAY_JOIN", takes(_texts(), TEXT, optional(TEXT), result=strict(STRING)), value=_join,
-       doc="The elements as one text with a separator; NULLs are left out, or written as a text.",
-       example="ARRAY_JOIN(ARRAY['a', 'b'], '+')")  # fmt: skip
+scalar(
+    "ARRAY_JOIN",
+    takes(_texts(), TEXT, optional(TEXT), result=strict(STRING)),
+    value=_join,
+    doc="The elements as one text with a separator; NULLs are left out, or written as a text.",
+    example="ARRAY_JOIN(ARRAY['a', 'b'], '+')",
+)
 
 
 # ---- of several arrays
@@ -233,15 +291,35 @@ def _intersect(site: CallSite, array: list[Any], other: list[Any]) -> list[Any]:
     return [v for v in _distinct(site, array) if _keys(site, [v])[0] in wanted]
 
 
-scalar("ARRAY_CONCAT", _arrays(1), value=lambda site, *arrays: [v for a in arrays for v in a],
-       signatures=("ARRAY_CONCAT(<ARRAY>...)",),
-       doc="The elements of all arrays one after the other.",
-       example="ARRAY_CONCAT(ARRAY[1, 2], ARRAY[3])")  # fmt: skip
-scalar("ARRAY_UNION", _except_rule, value=_union, signatures=("ARRAY_UNION(<ARRAY>, <ARRAY>)",),
-       doc="The elements of both arrays, each once.", example="ARRAY_UNION(ARRAY[1, 2], ARRAY[2, 3])")  # fmt: skip
-scalar("ARRAY_EXCEPT", _except_rule, value=_except, signatures=("ARRAY_EXCEPT(<ARRAY>, <ARRAY>)",),
-       doc="The elements of the first array that are not in the second, each once.",
-       example="ARRAY_EXCEPT(ARRAY[1, 2, 3], ARRAY[2])")  # fmt: skip
-scalar("ARRAY_INTERSECT", _except_rule, value=_intersect, signatures=("ARRAY_INTERSECT(<ARRAY>, <ARRAY>)",),
-       doc="The elements that are in both arrays, each once.",
-       example="ARRAY_INTERSECT(ARRAY[1, 2], ARRAY[2, 3])")  # fmt: skip
+scalar(
+    "ARRAY_CONCAT",
+    _arrays(1),
+    value=lambda site, *arrays: [v for a in arrays for v in a],
+    signatures=("ARRAY_CONCAT(<ARRAY>...)",),
+    doc="The elements of all arrays one after the other.",
+    example="ARRAY_CONCAT(ARRAY[1, 2], ARRAY[3])",
+)
+scalar(
+    "ARRAY_UNION",
+    _except_rule,
+    value=_union,
+    signatures=("ARRAY_UNION(<ARRAY>, <ARRAY>)",),
+    doc="The elements of both arrays, each once.",
+    example="ARRAY_UNION(ARRAY[1, 2], ARRAY[2, 3])",
+)
+scalar(
+    "ARRAY_EXCEPT",
+    _except_rule,
+    value=_except,
+    signatures=("ARRAY_EXCEPT(<ARRAY>, <ARRAY>)",),
+    doc="The elements of the first array that are not in the second, each once.",
+    example="ARRAY_EXCEPT(ARRAY[1, 2, 3], ARRAY[2])",
+)
+scalar(
+    "ARRAY_INTERSECT",
+    _except_rule,
+    value=_intersect,
+    signatures=("ARRAY_INTERSECT(<ARRAY>, <ARRAY>)",),
+    doc="The elements that are in both arrays, each once.",
+    example="ARRAY_INTERSECT(ARRAY[1, 2], ARRAY[2, 3])",
+)

@@ -7,9 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import calendars as c
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, type_rules as r, types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.comparison import comparable_value
@@ -48,8 +46,16 @@ def _array(site: CallSite, *columns: Any) -> pa.Array:
     return pa.ListArray.from_arrays(offsets, flat, arrow_type(site.result))
 
 
-scalar("ARRAY", _array_rule, sql=(), columns=_array, total=True, signatures=("ARRAY[<COMMON>...]",),
-       doc="An array of values.", example="ARRAY[1, 2, 3]")  # fmt: skip
+scalar(
+    "ARRAY",
+    _array_rule,
+    sql=(),
+    columns=_array,
+    total=True,
+    signatures=("ARRAY[<COMMON>...]",),
+    doc="An array of values.",
+    example="ARRAY[1, 2, 3]",
+)
 
 
 def _map_rule(call: CallTypes) -> Typing | None:
@@ -79,8 +85,16 @@ def distinct_pairs(pairs: list[tuple[Any, Any]], data_type: t.DataType) -> list[
     return list(found.values())
 
 
-scalar("MAP", _map_rule, sql=(), value=_map, takes_null=True, signatures=("MAP[<COMMON>, <COMMON>...]",),
-       doc="A map of keys and values in turn.", example="MAP['a', 1, 'b', 2]")  # fmt: skip
+scalar(
+    "MAP",
+    _map_rule,
+    sql=(),
+    value=_map,
+    takes_null=True,
+    signatures=("MAP[<COMMON>, <COMMON>...]",),
+    doc="A map of keys and values in turn.",
+    example="MAP['a', 1, 'b', 2]",
+)
 
 
 def _row_result(types: Any) -> t.DataType:
@@ -93,8 +107,16 @@ def _row(site: CallSite, *columns: Any) -> pa.Array:
     return pa.StructArray.from_arrays(_columns(site, columns), fields=list(kind))
 
 
-scalar("ROW", takes(ANY, many(ANY), result=_row_result), sql=(), columns=_row, total=True,
-       signatures=("ROW(<ANY>...)",), doc="A row of values.", example="ROW(1, 'a')")  # fmt: skip
+scalar(
+    "ROW",
+    takes(ANY, many(ANY), result=_row_result),
+    sql=(),
+    columns=_row,
+    total=True,
+    signatures=("ROW(<ANY>...)",),
+    doc="A row of values.",
+    example="ROW(1, 'a')",
+)
 
 
 # ---- reading
@@ -113,6 +135,8 @@ def _at_rule(call: CallTypes) -> Typing | None:
             return None
         wanted = source.key_type.with_nullability(True) if not isinstance(key, r.CHARACTER) else index
         return Typing(source.value_type.with_nullability(True), (source, wanted))
+    if isinstance(source, t.RowType):
+        return _get_rule(call)
     if isinstance(source, t.VariantType) and isinstance(index, (*r.INTEGER, *r.CHARACTER)):
         return Typing(t.VariantType(), (source, index))
     return None
@@ -133,6 +157,8 @@ def _at(site: CallSite, source: Any, index: Any) -> Any:
 
 
 def _at_columns(site: CallSite, source: Any, index: Any) -> Any:
+    if isinstance(site.types[0], t.RowType):
+        return _get(site, source, index)
     constant = isinstance(index, pa.Scalar) and index.is_valid and isinstance(source, pa.Array)
     if constant and isinstance(site.types[0], t.ArrayType) and len(source):
         place = index.as_py()
@@ -152,9 +178,15 @@ def _elements(source: pa.Array, place: int) -> pa.Array:
     return source.values.take(positions)
 
 
-scalar("AT", _at_rule, sql=(), columns=_at_columns, signatures=("<ARRAY>[<INT>]", "<MAP>[<KEY>]", "<VARIANT>[..]"),
-       doc="An element of an array (counted from 1), the value of a key, or a part of a VARIANT.",
-       example="ARRAY[10, 20][2]")  # fmt: skip
+scalar(
+    "AT",
+    _at_rule,
+    sql=(),
+    columns=_at_columns,
+    signatures=("<ARRAY>[<INT>]", "<MAP>[<KEY>]", "<VARIANT>[..]"),
+    doc="An element of an array (counted from 1), the value of a key, or a part of a VARIANT.",
+    example="ARRAY[10, 20][2]",
+)
 
 
 def _get_rule(call: CallTypes) -> Typing | None:
@@ -179,8 +211,16 @@ def _get(site: CallSite, row: Any, field: Any) -> Any:
     return c.with_nulls_of(found, array) if array.null_count else found
 
 
-scalar("GET", _get_rule, sql=(), columns=_get, total=True, signatures=("<ROW>.<FIELD>",),
-       doc="A field of a row.", example="ROW(1, 'a').EXPR$1")  # fmt: skip
+scalar(
+    "GET",
+    _get_rule,
+    sql=(),
+    columns=_get,
+    total=True,
+    signatures=("<ROW>.<FIELD>",),
+    doc="A field of a row.",
+    example="ROW(1, 'a').EXPR$1",
+)
 
 
 def _sized(call: CallTypes) -> Typing | None:
@@ -200,9 +240,15 @@ def _cardinality(site: CallSite, source: Any) -> Any:
     return c.with_nulls_of(sizes, array)
 
 
-scalar("CARDINALITY", _sized, columns=_cardinality, total=True,
-       signatures=("CARDINALITY(<ARRAY>)", "CARDINALITY(<MAP>)", "CARDINALITY(<MULTISET>)"),
-       doc="How many elements or entries there are.", example="CARDINALITY(ARRAY[1, 2])")  # fmt: skip
+scalar(
+    "CARDINALITY",
+    _sized,
+    columns=_cardinality,
+    total=True,
+    signatures=("CARDINALITY(<ARRAY>)", "CARDINALITY(<MAP>)", "CARDINALITY(<MULTISET>)"),
+    doc="How many elements or entries there are.",
+    example="CARDINALITY(ARRAY[1, 2])",
+)
 
 
 def _element_rule(call: CallTypes) -> Typing | None:
@@ -219,5 +265,11 @@ def _element(_: CallSite, values: list[Any]) -> Any:
     return values[0] if values else None
 
 
-scalar("ELEMENT", _element_rule, value=_element, signatures=("ELEMENT(<ARRAY>)",),
-       doc="The only element of an array; NULL: it is empty.", example="ELEMENT(ARRAY[7])")  # fmt: skip
+scalar(
+    "ELEMENT",
+    _element_rule,
+    value=_element,
+    signatures=("ELEMENT(<ARRAY>)",),
+    doc="The only element of an array; NULL: it is empty.",
+    example="ELEMENT(ARRAY[7])",
+)

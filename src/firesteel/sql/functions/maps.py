@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.collections import distinct_pairs
 from firesteel.sql.functions.define import scalar
@@ -22,14 +21,27 @@ def _entries_type(kind: t.MapType) -> t.DataType:
     return t.ArrayType(element_type=row)
 
 
-scalar("MAP_KEYS", takes(MAP, result=of_first(lambda m: t.ArrayType(element_type=m.key_type))),
-       value=lambda site, m: [k for k, _ in m],
-       doc="The keys as an array.", example="MAP_KEYS(MAP['a', 1])")  # fmt: skip
-scalar("MAP_VALUES", takes(MAP, result=of_first(lambda m: t.ArrayType(element_type=m.value_type))),
-       value=lambda site, m: [v for _, v in m],
-       doc="The values as an array.", example="MAP_VALUES(MAP['a', 1])")  # fmt: skip
-scalar("MAP_ENTRIES", takes(MAP, result=of_first(_entries_type)), value=lambda site, m: m,
-       doc="The entries as an array of rows of key and value.", example="MAP_ENTRIES(MAP['a', 1])")  # fmt: skip
+scalar(
+    "MAP_KEYS",
+    takes(MAP, result=of_first(lambda m: t.ArrayType(element_type=m.key_type))),
+    value=lambda site, m: [k for k, _ in m],
+    doc="The keys as an array.",
+    example="MAP_KEYS(MAP['a', 1])",
+)
+scalar(
+    "MAP_VALUES",
+    takes(MAP, result=of_first(lambda m: t.ArrayType(element_type=m.value_type))),
+    value=lambda site, m: [v for _, v in m],
+    doc="The values as an array.",
+    example="MAP_VALUES(MAP['a', 1])",
+)
+scalar(
+    "MAP_ENTRIES",
+    takes(MAP, result=of_first(_entries_type)),
+    value=lambda site, m: m,
+    doc="The entries as an array of rows of key and value.",
+    example="MAP_ENTRIES(MAP['a', 1])",
+)
 
 
 def _from_arrays_rule(call: CallTypes) -> Typing | None:
@@ -51,10 +63,14 @@ def _from_arrays(site: CallSite, keys: list[Any], values: list[Any]) -> Pairs:
     return distinct_pairs(list(zip(keys, values, strict=True)), site.result)
 
 
-scalar("MAP_FROM_ARRAYS", _from_arrays_rule, value=_from_arrays,
-       signatures=("MAP_FROM_ARRAYS(<ARRAY>, <ARRAY>)",),
-       doc="A map of an array of keys and one of values.",
-       example="MAP_FROM_ARRAYS(ARRAY['a', 'b'], ARRAY[1, 2])")  # fmt: skip
+scalar(
+    "MAP_FROM_ARRAYS",
+    _from_arrays_rule,
+    value=_from_arrays,
+    signatures=("MAP_FROM_ARRAYS(<ARRAY>, <ARRAY>)",),
+    doc="A map of an array of keys and one of values.",
+    example="MAP_FROM_ARRAYS(ARRAY['a', 'b'], ARRAY[1, 2])",
+)
 
 
 def _union_rule(call: CallTypes) -> Typing | None:
@@ -72,9 +88,14 @@ def _union(site: CallSite, *maps: Pairs) -> Pairs:
     return distinct_pairs([pair for m in maps for pair in m], site.result)
 
 
-scalar("MAP_UNION", _union_rule, value=_union, signatures=("MAP_UNION(<MAP>...)",),
-       doc="The entries of all maps; of equal keys the last one's value counts.",
-       example="MAP_UNION(MAP['a', 1], MAP['b', 2])")  # fmt: skip
+scalar(
+    "MAP_UNION",
+    _union_rule,
+    value=_union,
+    signatures=("MAP_UNION(<MAP>...)",),
+    doc="The entries of all maps; of equal keys the last one's value counts.",
+    example="MAP_UNION(MAP['a', 1], MAP['b', 2])",
+)
 
 
 def _pieces(text: str, separator: str, most: int = 0) -> list[str]:
@@ -99,7 +120,10 @@ def _str_to_map(site: CallSite, text: str, entries: str = ",", pair: str = "=") 
     return distinct_pairs(found, site.result)
 
 
-scalar("STR_TO_MAP", takes(TEXT, optional(TEXT), optional(TEXT),
-                           result=t.MapType(key_type=STRING, value_type=STRING)),
-       value=_str_to_map, doc="The entries that a text lists.",
-       example="STR_TO_MAP('k1=v1,k2=v2')")  # fmt: skip
+scalar(
+    "STR_TO_MAP",
+    takes(TEXT, optional(TEXT), optional(TEXT), result=t.MapType(key_type=STRING, value_type=STRING)),
+    value=_str_to_map,
+    doc="The entries that a text lists.",
+    example="STR_TO_MAP('k1=v1,k2=v2')",
+)

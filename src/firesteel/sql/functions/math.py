@@ -11,9 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import decimals
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import decimals, type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions import temporal_fields
 from firesteel.sql.functions.arithmetic import _valid
@@ -83,6 +81,28 @@ def _log_base(base: Any, x: Any) -> Any:
     return _ln(x) / _ln(base)
 
 
+# as fdlibm, Java's library, computes these two, so that the last digit is the same
+
+_exp = _precise(np.exp, math.exp)
+_expm1 = _precise(np.expm1, math.expm1)
+
+
+def _sinh(x: Any) -> Any:
+    size = np.abs(x)
+    grown = _expm1(size)
+    small = 0.5 * (2.0 * grown - grown * grown / (grown + 1.0))
+    large = 0.5 * (grown + grown / (grown + 1.0))
+    found = np.where(size < 1.0, small, np.where(size < 22.0, large, 0.5 * _exp(size)))
+    return np.copysign(np.where(np.isinf(size), size, found), x)
+
+
+def _tanh(x: Any) -> Any:
+    size = np.abs(x)
+    grown, shrunk = _expm1(2.0 * size), _expm1(-2.0 * size)
+    found = np.where(size >= 1.0, 1.0 - 2.0 / (grown + 2.0), -shrunk / (shrunk + 2.0))
+    return np.copysign(np.where(size >= 22.0, 1.0, found), x)
+
+
 _ONE: TypeRule = takes(AS_DOUBLE, result=strict(DOUBLE))
 for _name, _function, _doc, _example in (
     ("EXP", _precise(np.exp, math.exp), "e to the power of x.", "EXP(1)"),
@@ -97,25 +117,53 @@ for _name, _function, _doc, _example in (
     ("ASIN", _precise(np.arcsin, math.asin), "The arc sine.", "ASIN(1)"),
     ("ACOS", _precise(np.arccos, math.acos), "The arc cosine.", "ACOS(1)"),
     ("ATAN", _precise(np.arctan, math.atan), "The arc tangent.", "ATAN(1)"),
-    ("SINH", _precise(np.sinh, math.sinh), "The hyperbolic sine.", "SINH(0)"),
+    ("SINH", _sinh, "The hyperbolic sine.", "SINH(0)"),
     ("COSH", _precise(np.cosh, math.cosh), "The hyperbolic cosine.", "COSH(0)"),
-    ("TANH", _precise(np.tanh, math.tanh), "The hyperbolic tangent.", "TANH(0)"),
+    ("TANH", _tanh, "The hyperbolic tangent.", "TANH(0)"),
     ("DEGREES", lambda x: x * (180.0 / math.pi), "Radians as degrees.", "DEGREES(PI())"),
     ("RADIANS", lambda x: x / 180.0 * math.pi, "Degrees as radians.", "RADIANS(180)"),
 ):
     scalar(_name, _ONE, columns=real(_function), total=True, doc=_doc, example=_example)
-scalar("ATAN2", takes(AS_DOUBLE, AS_DOUBLE, result=strict(DOUBLE)), columns=real(np.arctan2), total=True,
-       doc="The angle of a point.", example="ATAN2(1, 1)")  # fmt: skip
-scalar("POWER", takes(AS_DOUBLE, AS_DOUBLE, result=strict(DOUBLE)), columns=real(np.power), total=True,
-       doc="The first to the power of the second.", example="POWER(2, 10)")  # fmt: skip
-scalar("LOG", takes(AS_DOUBLE, optional(AS_DOUBLE), result=strict(DOUBLE)), total=True,
-       columns=real(lambda *x: _ln(x[0]) if len(x) == 1 else _log_base(*x)),
-       doc="The natural logarithm, or that of the second to the base of the first.",
-       example="LOG(2, 8)")  # fmt: skip
-scalar("PI", takes(result=DOUBLE.not_null()), value=lambda site: math.pi, total=True,
-       doc="The number pi.", example="PI()")  # fmt: skip
-scalar("E", takes(result=DOUBLE.not_null()), value=lambda site: math.e, total=True,
-       doc="The number e.", example="E()")  # fmt: skip
+scalar(
+    "ATAN2",
+    takes(AS_DOUBLE, AS_DOUBLE, result=strict(DOUBLE)),
+    columns=real(np.arctan2),
+    total=True,
+    doc="The angle of a point.",
+    example="ATAN2(1, 1)",
+)
+scalar(
+    "POWER",
+    takes(AS_DOUBLE, AS_DOUBLE, result=strict(DOUBLE)),
+    columns=real(np.power),
+    total=True,
+    doc="The first to the power of the second.",
+    example="POWER(2, 10)",
+)
+scalar(
+    "LOG",
+    takes(AS_DOUBLE, optional(AS_DOUBLE), result=strict(DOUBLE)),
+    total=True,
+    columns=real(lambda *x: _ln(x[0]) if len(x) == 1 else _log_base(*x)),
+    doc="The natural logarithm, or that of the second to the base of the first.",
+    example="LOG(2, 8)",
+)
+scalar(
+    "PI",
+    takes(result=DOUBLE.not_null()),
+    value=lambda site: math.pi,
+    total=True,
+    doc="The number pi.",
+    example="PI()",
+)
+scalar(
+    "E",
+    takes(result=DOUBLE.not_null()),
+    value=lambda site: math.e,
+    total=True,
+    doc="The number e.",
+    example="E()",
+)
 
 
 # ---- sign and size
@@ -127,10 +175,22 @@ def _sign(site: CallSite, a: Any) -> Any:
     return pc.sign(a).cast(a.type)
 
 
-scalar("ABS", takes(NUMBER, result=first), columns=lambda site, a: pc.abs(a), total=True,
-       doc="The number without its sign.", example="ABS(-5)")  # fmt: skip
-scalar("SIGN", takes(NUMBER, result=first), columns=_sign, total=True,
-       doc="-1, 0 or 1, as the number is negative, zero or positive.", example="SIGN(-5)")  # fmt: skip
+scalar(
+    "ABS",
+    takes(NUMBER, result=first),
+    columns=lambda site, a: pc.abs(a),
+    total=True,
+    doc="The number without its sign.",
+    example="ABS(-5)",
+)
+scalar(
+    "SIGN",
+    takes(NUMBER, result=first),
+    columns=_sign,
+    total=True,
+    doc="-1, 0 or 1, as the number is negative, zero or positive.",
+    example="SIGN(-5)",
+)
 
 
 # ---- rounding
@@ -157,14 +217,25 @@ def _rounding(kernel: Callable[[Any], Any], unit: Callable[..., Any]) -> Callabl
 
 _CEIL_RULE = either(takes(NUMBER, result=_whole), temporal_fields.rounding_rule)
 _UNITS = ("CEIL(<NUMERIC>)", "CEIL(<DATETIME> TO <UNIT>)")
-scalar("CEIL", _CEIL_RULE, sql=("CEIL", "CEILING"), total=True,
-       columns=_rounding(pc.ceil, temporal_fields.ceil), signatures=_UNITS,
-       doc="The next whole number, or the next point of time in a unit, that is not less.",
-       example="CEIL(2.5)")  # fmt: skip
-scalar("FLOOR", _CEIL_RULE, columns=_rounding(pc.floor, temporal_fields.floor), total=True,
-       signatures=tuple(s.replace("CEIL", "FLOOR") for s in _UNITS),
-       doc="The last whole number, or the last point of time in a unit, that is not greater.",
-       example="FLOOR(TIMESTAMP '2024-02-29 12:34:56' TO MONTH)")  # fmt: skip
+scalar(
+    "CEIL",
+    _CEIL_RULE,
+    sql=("CEIL", "CEILING"),
+    total=True,
+    columns=_rounding(pc.ceil, temporal_fields.ceil),
+    signatures=_UNITS,
+    doc="The next whole number, or the next point of time in a unit, that is not less.",
+    example="CEIL(2.5)",
+)
+scalar(
+    "FLOOR",
+    _CEIL_RULE,
+    columns=_rounding(pc.floor, temporal_fields.floor),
+    total=True,
+    signatures=tuple(s.replace("CEIL", "FLOOR") for s in _UNITS),
+    doc="The last whole number, or the last point of time in a unit, that is not greater.",
+    example="FLOOR(TIMESTAMP '2024-02-29 12:34:56' TO MONTH)",
+)
 
 
 def _round_rule(call: CallTypes) -> Typing | None:
@@ -258,10 +329,21 @@ def _doubles(
     return pa.array(found, pa.float64(), mask=column.is_null().to_numpy(zero_copy_only=False))
 
 
-scalar("ROUND", _round_rule, columns=_round_columns(_half_up, True), total=True,
-       signatures=("ROUND(<NUMERIC> [, <INT>])",),
-       doc="The number rounded to that many digits after the point; halves are rounded away from zero.",
-       example="ROUND(2.345, 2)")  # fmt: skip
-scalar("TRUNCATE", _round_rule, columns=_round_columns(_cut, False), total=True,
-       signatures=("TRUNCATE(<NUMERIC> [, <INT>])",),
-       doc="The number cut off after that many digits.", example="TRUNCATE(42.345, 2)")  # fmt: skip
+scalar(
+    "ROUND",
+    _round_rule,
+    columns=_round_columns(_half_up, True),
+    total=True,
+    signatures=("ROUND(<NUMERIC> [, <INT>])",),
+    doc="The number rounded to that many digits after the point; halves are rounded away from zero.",
+    example="ROUND(2.345, 2)",
+)
+scalar(
+    "TRUNCATE",
+    _round_rule,
+    columns=_round_columns(_cut, False),
+    total=True,
+    signatures=("TRUNCATE(<NUMERIC> [, <INT>])",),
+    doc="The number cut off after that many digits.",
+    example="TRUNCATE(42.345, 2)",
+)

@@ -36,7 +36,7 @@ def _like_parts(pattern: str, escape: str | None) -> tuple[str | None, ...]:
 
     :raises ValueError: the escape character is none, or nothing follows it that it can escape.
     """
-    if escape is not None and (len(escape) > 1 or escape.isspace()):
+    if escape is not None and (len(escape) > 1 or escape == "\0"):
         raise ValueError(f"Invalid escape character '{escape}'")
     parts: list[str | None] = []
     text = ""
@@ -107,10 +107,15 @@ def _like(_: CallSite, text: str, pattern: str, escape: str | None = None) -> bo
     return _like_regex(pattern, escape).fullmatch(text) is not None
 
 
-scalar("LIKE", takes(TEXT, TEXT, optional(TEXT), result=strict(BOOLEAN)), sql=(), columns=_like_columns,
-       signatures=("<CHARACTER_STRING> LIKE <CHARACTER_STRING> [ESCAPE <CHARACTER_STRING>]",),
-       doc="Whether a text has a form in which % stands for any text and _ for any character.",
-       example="'flink' LIKE 'fl%'")  # fmt: skip
+scalar(
+    "LIKE",
+    takes(TEXT, TEXT, optional(TEXT), result=strict(BOOLEAN)),
+    sql=(),
+    columns=_like_columns,
+    signatures=("<CHARACTER_STRING> LIKE <CHARACTER_STRING> [ESCAPE <CHARACTER_STRING>]",),
+    doc="Whether a text has a form in which % stands for any text and _ for any character.",
+    example="'flink' LIKE 'fl%'",
+)
 
 
 @lru_cache(maxsize=1024)
@@ -130,10 +135,17 @@ def _similar_regex(pattern: str, escape: str | None) -> re.Pattern[str]:
             inside = True
             pieces.append(character)
         else:
-            pieces.append({"%": "(?s:.*)", "_": "(?s:.)"}.get(character, character))
+            pieces.append({"%": "(?s:.*)", "_": "(?s:.)", "\\": r"\\"}.get(character, character))
     made = "".join(pieces)
-    for name, shown in (("ALPHA", "a-zA-Z"), ("DIGIT", "0-9"), ("ALNUM", "a-zA-Z0-9"), ("UPPER", "A-Z"),
-                        ("LOWER", "a-z"), ("SPACE", " "), ("WHITESPACE", r"\s")):  # fmt: skip
+    for name, shown in (
+        ("ALPHA", "a-zA-Z"),
+        ("DIGIT", "0-9"),
+        ("ALNUM", "a-zA-Z0-9"),
+        ("UPPER", "A-Z"),
+        ("LOWER", "a-z"),
+        ("SPACE", " "),
+        ("WHITESPACE", r"\s"),
+    ):
         made = made.replace(f"[:{name}:]", shown).replace(f"[:{name.lower()}:]", shown)
     return re.compile(made)
 
@@ -142,10 +154,15 @@ def _similar(_: CallSite, text: str, pattern: str, escape: str | None = None) ->
     return _similar_regex(pattern, escape).fullmatch(text) is not None
 
 
-scalar("SIMILAR", takes(TEXT, TEXT, optional(TEXT), result=strict(BOOLEAN)), sql=(), value=_similar,
-       signatures=("<CHARACTER_STRING> SIMILAR TO <CHARACTER_STRING> [ESCAPE <CHARACTER_STRING>]",),
-       doc="Whether a text matches a regular expression of SQL.",
-       example="'flink' SIMILAR TO '(fl|sp)%'")  # fmt: skip
+scalar(
+    "SIMILAR",
+    takes(TEXT, TEXT, optional(TEXT), result=strict(BOOLEAN)),
+    sql=(),
+    value=_similar,
+    signatures=("<CHARACTER_STRING> SIMILAR TO <CHARACTER_STRING> [ESCAPE <CHARACTER_STRING>]",),
+    doc="Whether a text matches a regular expression of SQL.",
+    example="'flink' SIMILAR TO '(fl|sp)%'",
+)
 
 
 # ---- regular expressions of Java
@@ -177,9 +194,13 @@ def _regexp_columns(site: CallSite, text: Any, pattern: Any) -> Any:
     return rows_of(_regexp, site, (text, pattern))
 
 
-scalar("REGEXP", takes(TEXT, TEXT, result=strict(BOOLEAN)), columns=_regexp_columns,
-       doc="Whether a part of a text matches a regular expression of Java.",
-       example="REGEXP('100-200', '\\d+')")  # fmt: skip
+scalar(
+    "REGEXP",
+    takes(TEXT, TEXT, result=strict(BOOLEAN)),
+    columns=_regexp_columns,
+    doc="Whether a part of a text matches a regular expression of Java.",
+    example="REGEXP('100-200', '\\d+')",
+)
 
 
 def _regexp_replace(_: CallSite, text: str, pattern: str, new: str) -> str | None:
@@ -204,9 +225,13 @@ def _regexp_replace_columns(site: CallSite, text: Any, pattern: Any, new: Any) -
     return rows_of(_regexp_replace, site, (text, pattern, new))
 
 
-scalar("REGEXP_REPLACE", takes(TEXT, TEXT, TEXT, result=strict(STRING)), columns=_regexp_replace_columns,
-       doc="The text with what matches a regular expression replaced by another text, which is taken as it is.",
-       example="REGEXP_REPLACE('foobar', 'oo|ar', '')")  # fmt: skip
+scalar(
+    "REGEXP_REPLACE",
+    takes(TEXT, TEXT, TEXT, result=strict(STRING)),
+    columns=_regexp_replace_columns,
+    doc="The text with what matches a regular expression replaced by another text, which is taken as it is.",
+    example="REGEXP_REPLACE('foobar', 'oo|ar', '')",
+)
 
 
 def _group(match: Any, index: int) -> str | None:
@@ -220,9 +245,13 @@ def _regexp_extract(_: CallSite, text: str, pattern: str, index: int = 0) -> str
     return _group(compiled.search(text), index)
 
 
-scalar("REGEXP_EXTRACT", takes(TEXT, TEXT, optional(AS_INT), result=nullable(STRING)), value=_regexp_extract,
-       doc="A group (0: all) of the first match of a regular expression; NULL: there is none.",
-       example="REGEXP_EXTRACT('foothebar', 'foo(.*?)(bar)', 2)")  # fmt: skip
+scalar(
+    "REGEXP_EXTRACT",
+    takes(TEXT, TEXT, optional(AS_INT), result=nullable(STRING)),
+    value=_regexp_extract,
+    doc="A group (0: all) of the first match of a regular expression; NULL: there is none.",
+    example="REGEXP_EXTRACT('foothebar', 'foo(.*?)(bar)', 2)",
+)
 
 
 def _regexp_extract_all(_: CallSite, text: str, pattern: str, index: int = 1) -> list[str | None] | None:
@@ -232,10 +261,13 @@ def _regexp_extract_all(_: CallSite, text: str, pattern: str, index: int = 1) ->
     return [m[index] for m in compiled.finditer(text)]
 
 
-scalar("REGEXP_EXTRACT_ALL", takes(TEXT, TEXT, optional(AS_INT), result=nullable(t.ArrayType(element_type=STRING))),
-       value=_regexp_extract_all,
-       doc="A group (by default the first) of all matches of a regular expression.",
-       example="REGEXP_EXTRACT_ALL('100-200, 300-400', '(\\d+)-(\\d+)', 1)")  # fmt: skip
+scalar(
+    "REGEXP_EXTRACT_ALL",
+    takes(TEXT, TEXT, optional(AS_INT), result=nullable(t.ArrayType(element_type=STRING))),
+    value=_regexp_extract_all,
+    doc="A group (by default the first) of all matches of a regular expression.",
+    example="REGEXP_EXTRACT_ALL('100-200, 300-400', '(\\d+)-(\\d+)', 1)",
+)
 
 
 def _regexp_count(_: CallSite, text: str, pattern: str) -> int | None:
@@ -243,8 +275,13 @@ def _regexp_count(_: CallSite, text: str, pattern: str) -> int | None:
     return None if compiled is None else sum(1 for _m in compiled.finditer(text))
 
 
-scalar("REGEXP_COUNT", takes(TEXT, TEXT, result=nullable(INT)), value=_regexp_count,
-       doc="How often a regular expression matches.", example="REGEXP_COUNT('a.b.c.d', '\\.')")  # fmt: skip
+scalar(
+    "REGEXP_COUNT",
+    takes(TEXT, TEXT, result=nullable(INT)),
+    value=_regexp_count,
+    doc="How often a regular expression matches.",
+    example="REGEXP_COUNT('a.b.c.d', '\\.')",
+)
 
 
 def _regexp_instr(_: CallSite, text: str, pattern: str) -> int | None:
@@ -255,9 +292,13 @@ def _regexp_instr(_: CallSite, text: str, pattern: str) -> int | None:
     return 0 if match is None else match.start() + 1
 
 
-scalar("REGEXP_INSTR", takes(TEXT, TEXT, result=nullable(INT)), value=_regexp_instr,
-       doc="Where a regular expression matches first, from 1; 0: nowhere.",
-       example="REGEXP_INSTR('hello world! Hello', 'Hello')")  # fmt: skip
+scalar(
+    "REGEXP_INSTR",
+    takes(TEXT, TEXT, result=nullable(INT)),
+    value=_regexp_instr,
+    doc="Where a regular expression matches first, from 1; 0: nowhere.",
+    example="REGEXP_INSTR('hello world! Hello', 'Hello')",
+)
 
 
 def _regexp_substr(_: CallSite, text: str, pattern: str) -> str | None:
@@ -265,15 +306,23 @@ def _regexp_substr(_: CallSite, text: str, pattern: str) -> str | None:
     return None if compiled is None else _group(compiled.search(text), 0)
 
 
-scalar("REGEXP_SUBSTR", takes(TEXT, TEXT, result=nullable(STRING)), value=_regexp_substr,
-       doc="The first part that a regular expression matches; NULL: there is none.",
-       example="REGEXP_SUBSTR('abc123xyz456', '\\d+')")  # fmt: skip
+scalar(
+    "REGEXP_SUBSTR",
+    takes(TEXT, TEXT, result=nullable(STRING)),
+    value=_regexp_substr,
+    doc="The first part that a regular expression matches; NULL: there is none.",
+    example="REGEXP_SUBSTR('abc123xyz456', '\\d+')",
+)
 
 
 def _split(_: CallSite, text: str, separator: str) -> list[str]:
     return text.split(separator) if separator else list(text)
 
 
-scalar("SPLIT", takes(TEXT, TEXT, result=lambda d: t.ArrayType(element_type=STRING,
-                                                               nullable=any(x.nullable for x in d))),
-       value=_split, doc="The pieces between separators.", example="SPLIT('a,b,c', ',')")  # fmt: skip
+scalar(
+    "SPLIT",
+    takes(TEXT, TEXT, result=lambda d: t.ArrayType(element_type=STRING, nullable=any(x.nullable for x in d))),
+    value=_split,
+    doc="The pieces between separators.",
+    example="SPLIT('a,b,c', ',')",
+)

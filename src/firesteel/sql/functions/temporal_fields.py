@@ -8,9 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firesteel.sql import calendars as c
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, Typing
@@ -79,7 +77,7 @@ def _parts(site: CallSite, column: Any, kind: t.DataType) -> tuple[Any, Any, Any
     local = c.to_local(numbers, unit, site.zone) if isinstance(kind, t.LocalZonedTimestampType) else numbers
     days = np.floor_divide(local, 86_400 * unit)
     nanos = (local - days * 86_400 * unit) * (1_000_000_000 // unit)
-    return days, nanos, np.floor_divide(numbers, unit)
+    return days, nanos, np.floor_divide(local, unit)
 
 
 def extract(site: CallSite, unit: str, column: Any, kind: t.DataType) -> pa.Array:
@@ -101,12 +99,25 @@ def _of_interval(numbers: Any, unit: str, kind: t.DataType) -> Any:
     signs, sizes = np.sign(numbers), np.abs(numbers)
     if isinstance(kind, t.YearMonthIntervalType):
         years, months = sizes // 12, sizes % 12
-        fields = {"YEAR": years, "QUARTER": months // 3 + 1, "MONTH": months, "DECADE": years // 10,
-                  "CENTURY": years // 100, "MILLENNIUM": years // 1000}  # fmt: skip
+        fields = {
+            "YEAR": years,
+            "QUARTER": months // 3 + 1,
+            "MONTH": months,
+            "DECADE": years // 10,
+            "CENTURY": years // 100,
+            "MILLENNIUM": years // 1000,
+        }
     else:
-        fields = {"DAY": sizes // c.DAY_MS, "HOUR": sizes // 3_600_000 % 24, "MINUTE": sizes // 60_000 % 60,
-                  "SECOND": sizes // 1000 % 60, "MILLISECOND": sizes % 1000, "EPOCH": sizes // 1000,
-                  "MICROSECOND": sizes % 1000 * 1000, "NANOSECOND": sizes % 1000 * 1_000_000}  # fmt: skip
+        fields = {
+            "DAY": sizes // c.DAY_MS,
+            "HOUR": sizes // 3_600_000 % 24,
+            "MINUTE": sizes // 60_000 % 60,
+            "SECOND": sizes // 1000 % 60,
+            "MILLISECOND": sizes % 1000,
+            "EPOCH": sizes // 1000,
+            "MICROSECOND": sizes % 1000 * 1000,
+            "NANOSECOND": sizes % 1000 * 1_000_000,
+        }
     if unit not in fields:
         raise ValueError(f"unit {unit} can not be applied to {kind.text()}")
     return signs * fields[unit]
@@ -157,14 +168,25 @@ for _name, _unit, _what in (
     ("DAYOFMONTH", "DAY", "The day of the month, 1 to 31,"),
     ("DAYOFWEEK", "DOW", "The day of the week, 1 (Sunday) to 7,"),
 ):
-    scalar(_name, _part_rule(_unit), columns=_part_function(_unit), total=True,
-           signatures=(f"{_name}(<DATETIME>)",), doc=f"{_what} of a point of time.",
-           example=f"{_name}(DATE '2024-02-29')")  # fmt: skip
+    scalar(
+        _name,
+        _part_rule(_unit),
+        columns=_part_function(_unit),
+        total=True,
+        signatures=(f"{_name}(<DATETIME>)",),
+        doc=f"{_what} of a point of time.",
+        example=f"{_name}(DATE '2024-02-29')",
+    )
 for _name, _most in (("HOUR", 23), ("MINUTE", 59), ("SECOND", 59)):
-    scalar(_name, _part_rule(_name), columns=_part_function(_name), total=True,
-           signatures=(f"{_name}(<DATETIME>)",),
-           doc=f"The {_name.lower()}, 0 to {_most}, of a point of time.",
-           example=f"{_name}(TIMESTAMP '2024-02-29 12:34:56')")  # fmt: skip
+    scalar(
+        _name,
+        _part_rule(_name),
+        columns=_part_function(_name),
+        total=True,
+        signatures=(f"{_name}(<DATETIME>)",),
+        doc=f"The {_name.lower()}, 0 to {_most}, of a point of time.",
+        example=f"{_name}(TIMESTAMP '2024-02-29 12:34:56')",
+    )
 
 
 # ---- FLOOR and CEIL to a unit

@@ -7,9 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firesteel.sql import calendars as c
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, Typing

@@ -9,9 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from firesteel.sql import calendars as c
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, type_rules as r, types as t
 from firesteel.sql.cast_from_text import CastError, from_text, parse_date, parse_timestamp
 from firesteel.sql.context import CallSite
 from firesteel.sql.date_patterns import PatternError, format_column, pattern
@@ -23,13 +21,13 @@ from firesteel.sql.functions.rules import (
     BIGINT,
     STRING,
     TEXT,
+    TIMESTAMP,
     either,
     nullable,
     optional,
     strict,
     takes,
 )
-from firesteel.sql.functions.rules import TIMESTAMP
 from firesteel.sql.values import UNITS, unit_of
 
 DEFAULT: Final = "yyyy-MM-dd HH:mm:ss"
@@ -76,12 +74,17 @@ def _format_one(site: CallSite, value: Any, shown: str) -> str | None:
     return pattern(shown).format(local * (_NS // unit), (local - value) // unit, site.zone)
 
 
-scalar("DATE_FORMAT", either(takes(TIMESTAMP, TEXT, result=nullable(STRING)),
-                             takes(TEXT, TEXT, result=nullable(STRING))), columns=_date_format,
-       signatures=("DATE_FORMAT(<TIMESTAMP>, <CHARACTER_STRING>)",
-                   "DATE_FORMAT(<CHARACTER_STRING>, <CHARACTER_STRING>)"),
-       doc="A point of time as text in a pattern of Java.",
-       example="DATE_FORMAT(TIMESTAMP '2024-02-29 12:34:56', 'dd.MM.yyyy HH:mm')")  # fmt: skip
+scalar(
+    "DATE_FORMAT",
+    either(takes(TIMESTAMP, TEXT, result=nullable(STRING)), takes(TEXT, TEXT, result=nullable(STRING))),
+    columns=_date_format,
+    signatures=(
+        "DATE_FORMAT(<TIMESTAMP>, <CHARACTER_STRING>)",
+        "DATE_FORMAT(<CHARACTER_STRING>, <CHARACTER_STRING>)",
+    ),
+    doc="A point of time as text in a pattern of Java.",
+    example="DATE_FORMAT(TIMESTAMP '2024-02-29 12:34:56', 'dd.MM.yyyy HH:mm')",
+)
 
 
 # ---- text to dates and timestamps
@@ -94,9 +97,13 @@ def _to_date(_: CallSite, text: str, shown: str | None = None) -> int | None:
     return None if nanos is None else nanos // (86_400 * _NS)
 
 
-scalar("TO_DATE", takes(TEXT, optional(TEXT), result=nullable(t.DateType())), value=_to_date,
-       doc="The date that a text (yyyy-MM-dd, or in a pattern) stands for; NULL: none.",
-       example="TO_DATE('29.02.2024', 'dd.MM.yyyy')")  # fmt: skip
+scalar(
+    "TO_DATE",
+    takes(TEXT, optional(TEXT), result=nullable(t.DateType())),
+    value=_to_date,
+    doc="The date that a text (yyyy-MM-dd, or in a pattern) stands for; NULL: none.",
+    example="TO_DATE('29.02.2024', 'dd.MM.yyyy')",
+)
 
 
 def parsed(text: str, shown: str) -> int | None:
@@ -126,10 +133,13 @@ def _to_timestamp_one(_: CallSite, text: str, shown: str = DEFAULT) -> int | Non
     return None if nanos is None else nanos // 1_000_000
 
 
-scalar("TO_TIMESTAMP", takes(TEXT, optional(TEXT), result=nullable(t.TimestampType(precision=3))),
-       columns=_to_timestamp,
-       doc="The timestamp that a text (yyyy-MM-dd HH:mm:ss, or in a pattern) stands for; NULL: none.",
-       example="TO_TIMESTAMP('2024-02-29 12:34:56')")  # fmt: skip
+scalar(
+    "TO_TIMESTAMP",
+    takes(TEXT, optional(TEXT), result=nullable(t.TimestampType(precision=3))),
+    columns=_to_timestamp,
+    doc="The timestamp that a text (yyyy-MM-dd HH:mm:ss, or in a pattern) stands for; NULL: none.",
+    example="TO_TIMESTAMP('2024-02-29 12:34:56')",
+)
 
 
 def _ltz_rule(call: CallTypes) -> Typing | None:
@@ -207,12 +217,18 @@ def _ltz_columns(site: CallSite, value: Any, *rest: Any) -> Any:
     return rows_of(_to_timestamp_ltz, site, (value, *rest))
 
 
-scalar("TO_TIMESTAMP_LTZ", _ltz_rule, columns=_ltz_columns,
-       signatures=("TO_TIMESTAMP_LTZ(<NUMERIC> [, <INT>])",
-                   "TO_TIMESTAMP_LTZ(<CHARACTER_STRING> [, <CHARACTER_STRING> [, <CHARACTER_STRING>]])"),
-       doc="The instant of a number of seconds (precision 0), milliseconds (3) and so on, or of a text in a "
-           "pattern and a time zone.",
-       example="TO_TIMESTAMP_LTZ(1700000000, 0)")  # fmt: skip
+scalar(
+    "TO_TIMESTAMP_LTZ",
+    _ltz_rule,
+    columns=_ltz_columns,
+    signatures=(
+        "TO_TIMESTAMP_LTZ(<NUMERIC> [, <INT>])",
+        "TO_TIMESTAMP_LTZ(<CHARACTER_STRING> [, <CHARACTER_STRING> [, <CHARACTER_STRING>]])",
+    ),
+    doc="The instant of a number of seconds (precision 0), milliseconds (3) and so on, or of a text in a "
+    "pattern and a time zone.",
+    example="TO_TIMESTAMP_LTZ(1700000000, 0)",
+)
 
 
 # ---- seconds since the epoch
@@ -235,10 +251,14 @@ def _from_unixtime_one(site: CallSite, seconds: int, shown: str = DEFAULT) -> st
     return pattern(shown).format(local * _NS, local - seconds, site.zone)
 
 
-scalar("FROM_UNIXTIME", takes(AS_BIGINT, optional(TEXT), result=nullable(STRING)), columns=_from_unixtime,
-       dynamic=True,
-       doc="Seconds since 1970 as text in the session's time zone.",
-       example="FROM_UNIXTIME(1700000000)")  # fmt: skip
+scalar(
+    "FROM_UNIXTIME",
+    takes(AS_BIGINT, optional(TEXT), result=nullable(STRING)),
+    columns=_from_unixtime,
+    dynamic=True,
+    doc="Seconds since 1970 as text in the session's time zone.",
+    example="FROM_UNIXTIME(1700000000)",
+)
 
 _NO_TIME: Final = -(1 << 63)
 
@@ -252,10 +272,15 @@ def _unix_timestamp(site: CallSite, text: str | None = None, shown: str = DEFAUL
     return int(c.to_instant(np.array([nanos // _NS]), 1, site.zone)[0])
 
 
-scalar("UNIX_TIMESTAMP", takes(optional(TEXT), optional(TEXT), result=strict(BIGINT)), value=_unix_timestamp,
-       dynamic=True, deterministic=False,
-       doc="Seconds since 1970: now, or of a text in the session's time zone.",
-       example="UNIX_TIMESTAMP('2024-02-29 12:34:56')")  # fmt: skip
+scalar(
+    "UNIX_TIMESTAMP",
+    takes(optional(TEXT), optional(TEXT), result=strict(BIGINT)),
+    value=_unix_timestamp,
+    dynamic=True,
+    deterministic=False,
+    doc="Seconds since 1970: now, or of a text in the session's time zone.",
+    example="UNIX_TIMESTAMP('2024-02-29 12:34:56')",
+)
 
 
 def _convert_tz(_: CallSite, text: str, source: str, target: str) -> str | None:
@@ -266,6 +291,10 @@ def _convert_tz(_: CallSite, text: str, source: str, target: str) -> str | None:
     return pattern(DEFAULT).format(int(c.to_local(instant, 1, target)[0]) * _NS)
 
 
-scalar("CONVERT_TZ", takes(TEXT, TEXT, TEXT, result=nullable(STRING)), value=_convert_tz,
-       doc="A local time of one time zone as that of another one.",
-       example="CONVERT_TZ('2024-02-29 12:00:00', 'UTC', 'Asia/Shanghai')")  # fmt: skip
+scalar(
+    "CONVERT_TZ",
+    takes(TEXT, TEXT, TEXT, result=nullable(STRING)),
+    value=_convert_tz,
+    doc="A local time of one time zone as that of another one.",
+    example="CONVERT_TZ('2024-02-29 12:00:00', 'UTC', 'Asia/Shanghai')",
+)

@@ -11,6 +11,7 @@ from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import KeyedColumnsOperator
+from firesteel.sql.operators.bundles import BundlingOperator
 from firesteel.sql.operators.evaluation import Evaluation
 from firesteel.sql.operators.kernels.numbers import objects
 from firesteel.sql.operators.keyed_rows import KeyedRows, previous_rows
@@ -49,10 +50,9 @@ class LastRows:
         self.rows.put(slots, [objects(self.codec.encode(rows))])
 
 
-class ChangelogNormalizeOperator(KeyedColumnsOperator):
+class ChangelogNormalizeOperator(BundlingOperator):
     """Flink: ``ProcTimeDeduplicateKeepLastRowFunction`` on a changelog."""
 
-    minds_time = False
     spec: ChangelogNormalize
 
     def __init__(self, program: OperatorProgram, spec: ChangelogNormalize) -> None:
@@ -69,7 +69,7 @@ class ChangelogNormalizeOperator(KeyedColumnsOperator):
     def on_open(self) -> None:
         self._last = LastRows(self.state, "last", self.spec.input, self.spec.ttl_ms)
 
-    def run(self, columns: Columns, input_index: int) -> None:
+    def process_rows(self, columns: Columns) -> None:
         keyed = KeyedRows.of(columns, self.spec.keys)
         rows, segments = keyed.rows, keyed.segments
         if self.spec.mini_batch:

@@ -68,9 +68,9 @@ class ConstraintEnforcerOperator(RowwiseOperator):
     def _missing(self, keep: Array, missing: Array, name: str) -> None:
         if self.spec.null == "error" and missing.any():
             raise EnforcerError(
-                f"Column '{name}' is NOT NULL, however, a null value is being written into it. You can set job "
-                "configuration 'table.exec.sink.not-null-enforcer'='DROP' to suppress this exception and drop "
-                "such records silently."
+                f"Column '{name}' is NOT NULL, however, a null value is being written into it. You can set "
+                "job configuration 'table.exec.sink.not-null-enforcer'='DROP' to suppress this exception and "
+                "drop such records silently."
             )
         keep &= ~missing
 
@@ -153,9 +153,9 @@ def _fit(
         actual = int(found[wrong][0])
         what = "string" if padding == " " else "binary"
         raise EnforcerError(
-            f"Column '{name}' is {data_type.text()}, however, a {what} of length {actual} is being written into "
-            "it. You can set job configuration 'table.exec.sink.type-length-enforcer'='IGNORE' or 'TRIM_PAD' to "
-            "suppress this exception."
+            f"Column '{name}' is {data_type.text()}, however, a {what} of length {actual} is being written "
+            "into it. You can set job configuration 'table.exec.sink.type-length-enforcer'='IGNORE' or "
+            "'TRIM_PAD' to suppress this exception."
         )
     array = cut(array, 0, length)
     return pad(array, length, padding) if exact else array

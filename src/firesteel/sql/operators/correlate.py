@@ -20,7 +20,7 @@ from firesteel.sql.types import RowType
 from firesteel.sql.values import array_of, values_of
 from firesteel.state.backend import OperatorState
 
-__all__ = ["CorrelateOperator"]
+__all__ = ["CorrelateOperator", "bare"]
 
 Array = np.ndarray[Any, Any]
 UNNEST: Final = "UNNEST"
@@ -104,7 +104,7 @@ class CorrelateOperator(RowwiseOperator):
         width = len(self._made.fields)
         names = self._made.names
         if width == 1:
-            fields: list[list[Any]] = [[_bare(row) for row in made]]
+            fields: list[list[Any]] = [[bare(row) for row in made]]
         else:
             rows = [row_fields(row, names) for row in made]
             fields = [list(c) for c in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
@@ -134,7 +134,7 @@ def _rows_of(result: Any) -> list[Any]:
     return list(result)
 
 
-def _bare(row: Any) -> Any:
+def bare(row: Any) -> Any:
     """The value of a row of one column."""
     if isinstance(row, (tuple, list)) and len(row) == 1:
         return row[0]

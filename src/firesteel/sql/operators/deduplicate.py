@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from firesteel.common.columns import UPDATE_AFTER, Columns
 from firesteel.runtime.program import OperatorProgram
-from firesteel.sql.operators.base import KeyedColumnsOperator
+from firesteel.sql.operators.bundles import BundlingOperator
 from firesteel.sql.operators.changelogs import LastRows
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.keyed_rows import KeyedRows, previous_rows
@@ -25,8 +25,7 @@ _LOWEST = -(2**63)
 _HIGHEST = 2**63 - 1
 
 
-class DeduplicateOperator(KeyedColumnsOperator):
-    minds_time = False
+class DeduplicateOperator(BundlingOperator):
     spec: Deduplicate
 
     def __init__(self, program: OperatorProgram, spec: Deduplicate) -> None:
@@ -40,7 +39,7 @@ class DeduplicateOperator(KeyedColumnsOperator):
         else:
             self._last = LastRows(self.state, "last", spec.input, spec.ttl_ms)
 
-    def run(self, columns: Columns, input_index: int) -> None:
+    def process_rows(self, columns: Columns) -> None:
         keyed = KeyedRows.of(columns, self.spec.keys)
         if self._first_only:
             self._run_first(keyed)

@@ -17,13 +17,11 @@ from firesteel.runtime.batch import MAX_WATERMARK, Mark
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import TwoInputColumnsOperator
-from firesteel.sql.operators.buffers import TimedRows
-from firesteel.sql.operators.evaluation import Evaluation
-from firesteel.sql.operators.join import joined_row, matching_pairs
 from firesteel.sql.operators.keyed_rows import KeyedRows
+from firesteel.sql.operators.marked_rows import MarkedRows
+from firesteel.sql.operators.pairs import Pairs, null_keys, taken
 from firesteel.sql.operators.specs import TimeIntervalJoin
 from firesteel.sql.operators.watermarks import milliseconds
-from firesteel.sql.operators.window_join import taken
 from firesteel.state.backend import OperatorState
 
 __all__ = ["TimeIntervalJoinOperator"]
@@ -36,10 +34,7 @@ class TimeIntervalJoinOperator(TwoInputColumnsOperator):
 
     def __init__(self, program: OperatorProgram, spec: TimeIntervalJoin) -> None:
         super().__init__(program, spec)
-        both = joined_row(spec.left, spec.right)
-        self._condition = (
-            None if spec.condition is None else Evaluation((spec.condition,), both, spec.functions)
-        )
+        self._pairs = Pairs(spec.left, spec.right, spec.condition, spec.functions)
         self._keys = (spec.left_keys, spec.right_keys)
         self._times = (spec.left_time, spec.right_time)
         self._outer = (spec.kind in ("LEFT", "FULL"), spec.kind in ("RIGHT", "FULL"))
@@ -50,14 +45,13 @@ class TimeIntervalJoinOperator(TwoInputColumnsOperator):
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        if self._condition is not None:
-            self._condition.open(context)
+        self._pairs.open(context)
 
     def on_open(self) -> None:
         spec = self.spec
         self._sides = (
-            TimedRows(self.state, "left", spec.left),
-            TimedRows(self.state, "right", spec.right),
+            MarkedRows(self.state, "left", spec.left),
+            MarkedRows(self.state, "right", spec.right),
         )
 
     def begin_epoch(self) -> None:
@@ -84,7 +78,7 @@ class TimeIntervalJoinOperator(TwoInputColumnsOperator):
         mine = [a.take(at) for a in rows.arrays]
         others = other.codec.decode(bodies)
         pair = (mine, others) if side == 0 else (others, mine)
-        matches = np.flatnonzero(matching_pairs(self._condition, *pair, len(bodies)))
+        matches = np.flatnonzero(self._pairs.fulfilled([*pair[0], *pair[1]], len(bodies)))
         if len(matches):
             chosen = pa.array(matches)
             self.emit(Columns([a.take(chosen) for part in pair for a in part], len(matches)))
@@ -104,20 +98,14 @@ class TimeIntervalJoinOperator(TwoInputColumnsOperator):
         """Pairs of a row and a held one of the other side that is near enough: the row, the held one, its
         place."""
         segments = keyed.segments
-        safe = self.spec.null_safe
-        joinable = None
-        for i, column in enumerate(self._keys[side]):
-            array = keyed.rows.arrays[column]
-            if array.null_count and not (i < len(safe) and safe[i]):
-                valid = array.is_valid().to_numpy(zero_copy_only=False)
-                joinable = valid if joinable is None else joinable & valid
+        alone = null_keys(keyed.rows, self._keys[side], self.spec.null_safe)
         other = self._sides[1 - side].rows
         rows: list[int] = []
         bodies: list[bytes] = []
         places: list[tuple[Any, Any]] = []
         stops = (segments.last + 1).tolist()
         for i, (start, stop) in enumerate(zip(segments.starts.tolist(), stops, strict=True)):
-            if joinable is not None and not joinable[start]:
+            if alone[start]:
                 continue
             name = segments.names[i]
             held: Any = other.of(name, segments.keys[i])

@@ -8,7 +8,6 @@ it has, so they go row by row in what they give, not in what they evaluate. (Fli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -18,32 +17,16 @@ from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import TwoInputColumnsOperator
-from firesteel.sql.operators.evaluation import Evaluation
 from firesteel.sql.operators.join_side import JoinSide
 from firesteel.sql.operators.keyed_rows import KeyedRows
+from firesteel.sql.operators.pairs import Pairs, null_keys
 from firesteel.sql.operators.specs import Join
-from firesteel.sql.types import RowType
 from firesteel.state.backend import OperatorState
 
-__all__ = ["JoinOperator", "matching_pairs"]
+__all__ = ["JoinOperator"]
 
 Array = np.ndarray[Any, Any]
 _ADDS: Final = (INSERT, UPDATE_AFTER)
-
-
-def joined_row(left: RowType, right: RowType) -> RowType:
-    """Left columns, then right ones, as conditions see them."""
-    fields = (*left.fields, *right.fields)
-    return RowType(nullable=False, fields=fields)
-
-
-def matching_pairs(
-    condition: Evaluation | None, left: Sequence[pa.Array], right: Sequence[pa.Array], count: int
-) -> Array:
-    """Which of some pairs of rows fulfil a condition."""
-    if condition is None or not count:
-        return np.ones(count, bool)
-    return condition.mask(Columns([*left, *right], count))
 
 
 class JoinOperator(TwoInputColumnsOperator):
@@ -52,10 +35,7 @@ class JoinOperator(TwoInputColumnsOperator):
 
     def __init__(self, program: OperatorProgram, spec: Join) -> None:
         super().__init__(program, spec)
-        both = joined_row(spec.left, spec.right)
-        self._condition = (
-            None if spec.condition is None else Evaluation((spec.condition,), both, spec.functions)
-        )
+        self._pairs = Pairs(spec.left, spec.right, spec.condition, spec.functions)
         self._is_semi = spec.kind in ("SEMI", "ANTI")
         self._outer = (spec.kind in ("LEFT", "FULL"), spec.kind in ("RIGHT", "FULL"))
         self._rows = (spec.left, spec.right)
@@ -63,8 +43,7 @@ class JoinOperator(TwoInputColumnsOperator):
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        if self._condition is not None:
-            self._condition.open(context)
+        self._pairs.open(context)
 
     def on_open(self) -> None:
         spec = self.spec
@@ -81,14 +60,14 @@ class JoinOperator(TwoInputColumnsOperator):
 
     def run(self, columns: Columns, input_index: int) -> None:
         keyed = KeyedRows.of(columns, self._keys[input_index])
-        joinable = self._joinable(keyed.rows, input_index)
+        alone = null_keys(keyed.rows, self._keys[input_index], self.spec.null_safe)
         mine, other = self._sides[input_index], self._sides[1 - input_index]
-        pairs = other.candidates(keyed.segments, joinable)
+        pairs = other.candidates(keyed.segments, alone)
         rows_of_pairs = pa.array(pairs.rows)
         own = [a.take(rows_of_pairs) for a in keyed.rows.arrays]
         others = other.codec.decode(pairs.bodies)
         sides = (own, others) if input_index == 0 else (others, own)
-        matches = np.flatnonzero(matching_pairs(self._condition, *sides, len(pairs.rows)))
+        matches = np.flatnonzero(self._pairs.fulfilled([*sides[0], *sides[1]], len(pairs.rows)))
         if self.spec.kind == "INNER":
             self._emit_pairs(keyed.rows, sides, matches, pairs.rows, pairs.times)
             mine.change_all(keyed)
@@ -100,17 +79,6 @@ class JoinOperator(TwoInputColumnsOperator):
             self._run_semi(keyed, input_index, pairs, partners)
         else:
             self._run_outer(keyed, input_index, pairs, partners, sides)
-
-    def _joinable(self, rows: Columns, side: int) -> Array | None:
-        """Rows none of whose keys is null, but for those that are compared null-safe; None: all."""
-        safe = self.spec.null_safe
-        good = None
-        for i, column in enumerate(self._keys[side]):
-            array = rows.arrays[column]
-            if array.null_count and not (i < len(safe) and safe[i]):
-                valid = array.is_valid().to_numpy(zero_copy_only=False)
-                good = valid if good is None else good & valid
-        return good
 
     def _emit_pairs(
         self,

@@ -78,8 +78,8 @@ class JoinSide:
 
     # An entry is (body or None where it is the id, how often, partners).
 
-    def candidates(self, segments: Segments, joinable: Array | None) -> Candidates:
-        """All pairs of the rows of a batch and what is held for their keys."""
+    def candidates(self, segments: Segments, alone: Array) -> Candidates:
+        """All pairs of the rows of a batch, but for those *alone*, and what is held for their keys."""
         rows: list[int] = []
         bodies: list[bytes] = []
         times: list[int] = []
@@ -88,7 +88,7 @@ class JoinSide:
         ids: list[bytes] = []
         stops = (segments.last + 1).tolist()
         for i, (start, stop) in enumerate(zip(segments.starts.tolist(), stops, strict=True)):
-            if joinable is not None and not joinable[start]:
+            if alone[start]:
                 continue
             name, key = segments.names[i], segments.keys[i]
             held: Any = self._rows.of(name, key)

@@ -15,10 +15,10 @@ from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import RowwiseOperator
 from firesteel.sql.operators.convert import columns_of
 from firesteel.sql.operators.evaluation import Evaluation
-from firesteel.sql.operators.join import joined_row, matching_pairs
 from firesteel.sql.operators.objects import objects_of
+from firesteel.sql.operators.pairs import Pairs, taken
 from firesteel.sql.operators.specs import LookupJoin
-from firesteel.sql.operators.window_join import taken
+from firesteel.sql.types import RowType
 from firesteel.state.backend import OperatorState
 
 __all__ = ["LookupJoinOperator"]
@@ -32,17 +32,16 @@ class LookupJoinOperator(RowwiseOperator):
     def __init__(self, program: OperatorProgram, spec: LookupJoin) -> None:
         super().__init__(program, spec)
         self._keys = Evaluation(spec.keys, spec.left, spec.functions)
-        both = joined_row(spec.left, spec.right)
-        self._condition = (
-            None if spec.condition is None else Evaluation((spec.condition,), both, spec.functions)
-        )
+        self._pairs = Pairs(spec.left, spec.right, spec.condition, spec.functions)
+        both = RowType(nullable=False, fields=(*spec.left.fields, *spec.right.fields))
         self._projection = (
             None if spec.projection is None else Evaluation(spec.projection, both, spec.functions)
         )
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        for evaluation in (self._keys, self._condition, self._projection):
+        self._pairs.open(context)
+        for evaluation in (self._keys, self._projection):
             if evaluation is not None:
                 evaluation.open(context)
         opening = getattr(self.spec.lookup, "open", None)
@@ -65,7 +64,7 @@ class LookupJoinOperator(RowwiseOperator):
         right = list(columns_of([row for of in lists for row in of], self.spec.right).arrays)
         at = pa.array(rows)
         left = [a.take(at) for a in columns.arrays]
-        matches = np.flatnonzero(matching_pairs(self._condition, left, right, len(rows)))
+        matches = np.flatnonzero(self._pairs.fulfilled([*left, *right], len(rows)))
         rows = rows[matches]
         if self.spec.kind == "LEFT":
             lonely = np.setdiff1d(np.arange(len(columns)), rows)

@@ -26,10 +26,9 @@ from firesteel.sql.operators.frames import Frames, Placed, is_of_place, offset_o
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.ordering import order_codes, sorted_rows
 from firesteel.sql.operators.over_sorted import SortedWay
-from firesteel.sql.operators.progress import Progress
 from firesteel.sql.operators.row_state import rows_state
-from firesteel.sql.operators.rows_by_time import RowsByTime, names_of
 from firesteel.sql.operators.specs import OverAggregate
+from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows, names_of
 from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.state.backend import OperatorState
 from firesteel.state.column_keys import group_rows, hash_codes, identities, row_values
@@ -211,23 +210,23 @@ class RowtimeWay(_Quiet):
         super().__init__(operator)
         spec = self.spec
         state = operator.state
-        self._rows = RowsByTime(state, "rows", spec.input, operator.shape)
-        self._progress = Progress(state)
+        self._rows = TimedRows(state, "rows", spec.input, operator.shape)
+        self._progress = KeptProgress(state)
         self._counting = _Counting(operator)
         self._back = max([offset_of(c) for c in spec.calls if c.function.upper() == "LAG"], default=0)
         self._frames = operator.frames() if spec.preceding is not None else None
 
     def begin(self) -> None:
         self._rows.refresh()
-        self._progress.begin_epoch(self.operator.watermark)
+        self._progress.begin(self.operator.watermark)
 
     def end(self) -> None:
-        self._progress.end_epoch()
+        self._progress.end()
 
     def run(self, columns: Columns) -> None:
         assert self.spec.time is not None
         times = milliseconds(columns.arrays[self.spec.time])
-        kept = np.flatnonzero(times > self._progress.at)
+        kept = np.flatnonzero(times > self._progress.value)
         if len(kept) < len(columns):
             columns, times = columns.take(kept), times[kept]
         if not len(columns):
@@ -244,8 +243,8 @@ class RowtimeWay(_Quiet):
             self._rows.add(names[i], canonical[i], of_group[i], rows[start:stop])
 
     def advance(self, watermark: int) -> None:
-        before = self._progress.at
-        self._progress.at = max(before, watermark)
+        before = self._progress.value
+        self._progress.move(watermark)
         due: dict[Any, Any] = {}
         for time in self._rows.until(watermark):
             if time > before:
@@ -371,7 +370,7 @@ class ArrivalWay(_Quiet):
         self._back = max([offset_of(c) for c in spec.calls if c.function.upper() == "LAG"], default=0)
         if spec.preceding is not None and spec.rows:
             self._back = max(self._back, spec.preceding)
-        self._rows = RowsByTime(operator.state, "rows", spec.input, operator.shape)
+        self._rows = TimedRows(operator.state, "rows", spec.input, operator.shape)
         self._frames = operator.frames() if spec.preceding is not None else None
         self._by_range = spec.preceding is not None and not spec.rows
 

@@ -19,7 +19,7 @@ from firesteel.sql.expressions import Ordering
 from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.frames import Placed
 from firesteel.sql.operators.ordering import order_codes
-from firesteel.sql.operators.rows_by_time import RowsByTime, names_of
+from firesteel.sql.operators.timed_rows import TimedRows, names_of
 from firesteel.state.column_keys import group_rows, row_arrays, row_values
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class SortedWay:
                 operator=operator.program.name,
                 hint="use a frame from UNBOUNDED PRECEDING to CURRENT ROW, or order by a time attribute",
             )
-        self._rows = RowsByTime(operator.state, "rows", spec.input, operator.shape, spec.ttl_ms)
+        self._rows = TimedRows(operator.state, "rows", spec.input, operator.shape, spec.ttl_ms)
         self._frames = operator.frames()
         self._width = len(spec.input.fields)
         self._types = arrow_types(spec.output)

@@ -14,8 +14,9 @@ from firesteel.sql.expressions import Ordering
 from firesteel.sql.operators.aggregates import signs_of
 from firesteel.sql.operators.base import ColumnsOperator, KeyedColumnsOperator
 from firesteel.sql.operators.map_state import maps_state
+from firesteel.sql.operators.ordering import sorted_rows
 from firesteel.sql.operators.row_codec import RowCodec
-from firesteel.sql.operators.sort_keys import sorted_rows
+from firesteel.sql.operators.row_state import Field, rows_state
 from firesteel.sql.operators.specs import Limit, Sort, TemporalSort
 from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.state.column_keys import canonical_column_keys, hash_codes
@@ -74,11 +75,12 @@ class SortOperator(_OneKey):
             bodies = [body for body, count in self.held().items() for _ in range(count)]
             columns = Columns(self._codec.decode(bodies), len(bodies))
             self._rows.clear(_NAME, self._key)
-        self.emit(columns.take(sorted_rows(columns.arrays, self.spec.order, len(columns))))
+        self.emit(columns.take(sorted_rows(columns.arrays, self.spec.order)))
 
 
 class TemporalSortOperator(_OneKey):
-    """Flink: ``RowTimeSortOperator``, ``ProcTimeSortOperator``. Rows behind the watermark are dropped."""
+    """Flink: ``RowTimeSortOperator``, ``ProcTimeSortOperator``. A row is late when one of its time, or of a
+    later one, has left."""
 
     spec: TemporalSort
 
@@ -86,14 +88,23 @@ class TemporalSortOperator(_OneKey):
         super().__init__(program, spec)
         self._number = 0
 
+    def on_open(self) -> None:
+        super().on_open()
+        self._left = rows_state(
+            self.state, "left", (Field("int64"),)
+        )  # the time of the last row that has left
+
     def begin_epoch(self) -> None:
         super().begin_epoch()
         self._number = max((n for _, n in self.held()), default=-1) + 1
+        self._slot = self._left.find([_NAME], hash_codes([], 1))
 
     def run(self, columns: Columns, input_index: int) -> None:
         if self.spec.event_time:
             times = milliseconds(columns.arrays[self.spec.time])
-            late = times <= self.watermark
+            late = np.zeros(len(columns), bool)
+            if self._left.alive[self._slot[0]]:
+                late = times <= self._left.fields[0][self._slot[0]]
         else:
             times = np.full(len(columns), self.context.clock.now_ms, np.int64)
             late = np.zeros(len(columns), bool)
@@ -129,12 +140,13 @@ class TemporalSortOperator(_OneKey):
         if not due:
             return
         bodies = [held[pair] for pair in due]
+        self._left.put(self._slot, [np.array([due[-1][0]], np.int64)])
         for pair in due:
             self._rows.remove(_NAME, pair)
         arrays = self._codec.decode(bodies)
         times = pa.array([time for time, _ in due], pa.int64())
         order = [_shifted(o) for o in self.spec.order]
-        rows = sorted_rows([times, *arrays], [_TIME, *order], len(due))
+        rows = sorted_rows([times, *arrays], [_TIME, *order])
         self.emit(Columns(arrays, len(due)).take(rows))
 
 

@@ -169,6 +169,7 @@ class ChangelogNormalize(OperatorSpec):
     generate_update_before: bool = True
     condition: Expression | None = None
     mini_batch: bool = False
+    bundle: int = 0
     ttl_ms: int = 0
     functions: Functions = field(default_factory=_none)
 
@@ -425,6 +426,7 @@ class Deduplicate(OperatorSpec):
     generate_update_before: bool = True
     generate_insert: bool = True
     mini_batch: bool = False
+    bundle: int = 0
     ttl_ms: int = 0
 
 

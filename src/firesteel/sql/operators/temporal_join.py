@@ -17,14 +17,12 @@ from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import TwoInputColumnsOperator
-from firesteel.sql.operators.buffers import TimedRows
 from firesteel.sql.operators.changelogs import LastRows
-from firesteel.sql.operators.evaluation import Evaluation
-from firesteel.sql.operators.join import joined_row, matching_pairs
 from firesteel.sql.operators.keyed_rows import KeyedRows
+from firesteel.sql.operators.marked_rows import MarkedRows
+from firesteel.sql.operators.pairs import Pairs, taken
 from firesteel.sql.operators.specs import TemporalJoin
 from firesteel.sql.operators.watermarks import milliseconds
-from firesteel.sql.operators.window_join import taken
 from firesteel.state.backend import OperatorState
 
 __all__ = ["TemporalJoinOperator"]
@@ -38,24 +36,20 @@ class TemporalJoinOperator(TwoInputColumnsOperator):
 
     def __init__(self, program: OperatorProgram, spec: TemporalJoin) -> None:
         super().__init__(program, spec)
-        both = joined_row(spec.left, spec.right)
-        self._condition = (
-            None if spec.condition is None else Evaluation((spec.condition,), both, spec.functions)
-        )
+        self._pairs = Pairs(spec.left, spec.right, spec.condition, spec.functions)
         self._event_time = spec.left_time is not None
         self._keys = (spec.left_keys, spec.right_keys)
         self._next = _FAR  # no row of the left waits for less
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        if self._condition is not None:
-            self._condition.open(context)
+        self._pairs.open(context)
 
     def on_open(self) -> None:
         spec = self.spec
         if self._event_time:
-            self._left = TimedRows(self.state, "left", spec.left, spec.ttl_ms)
-            self._right = TimedRows(self.state, "right", spec.right, spec.ttl_ms)
+            self._left = MarkedRows(self.state, "left", spec.left, spec.ttl_ms)
+            self._right = MarkedRows(self.state, "right", spec.right, spec.ttl_ms)
         else:
             self._last = LastRows(self.state, "right", spec.right, spec.ttl_ms)
 
@@ -150,7 +144,7 @@ class TemporalJoinOperator(TwoInputColumnsOperator):
 
     def _emit_pairs(self, left: list[pa.Array], right: list[pa.Array], has: Array, kinds: Array) -> None:
         count = len(has)
-        matches = has & matching_pairs(self._condition, left, right, count)
+        matches = has & self._pairs.fulfilled([*left, *right], count)
         if self.spec.kind == "LEFT":
             rows = np.arange(count)
             right = taken(right, np.where(matches, rows, -1))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.common.columns import UPDATE_BEFORE
 from firesteel.sql import logical as l, physical as p
-from firesteel.sql.physical import ALL, INSERT_ONLY
 from firesteel.sql.operators.changelog_functions import FromChangelog, ToChangelog
+from firesteel.sql.physical import ALL, INSERT_ONLY
 from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
 

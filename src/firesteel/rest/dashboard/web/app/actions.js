@@ -11,16 +11,16 @@ const KINDS = { savepoint: Savepoint, stop: Stop, cancel: Cancel, rescale: Resca
 export function Actions({ data, config, session, refresh }) {
   const [open, setOpen] = useState(null);
   const { job } = data;
-  if (job.ended_ms != null) return null;
+  if (job.ended_ms != null && !open) return null; // what came of a command is still to be read
   const mayNot = session.role === "read" ? "These credentials may look only." : undefined;
   const features = config.features;
   const Window = KINDS[open];
   const button = (key, name, kind = "") => html`<button class=${`button ${kind}`} type="button" disabled=${mayNot} title=${mayNot} onClick=${() => setOpen(key)}>${name}</button>`;
   return html`<div class="row" role="group" aria-label="Commands">
-    ${button("savepoint", "Savepoint")}
-    ${features["web-rescale"] && button("rescale", "Rescale")}
-    ${button("stop", "Stop")}
-    ${features["web-cancel"] && button("cancel", "Cancel", "danger")}
+    ${job.ended_ms == null && html`${button("savepoint", "Savepoint")}
+      ${features["web-rescale"] && button("rescale", "Rescale")}
+      ${button("stop", "Stop")}
+      ${features["web-cancel"] && button("cancel", "Cancel", "danger")}`}
     ${Window && html`<${Window} data=${data} onClose=${() => setOpen(null)} refresh=${refresh} />`}
   </div>`;
 }

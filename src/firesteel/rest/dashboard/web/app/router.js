@@ -3,7 +3,7 @@ import { useEffect, useState } from "./html.js";
 
 const FLINK = [
   [/^job\/(?:running|completed)\/([0-9a-f]{32})/, "job/$1"],
-  [/^job-manager\/(config|metrics|log|stdout|profiler)/, (_, page) => `driver/${{ log: "logs", stdout: "logs", profiler: "threads" }[page] ?? page}`],
+  [/^job-manager\/(config|metrics|logs|log|stdout|profiler)/, (_, page) => `driver/${{ log: "logs", stdout: "logs", profiler: "threads" }[page] ?? page}`],
   [/^job-manager/, "driver"],
   [/^task-manager\/([^/]+)\/.*/, "workers/$1"],
   [/^task-manager/, "workers"],

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns
+from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.map_state import MapsColumn, maps_state
 from firesteel.sql.types import RowType
@@ -19,7 +20,7 @@ from firesteel.state.backend import OperatorState
 from firesteel.state.column_keys import canonical_column_keys, hash_codes, identities, row_arrays
 from firesteel.state.columns import CanonicalKey
 
-__all__ = ["RowsByTime", "names_of"]
+__all__ = ["KeptProgress", "TimedRows", "names_of"]
 
 Array = np.ndarray[Any, Any]
 RowValues = tuple[Any, ...]
@@ -31,7 +32,7 @@ def names_of(keys: Sequence[pa.Array], count: int) -> tuple[list[Any], list[Cano
     return names, canonical_column_keys(names, hash_codes(keys, count))
 
 
-class RowsByTime:
+class TimedRows:
     """
     :param row: the type of the rows.
     """
@@ -104,3 +105,25 @@ class RowsByTime:
 
     def columns(self, rows: Sequence[RowValues]) -> Columns:
         return Columns(row_arrays(rows, self.types), len(rows))
+
+
+class KeptProgress:
+    """How far event time has come, kept in state: after a restore from a savepoint, where watermarks begin
+    anew, what was late stays late."""
+
+    def __init__(self, state: OperatorState) -> None:
+        self._state = state.union_list_state("progress")
+        self._kept = MIN_WATERMARK
+        self.value = MIN_WATERMARK
+
+    def begin(self, watermark: int) -> None:
+        self._kept = min(self._state.get(), default=MIN_WATERMARK)
+        self.value = max(self._kept, watermark)
+
+    def move(self, watermark: int) -> None:
+        self.value = max(self.value, watermark)
+
+    def end(self) -> None:
+        if self.value != self._kept:
+            self._kept = self.value
+            self._state.update([self.value])
