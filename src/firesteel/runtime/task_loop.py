@@ -42,8 +42,8 @@ Deliver: TypeAlias = Callable[[int, list[Ack], float, TaskReport], None]
 Splits: TypeAlias = Sequence[tuple[Split, Any]]
 
 _WAITING_MS: Final = 5.0  # how often it is seen whether answers from outside, or files, are there
-# A function that takes so long for a record keeps what is in a buffer from leaving in time. So nothing waits in
-# one for a while after it.
+# A function that takes so long for a record keeps what is in a buffer from leaving in time. So nothing waits
+# in one for a while after it.
 _SLOW_MS: Final = 100.0
 _AFTER_SLOW_MS: Final = 1000.0
 #: A tick comes at least so often.
