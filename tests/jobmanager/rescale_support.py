@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from typing import Any
 
 from firesteel.common.time import Duration
@@ -21,9 +22,12 @@ from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.jobmanager.executor import Executor
 from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.rescale_view import Bounds, RescaleReport
-from firesteel.program.execution import get_executor
+from firesteel.metrics.machines import Machines, WorkerInfo
+from firesteel.program.execution import get_executor, set_executor
+from firesteel.runtime import worker
 from firesteel.runtime.program import Answer, LevelDescriptor
-from firesteel.testing.local_platform import LocalEngine
+from firesteel.testing.local_platform import LocalEngine, LocalPlatform
+from tests.runtime.support import feeds, notes
 
 KEYS = 13
 
@@ -108,7 +112,34 @@ class RescalingEngine(LocalEngine):
 
 
 def running() -> JobGateway:
+    (job,) = running_executor().running_jobs
+    return job
+
+
+class WidePlatform(LocalPlatform):
+    """Has slots for jobs in real time; a test may change how many."""
+
+    slots = 64
+
+    def machines(self) -> Machines:
+        return Machines((WorkerInfo("in-process", "localhost:0", self.slots, 4, 0, 0),))
+
+
+@contextmanager
+def wide_platform() -> Iterator[WidePlatform]:
+    platform = WidePlatform()
+    before = set_executor(Executor(lambda: platform))
+    notes.clear()
+    feeds.clear()
+    try:
+        yield platform
+    finally:
+        running_executor().cancel_all()
+        set_executor(before)
+        worker.close_everything()
+
+
+def running_executor() -> Executor:
     executor = get_executor()
     assert isinstance(executor, Executor)
-    (job,) = executor.running_jobs
-    return job
+    return executor

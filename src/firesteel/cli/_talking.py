@@ -18,7 +18,7 @@ UNREACHABLE: Final = 3
 UNKNOWN: Final = 4
 INTERRUPTED: Final = 130
 
-_PATIENCE: Final = 3  # tries; a command that somebody waits for
+_PATIENCE: Final = 2  # tries: somebody waits for the command
 
 JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")
 JOBMANAGER = click.option(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
 
 from firesteel.common.options import scaling as options
 from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmanager.advice import Advice, Adviser, Slots
+from firesteel.jobmanager.autoscaler import Autoscaler
 from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.modes import SPARE_SLOTS
 from firesteel.jobmanager.options import JobOptions
@@ -14,45 +15,23 @@ from firesteel.jobmanager.rescale_view import Bounds, RescaleCause
 from firesteel.jobmanager.scaling_options import ScalingOptions
 
 
-class Advice(NamedTuple):
-    """The parallelism is to be thought over. ``wanted``: with these bounds; None: with those that there
-    are."""
-
-    cause: RescaleCause
-    wanted: Mapping[str, Bounds] | None = None
-
-
-class Adviser(Protocol):
-    """Looks at a job now and then. It belongs to the job's own thread."""
-
-    def advice(
-        self, graph: JobGraph, view: JobView, wanted: Mapping[str, Bounds], now_ms: int
-    ) -> Advice | None:
-        """None: all is well."""
-
-    def changed(self, now_ms: int) -> None:
-        """The parallelism has changed, for whatever reason."""
-
-
 def scaling_of(options: JobOptions, count_slots: Callable[[], int]) -> Scaling:
-    """What the options say of the parallelism."""
+    """What the options say of the parallelism.
+
+    :param count_slots: asks how many there are.
+    """
     found = options.scaling
-    advisers: list[Adviser] = []
-    if found.reactive:
-        advisers.append(Reactive(found, count_slots))
     real_time = options.real_time is not None
-    return Scaling(
-        found,
-        (lambda: count_slots() - SPARE_SLOTS) if real_time else count_slots,
-        all_at_once=real_time,
-        advisers=tuple(advisers),
-    )
+    slots = Slots((lambda: count_slots() - SPARE_SLOTS) if real_time else count_slots)
+    advisers: list[Adviser] = [Reactive(found, slots)] if found.reactive else []
+    if options.autoscaler is not None:
+        advisers.append(Autoscaler(options.autoscaler, slots, one_after_another=not real_time))
+    return Scaling(found, slots, all_at_once=real_time, advisers=tuple(advisers))
 
 
 class Scaling:
     """What there is to know about changes of the parallelism of a job.
 
-    :param count_slots: asks how many there are.
     :param all_at_once: the job needs slots for all levels at the same time.
     :param advisers: asked in this order.
     """
@@ -60,14 +39,14 @@ class Scaling:
     def __init__(
         self,
         scaling: ScalingOptions,
-        count_slots: Callable[[], int],
+        slots: Slots,
         *,
         all_at_once: bool = False,
         advisers: tuple[Adviser, ...] = (),
     ) -> None:
         self.all_at_once = all_at_once
         self._options = scaling
-        self._count_slots = count_slots
+        self._slots = slots
         self._advisers = advisers
 
     @property
@@ -84,18 +63,17 @@ class Scaling:
             return "it runs in BATCH mode, as one epoch"
         return (
             "The DefaultScheduler does not support changing the parallelism without a job restart. "
-            f"{options.SCHEDULER.key} is default; adaptive, which is the default, allows it"
+            f"{options.SCHEDULER.key} is default; adaptive allows it, and is what is not set"
         )
 
     def slots(self) -> int | None:
         """How many the job may use; None: as many as it likes."""
-        if self.all_at_once or self._options.reactive:
-            return max(1, self._count_slots())
-        return None
+        return self._slots.use() if self.all_at_once or self._options.reactive else None
 
     def look(
         self, graph: JobGraph, view: JobView, wanted: Mapping[str, Bounds], now_ms: int
     ) -> Advice | None:
+        """What an adviser says."""
         if graph.batch or not self._options.adaptive:
             return None
         for adviser in self._advisers:
@@ -115,14 +93,11 @@ class Reactive:
     :param every_ms: how often it counts them.
     """
 
-    def __init__(
-        self, scaling: ScalingOptions, count_slots: Callable[[], int], *, every_ms: int = 2_000
-    ) -> None:
+    def __init__(self, scaling: ScalingOptions, slots: Slots, *, every_ms: int = 2_000) -> None:
         self._options = scaling
-        self._count_slots = count_slots
-        self._every_ms = every_ms
+        self._slots = slots
+        self._every_ms = min(every_ms, max(1, scaling.settle_ms))
         self._looked_ms = 0
-        self._used: int | None = None  # slots, when the parallelism was last chosen
         self._seen: int | None = None
         self._since_ms = 0  # that there are as many as were seen
         self._changed_ms = 0
@@ -130,20 +105,18 @@ class Reactive:
     def advice(
         self, graph: JobGraph, view: JobView, wanted: Mapping[str, Bounds], now_ms: int
     ) -> Advice | None:
-        if now_ms - self._looked_ms < self._every_ms:
+        used = self._slots.used
+        if used is None or now_ms - self._looked_ms < self._every_ms:
             return None
         self._looked_ms = now_ms
-        slots = self._count_slots()
+        slots = self._slots.count()
         if slots != self._seen:
             self._seen, self._since_ms = slots, now_ms
-        if self._used is None:
-            self._used = slots
-        if slots in (0, self._used) or now_ms - self._changed_ms < self._options.cooldown_ms:
+        if slots in (0, used) or now_ms - self._changed_ms < self._options.cooldown_ms:
             return None
         # Fewer slots than subtasks slow the job down at once; more of them may be about to come.
-        if slots > self._used and now_ms - self._since_ms < self._options.settle_ms:
+        if slots > used and now_ms - self._since_ms < self._options.settle_ms:
             return None
-        self._used = slots
         return Advice(RescaleCause.NEW_RESOURCE_AVAILABLE)
 
     def changed(self, now_ms: int) -> None:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from firesteel.jobmanager.job_view import JobView, SubtaskView
+from firesteel.jobmanager.job_view import JobView, SubtaskView, VertexView
 
 WINDOW_MS: Final = 60_000
 #: Of the shares of time: long enough for some epochs.
@@ -36,6 +36,17 @@ class Rate(NamedTuple):
         return max(0.0, 1000.0 - self.busy_ms - self.back_pressured_ms)
 
 
+class Flow(NamedTuple):
+    """Per second, of all subtasks of a vertex. The shares of time are those of the busiest subtask."""
+
+    records_in: float
+    records_out: float
+    bytes_in: float
+    bytes_out: float
+    busy_ms: float
+    back_pressured_ms: float
+
+
 class _Sample(NamedTuple):
     at_ms: int
     view: JobView
@@ -55,14 +66,16 @@ class Rates:
             del self._samples[job_id]
         for job_id, view in found.items():
             samples = self._samples.setdefault(job_id, deque())
+            if samples and samples[-1].view.rescales.changes != view.rescales.changes:
+                samples.clear()  # of other subtasks
             samples.append(_Sample(now_ms, view))
             while len(samples) > 1 and samples[1].at_ms <= now_ms - WINDOW_MS:
                 samples.popleft()
 
     def of(self, view: JobView, vertex_id: str, subtask: SubtaskView, now_ms: int) -> Rate | None:
         """The rates of a subtask; None: the job was not watched for long enough."""
-        samples = self._samples.get(view.job_id)
-        if not samples or view.ended_ms is not None or now_ms - samples[0].at_ms < _LEAST_MS:
+        samples = self._watched(view, now_ms)
+        if samples is None:
             return None
         before = _subtask_in(samples[0], vertex_id, subtask)
         seconds = (now_ms - samples[0].at_ms) / 1000
@@ -81,6 +94,39 @@ class Rates:
             held_ms,
             _meters(before, subtask, seconds),
         )
+
+    def of_vertex(self, view: JobView, vertex: VertexView, now_ms: int) -> Flow | None:
+        """The rates of a vertex; None: likewise."""
+        samples = self._watched(view, now_ms)
+        if samples is None:
+            return None
+        oldest, recent = samples[0], self._recent(samples, now_ms)
+        came = left = bytes_in = bytes_out = 0
+        busiest = (0.0, 0.0)
+        for subtask in vertex.subtasks:
+            before = _subtask_in(oldest, vertex.id, subtask)
+            came += subtask.records_in - before.records_in
+            left += subtask.records_out - before.records_out
+            bytes_in += subtask.bytes_in - before.bytes_in
+            bytes_out += subtask.bytes_out - before.bytes_out
+            known = _subtask_in(recent, vertex.id, subtask)
+            busiest = max(busiest, _shares(known, subtask, now_ms - recent.at_ms))
+        seconds = (now_ms - oldest.at_ms) / 1000
+        return Flow(came / seconds, left / seconds, bytes_in / seconds, bytes_out / seconds, *busiest)
+
+    def records_read(self, view: JobView, now_ms: int) -> float | None:
+        """What the sources of a job read per second; None: likewise."""
+        samples = self._watched(view, now_ms)
+        if samples is None:
+            return None
+        return (view.records_read - samples[0].view.records_read) * 1000 / (now_ms - samples[0].at_ms)
+
+    def _watched(self, view: JobView, now_ms: int) -> deque[_Sample] | None:
+        """None: the job was not watched for long enough, or has ended."""
+        samples = self._samples.get(view.job_id)
+        if not samples or view.ended_ms is not None or now_ms - samples[0].at_ms < _LEAST_MS:
+            return None
+        return samples
 
     def _recent(self, samples: deque[_Sample], now_ms: int) -> _Sample:
         """The newest sample that is as old as the window of shares; the oldest where none is."""

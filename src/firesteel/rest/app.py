@@ -25,12 +25,16 @@ from firesteel.monitoring.rates import SAMPLE_EVERY_S, Rates
 from firesteel.rest.cached import Answers, encode
 from firesteel.rest.cluster import Cluster, Programs, Submissions
 from firesteel.rest.credentials import Credentials
+from firesteel.rest.dashboard.pages import Pages
+from firesteel.rest.dashboard.sessions import Sessions
 from firesteel.rest.errors import RestError, not_found
 from firesteel.rest.guard import Guard, too_large
 from firesteel.rest.handlers.table import places
+from firesteel.rest.history import History
 from firesteel.rest.messages.base import Errors
 from firesteel.rest.openapi import description
 from firesteel.rest.operations import Operations
+from firesteel.rest.profiling import FlameGraphs
 from firesteel.rest.routes import (
     Answer,
     Call,
@@ -39,6 +43,7 @@ from firesteel.rest.routes import (
     EventStream,
     Route,
     TextFile,
+    WithHeaders,
     check_parameters,
     decoded,
     queried,
@@ -67,6 +72,9 @@ def make_context(
         operations=Operations(settings.keep_results_s),
         answers=Answers(),
         rates=Rates(),
+        history=History(),
+        sessions=Sessions(),
+        flame_graphs=FlameGraphs(settings.flame_graphs),
         now_ms=lambda: time.time_ns() // 1_000_000,
         openapi=cache(lambda: encode(description(places()))),
     )
@@ -74,14 +82,17 @@ def make_context(
 
 def make_app(context: Context, credentials: Credentials) -> Any:
     """The ASGI application. All of it runs in one event loop."""
-    guard = Guard(context.settings, credentials)
+    guard = Guard(context.settings, credentials, context.sessions)
     by_path: dict[str, dict[str, Route]] = {}
     for path, route in places():
         by_path.setdefault(path, {})[route.method] = route
     # What is literal comes before what is a parameter at its place: /jobs/overview, then /jobs/{jobid}.
     ordered = sorted(by_path, key=lambda path: [part.startswith("{") for part in path.split("/")])
     return Starlette(
-        routes=[_endpoint(path, by_path[path], context, guard) for path in ordered],
+        routes=[
+            *(_endpoint(path, by_path[path], context, guard) for path in ordered),
+            _pages(Pages(context.settings), guard),
+        ],
         middleware=_cors(context.settings),
         exception_handlers={HTTPException: _unknown_path},
         lifespan=lambda app: _sampling(context),
@@ -110,8 +121,9 @@ async def _sampling(context: Context) -> AsyncIterator[None]:
     async def sample() -> None:
         while True:
             try:
-                live = [view for view in context.cluster.jobs() if view.ended_ms is None]
-                context.rates.sample(live, context.now_ms())
+                views, now_ms = context.cluster.jobs(), context.now_ms()
+                context.rates.sample([view for view in views if view.ended_ms is None], now_ms)
+                context.history.sample(views, now_ms)
             except Exception as e:  # the next time perhaps not
                 log.warning("no rates of metrics: %s", summary_of(e))
             await asyncio.sleep(SAMPLE_EVERY_S)
@@ -133,8 +145,11 @@ def _endpoint(path: str, routes: Mapping[str, Route], context: Context, guard: G
             if route is None:
                 raise _nothing_at(request)
             limit = context.settings.upload_bytes if route.upload else None
-            guard.check(request.headers, change=route.is_change, needs=route.needs, limit=limit)
-            call = await _call(request, route, context)
+            if route.public:
+                guard.check_anybody(request.headers, change=route.is_change)
+            else:
+                guard.check(request.headers, change=route.is_change, needs=route.needs, limit=limit)
+            call = await _call(request, route, context, guard)
             answer = route.handler(call)
             return _response(await answer if inspect.isawaitable(answer) else answer, route.status)
         except Exception as e:
@@ -143,11 +158,29 @@ def _endpoint(path: str, routes: Mapping[str, Route], context: Context, guard: G
     return Path_(path, endpoint, methods=list(routes))
 
 
-async def _call(request: Request, route: Route, context: Context) -> Call:
+def _pages(pages: Pages, guard: Guard) -> Path_:
+    """Whatever is no endpoint: a file of the dashboard, as in Flink."""
+
+    async def page(request: Request) -> Response:
+        try:
+            guard.check_anybody(request.headers, change=False)
+            known = guard.role(request.headers) is not None
+            found = pages.answer(request, known=known)
+            if found is None:
+                raise _nothing_at(request)
+            return found
+        except Exception as e:
+            return _refusal(request, e)
+
+    return Path_("/{path:path}", page, methods=["GET"])
+
+
+async def _call(request: Request, route: Route, context: Context, guard: Guard) -> Call:
     """The request, checked."""
     check_parameters(request.path_params)
     return Call(
         context=context,
+        guard=guard,
         route=route,
         parameters=request.path_params,
         query=queried(request.query_params, route.query),
@@ -197,6 +230,8 @@ def _response(answer: Answer, status: int) -> Response:
     match answer:
         case Encoded(body):
             return _json(body, status)
+        case WithHeaders(body, headers):
+            return _json(encode(body), status, headers)
         case EventStream(events):
             return StreamingResponse(events, media_type="text/event-stream", headers=_HEADERS)
         case TextFile():

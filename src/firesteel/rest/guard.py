@@ -12,6 +12,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from firesteel.rest.credentials import Credentials, Role
+from firesteel.rest.dashboard.sessions import Sessions
 from firesteel.rest.errors import RestError
 from firesteel.rest.settings import RestSettings
 
@@ -24,9 +25,12 @@ _LOCAL: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 class Guard:
     """Refuses what may not pass; knows nothing of what is asked."""
 
-    def __init__(self, settings: RestSettings, credentials: Credentials) -> None:
+    def __init__(
+        self, settings: RestSettings, credentials: Credentials, sessions: Sessions | None = None
+    ) -> None:
         self._settings = settings
-        self._credentials = credentials
+        self._sessions = sessions
+        self.credentials = credentials
         self._hosts = {settings.host.strip("[]"), *([settings.address] if settings.address else ())}
 
     def check(
@@ -36,14 +40,13 @@ class Guard:
 
         :param change: whether something would be changed. :param limit: of the body; None: the usual one.
         """
-        self._check_host(headers.get("host", ""))
-        self._check_length(headers.get("content-length", "0"), limit or self._settings.body_bytes)
-        role = self._credentials.role(headers.get("authorization", ""))
+        self.check_anybody(headers, change=False, limit=limit)
+        role = self.role(headers)
         if role is None:
             raise RestError(
                 401,
                 "The server asks for credentials: send the header Authorization.",
-                {"www-authenticate": self._credentials.challenge},
+                {"www-authenticate": _challenge(self.credentials.challenge, headers)},
             )
         if change:
             self._check_page(headers)
@@ -52,6 +55,21 @@ class Guard:
                 403,
                 f"These credentials have the role {role.name.lower()}; this needs {needs.name.lower()}.",
             )
+
+    def check_anybody(self, headers: Mapping[str, str], *, change: bool, limit: int | None = None) -> None:
+        """What is asked of requests that need no credentials, too. Raises RestError."""
+        self._check_host(headers.get("host", ""))
+        self._check_length(headers.get("content-length", "0"), limit or self._settings.body_bytes)
+        if change:
+            self._check_page(headers)
+
+    def role(self, headers: Mapping[str, str]) -> Role | None:
+        """What the sender may do: by the header ``Authorization``, or by a session."""
+        role = self.credentials.role(headers.get("authorization", ""))
+        if role is None and self._sessions is not None:
+            session = self._sessions.of(headers.get("cookie", ""))
+            role = None if session is None else session.role
+        return role
 
     def _check_host(self, host: str) -> None:
         if not self._settings.is_local or self._settings.auth != "none":
@@ -80,10 +98,18 @@ class Guard:
             raise too_large(limit)
 
 
+def _challenge(challenge: str, headers: Mapping[str, str]) -> str:
+    """A browser that reads of passwords asks for one in a window of its own, even for a script of a page,
+    which has a better way to ask."""
+    of_script = headers.get("sec-fetch-dest") == "empty"
+    return 'Session realm="firesteel"' if of_script else challenge
+
+
 def too_large(limit: int) -> RestError:
     return RestError(
         413,
-        f"The body has more than {limit} bytes (rest.server.max-content-length; web.upload.max-size of a file).",
+        f"The body has more than {limit} bytes (rest.server.max-content-length; "
+        "of a file: web.upload.max-size).",
         {"connection": "close"},
     )
 

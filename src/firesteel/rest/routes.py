@@ -17,8 +17,12 @@ from firesteel.monitoring.rates import Rates
 from firesteel.rest.cached import Answers
 from firesteel.rest.cluster import Cluster, Programs, Submissions
 from firesteel.rest.credentials import Role
+from firesteel.rest.dashboard.sessions import Sessions
 from firesteel.rest.errors import bad_request, not_found, unknown_job
+from firesteel.rest.guard import Guard
+from firesteel.rest.history import History
 from firesteel.rest.operations import Operations
+from firesteel.rest.profiling import FlameGraphs
 from firesteel.rest.settings import RestSettings
 
 S = TypeVar("S", bound=Struct)
@@ -35,6 +39,7 @@ PARAMETERS: Final[Mapping[str, re.Pattern[str]]] = {
     "vertexid": _ID,
     "triggerid": _ID,
     "datasetid": _ID,
+    "rescaleuuid": _ID,
     "sinkid": _ID,
     "digest": re.compile("[0-9a-f]{64}"),
     "checkpointid": _NUMBER,
@@ -72,7 +77,15 @@ class EventStream:
     events: AsyncIterator[bytes]
 
 
-Answer = Struct | list[Any] | dict[str, Any] | Encoded | TextFile | EventStream
+@dataclass(frozen=True, slots=True)
+class WithHeaders:
+    """An answer with further headers."""
+
+    body: Struct
+    headers: Mapping[str, str]
+
+
+Answer = Struct | list[Any] | dict[str, Any] | Encoded | TextFile | EventStream | WithHeaders
 
 
 @dataclass(frozen=True)
@@ -84,6 +97,9 @@ class Context:
     operations: Operations
     answers: Answers
     rates: Rates
+    history: History
+    sessions: Sessions
+    flame_graphs: FlameGraphs
     now_ms: Callable[[], int]
     openapi: Callable[[], bytes]
     submissions: Submissions | None = None
@@ -103,6 +119,7 @@ class Call:
     """
 
     context: Context
+    guard: Guard
     route: Route
     parameters: Mapping[str, str]
     query: Any = None
@@ -170,9 +187,10 @@ class Route:
     :param answer: the type of the body; None: a text or a stream.
     :param status: of an answer that is none of the refusals.
     :param query: the struct of the parameters; their names as the API has them.
-    :param body: the struct of the body; None: it is not read.
+    :param body: the type of the body; None: it is not read.
     :param doc: a sentence for the OpenAPI description.
     :param changes: whether it changes something, whatever the method says.
+    :param public: whether it needs no credentials.
     :param upload: the type of a body that is read as it comes; None: there is none.
     :param role: who may use it; None: whoever may read, or operate if it changes something.
     :param refusals: statuses that only this endpoint refuses with, and what they mean.
@@ -185,8 +203,9 @@ class Route:
     doc: str
     status: int = 200
     query: type[Struct] = NoQuery
-    body: type[Struct] | None = None
+    body: Any = None
     changes: bool = False
+    public: bool = False
     refusals: tuple[tuple[int, str], ...] = ()
     upload: str | None = None
     role: Role | None = None

@@ -30,6 +30,8 @@ class RestSettings:
     :param auth: ``none``, ``token`` or ``basic``; the credentials are in ``auth_file``.
     :param origins: web pages of which hosts may call the API from a browser, besides its own.
     :param request_timeout_s: how long a client may take to send a request, or not read an answer.
+    :param flink_ui: a jar with Flink's dashboard, which is served at ``/`` then.
+    :param flame_graphs: whether Python workers may be sampled.
     """
 
     host: str = "127.0.0.1"
@@ -50,6 +52,8 @@ class RestSettings:
     body_bytes: int = 1 << 20
     upload_bytes: int = 100 << 20
     request_timeout_s: float = 30.0
+    flink_ui: Path | None = None
+    flame_graphs: bool = True
 
     @property
     def is_local(self) -> bool:
@@ -93,6 +97,8 @@ def rest_settings(configuration: Configuration) -> RestSettings:
         body_bytes=get(rest.BODY_BYTES),
         upload_bytes=get(rest.UPLOAD_BYTES),
         request_timeout_s=get(rest.REQUEST_TIMEOUT) / 1000,
+        flink_ui=_flink_ui(get(rest.FLINK_UI)),
+        flame_graphs=get(rest.FLAME_GRAPHS),
     )
 
 
@@ -116,6 +122,18 @@ def _auth(configuration: Configuration, host: str) -> tuple[str, Path | None]:
             hint=f"set {rest.AUTH.key} to token or basic",
         )
     return auth or "none", Path(file) if file else None
+
+
+def _flink_ui(jar: str | None) -> Path | None:
+    if jar is None:
+        return None
+    if not Path(jar).is_file():
+        raise ConfigurationError(
+            "The jar with Flink's dashboard is not there",
+            detail=f"{rest.FLINK_UI.key} is {jar}",
+            hint="name the file flink-dist-VERSION.jar of a Flink",
+        )
+    return Path(jar)
 
 
 def is_loopback(host: str) -> bool:

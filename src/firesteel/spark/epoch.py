@@ -17,6 +17,7 @@ from pyspark.sql.types import BinaryType, ByteType, IntegerType, LongType, Struc
 
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.task import run_level
+from firesteel.runtime.task_name import rows_in_task
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.runtime.worker import dedicate_process
 from firesteel.spark.levels import MapRows, frame_of, no_rows
@@ -77,7 +78,8 @@ def _map_level(payload: bytes, beside: Any, batches: Iterable[pa.RecordBatch]) -
     descriptor: LevelDescriptor = pickle.loads(payload)
     rows = no_rows(batches) if descriptor.level == 0 else _read(batches)
     sink = None if beside is None else partial(report, beside, context.stageId())
-    yield from _pack(run_level(descriptor, context.partitionId(), rows, sink))
+    made = run_level(descriptor, context.partitionId(), rows, sink)
+    yield from _pack(rows_in_task(descriptor.job_id, descriptor.level, made))
 
 
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from firesteel.runtime.stretch import RunningLevel, run_task
 from firesteel.runtime.task_loop import Rows
+from firesteel.runtime.task_name import in_task
 from firesteel.runtime.worker import dedicate_process
 from firesteel.spark.bursts import SCHEMA, BurstInbox, first_pushes, to_burst
 from firesteel.spark.connection import Connection, TaskFunction
@@ -54,7 +55,8 @@ def _run_level(payload: bytes, connection: Connection) -> None:
     def send(rows: Rows) -> None:
         connection.send(to_burst(rows, width))
 
-    run_task(level, subtask, inbox, send)
+    job_id, number = level.descriptor.job_id, level.descriptor.level
+    in_task(job_id, number, lambda: run_task(level, subtask, inbox, send))
 
 
 class SparkStretch:

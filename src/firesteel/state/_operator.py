@@ -132,12 +132,19 @@ class OperatorState:
             lambda: TimeBufferColumn(self.core, self.uid, name, reach_ms, self._deadlines(name)),
         )
 
-    def engine_state(self, name: str, kind: StateKind, make: Callable[[StateCore, str, str], C]) -> C:
+    def engine_state(
+        self,
+        name: str,
+        kind: StateKind,
+        make: Callable[[StateCore, str, str], C],
+        ttl: Ttl | None = None,
+    ) -> C:
         """Keyed state that an operator of the engine works on directly.
 
         :param make: ``(core, uid, name)`` -> its column, of *kind*.
+        :param ttl: what the column keeps; None: it knows none.
         """
-        return self._column(name, kind, None, lambda: make(self.core, self.uid, name))
+        return self._column(name, kind, ttl, lambda: make(self.core, self.uid, name))
 
     def deadlines(self, name: str) -> Deadlines:
         """One instant for each key, that belongs to the state *name* (``state.deadlines``)."""

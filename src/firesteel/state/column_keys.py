@@ -28,6 +28,9 @@ __all__ = [
     "identities",
     "identity_of_canonical",
     "key_arrays",
+    "renumbered",
+    "row_arrays",
+    "row_values",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -267,6 +270,17 @@ def key_arrays(found: Sequence[Any], types: Sequence[pa.DataType]) -> list[pa.Ar
     return [_array(list(parts), kind) for parts, kind in zip(columns, types, strict=True)]
 
 
+def row_values(arrays: Sequence[pa.Array], length: int) -> list[tuple[Any, ...]]:
+    """Rows as tuples of plain values, which state keeps; ``row_arrays`` makes columns of them again."""
+    return list(zip(*map(_parts, arrays), strict=True)) if arrays else [()] * length
+
+
+def row_arrays(rows: Sequence[tuple[Any, ...]], types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """The columns of which *rows* are ``row_values``."""
+    columns = zip(*rows, strict=True) if rows else ((),) * len(types)
+    return [_array(list(parts), kind) for parts, kind in zip(columns, types, strict=True)]
+
+
 def _array(parts: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_temporal(kind):
         return pa.array(parts, pa.int32() if kind.bit_width == 32 else pa.int64()).view(kind)
@@ -338,7 +352,7 @@ def group_rows(arrays: Sequence[pa.Array], length: int) -> Groups:
         more, n = _numbered(array)
         if n == 1:
             continue
-        codes, count = _renumbered(pa.array(codes * n + more))
+        codes, count = renumbered(pa.array(codes * n + more))
     if not length:
         count = 0
     return Groups(codes, count)
@@ -360,10 +374,11 @@ def _numbered(array: pa.Array) -> tuple[Array, int]:
             array = convert(array)
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64), 1
-    return _renumbered(array)
+    return renumbered(array)
 
 
-def _renumbered(array: pa.Array) -> tuple[Array, int]:
+def renumbered(array: pa.Array) -> tuple[Array, int]:
+    """Numbers for the values of an array as they first occur, and how many there are."""
     encoded = array.dictionary_encode(null_encoding="encode")
     codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return codes, len(encoded.dictionary)

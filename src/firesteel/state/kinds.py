@@ -165,6 +165,8 @@ KINDS: Final = Registry(
         "panes": "firesteel.state.panes",
         "partial matches": "firesteel.cep.kept",
         "sessions": "firesteel.state.sessions",
+        "table maps": "firesteel.sql.operators.map_state",
+        "table rows": "firesteel.sql.operators.row_state",
         "time buffer": "firesteel.state.time_buffer",
         "timers": "firesteel.state.timers",
         "waiting events": "firesteel.cep.waiting",

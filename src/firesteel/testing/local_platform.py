@@ -22,6 +22,7 @@ from firesteel.runtime.error_report import summary_of
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.stretch import RunningLevel
 from firesteel.runtime.task import run_level
+from firesteel.runtime.task_name import rows_in_task
 from firesteel.runtime.task_report import TaskReport
 from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.testing.local_stretch import LocalStretch
@@ -63,7 +64,8 @@ class LocalEngine:
             if self._fresh_process is not None and self._fresh_process():
                 worker.forget_everything()
             ordered = sorted(partitions[i], key=lambda row: (row.ord, row.channel))
-            out.extend(run_level(pickle.loads(payload), i, ordered, self._reports.append))
+            made = run_level(pickle.loads(payload), i, ordered, self._reports.append)
+            out.extend(rows_in_task(descriptor.job_id, descriptor.level, made))
         return out
 
     def start(self, levels: list[RunningLevel], on_end: Callable[[], None]) -> LocalStretch:

@@ -156,3 +156,17 @@ REQUEST_TIMEOUT: Final = duration(
     scope="process",
     bounds=Bounds(100),
 )
+FLINK_UI: Final = text(
+    "web.flink-ui",
+    None,
+    "A jar with the dashboard of Apache Flink (`flink-dist-2.3.0.jar`). It is served at `/`, and that of "
+    "Firesteel at `/firesteel/dashboard/`.",
+    scope="process",
+)
+FLAME_GRAPHS: Final = boolean(
+    "rest.flamegraph.enabled",
+    True,
+    "Sample the Python workers for the flame graph of a vertex when somebody looks at it. It needs `py-spy` "
+    "(`firesteel[profile]`), and the right to look into processes of the same user.",
+    scope="process",
+)

@@ -12,8 +12,11 @@ from firesteel.rest.handlers import (
     cluster,
     commands,
     jobs,
+    live,
     metrics,
     programs,
+    rescales,
+    sessions,
     submissions,
     task_managers,
     vertices,
@@ -29,11 +32,17 @@ FLINK: Final[tuple[Route, ...]] = (
     *commands.ROUTES,
     *vertices.ROUTES,
     *metrics.ROUTES,
+    *rescales.ROUTES,
     *task_managers.ROUTES,
     *programs.ROUTES,
 )
 #: Ours: served at ``/firesteel/v1/x``.
-ADDED: Final[tuple[Route, ...]] = (*additions.ROUTES, *submissions.ROUTES)
+ADDED: Final[tuple[Route, ...]] = (
+    *additions.ROUTES,
+    *live.ROUTES,
+    *sessions.ROUTES,
+    *submissions.ROUTES,
+)
 PREFIXES: Final = ("/v1", "")
 
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, Literal
+
+from msgspec import Struct
 
 from firesteel.rest.answers import vertices as answers
 from firesteel.rest.answers.metrics import watermarks
 from firesteel.rest.answers.subtasks import place_of
+from firesteel.rest.errors import RestError
+from firesteel.rest.handlers.live import flame_node
 from firesteel.rest.messages.metrics import Metric
 from firesteel.rest.messages.vertices import (
     AttemptAccumulators,
@@ -90,9 +94,25 @@ def back_pressure(call: Call) -> BackPressure:
 # ---- what nobody measures
 
 
-def flame_graph(call: Call) -> FlameGraph:
-    call.require_vertex()
-    return FlameGraph(end_timestamp=_DISABLED, data=None)
+class FlameGraphQuery(Struct, frozen=True):
+    """``type``: where threads work, where they wait, or both; ``subtaskindex`` makes no difference: tasks of
+    all subtasks have one name."""
+
+    type: Literal["full", "on_cpu", "off_cpu"] = "full"
+    subtaskindex: int | None = None
+
+
+async def flame_graph(call: Call) -> FlameGraph:
+    """Flink's answer of a cluster without flame graphs, where there is none, whatever the reason is."""
+    level = call.vertex.info.level
+    graphs, kind = call.context.flame_graphs, call.query.type
+    if graphs.why_not is not None or kind == "off_cpu":  # py-spy does not tell waiting from working
+        return FlameGraph(end_timestamp=_DISABLED, data=None)
+    try:
+        found = await graphs.of(call.job, level, idle=kind == "full")
+    except RestError:
+        return FlameGraph(end_timestamp=_DISABLED, data=None)
+    return FlameGraph(end_timestamp=found.taken_ms, data=flame_node(found.root))
 
 
 def input_watermarks(call: Call) -> list[Metric]:
@@ -115,7 +135,14 @@ ROUTES: Final = (
         "The subtasks of a vertex; none has accumulators of its own.",
     ),
     Route("GET", f"{_ONE}/backpressure", back_pressure, BackPressure, "How subtasks spend their time."),
-    Route("GET", f"{_ONE}/flamegraph", flame_graph, FlameGraph, "Not measured."),
+    Route(
+        "GET",
+        f"{_ONE}/flamegraph",
+        flame_graph,
+        FlameGraph,
+        "What the Python workers of its level are doing.",
+        query=FlameGraphQuery,
+    ),
     Route("GET", f"{_ONE}/watermarks", input_watermarks, list[Metric], "Watermarks of the subtasks."),
     Route("GET", _SUBTASK, subtask, SubtaskAttempt, "The current attempt of a subtask."),
     Route("GET", _ATTEMPT, attempt, SubtaskAttempt, "An attempt of a subtask."),

@@ -160,8 +160,16 @@ class BackPressure(Message, frozen=True, rename=_BACK_PRESSURE):
     level_again: Level | UnsetType = UNSET
 
 
+class FlameNode(Message, frozen=True):
+    """A frame: how often it was seen, and what it called."""
+
+    name: str
+    value: int
+    children: list[FlameNode]
+
+
 class FlameGraph(Message, frozen=True, rename={"end_timestamp": "endTimestamp"}):
     """``end_timestamp`` -2 and no data: there are no flame graphs (Flink: ``VertexFlameGraph.disabled``)."""
 
     end_timestamp: int
-    data: None
+    data: FlameNode | None

@@ -1,7 +1,7 @@
 """From names and operands to calls: what SQL and the Table API share.
 
-``bind_call(binder, "UPPER", [operand])``: finds the function, casts the operands where it needs that, derives the type.
-Time attributes are lost in whatever a function gives, PROCTIME apart.
+``bind_call(binder, "UPPER", [operand])``: finds the function, casts the operands where it needs that,
+derives the type. Time attributes are lost in whatever a function gives, PROCTIME apart.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from firesteel.sql.functions import calls as function_calls
 from firesteel.sql.functions.calls import InvalidCallError
 from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind
 from firesteel.sql.schema import with_attribute
-from firesteel.sql.types import DataType, TimeAttribute
+from firesteel.sql.types import DataType, IntType, TimeAttribute, VarBinaryType, VarCharType
 
 __all__ = ["bind_call", "bind_cast", "bind_definition", "plain", "signature_text", "unknown_function"]
 
@@ -65,13 +65,59 @@ def bind_definition(
     """A call of a function that is known."""
     try:
         made = function_calls.call(definition, operands)
-    except InvalidCallError as error:
-        binder.refuse(node, error.message, error.detail or error.hint)
+    except InvalidCallError:
+        _refuse_operands(binder, definition, operands, node)
     if isinstance(made, Call) and definition.name not in _KEEP_TIME:
         kept = plain(made.type)
         if kept is not made.type:
             made = replace(made, type=kept)
     return made
+
+
+def _refuse_operands(
+    binder: Binder, definition: FunctionDefinition, operands: Sequence[Expression], node: exp.Expr | None
+) -> NoReturn:
+    """Flink's ``Cannot apply '+' to arguments of type '<INTEGER> + <BOOLEAN>'. Supported form(s): ...``."""
+    types = [f"<{calcite_text(o.type)}>" for o in operands]
+    sign = _SIGNS.get(definition.name)
+    name = sign or (definition.sql_names[0] if definition.sql_names else definition.name)
+    if sign is not None:
+        shown = f" {sign} ".join(types) if len(types) > 1 else f"{sign}{types[0]}"
+    else:
+        shown = f"{name}({', '.join(types)})"
+    forms = " ".join(f"'{form}'" for form in definition.signatures)
+    message = f"Cannot apply '{name}' to arguments of type '{shown}'."
+    binder.refuse(node, f"{message} Supported form(s): {forms}" if forms else message)
+
+
+_SIGNS: Final = {
+    "PLUS": "+",
+    "MINUS": "-",
+    "TIMES": "*",
+    "DIVIDE": "/",
+    "CONCAT_OPERATOR": "||",
+    "AND": "AND",
+    "OR": "OR",
+    "NOT": "NOT",
+    "MINUS_PREFIX": "-",
+    "EQUALS": "=",
+    "NOT_EQUALS": "<>",
+    "LESS_THAN": "<",
+    "LESS_THAN_OR_EQUAL": "<=",
+    "GREATER_THAN": ">",
+    "GREATER_THAN_OR_EQUAL": ">=",
+}
+
+
+def calcite_text(data_type: DataType) -> str:
+    """A type as Calcite names it in messages: INTEGER, VARCHAR(2147483647)."""
+    if isinstance(data_type, IntType):
+        return "INTEGER"
+    if isinstance(data_type, VarCharType):
+        return f"VARCHAR({data_type.length})"
+    if isinstance(data_type, VarBinaryType):
+        return f"VARBINARY({data_type.length})"
+    return data_type.text()
 
 
 def bind_cast(

@@ -11,10 +11,10 @@ from typing import Any, Final, NoReturn
 
 from sqlglot import exp
 
-from firesteel.sql import types as t
+from firesteel.sql import type_rules, types as t
 from firesteel.sql.binder import literals
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.binder.calls import bind_call, bind_cast, bind_definition, unknown_function
+from firesteel.sql.binder.calls import bind_call, bind_cast, bind_definition, plain, unknown_function
 from firesteel.sql.binder.errors import near
 from firesteel.sql.binder.scope import AmbiguousError, Found, Scope
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Outer, SubQuery
@@ -147,7 +147,13 @@ class ExpressionBinder:
         return self.field(inner, node.expression.this, node)
 
     def bracket(self, node: exp.Expr) -> Expression:
-        return self.call("AT", [self.bind(node.this), self.bind(node.expressions[0])], node)
+        collection, index = self.bind(node.this), self.bind(node.expressions[0])
+        if isinstance(collection.type, t.RowType) and isinstance(index, Literal):
+            if isinstance(index.value, str):
+                return self.field(collection, index.value, node)
+            if isinstance(index.value, int) and 1 <= index.value <= len(collection.type.fields):
+                return self.field(collection, collection.type.names[index.value - 1], node)
+        return self.call("AT", [collection, index], node)
 
     # ---- literals
 
@@ -201,6 +207,20 @@ class ExpressionBinder:
             return self._rows_equal(node, left, right)
         return self.call(name, [self.bind(left), self.bind(right)], node)
 
+    def comparable(self, operands: list[Expression]) -> list[Expression]:
+        """In a list of IN texts are cast to numbers, times or truth values that they are compared with."""
+        others = [o.type for o in operands if isinstance(o.type, _WEAKER)]
+        texts = [isinstance(o.type, t.CharType | t.VarCharType) for o in operands]
+        if not others or not any(texts):
+            return operands
+        wanted = type_rules.common_type([plain(d) for d in others])
+        if wanted is None:
+            return operands
+        return [
+            bind_cast(self.binder, o, wanted) if is_text else o
+            for o, is_text in zip(operands, texts, strict=True)
+        ]
+
     def _rows_equal(self, node: exp.Expr, left: exp.Tuple, right: exp.Tuple) -> Expression:
         if len(left.expressions) != len(right.expressions):
             self.refuse(node, "Unequal number of entries in ROW expressions")
@@ -221,7 +241,7 @@ class ExpressionBinder:
             else:
                 parts.append(part)
         bound = [self.bind(p) for p in parts]
-        for part, operand in zip(parts, bound, strict=True):
+        for operand in bound:
             if not isinstance(operand.type, t.BooleanType | t.NullType):
                 name = _BINARY[kind][1]
                 self.refuse(
@@ -279,7 +299,7 @@ class ExpressionBinder:
                 for item in node.expressions
             ]
             return pairs[0] if len(pairs) == 1 else self.call("OR", pairs, node)
-        operands = [self.bind(node.this), *self.bind_all(node.expressions)]
+        operands = self.comparable([self.bind(node.this), *self.bind_all(node.expressions)])
         if len(operands) == 2:
             return self.call("EQUALS", operands, node)
         return self.call("IN", operands, node)
@@ -364,7 +384,8 @@ class ExpressionBinder:
             if found is None:
                 self.refuse(
                     node,
-                    f"Values passed to IN operator must have compatible types: {operand.type} and {data_type}",
+                    f"Values passed to IN operator must have compatible types: {operand.type} "
+                    f"and {data_type}",
                 )
             types.append(found)
         cast = [self._implicit(o, d) for o, d in zip(operands, types, strict=True)]
@@ -427,7 +448,9 @@ class ExpressionBinder:
             if not isinstance(item, nodes.NamedArgument):
                 self.refuse(item, "Positional and named arguments cannot be mixed")
             if item.this not in names:
-                self.refuse(item, f"Param '{item.this}' not found in function '{node.this}'", near(item.this, names))
+                self.refuse(
+                    item, f"Param '{item.this}' not found in function '{node.this}'", near(item.this, names)
+                )
             given[item.this] = item.expression
         last = max((i for i, n in enumerate(names) if n in given), default=-1)
         default = exp.Var(this="DEFAULT")
@@ -454,7 +477,8 @@ class ExpressionBinder:
                 if not isinstance(condition.type, t.BooleanType | t.NullType):
                     self.refuse(node, "Expected a boolean type")
             else:
-                condition = self.call("EQUALS", [bound_operand, self.bind(branch.this)], branch.this)
+                both = self.comparable([bound_operand, self.bind(branch.this)])
+                condition = self.call("EQUALS", both, branch.this)
             operands += [condition, self.bind(branch.args["true"])]
         default = node.args.get("default")
         operands.append(Literal(None, t.NullType()) if default is None else self.bind(default))
@@ -484,7 +508,7 @@ class ExpressionBinder:
     def star(self, node: exp.Expr) -> Expression:
         self.refuse(node, "Unknown identifier '*'")
 
-    def window(self, node: exp.Expr) -> Expression:
+    def windowed(self, node: exp.Expr) -> Expression:
         self.refuse(node, f"Windowed aggregate expression is illegal in {self.place or 'this place'}")
 
     def filtered(self, node: exp.Expr) -> Expression:
@@ -496,6 +520,16 @@ class ExpressionBinder:
     def descriptor(self, node: exp.Expr) -> Expression:
         self.refuse(node, "DESCRIPTOR is an argument of a table function only")
 
+
+#: Types to which a text is cast when it is compared with one of them.
+_WEAKER: Final = (
+    *type_rules.NUMERIC,
+    t.BooleanType,
+    t.DateType,
+    t.TimeType,
+    t.TimestampType,
+    t.LocalZonedTimestampType,
+)
 
 _NOT_SCALAR: Final = (
     nodes.TableArgument,
@@ -540,7 +574,7 @@ _HANDLERS: Final[dict[type[exp.Expr], Callable[[Any, exp.Expr], Expression]]] = 
     exp.Tuple: _B.tuple_,
     nodes.JsonCall: _B.json_call,
     exp.Star: _B.star,
-    exp.Window: _B.window,
+    exp.Window: _B.windowed,
     exp.Filter: _B.filtered,
     exp.WithinGroup: _B.filtered,
     nodes.NamedArgument: _B.named_argument,

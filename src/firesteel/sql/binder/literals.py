@@ -121,22 +121,16 @@ def interval(
 
     :raises LiteralError: the text does not fit the unit.
     """
-    data_type = interval_type(unit, precision, fraction)
+    data_type = interval_type(unit)
     value = _interval_value(written.strip(), unit)
     return Literal(-value if negative else value, data_type)
 
 
-def interval_type(unit: str, precision: int | None = None, fraction: int | None = None) -> t.DataType:
+def interval_type(unit: str) -> t.DataType:
+    """Flink knows two types of intervals once a text is read: months, and seconds with milliseconds."""
     if unit.split("_")[0] in _MONTHS:
-        resolution = {"QUARTER": "MONTH"}.get(unit, unit)
-        return t.YearMonthIntervalType(resolution=resolution, precision=precision or 2, nullable=False)
-    resolution = {"WEEK": "DAY"}.get(unit, unit)
-    return t.DayTimeIntervalType(
-        resolution=resolution,
-        day_precision=precision or 2,
-        fractional_precision=3 if fraction is None else fraction,
-        nullable=False,
-    )
+        return t.YearMonthIntervalType(resolution="MONTH", nullable=False)
+    return t.DayTimeIntervalType(resolution="SECOND", fractional_precision=3, nullable=False)
 
 
 _PARTS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")

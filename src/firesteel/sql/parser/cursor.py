@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from firesteel.sql.parser.errors import SqlParserError, marked, place_of
 from firesteel.sql.parser.tokens import END, NAME, NUMBER, SIGN, STRING, UNICODE, WORD, Token
-from firesteel.sql.parser.words import RESERVED
+from firesteel.sql.parser.words import RESERVED, SQL92
 
 __all__ = ["Cursor"]
 
@@ -90,13 +90,15 @@ class Cursor:
         """Flink's ``Encountered "x" at line 1, column 2``."""
         token = token or self.token
         line, column = place_of(self.sql, token.start)
+        text = self.sql[token.start : token.end + 1] or token.text
+        said = f'Encountered "{text}"'
+        if token.kind == WORD and token.text in SQL92 and expected in _PLACES_OF_NAMES:
+            said = f"Incorrect syntax near the keyword '{text}'"
         raise SqlParserError(
-            f'SQL parse failed. Encountered "{self.sql[token.start : token.end + 1] or token.text}" '
-            f"at line {line}, column {column}.",
+            f"SQL parse failed. {said} at line {line}, column {column}.",
             line=line,
             column=column,
-            detail=(f"expected {expected} in\n  " if expected else "")
-            + marked(self.sql, token.start, token.end),
+            detail=(f"expected {expected} in" if expected else "") + marked(self.sql, token.start, token.end),
             hint=_hint(token),
         )
 
@@ -118,7 +120,7 @@ class Cursor:
     def path(self) -> tuple[str, ...]:
         """A name with what it is in: ``catalog.database.table``."""
         parts = [self.name()]
-        while self.at(".") and not (self.ahead().kind == SIGN):
+        while self.at(".") and self.ahead().kind != SIGN:
             self.advance()
             parts.append(self.name())
         return tuple(parts)
@@ -188,6 +190,7 @@ def _unescape(text: str, escape: str) -> str:
     return "".join(out)
 
 
+_PLACES_OF_NAMES: Final = ("a name", "an expression", "a table", None)
 _QUOTE_IT: Final = "it is a reserved word: put it in backticks where it is a name"
 
 

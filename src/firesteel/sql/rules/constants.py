@@ -10,7 +10,7 @@ from firesteel.common.columns import Columns
 from firesteel.common.errors import FiresteelError
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Outer, SubQuery, walk
 from firesteel.sql.functions.registry import FUNCTIONS
-from firesteel.sql.types import BooleanType, SymbolType
+from firesteel.sql.types import ArrayType, BooleanType, RawType, RowType, SymbolType, VariantType
 
 __all__ = ["folded", "is_constant"]
 
@@ -31,7 +31,9 @@ def is_constant(expression: Expression) -> bool:
 
 def folded(expression: Expression) -> Expression:
     """The value of a constant expression; the expression itself where it is none, or fails."""
-    if not isinstance(expression, Call) or not is_constant(expression) or _depends_on_zone(expression):
+    if not isinstance(expression, Call) or expression.type.children or isinstance(expression.type, _KEPT):
+        return expression
+    if not is_constant(expression) or _depends_on_zone(expression):
         return expression
     try:
         value = _value(expression)
@@ -59,6 +61,9 @@ def _value(expression: Expression) -> Any:
     found = array[0] if not isinstance(array, pa.Scalar) else array
     return scalar_value(found, expression.type)
 
+
+#: Values that are no literals of a plan.
+_KEPT = (ArrayType, RowType, RawType, VariantType, SymbolType)
 
 TRUE = Literal(True, BooleanType(nullable=False))
 FALSE = Literal(False, BooleanType(nullable=False))

@@ -1,0 +1,18 @@
+"""The connectors of this package: one line each."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from firesteel.sql.connectors.factory import TABLE_CONNECTORS
+
+__all__ = ["register"]
+
+
+@cache
+def register() -> None:
+    """Have them in the registry."""
+    from firesteel.sql.connectors import blackhole, datagen, printing
+
+    for module in (blackhole, datagen, printing):
+        TABLE_CONNECTORS.register(module.CONNECTOR)

@@ -1,0 +1,222 @@
+"""Table connectors: one record each, with the options it has and what makes sources, targets and lookups.
+
+Built-in ones have a line in the table below; other packages call ``TABLE_CONNECTORS.register`` when they are imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
+from typing import Any, Final, Protocol
+
+from firesteel.common.configuration import Configuration
+from firesteel.program.registry import Registry, load
+from firesteel.program.transformations import Transformation
+from firesteel.sql import physical as p
+from firesteel.sql.catalog import ResolvedTable
+from firesteel.sql.connectors.options import Option, TableOptions
+from firesteel.util.exceptions import TableException
+
+__all__ = [
+    "TABLE_CONNECTORS",
+    "LookupSource",
+    "ScanSource",
+    "SinkSource",
+    "TableConnector",
+    "TableContext",
+    "lookup_source",
+    "scan_source",
+    "sink_target",
+]
+
+
+class ScanSource(Protocol):
+    """What reads a table.
+
+    ``push`` takes what the planner would have the source do; it returns what it does not do itself.
+    """
+
+    changelog_mode: frozenset[str]
+    bounded: bool
+
+    def build(self, run: Any, node: p.TableSourceScan) -> Transformation:
+        """A transformation that gives the columns of ``node.row``."""
+
+
+class SinkSource(Protocol):
+    """What writes a table."""
+
+    def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
+        """Which kinds of rows it takes of a query that makes these."""
+
+    def attach(self, environment: Any, rows: Transformation, node: p.Sink) -> Transformation:
+        """The end of the plan: *rows* are columns of the sink's row."""
+
+
+class LookupSource(Protocol):
+    """What is asked for rows by key, in tasks."""
+
+    def open(self) -> None: ...
+
+    def lookup(self, keys: list[tuple[Any, ...]]) -> list[list[tuple[Any, ...]]]:
+        """For each key the rows of the table."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class TableContext:
+    """What a factory knows. ``options`` are checked and typed.
+
+    :param overwrite: INSERT OVERWRITE. :param partition: of PARTITION (...) in it, with constants.
+    """
+
+    table: ResolvedTable
+    options: TableOptions
+    configuration: Configuration
+    batch: bool = False
+    overwrite: bool = False
+    partition: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def schema(self) -> Any:
+        return self.table.schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableConnector:
+    """:param options: all that it has. :param formats: the options that name formats, such as ``format``.
+    :param wildcards: options that begin so are its own, too. :param scan: ``TableContext -> ScanSource``, or its place as
+    ``"module:name"``; None: it cannot be read. ``sink`` and ``lookup`` likewise; lookup gets the columns asked, too.
+    :param overwrites: whether INSERT OVERWRITE is possible.
+    """
+
+    name: str
+    options: tuple[Option, ...] = ()
+    formats: tuple[str, ...] = ()
+    wildcards: tuple[str, ...] = ()
+    scan: str | Callable[[TableContext], Any] | None = None
+    sink: str | Callable[[TableContext], Any] | None = None
+    lookup: str | Callable[[TableContext, tuple[int, ...]], Any] | None = None
+    overwrites: bool = False
+    checks: tuple[Callable[[TableOptions, ResolvedTable], None], ...] = field(default=(), compare=False)
+
+
+TABLE_CONNECTORS: Final = Registry("table connector", TableConnector)
+
+
+def _maker(place: Any) -> Any:
+    return load(place) if isinstance(place, str) else place
+
+
+def connector_of(table: ResolvedTable) -> TableConnector:
+    """The connector that the options of a table name.
+
+    :raises TableException: they name none, or one that is not there.
+    """
+    load_all()
+    name = table.options.get("connector")
+    known = sorted(record.name for record in TABLE_CONNECTORS.all())
+    if name is None:
+        raise TableException(
+            f"Table options do not contain an option key 'connector' for discovering a connector: {table.name}.",
+            hint=f"one of {', '.join(known)}",
+        )
+    found = TABLE_CONNECTORS.find(name)
+    if found is None:
+        near = get_close_matches(name, known, 1, 0.6)
+        raise TableException(
+            f"Could not find any factory for identifier '{name}'.",
+            detail=f"the connector of table {table.name}",
+            hint=(f"did you mean {near[0]}? " if near else "") + f"available are {', '.join(known)}",
+        )
+    return found
+
+
+def load_all() -> None:
+    """Have the connectors of this package, and those of other packages, in the registry."""
+    from firesteel.sql.connectors import built_in
+
+    built_in.register()
+
+
+def _context(
+    table: ResolvedTable, connector: TableConnector, configuration: Configuration, batch: bool
+) -> TableContext:
+    from firesteel.sql.connectors.formats import format_options
+
+    every = [*connector.options]
+    for key in connector.formats:
+        every += format_options(key, table.options)
+    given = {k: v for k, v in table.options.items() if k != "connector"}
+    options = TableOptions.checked(connector.name, table.name, given, every, connector.wildcards)
+    for check in connector.checks:
+        check(options, table)
+    return TableContext(table, options, configuration, batch)
+
+
+def scan_source(table: ResolvedTable, configuration: Configuration, batch: bool = False) -> ScanSource:
+    """What reads the table.
+
+    :raises TableException: its options are wrong, or it cannot be read.
+    """
+    connector = connector_of(table)
+    if connector.scan is None:
+        raise _refused(connector, table, "source", "read")
+    made: ScanSource = _maker(connector.scan)(_context(table, connector, configuration, batch))
+    if batch and not made.bounded:
+        raise TableException(
+            f"Querying an unbounded table '{table.name}' in batch mode is not allowed. The table source is unbounded.",
+            hint="read it in streaming mode, or bound it by its options",
+        )
+    return made
+
+
+def sink_target(
+    table: ResolvedTable,
+    configuration: Configuration,
+    batch: bool = False,
+    overwrite: bool = False,
+    partition: Mapping[str, str] | None = None,
+) -> SinkSource:
+    """What writes the table."""
+    connector = connector_of(table)
+    if connector.sink is None:
+        raise _refused(connector, table, "sink", "written")
+    if overwrite and not connector.overwrites:
+        raise TableException(
+            f"INSERT OVERWRITE requires that the underlying DynamicTableSink of table '{table.name}' supports overwriting.",
+            hint=f"the connector '{connector.name}' adds rows only",
+        )
+    context = replace(
+        _context(table, connector, configuration, batch), overwrite=overwrite, partition=partition or {}
+    )
+    made: SinkSource = _maker(connector.sink)(context)
+    return made
+
+
+def lookup_source(
+    table: ResolvedTable, columns: tuple[int, ...], configuration: Configuration
+) -> LookupSource | None:
+    """What looks rows of the table up by *columns* of its source row; None: its connector cannot."""
+    connector = connector_of(table)
+    if connector.lookup is None:
+        return None
+    context = _context(table, connector, configuration, False)
+    made: LookupSource = _maker(connector.lookup)(context, columns)
+    return made
+
+
+def _refused(connector: TableConnector, table: ResolvedTable, what: str, done: str) -> TableException:
+    able = sorted(
+        record.name
+        for record in TABLE_CONNECTORS.all()
+        if (record.scan if what == "source" else record.sink) is not None
+    )
+    return TableException(
+        f"Connector '{connector.name}' can only be used as a {'sink' if what == 'source' else 'source'}. "
+        f"It cannot be used as a {what}.",
+        detail=f"table {table.name} is to be {done}",
+        hint=f"connectors that can are {', '.join(able)}",
+    )

@@ -1,0 +1,29 @@
+"""What sinks of tables share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firesteel.program.sinks import Sink
+from firesteel.program.transformations import SinkTransformation, Transformation
+from firesteel.sql import physical as p
+
+__all__ = ["sink_transformation"]
+
+
+def sink_transformation(
+    environment: Any,
+    rows: Transformation,
+    node: p.Sink,
+    sink: Sink,
+    parallelism: int | None = None,
+    name: str | None = None,
+) -> SinkTransformation:
+    """Add the end of a plan to the program."""
+    shown = name or f"Sink: {node.target.name.rpartition('.')[2]}"
+    uid = f"{rows.uid}-sink" if rows.uid is not None else None
+    made = SinkTransformation(name=shown, input=rows, sink=sink, parallelism=parallelism, uid=uid)
+    if uid is not None:
+        environment._register_uid(uid, made)
+    environment._add(made)
+    return made

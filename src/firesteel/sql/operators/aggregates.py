@@ -1,0 +1,197 @@
+"""The calls of an aggregating operator together: DISTINCT and FILTER in front of kernels, one list of fields.
+
+The first field counts the rows of a key where rows may be retracted: a key without rows is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from firesteel.common.columns import DELETE, UPDATE_BEFORE, Columns
+from firesteel.sql import types as t
+from firesteel.sql.expressions import AggregateCall
+from firesteel.sql.operators.distinct import Distinct
+from firesteel.sql.operators.kernels import Kernel, KernelCall, Segments, kernel_of
+from firesteel.sql.operators.kernels.segments import Array
+from firesteel.sql.operators.row_state import Field
+from firesteel.sql.types import RowType
+from firesteel.state.columns import CanonicalKey
+
+__all__ = ["Aggregates", "signs_of"]
+
+
+def signs_of(columns: Columns) -> Array | None:
+    """1 for each row that adds, -1 for each that is taken back; None: all add."""
+    kinds = columns.kinds
+    if kinds is None:
+        return None
+    back = (kinds == UPDATE_BEFORE) | (kinds == DELETE)
+    return np.where(back, -1, 1) if back.any() else None
+
+
+class _Call(NamedTuple):
+    kernel: Kernel
+    arguments: tuple[int, ...]
+    filter: int | None
+    distinct: tuple[int, int] | None  # which Distinct, and which filter of it
+    start: int  # of its fields
+    stop: int
+
+
+class Aggregates:
+    """
+    :param retracts: whether rows may be taken back.
+    :param functions: the user's.
+
+    :ivar fields: of all calls, as state keeps them.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[AggregateCall],
+        row: RowType,
+        retracts: bool,
+        functions: Mapping[str, Any],
+    ) -> None:
+        self.retracts = retracts
+        self.fields: list[Field] = [Field("int64")] if retracts else []
+        self._calls: list[_Call] = []
+        distinct: dict[tuple[int, ...], list[int | None]] = {}
+        for call in calls:
+            types = tuple(row.types[i] for i in call.arguments)
+            kernel = kernel_of(KernelCall(call, types, retracts, functions))
+            of = None
+            if call.distinct and call.function.upper() not in ("MIN", "MAX"):
+                filters = distinct.setdefault(call.arguments, [])
+                if call.filter not in filters:
+                    filters.append(call.filter)
+                of = (list(distinct).index(call.arguments), filters.index(call.filter))
+            start = len(self.fields)
+            self.fields += kernel.fields
+            self._calls.append(_Call(kernel, call.arguments, call.filter, of, start, len(self.fields)))
+        self._distinct = [Distinct(arguments, filters, retracts) for arguments, filters in distinct.items()]
+        #: Whether the result changes with each row, so that there is nothing to compare.
+        self.always_changes = any(
+            c.function.upper() == "COUNT" and not c.arguments and c.filter is None for c in calls
+        )
+        self.shape = "; ".join(map(_text, calls))
+
+    @property
+    def merges(self) -> bool:
+        """Whether accumulators can be merged."""
+        return not self._distinct and all(call.kernel.merges for call in self._calls)
+
+    def open(self, state: Any, name: str, ttl_ms: int) -> None:
+        """Ask for the state that lies beside the fields."""
+        for i, distinct in enumerate(self._distinct):
+            distinct.open(state, f"{name}/distinct-{i}", ttl_ms)
+        for i, call in enumerate(self._calls):
+            call.kernel.open(state, f"{name}/{i}", ttl_ms)
+
+    def initial(self, count: int) -> list[Array]:
+        """The fields of *count* keys without rows."""
+        return [np.full(count, field.initial, field.dtype) for field in self.fields]
+
+    # ---- over rows
+
+    def scan(
+        self, rows: Columns, signs: Array | None, segments: Segments, base: Sequence[Array]
+    ) -> list[Array]:
+        """The fields after each row."""
+        return self._run(rows, signs, segments, base, whole=False)
+
+    def fold(
+        self, rows: Columns, signs: Array | None, segments: Segments, base: Sequence[Array]
+    ) -> list[Array]:
+        """The fields after each segment."""
+        return self._run(rows, signs, segments, base, whole=True)
+
+    def _run(
+        self, rows: Columns, signs: Array | None, segments: Segments, base: Sequence[Array], whole: bool
+    ) -> list[Array]:
+        out: list[Array] = []
+        if self.retracts:
+            steps = np.ones(len(rows), np.int64) if signs is None else signs
+            if whole:
+                out.append(base[0] + segments.sums(steps))
+            else:
+                out.append(base[0][segments.index] + segments.running(steps))
+        weights = _Weights(rows, signs)
+        for distinct in self._distinct:
+            distinct.see(rows, weights, segments)
+        for call in self._calls:
+            counted = weights.of(call.filter)
+            if call.distinct is not None:
+                counted = self._distinct[call.distinct[0]].weights[call.distinct[1]]
+            arguments = [rows.arrays[i] for i in call.arguments]
+            run = call.kernel.fold if whole else call.kernel.scan
+            out += run(arguments, counted, segments, base[call.start : call.stop])
+        return out
+
+    # ---- over accumulators
+
+    def merge(self, first: Sequence[Array], second: Sequence[Array]) -> list[Array]:
+        out: list[Array] = [first[0] + second[0]] if self.retracts else []
+        for call in self._calls:
+            part = slice(call.start, call.stop)
+            out += call.kernel.merge(first[part], second[part])
+        return out
+
+    def results(self, fields: Sequence[Array]) -> list[pa.Array]:
+        """The value of each call."""
+        return [call.kernel.values(fields[call.start : call.stop]) for call in self._calls]
+
+    def clear(self, name: Any, key: CanonicalKey) -> None:
+        """A key is gone."""
+        for distinct in self._distinct:
+            distinct.clear(name, key)
+        for call in self._calls:
+            call.kernel.clear(name, key)
+
+    @property
+    def keeps_more(self) -> bool:
+        """Whether there is state beside the fields."""
+        return bool(self._distinct) or any(type(c.kernel).clear is not Kernel.clear for c in self._calls)
+
+
+class _Weights:
+    """What rows count for behind a filter, made once for each."""
+
+    def __init__(self, rows: Columns, signs: Array | None) -> None:
+        self._rows = rows
+        self._signs = signs
+        self._known: dict[int, Array] = {}
+
+    def of(self, column: int | None) -> Array | None:
+        if column is None:
+            return self._signs
+        known = self._known.get(column)
+        if known is None:
+            mask = self._rows.arrays[column]
+            if mask.null_count:
+                mask = mask.fill_null(False)
+            known = mask.to_numpy(zero_copy_only=False).astype(np.int64)
+            if self._signs is not None:
+                known = known * self._signs
+            self._known[column] = known
+        return known
+
+
+def _text(call: AggregateCall) -> str:
+    parts = ", ".join(map(str, call.arguments))
+    distinct = "DISTINCT " if call.distinct else ""
+    where = "" if call.filter is None else f" FILTER {call.filter}"
+    return f"{call.function}({distinct}{parts}){where} {call.type.with_nullability(True)}"
+
+
+def row_text(row: RowType, columns: Sequence[int]) -> str:
+    """The types of some columns, for the shape of state."""
+    return ", ".join(str(_plain(row.types[i])) for i in columns)
+
+
+def _plain(data_type: t.DataType) -> t.DataType:
+    return data_type.with_nullability(True)

@@ -1,0 +1,112 @@
+"""DISTINCT: of rows with equal arguments the first one of a key counts, and the last one that is taken back.
+
+All calls with the same arguments share one dictionary of state: value -> for each of their filters how many
+rows have it, or, where rows are never taken back, a bit for each filter that has seen it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from firesteel.common.columns import Columns
+from firesteel.sql.operators.kernels.segments import Array, Segments
+from firesteel.sql.operators.map_state import MapsColumn, maps_state
+from firesteel.state.column_keys import Groups, group_rows, identities, renumbered
+from firesteel.state.columns import CanonicalKey
+
+__all__ = ["Distinct"]
+
+
+class Distinct:
+    """
+    :param arguments: columns. :param filters: a column of each filter; None: all rows.
+
+    :ivar weights: for each filter what the rows that were seen last count for.
+    """
+
+    weights: list[Array]
+    _seen: MapsColumn
+
+    def __init__(self, arguments: Sequence[int], filters: Sequence[int | None], retracts: bool) -> None:
+        self._arguments = arguments
+        self._filters = filters
+        self._retracts = retracts
+
+    def open(self, state: Any, name: str, ttl_ms: int) -> None:
+        self._seen = maps_state(state, name, ttl_ms=ttl_ms)
+
+    def clear(self, name: Any, key: CanonicalKey) -> None:
+        self._seen.clear(name, key)
+
+    def see(self, rows: Columns, weights: Any, segments: Segments) -> None:
+        """Look at rows; what they count for is in ``weights`` then."""
+        arrays = [rows.arrays[i] for i in self._arguments]
+        of_values = group_rows(arrays, len(rows))
+        pairs = Groups(*renumbered(pa.array(segments.index * of_values.count + of_values.codes)))
+        order, starts = pairs.order()
+        within = Segments(starts, len(rows))
+        first = pairs.first
+        picked = [a.take(first) for a in arrays]
+        values = identities(picked, pairs.count)
+        owners = segments.index[first].tolist()
+        names = [segments.names[i] for i in owners]
+        keys = [segments.keys[i] for i in owners]
+        steps = [_in_order(weights.of(column), order, len(rows)) for column in self._filters]
+        see = self._count if self._retracts else self._mark
+        self.weights = []
+        for found in see(names, keys, values, steps, within):
+            back = np.empty(len(rows), np.int64)
+            back[order] = found
+            self.weights.append(back)
+
+    def _mark(
+        self, names: list[Any], keys: list[Any], values: list[Any], steps: list[Array], within: Segments
+    ) -> list[Array]:
+        """Without retractions: a bit for each filter."""
+        get, put = self._seen.get, self._seen.put
+        known = [get(n, k, v) or 0 for n, k, v in zip(names, keys, values, strict=True)]
+        before = np.array(known, np.int64)
+        after = before.copy()
+        out = []
+        for i, step in enumerate(steps):
+            passed = within.running(step)
+            fresh = (before >> i) & 1 == 0
+            out.append(((passed == 1) & (step == 1) & fresh[within.index]).astype(np.int64))
+            after |= (passed[within.last] > 0).astype(np.int64) << i
+        for at in np.flatnonzero(after != before).tolist():
+            put(names[at], values[at], int(after[at]))
+        return out
+
+    def _count(
+        self, names: list[Any], keys: list[Any], values: list[Any], steps: list[Array], within: Segments
+    ) -> list[Array]:
+        """With retractions: a count for each filter."""
+        get, none = self._seen.get, (0,) * len(steps)
+        known = [get(n, k, v) or none for n, k, v in zip(names, keys, values, strict=True)]
+        before = np.array(known, np.int64).reshape(len(names), len(steps))
+        after = before.copy()
+        out = []
+        for i, step in enumerate(steps):
+            base = before[:, i]
+            now = base[within.index] + within.running(step)
+            then = now - step
+            out.append(
+                ((then <= 0) & (now > 0)).astype(np.int64) - ((then > 0) & (now <= 0)).astype(np.int64)
+            )
+            after[:, i] = now[within.last]
+        changed = np.flatnonzero((after != before).any(axis=1))
+        rows = after[changed].tolist()
+        for at, counts in zip(changed.tolist(), rows, strict=True):
+            if any(counts):
+                self._seen.put(names[at], values[at], tuple(counts))
+            elif known[at] is not none:
+                self._seen.remove(names[at], values[at])
+        return out
+
+
+def _in_order(weights: Array | None, order: Array, count: int) -> Array:
+    return np.ones(count, np.int64) if weights is None else weights[order]

@@ -1,0 +1,28 @@
+"""Aggregates on columns: kernels by the name of the aggregate."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from firesteel.sql.operators.kernels import extremes, loops, sums
+from firesteel.sql.operators.kernels.base import KERNELS, Kernel, KernelCall
+from firesteel.sql.operators.kernels.segments import Segments
+
+__all__ = ["KERNELS", "Kernel", "KernelCall", "Segments", "kernel_of"]
+
+_LOADED: Final = (extremes, loops, sums)  # each registers its kernels
+
+
+def kernel_of(what: KernelCall) -> Kernel:
+    """The kernel of a call.
+
+    :raises ProgramError: there is no such aggregate.
+    """
+    name = what.call.function
+    definition: Any = what.functions.get(name)
+    if definition is not None:
+        return loops.of_user(what, getattr(definition, "aggregate", definition))
+    make = KERNELS.get(name.upper())
+    if make is None:
+        raise loops.unknown(what, list(KERNELS))
+    return make(what)

@@ -1,0 +1,454 @@
+"""Aggregates that see row by row: those whose accumulator is a list or a dictionary, and those of users.
+
+The accumulator is one object for each key. The result after a row is made at once, for the object goes on
+changing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import pyarrow as pa
+
+from firesteel.common.errors import ProgramError, TypeMismatchError
+from firesteel.sql import types as t
+from firesteel.sql.operators.kernels.base import Arguments, Fields, Kernel, KernelCall, kernel
+from firesteel.sql.operators.kernels.numbers import objects
+from firesteel.sql.operators.kernels.segments import Array, Segments
+from firesteel.sql.operators.objects import column_of_objects, objects_of
+from firesteel.sql.operators.row_state import Field
+from firesteel.sql.values import array_of, physical, values_of
+
+__all__ = ["LoopKernel", "UserKernel"]
+
+
+class LoopKernel(Kernel):
+    """The second field has the result after the row."""
+
+    fields = (Field("object", None), Field("object", None))
+    #: Whether a row in which the first argument is null is passed over.
+    skips_null: ClassVar[bool] = True
+
+    def create(self) -> Any:
+        raise NotImplementedError
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        """Add a row; returns the accumulator, which may be another object."""
+        raise NotImplementedError
+
+    def retract(self, accumulator: Any, *values: Any) -> Any:
+        raise NotImplementedError
+
+    def add(self, first: Any, second: Any) -> Any:
+        """Merge two accumulators."""
+        raise NotImplementedError
+
+    def value(self, accumulator: Any) -> Any:
+        raise NotImplementedError
+
+    def read(self, arguments: Arguments) -> list[list[Any]]:
+        return [values_of(a, d) for a, d in zip(arguments, self.what.types, strict=True)]
+
+    def _run(
+        self,
+        arguments: Arguments,
+        weights: Array | None,
+        segments: Segments,
+        base: Fields,
+        after_row: Callable[[Any], None] | None,
+    ) -> list[Any]:
+        """Add all rows; the accumulator of each segment."""
+        count = segments.count
+        rows = list(zip(*self.read(arguments), strict=True)) if arguments else [()] * count
+        weighted = None if weights is None else weights.tolist()
+        skips = self.skips_null and bool(arguments)
+        done = []
+        stops = (segments.last + 1).tolist()
+        for i, (start, stop) in enumerate(zip(segments.starts.tolist(), stops, strict=True)):
+            accumulator = base[0][i]
+            if accumulator is None:
+                accumulator = self.create()
+            for row in range(start, stop):
+                values = rows[row]
+                weight = 1 if weighted is None else weighted[row]
+                if weight and not (skips and values[0] is None):
+                    step = self.accumulate if weight > 0 else self.retract
+                    accumulator = step(accumulator, *values)
+                if after_row is not None:
+                    after_row(accumulator)
+            done.append(accumulator)
+        return done
+
+    def scan(
+        self, arguments: Arguments, weights: Array | None, segments: Segments, base: Fields
+    ) -> list[Array]:
+        results: list[Any] = []
+        done = self._run(arguments, weights, segments, base, lambda a: results.append(self.value(a)))
+        accumulators = objects(done)
+        return [accumulators[segments.index], objects(results)]
+
+    def fold(
+        self, arguments: Arguments, weights: Array | None, segments: Segments, base: Fields
+    ) -> list[Array]:
+        done = self._run(arguments, weights, segments, base, None)
+        return [objects(done), objects([self.value(a) for a in done])]
+
+    def merge(self, first: Fields, second: Fields) -> list[Array]:
+        merged = [
+            b if a is None else a if b is None else self.add(a, b)
+            for a, b in zip(first[0].tolist(), second[0].tolist(), strict=True)
+        ]
+        return [objects(merged), objects([None if a is None else self.value(a) for a in merged])]
+
+    def values(self, fields: Fields) -> pa.Array:
+        return array_of(self._results(fields), self.result)
+
+    def _results(self, fields: Fields) -> list[Any]:
+        empty = self.value(self.create())
+        return [
+            empty if a is None else v for a, v in zip(fields[0].tolist(), fields[1].tolist(), strict=True)
+        ]
+
+
+def _remove(values: list[Any], value: Any) -> list[Any]:
+    if value in values:
+        values.remove(value)
+    return values
+
+
+@kernel("LISTAGG")
+class ListAggregate(LoopKernel):
+    """Text, joined by a separator that is a literal or the second argument. Retracting takes the first equal
+    one away."""
+
+    def __init__(self, what: KernelCall) -> None:
+        super().__init__(what)
+        literals = what.call.literals
+        self._separator = str(literals[0].value) if literals and literals[0].value is not None else ","
+
+    def create(self) -> Any:
+        return []
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        if len(values) > 1 and values[1] is not None:
+            self._separator = values[1]
+        accumulator.append(values[0])
+        return accumulator
+
+    def retract(self, accumulator: Any, *values: Any) -> Any:
+        return _remove(accumulator, values[0])
+
+    def add(self, first: Any, second: Any) -> Any:
+        return first + second
+
+    def value(self, accumulator: Any) -> Any:
+        return self._separator.join(accumulator) if accumulator else None
+
+
+@kernel("COLLECT")
+class Collect(LoopKernel):
+    """A multiset; null when there is none."""
+
+    def create(self) -> Any:
+        return {}
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        inner = _hashable(values[0])
+        held = accumulator.get(inner)
+        accumulator[inner] = (values[0], 1) if held is None else (held[0], held[1] + 1)
+        return accumulator
+
+    def retract(self, accumulator: Any, *values: Any) -> Any:
+        inner = _hashable(values[0])
+        held = accumulator.get(inner)
+        if held is not None and held[1] == 1:
+            del accumulator[inner]
+        else:
+            accumulator[inner] = (values[0], -1 if held is None else held[1] - 1)
+        return accumulator
+
+    def add(self, first: Any, second: Any) -> Any:
+        merged = dict(first)
+        for inner, (value, count) in second.items():
+            merged[inner] = (value, merged.get(inner, (value, 0))[1] + count)
+        return merged
+
+    def value(self, accumulator: Any) -> Any:
+        return [(value, count) for value, count in accumulator.values()] or None
+
+
+def _hashable(value: Any) -> Any:
+    return tuple(map(_hashable, value)) if isinstance(value, (list, tuple)) else value
+
+
+@kernel("ARRAY_AGG")
+class ArrayAggregate(LoopKernel):
+    """All values, nulls too; null when there is none."""
+
+    def __init__(self, what: KernelCall) -> None:
+        super().__init__(what)
+        literals = what.call.literals
+        self._ignores = bool(literals) and literals[0].value in (True, "IGNORE NULLS")
+
+    skips_null = False
+
+    def create(self) -> Any:
+        return []
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        if not (self._ignores and values[0] is None):
+            accumulator.append(values[0])
+        return accumulator
+
+    def retract(self, accumulator: Any, *values: Any) -> Any:
+        return _remove(accumulator, values[0])
+
+    def add(self, first: Any, second: Any) -> Any:
+        return first + second
+
+    def value(self, accumulator: Any) -> Any:
+        return list(accumulator) or None
+
+
+class _Ordered(LoopKernel):
+    """Values in the order in which they came."""
+
+    last = False
+
+    def create(self) -> Any:
+        return []
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        if self.what.retracts:
+            accumulator.append(values[0])
+        elif self.last or not accumulator:
+            return [values[0]]
+        return accumulator
+
+    def retract(self, accumulator: Any, *values: Any) -> Any:
+        return _remove(accumulator, values[0])
+
+    def add(self, first: Any, second: Any) -> Any:
+        if self.what.retracts:
+            return first + second
+        chosen = second or first if self.last else first or second
+        return list(chosen)
+
+    def value(self, accumulator: Any) -> Any:
+        return accumulator[-1 if self.last else 0] if accumulator else None
+
+
+@kernel("FIRST_VALUE")
+class FirstValue(_Ordered):
+    """The first value that is not null."""
+
+
+@kernel("LAST_VALUE")
+class LastValue(_Ordered):
+    """The last value that is not null."""
+
+    last = True
+
+
+@kernel("LAG")
+class Lag(LoopKernel):
+    """The value some rows before: the offset and the default are literals, or the default is the second
+    argument."""
+
+    skips_null = False
+
+    def __init__(self, what: KernelCall) -> None:
+        super().__init__(what)
+        literals = what.call.literals
+        self._offset = int(literals[0].value) if literals else 1
+        self._default = physical(literals[1].value, what.call.type) if len(literals) > 1 else None
+
+    def create(self) -> Any:
+        return []
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        accumulator.append(values[0])
+        if len(accumulator) > self._offset + 1:
+            del accumulator[0]
+        if len(values) > 1:
+            self._default = values[1]
+        return accumulator
+
+    def value(self, accumulator: Any) -> Any:
+        return accumulator[0] if len(accumulator) > self._offset else self._default
+
+
+@kernel("SINGLE_VALUE")
+class SingleValue(LoopKernel):
+    """The only row of a scalar sub-query."""
+
+    skips_null = False
+
+    def create(self) -> Any:
+        return []
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        if accumulator:
+            raise TypeMismatchError("SingleValueAggFunction received more than one element.")
+        return [values[0]]
+
+    def retract(self, accumulator: Any, *values: Any) -> Any:
+        return accumulator[1:]
+
+    def add(self, first: Any, second: Any) -> Any:
+        if first and second:
+            raise TypeMismatchError("SingleValueAggFunction received more than one element.")
+        return first or second
+
+    def value(self, accumulator: Any) -> Any:
+        return accumulator[0] if accumulator else None
+
+
+@kernel("LITERAL_AGG")
+class LiteralAggregate(LoopKernel):
+    """A literal, where there is a row."""
+
+    skips_null = False
+
+    def create(self) -> Any:
+        return []
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        return accumulator
+
+    retract = accumulate
+
+    def add(self, first: Any, second: Any) -> Any:
+        return first
+
+    def value(self, accumulator: Any) -> Any:
+        return self.what.call.literals[0].value
+
+
+@kernel("APPROX_COUNT_DISTINCT")
+class DistinctCount(LoopKernel):
+    """How many different values there are, to one."""
+
+    def create(self) -> Any:
+        return set()
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        accumulator.add(_hashable(values[0]))
+        return accumulator
+
+    def add(self, first: Any, second: Any) -> Any:
+        return first | second
+
+    def value(self, accumulator: Any) -> Any:
+        return len(accumulator)
+
+
+class _Json(LoopKernel):
+    skips_null = False
+    absent = False
+
+    def create(self) -> Any:
+        return []
+
+    def add(self, first: Any, second: Any) -> Any:
+        return first + second
+
+    def retract(self, accumulator: Any, *values: Any) -> Any:
+        return _remove(accumulator, values)
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        accumulator.append(values)
+        return accumulator
+
+    def json(self, position: int, value: Any) -> Any:
+        if value is None or isinstance(self.what.types[position], (t.CharType, t.VarCharType)):
+            return value
+        if isinstance(value, (bool, int, float)):
+            return value
+        return str(value)
+
+
+@kernel("JSON_OBJECTAGG", "JSON_OBJECTAGG_NULL_ON_NULL")
+class JsonObject(_Json):
+    def value(self, accumulator: Any) -> Any:
+        if not accumulator:
+            return None
+        pairs = {k: self.json(1, v) for k, v in accumulator if not (self.absent and v is None)}
+        return json.dumps(dict(sorted(pairs.items())), ensure_ascii=False, separators=(",", ":"))
+
+
+@kernel("JSON_OBJECTAGG_ABSENT_ON_NULL")
+class JsonObjectAbsent(JsonObject):
+    absent = True
+
+
+@kernel("JSON_ARRAYAGG_NULL_ON_NULL")
+class JsonArray(_Json):
+    def value(self, accumulator: Any) -> Any:
+        if not accumulator:
+            return None
+        items = [self.json(0, v[0]) for v in accumulator if not (self.absent and v[0] is None)]
+        return json.dumps(items, ensure_ascii=False, separators=(",", ":"))
+
+
+@kernel("JSON_ARRAYAGG", "JSON_ARRAYAGG_ABSENT_ON_NULL")
+class JsonArrayAbsent(JsonArray):
+    absent = True
+
+
+class UserKernel(LoopKernel):
+    """An aggregate function of the user's: ``create_accumulator``, ``accumulate``, ``retract``, ``merge``,
+    ``get_value``."""
+
+    skips_null = False
+
+    def __init__(self, what: KernelCall, function: Any) -> None:
+        super().__init__(what)
+        self.function = function
+        if what.retracts and not _has(function, "retract"):
+            raise ProgramError(
+                f"The aggregate function {what.call.function!r} gets retractions and has no retract().",
+                hint="implement retract(accumulator, *args), or aggregate a stream of insertions",
+            )
+
+    def read(self, arguments: Arguments) -> list[list[Any]]:
+        return [objects_of(a, d) for a, d in zip(arguments, self.what.types, strict=True)]
+
+    def create(self) -> Any:
+        return self.function.create_accumulator()
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        self.function.accumulate(accumulator, *values)
+        return accumulator
+
+    def retract(self, accumulator: Any, *values: Any) -> Any:
+        self.function.retract(accumulator, *values)
+        return accumulator
+
+    def add(self, first: Any, second: Any) -> Any:
+        self.function.merge(first, [second])
+        return first
+
+    def value(self, accumulator: Any) -> Any:
+        return self.function.get_value(accumulator)
+
+    def values(self, fields: Fields) -> pa.Array:
+        return column_of_objects(self._results(fields), self.result)
+
+
+def _has(function: Any, name: str) -> bool:
+    """Whether a function has a method of its own, and not the one of PyFlink's base class that raises."""
+    method = getattr(type(function), name, None)
+    return method is not None and "table" not in method.__module__.split(".")
+
+
+def of_user(what: KernelCall, function: Any) -> Kernel:
+    return UserKernel(what, function)
+
+
+def unknown(what: KernelCall, known: Sequence[str]) -> ProgramError:
+    return ProgramError(
+        f"There is no aggregate {what.call.function}.", detail=f"known are {', '.join(sorted(known))}"
+    )

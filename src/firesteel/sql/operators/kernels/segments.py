@@ -1,0 +1,95 @@
+"""Rows sorted by key: what runs over them within each key.
+
+A *segment* is the rows of one key, in their order. ``base`` of a scan is what was there before the first row
+of each segment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from firesteel.state.columns import CanonicalKey
+
+__all__ = ["Array", "Segments"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Segments:
+    """
+    :param starts: where each segment starts; none is empty.
+    :param count: how many rows there are.
+    :param names: the identity of the key of each segment. :param keys: its canonical form.
+
+    :ivar index: for each row its segment. :ivar last: for each segment its last row.
+    """
+
+    __slots__ = ("_rank", "count", "index", "keys", "last", "names", "starts")
+
+    def __init__(
+        self, starts: Array, count: int, names: Sequence[Any] = (), keys: Sequence[CanonicalKey] = ()
+    ) -> None:
+        self.starts = starts
+        self.count = count
+        self.names = names
+        self.keys = keys
+        self.last = np.append(starts[1:], count) - 1
+        self.index = np.repeat(np.arange(len(starts)), self.last + 1 - starts)
+        self._rank: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def rank(self) -> Array:
+        """For each row how many there are before it in its segment."""
+        if self._rank is None:
+            self._rank = np.arange(self.count) - self.starts[self.index]
+        return self._rank
+
+    def running(self, values: Array) -> Array:
+        """The sum up to and with each row; of integers, which wrap, or of Python's own."""
+        sums = np.cumsum(values)
+        before = sums[self.starts] - values[self.starts]
+        return sums - before[self.index]  # type: ignore[no-any-return]
+
+    def sums(self, values: Array) -> Array:
+        return np.add.reduceat(values, self.starts)  # type: ignore[no-any-return]
+
+    def running_floats(self, values: Array, base: Array) -> Array:
+        """The same of floats, added one by one in order, as their result depends on it; with the base."""
+        lengths = self.last + 1 - self.starts
+        longest = int(lengths.max(initial=0))
+        out = np.empty(self.count, base.dtype)
+        if len(self) <= longest:
+            stops = (self.last + 1).tolist()
+            for i, (start, stop) in enumerate(zip(self.starts.tolist(), stops, strict=True)):
+                part = np.concatenate([base[i : i + 1], values[start:stop].astype(base.dtype, copy=False)])
+                out[start:stop] = np.cumsum(part, dtype=base.dtype)[1:]
+            return out
+        now = base.copy()
+        active = np.arange(len(self))
+        for step in range(longest):
+            active = active[lengths[active] > step]
+            rows = self.starts[active] + step
+            now[active] += values[rows]
+            out[rows] = now[active]
+        return out
+
+    def scan(self, operation: np.ufunc, values: Array) -> Array:
+        """What *operation*, which is associative, makes of all values up to and with each row."""
+        longest = int((self.last + 1 - self.starts).max(initial=0))
+        out = values.copy()
+        step = 1
+        while step < longest:
+            rows = np.flatnonzero(self.rank >= step)
+            out[rows] = operation(out[rows], out[rows - step])
+            step *= 2
+        return out
+
+    def fold(self, operation: np.ufunc, values: Array) -> Array:
+        """The same of whole segments."""
+        return operation.reduceat(values, self.starts)  # type: ignore[no-any-return]

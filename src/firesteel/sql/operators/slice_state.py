@@ -1,0 +1,136 @@
+"""The accumulators of each key and slice, and which keys a slice has.
+
+They lie in ``table rows`` under (slice end, key columns); the key group is that of the key columns alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from firesteel.sql.operators.aggregates import Aggregates
+from firesteel.sql.operators.row_state import RowsColumn, rows_state
+from firesteel.state.backend import OperatorState
+from firesteel.state.column_keys import group_rows, hash_codes, identities, key_arrays
+
+__all__ = ["Contents", "SliceState"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Contents(NamedTuple):
+    """Keys with an accumulator each.
+
+    :ivar keys: key columns. :ivar fields: of accumulators. :ivar slots: where they are.
+    """
+
+    keys: list[pa.Array]
+    fields: list[Array]
+    slots: Array
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+
+class SliceState:
+    """
+    :param key_types: Arrow types of the key columns.
+    """
+
+    def __init__(
+        self, state: OperatorState, aggregates: Aggregates, key_types: Sequence[pa.DataType], shape: str
+    ) -> None:
+        self.aggregates = aggregates
+        self._key_types = list(key_types)
+        self.rows: RowsColumn = rows_state(state, "windows", aggregates.fields, shape)
+        self._index: dict[int, list[tuple[list[pa.Array], Array]]] = {}
+        self._seen = -1
+
+    def begin_epoch(self) -> None:
+        """Know again what there is, where it may have changed behind our back."""
+        if self._seen == self.rows.generation:
+            return
+        self._index.clear()
+        names, slots = self.rows.items()
+        self._seen = self.rows.generation
+        if names:
+            ends = np.array([name[0] for name in names], np.int64)
+            keys = key_arrays(names, [pa.int64(), *self._key_types])[1:]
+            for end in np.unique(ends).tolist():
+                at = np.flatnonzero(ends == end)
+                self._index[end] = [([k.take(pa.array(at)) for k in keys], slots[at])]
+
+    @property
+    def ends(self) -> Iterable[int]:
+        """The slices that there are."""
+        return self._index.keys()
+
+    def find(self, ends: Array, keys: Sequence[pa.Array], codes: Array) -> tuple[list[Any], Array]:
+        """The names and slots of pairs of slice and key, all different; new ones are known from here on."""
+        names = identities([pa.array(ends, pa.int64()), *keys], len(ends))
+        slots = self.rows.find(names, codes)
+        fresh = np.flatnonzero(~self.rows.alive[slots])
+        if len(fresh):
+            of = ends[fresh]
+            for end in np.unique(of).tolist():
+                at = fresh[of == end]
+                part = [k.take(pa.array(at)) for k in keys], slots[at]
+                self._index.setdefault(end, []).append(part)
+        return names, slots
+
+    def add(self, end: int, contents: Contents) -> None:
+        """Merge accumulators into a slice."""
+        if not len(contents):
+            return
+        codes = hash_codes(contents.keys, len(contents))
+        _, slots = self.find(np.full(len(contents), end, np.int64), contents.keys, codes)
+        held = [field[slots] for field in self.rows.fields]
+        self.rows.put(slots, self.aggregates.merge(held, contents.fields))
+
+    def read(self, end: int) -> Contents:
+        """What a slice holds."""
+        parts = self._index.get(end, [])
+        if not parts:
+            return Contents([pa.array([], k) for k in self._key_types], self.aggregates.initial(0), _NONE)
+        slots = np.concatenate([slots for _, slots in parts])
+        keys = [pa.concat_arrays(column) for column in zip(*(keys for keys, _ in parts), strict=True)]
+        return Contents(keys, [field[slots] for field in self.rows.fields], slots)
+
+    def merged(self, ends: Iterable[int]) -> Contents:
+        """What some slices hold together."""
+        parts = [self.read(end) for end in ends if end in self._index]
+        if len(parts) == 1:
+            return parts[0]
+        if not parts:
+            return self.read(-(2**62))
+        return merge(parts, self.aggregates)
+
+    def drop(self, end: int) -> None:
+        """Remove a slice."""
+        for _, slots in self._index.pop(end, []):
+            self.rows.remove(slots)
+
+
+_NONE = np.zeros(0, np.int64)
+
+
+def merge(parts: Sequence[Contents], aggregates: Aggregates) -> Contents:
+    """Put together what is of one key, in the order of the parts."""
+    keys = [pa.concat_arrays(column) for column in zip(*(p.keys for p in parts), strict=True)]
+    fields = [np.concatenate(column) for column in zip(*(p.fields for p in parts), strict=True)]
+    slots = np.concatenate([p.slots for p in parts])
+    groups = group_rows(keys, len(slots))
+    order, starts = groups.order()
+    lengths = np.diff(np.append(starts, len(slots)))
+    now = [field[order[starts]] for field in fields]
+    for step in range(1, int(lengths.max(initial=0))):
+        more = np.flatnonzero(lengths > step)
+        rows = order[starts[more] + step]
+        together = aggregates.merge([field[more] for field in now], [field[rows] for field in fields])
+        for field, values in zip(now, together, strict=True):
+            field[more] = values
+    first = pa.array(groups.first)
+    return Contents([key.take(first) for key in keys], now, slots[groups.first])

@@ -1,0 +1,99 @@
+"""Windows of time in slices: each row is in one slice, and a window is some slices in a row.
+
+TUMBLE: a slice is a window. HOP: a window has size / slide slices, which overlapping windows share. CUMULATE:
+a window has the slices from the start of the longest one on. All are named by their end. (Flink:
+``SliceAssigners``.)
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from firesteel.sql.operators.specs import TimeWindow
+from firesteel.sql.operators.watermarks import milliseconds
+
+__all__ = ["Slices", "instant_of", "local_milliseconds"]
+
+Array = np.ndarray[Any, Any]
+_UTC: Final = ("UTC", "Z", "GMT", "Etc/UTC")
+
+
+def local_milliseconds(times: pa.Array, zone: str) -> Array:
+    """Timestamps in milliseconds; instants as the clocks of *zone* show them."""
+    if times.type.tz is not None and zone not in _UTC:
+        times = pc.local_timestamp(pc.cast(times, pa.timestamp("ms", zone), safe=False))
+    return milliseconds(times)
+
+
+def instant_of(local_ms: int, zone: str) -> int:
+    """The instant at which the clocks of *zone* show a time; of two the earlier one, after a gap the
+    first."""
+    if zone in _UTC:
+        return local_ms
+    naive = pa.array([local_ms], pa.timestamp("ms"))
+    found = pc.assume_timezone(naive, zone, ambiguous="earliest", nonexistent="latest")
+    return int(found.view(pa.int64())[0].as_py())
+
+
+class Slices:
+    """
+    :ivar step: the length of a slice. :ivar kind: TUMBLE, HOP or CUMULATE.
+    """
+
+    def __init__(self, window: TimeWindow) -> None:
+        self.kind = window.kind
+        self.size = window.size
+        self.offset = window.offset
+        self.slide = window.slide if window.kind == "HOP" else window.size
+        self.step = {
+            "TUMBLE": window.size,
+            "HOP": math.gcd(window.size, window.slide),
+            "CUMULATE": window.slide,
+        }[window.kind]
+
+    def ends(self, times: Array) -> Array:
+        """The slice of each time."""
+        return (times - self.offset) // self.step * self.step + self.offset + self.step  # type: ignore[no-any-return]
+
+    def start(self, end: int) -> int:
+        """Where the window of an end starts."""
+        if self.kind == "CUMULATE":
+            return (end - self.offset - 1) // self.size * self.size + self.offset
+        return end - self.size
+
+    def last_windows(self, ends: Array) -> Array:
+        """The end of the last window that each slice is in; before the slice itself: it is in none, as
+        windows that are shorter than their slide leave gaps."""
+        if self.kind == "HOP":
+            starts = (ends - self.step - self.offset) // self.slide * self.slide + self.offset
+            return starts + self.size  # type: ignore[no-any-return]
+        if self.kind == "CUMULATE":
+            starts = (ends - self.offset - 1) // self.size * self.size + self.offset
+            return starts + self.size  # type: ignore[no-any-return]
+        return ends
+
+    def windows(self, end: int) -> range:
+        """The ends of the windows that a slice is in."""
+        last = int(self.last_windows(np.array([end]))[0])
+        if self.kind == "CUMULATE":
+            return range(end, last + 1, self.step)
+        return range(last - (last - end) // self.slide * self.slide, last + 1, self.slide)
+
+    def of_window(self, end: int) -> Iterable[int]:
+        """The slices of a window."""
+        return range(self.start(end) + self.step, end + 1, self.step)
+
+    def over_with(self, end: int) -> list[int]:
+        """The slices for which the window of an end is the last one."""
+        ends = np.array(self.of_window(end), np.int64)
+        return ends[self.last_windows(ends) <= end].tolist()  # type: ignore[no-any-return]
+
+    def crosses(self, before: int, after: int) -> bool:
+        """Whether some window may fire as time moves on from *before* to *after*."""
+        return (after + 1 - self.offset) // self.step != (before + 1 - self.offset) // self.step

@@ -1,0 +1,288 @@
+"""Aggregates of TUMBLE, HOP and CUMULATE windows, in slices.
+
+A row goes to one slice; a window that fires puts its slices together. Calls that cannot be put together
+(DISTINCT, retracted extremes) go to all of their windows instead. (Flink: ``WindowAggOperator`` with
+``SliceSharedWindowAggProcessor``, and for the old windows of GROUP BY ``WindowOperator``.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from firesteel.common.columns import Columns
+from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, Batch, Mark
+from firesteel.runtime.operators.base import SubtaskContext
+from firesteel.runtime.program import OperatorProgram
+from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
+from firesteel.sql.operators.base import KeyedColumnsOperator, arrow_types
+from firesteel.sql.operators.kernels import Segments
+from firesteel.sql.operators.slice_state import Contents, SliceState
+from firesteel.sql.operators.slices import Slices, instant_of, local_milliseconds
+from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
+from firesteel.sql.operators.timed_rows import KeptProgress
+from firesteel.sql.operators.window_times import WindowTimes
+from firesteel.state.backend import OperatorState
+from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_codes
+
+__all__ = ["SlicedWindows", "WindowAggregateOperator", "window_aggregate"]
+
+Array = np.ndarray[Any, Any]
+
+
+class SlicedWindows(KeyedColumnsOperator):
+    """What fires when: the progress of time, of which the state keeps how far it has come."""
+
+    def __init__(self, program: OperatorProgram, spec: Any, window: TimeWindow) -> None:
+        super().__init__(program, spec)
+        self.window = window
+        self.slices = Slices(window)
+        self._progress: KeptProgress
+
+    def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
+        assert state is not None
+        self._progress = KeptProgress(state)
+        super().open(context, state)
+
+    def begin_epoch(self) -> None:
+        super().begin_epoch()
+        self._progress.begin(self.watermark if self.window.event_time else MIN_WATERMARK)
+
+    def end_epoch(self) -> None:
+        matters = self.window.event_time or self.window.kind != "TUMBLE"
+        if matters and not self.context.batch_mode:
+            self._progress.end()
+
+    def process(self, batch: Batch, input_index: int = 0) -> None:
+        columns: Any = batch.values
+        self.records_in += len(columns)
+        start = 0
+        for position, mark in batch.marks:
+            if type(mark) is int and not self._may_fire(mark):
+                self.move_watermark(mark)
+                self.outputs.mark(mark)
+                continue
+            if position > start:
+                self.run(columns[start:position], input_index)
+            start = position
+            self.on_mark(mark, input_index)
+        if start < len(columns):
+            self.run(columns[start:], input_index)
+        if not self.window.event_time and not self.ended:
+            self._fire_until(self.context.clock.now_ms)
+        self.outputs.flush()
+
+    def _may_fire(self, watermark: int) -> bool:
+        if not self.window.event_time:
+            return False
+        before, after = self._local(self._progress.value), self._local(watermark)
+        return before == MIN_WATERMARK or self.slices.crosses(before, after)
+
+    def _local(self, instant: int) -> int:
+        """As the clocks of the session show it, where windows are of instants."""
+        if self.window.zone == "UTC" or instant in (MAX_WATERMARK, MIN_WATERMARK):
+            return instant
+        times = pa.array([instant], pa.timestamp("ms", "UTC"))
+        return int(local_milliseconds(times, self.window.zone)[0])
+
+    def fires_at(self, end: int) -> int:
+        """The instant at which a window fires."""
+        return instant_of(end, self.window.zone) - 1
+
+    def advance(self, watermark: int) -> None:
+        if self.window.event_time:
+            self._fire_until(watermark)
+
+    def on_mark(self, mark: Mark, input_index: int) -> None:
+        if mark == END and not self.window.event_time:
+            self._fire_until(MAX_WATERMARK if self.context.batch_mode else self.context.clock.now_ms)
+        super().on_mark(mark, input_index)
+
+    def on_processing_time(self) -> None:
+        if not self.window.event_time and not self.ended:
+            self._fire_until(self.context.clock.now_ms)
+            self.outputs.flush()
+
+    def next_timer_ms(self) -> int | None:
+        if self.window.event_time or self.ended:
+            return None
+        due = min(self.due(), default=None)
+        return None if due is None else self.fires_at(due)
+
+    def _fire_until(self, instant: int) -> None:
+        before = self._progress.value
+        self._progress.value = max(before, instant)
+        ends = sorted({end for end in self.due() if before < self.fires_at(end) <= instant})
+        for end in ends:
+            self.fire(end)
+
+    def is_passed(self, ends: Array) -> Array:
+        """Which windows have fired already."""
+        if not self.window.event_time:
+            return np.zeros(len(ends), bool)
+        if self.window.zone == "UTC":
+            return ends - 1 <= self._progress.value  # type: ignore[no-any-return]
+        known = {end: self.fires_at(end) <= self._progress.value for end in np.unique(ends).tolist()}
+        return np.array([known[end] for end in ends.tolist()], bool)
+
+    def due(self) -> set[int]:
+        """The ends of windows that wait, fired ones may be among them."""
+        raise NotImplementedError
+
+    def fire(self, end: int) -> None:
+        raise NotImplementedError
+
+
+class WindowAggregateOperator(SlicedWindows):
+    spec: WindowAggregate
+
+    def __init__(self, program: OperatorProgram, spec: Any, window: TimeWindow | None = None) -> None:
+        super().__init__(program, spec, window or spec.window)
+        self.aggregates = Aggregates(spec.calls, spec.input, spec.retracts, spec.functions)
+        #: Whether windows share slices; else a row goes to each of its windows.
+        self.shares = self.window.time is not None and (
+            self.slices.kind == "TUMBLE" or self.aggregates.merges
+        )
+        self._times = WindowTimes(spec.output, spec.properties, self.window.zone)
+
+    def on_open(self) -> None:
+        spec = self.spec
+        types = arrow_types(spec.input)
+        windows = f"{self.window.kind} {self.slices.step}"
+        shape = f"{row_text(spec.input, spec.keys)} -> {self.aggregates.shape} in {windows}"
+        self._state = SliceState(self.state, self.aggregates, [types[i] for i in spec.keys], shape)
+        self.aggregates.open(self.state, "windows", 0)
+
+    def begin_epoch(self) -> None:
+        super().begin_epoch()
+        self._state.begin_epoch()
+
+    # ---- rows
+
+    def run(self, columns: Columns, input_index: int) -> None:
+        columns, ends = self._assigned(columns)
+        if len(columns):
+            self.accumulate(columns, ends)
+
+    def _assigned(self, columns: Columns) -> tuple[Columns, Array]:
+        """The rows that are not late, with their slices."""
+        window, slices = self.window, self.slices
+        if window.time is None:
+            assert window.end is not None
+            ends = local_milliseconds(columns.arrays[window.end], "UTC")
+        elif window.event_time:
+            ends = slices.ends(local_milliseconds(columns.arrays[window.time], window.zone))
+        else:
+            now = self._local(self.context.clock.now_ms)
+            ends = np.full(len(columns), slices.ends(np.array([now]))[0], np.int64)
+        if not self.shares and window.time is not None:
+            columns, ends = self._to_windows(columns, ends)
+            late = self.is_passed(ends)
+        else:
+            late = self.is_passed(ends)
+            if late.any() and self.slices.kind != "TUMBLE":
+                late = self._late_for_all(ends, late)
+        if late.any():
+            kept = np.flatnonzero(~late)
+            columns, ends = columns.take(kept), ends[kept]
+        return columns, ends
+
+    def _late_for_all(self, ends: Array, passed: Array) -> Array:
+        """Rows whose slice has fired may still be in windows that have not."""
+        late = self.is_passed(self.slices.last_windows(ends))
+        if self.slices.kind == "CUMULATE":  # what has fired is kept in the first slice
+            some = passed & ~late
+            ends[some] = [self.slices.start(end) + self.slices.step for end in ends[some].tolist()]
+        return late
+
+    def _to_windows(self, columns: Columns, ends: Array) -> tuple[Columns, Array]:
+        every = [self.slices.windows(end) for end in ends.tolist()]
+        rows = np.repeat(np.arange(len(ends)), [len(w) for w in every])
+        return columns.take(rows), np.array([end for w in every for end in w], np.int64)
+
+    def accumulate(self, columns: Columns, ends: Array) -> None:
+        keys = self.key_columns(columns, self.spec.keys)
+        groups = group_rows([pa.array(ends), *keys], len(columns))
+        order, starts = groups.order()
+        rows = columns if groups.count in (1, len(columns)) else columns.take(order)
+        if groups.count == len(columns):
+            starts = np.arange(len(columns))
+        first = pa.array(groups.first)
+        of_groups = [key.take(first) for key in keys]
+        codes = hash_codes(of_groups, groups.count)
+        names, slots = self._state.find(ends[groups.first], of_groups, codes)
+        canonical = canonical_column_keys(names, codes) if self.aggregates.keeps_more else names
+        segments = Segments(starts, len(rows), names, canonical)
+        signs = signs_of(rows) if self.spec.retracts else None
+        state = self._state.rows
+        base = [field[slots] for field in state.fields]
+        state.put(slots, self.aggregates.fold(rows, signs, segments, base))
+
+    # ---- windows
+
+    def due(self) -> set[int]:
+        if not self.shares:
+            return set(self._state.ends)
+        return {end for of in self._state.ends for end in self.slices.windows(of)}
+
+    def fire(self, end: int) -> None:
+        state, slices = self._state, self.slices
+        if not self.shares or slices.kind == "TUMBLE":
+            self._emit(end, state.read(end))
+            self._drop(end)
+        elif slices.kind == "HOP":
+            self._emit(end, state.merged(slices.of_window(end)))
+            for over in slices.over_with(end):
+                state.drop(over)
+        else:
+            self._fire_cumulative(end)
+
+    def _fire_cumulative(self, end: int) -> None:
+        state, slices = self._state, self.slices
+        first = slices.start(end) + slices.step
+        if end != first:
+            state.add(first, state.read(end))
+            state.drop(end)
+        self._emit(end, state.read(first))
+        if end == slices.start(end) + slices.size:
+            state.drop(first)
+
+    def _drop(self, end: int) -> None:
+        if self.aggregates.keeps_more:
+            contents = self._state.read(end)
+            codes = hash_codes(contents.keys, len(contents))
+            names, _ = self._state.find(np.full(len(contents), end, np.int64), contents.keys, codes)
+            for name, key in zip(names, canonical_column_keys(names, codes), strict=True):
+                self.aggregates.clear(name, key)
+        self._state.drop(end)
+
+    def _emit(self, end: int, contents: Contents) -> None:
+        if self.spec.retracts and len(contents):
+            there = np.flatnonzero(contents.fields[0] > 0)
+            contents = Contents(
+                [k.take(pa.array(there)) for k in contents.keys],
+                [f[there] for f in contents.fields],
+                contents.slots[there],
+            )
+        count = len(contents)
+        if not count:
+            return
+        results = self.aggregates.results(contents.fields)
+        starts = np.full(count, self.slices.start(end), np.int64)
+        times = self._times.arrays(starts, np.full(count, end, np.int64))
+        self.emit(Columns([*contents.keys, *results, *times], count))
+
+    def finish(self) -> None:
+        if self.context.batch_mode:
+            self._state.rows.drop()
+
+
+def window_aggregate(program: OperatorProgram, spec: WindowAggregate) -> KeyedColumnsOperator:
+    """The operator of an aggregate over a windowing TVF."""
+    if spec.window.kind == "SESSION":
+        from firesteel.sql.operators.session_aggregate import SessionAggregateOperator
+
+        return SessionAggregateOperator(program, spec, spec.window)
+    return WindowAggregateOperator(program, spec)

@@ -1,0 +1,77 @@
+"""EXPLAIN: the syntax tree, the physical plan, the execution plan."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from firesteel.sql import logical as l, physical as p
+from firesteel.sql.expression_text import infix_text
+from firesteel.sql.logical_text import logical_text
+from firesteel.sql.plan_text import describe, plan_text
+from firesteel.table.explain_detail import ExplainDetail
+
+__all__ = ["explain"]
+
+
+def explain(session: Any, nodes: Sequence[l.Node], details: Sequence[ExplainDetail] = ()) -> str:
+    """As Flink explains a query or several sinks."""
+    from firesteel.table._running import with_mode
+
+    changelog = ExplainDetail.CHANGELOG_MODE in details
+    chosen = [with_mode(session, n) if isinstance(n, l.Sink) else n for n in nodes]
+    plans = [session.physical(n) for n in chosen]
+    parts = ["== Abstract Syntax Tree =="]
+    parts += [logical_text(n) for n in chosen]
+    parts += ["", "== Optimized Physical Plan =="]
+    parts.append("\n\n".join(plan_text(plan, changelog) for plan in plans))
+    parts += ["", "== Optimized Execution Plan =="]
+    parts.append("\n\n".join(plan_text(plan, execution=True) for plan in plans))
+    if ExplainDetail.JSON_EXECUTION_PLAN in details:
+        parts += ["", "== Physical Execution Plan ==", execution_json(plans)]
+    return "\n".join(parts) + "\n"
+
+
+def execution_json(plans: Sequence[p.Physical]) -> str:
+    """The nodes of all plans with numbers, as Flink's execution plan."""
+    numbers: dict[int, int] = {}
+    nodes: list[dict[str, Any]] = []
+
+    def visit(node: p.Physical) -> int:
+        if id(node) in numbers:
+            return numbers[id(node)]
+        before = [visit(i) for i in node.inputs]
+        number = len(nodes) + 1
+        numbers[id(node)] = number
+        nodes.append(
+            {
+                "id": number,
+                "type": f"{node.name}[{number}]",
+                "pact": "Data Source"
+                if not before
+                else "Data Sink"
+                if isinstance(node, p.Sink)
+                else "Operator",
+                "contents": f"[{number}]:{describe(node, infix_text)}",
+                "predecessors": [
+                    {"id": b, "ship_strategy": _strategy(i), "side": "second"}
+                    for b, i in zip(before, node.inputs, strict=True)
+                ],
+            }
+        )
+        return number
+
+    for plan in plans:
+        visit(plan)
+    return json.dumps({"nodes": nodes}, indent=2)
+
+
+def _strategy(node: p.Physical) -> str:
+    return (
+        "HASH"
+        if isinstance(node, p.Exchange) and node.keys
+        else "GLOBAL"
+        if isinstance(node, p.Exchange)
+        else "FORWARD"
+    )

@@ -1,0 +1,200 @@
+"""From plans to jobs: results that are collected, rows that are written, streams that tables become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from firesteel.common.columns import Columns
+from firesteel.common.options import table as options
+from firesteel.common.typeinfo import Types
+from firesteel.datastream.data_stream import DataStream
+from firesteel.program.call_site import call_site
+from firesteel.program.execution import get_executor
+from firesteel.program.transformations import OneInputTransformation, SinkTransformation, Transformation
+from firesteel.sql import logical as l, physical as p, types as t
+from firesteel.sql.binder.inserts import sink_into
+from firesteel.sql.binder.row_types import identity, project_to
+from firesteel.sql.catalog import ResolvedTable
+from firesteel.sql.connectors.collecting import ColumnsCollectSink
+from firesteel.sql.connectors.columns_source import columns_from_bytes
+from firesteel.sql.connectors.factory import sink_target
+from firesteel.sql.expressions import Expression, InputRef, Literal
+from firesteel.sql.operators import specs
+from firesteel.sql.planner.context import is_rowtime
+from firesteel.sql.planner.sinks import EVERY, Target
+from firesteel.sql.schema import ResolvedSchema, with_attribute
+from firesteel.table._conversions import type_info_of
+from firesteel.table._session import Session
+from firesteel.util.exceptions import TableException
+
+__all__ = ["attached", "collected", "insert_node", "query_sink", "started", "stream_of", "targeted"]
+
+
+# ------------------------------------------------------------------------------------------------ results
+
+
+class Parts(Iterator[Columns]):
+    """The rows of a job that runs; closing ends it."""
+
+    def __init__(self, records: Any) -> None:
+        self._records = records
+
+    def __next__(self) -> Columns:
+        return columns_from_bytes(next(self._records))
+
+    def close(self) -> None:
+        close = getattr(self._records, "close", None)
+        if close is not None:
+            close()
+
+    @property
+    def client(self) -> Any:
+        handle = getattr(self._records, "handle", None)
+        return None if handle is None else getattr(handle, "client", handle)
+
+
+def plain_row(row: t.RowType) -> t.RowType:
+    """Without time attributes: what leaves the tables has none."""
+    fields = tuple(
+        replace(f, data_type=with_attribute(f.data_type, t.TimeAttribute.NONE)) for f in row.fields
+    )
+    return replace(row, fields=fields)
+
+
+def query_sink(
+    session: Session, node: l.Node, name: str, mode: frozenset[str], schema: ResolvedSchema | None = None
+) -> l.Sink:
+    """A query with something behind it that takes its rows."""
+    declared = schema is not None
+    schema = schema or ResolvedSchema.of(plain_row(node.row))
+    target = Target.of_mode(name, f"Table sink '{name}'", mode, schema, None, declared)
+    row = schema.sink_row
+    return l.Sink(
+        row=row,
+        input=project_to(node, row.types, row.names),
+        table=target,
+        columns=tuple(range(len(row.fields))),
+    )
+
+
+def collected(session: Session, node: l.Node) -> tuple[t.RowType, Parts]:
+    """Run a query; its columns, and its rows as they come."""
+    sink = query_sink(session, node, session.anonymous("collect"), EVERY)
+    (rows,) = session.translate(session.physical(sink))
+    env = session.environment
+    collecting = ColumnsCollectSink()
+    end = SinkTransformation(name="Collect table sink", input=rows, sink=collecting, created_at=call_site())
+    env._add(end)
+    program = env._take_program()
+    records = get_executor().collect(env, program, env._job_name(None) or "collect", end)
+    return sink.row, Parts(records)
+
+
+# ------------------------------------------------------------------------------------------------ INSERT
+
+
+def insert_node(session: Session, node: l.Node, table: ResolvedTable, **more: Any) -> l.Sink:
+    """INSERT of a query. :param more: what ``sink_into`` takes."""
+    return targeted(session, sink_into(table, node, **more))
+
+
+def targeted(session: Session, sink: l.Sink) -> l.Sink:
+    """The INSERT as the planner takes it: columns in the order of the sink, a ``Target`` for its table."""
+    table: ResolvedTable = sink.table
+    writer = sink_target(
+        table, session.configuration, session.batch, sink.overwrite, dict(sink.static_partition)
+    )
+    row = sink.row
+    types = sink.input.row.types
+    expressions: list[Expression] = []
+    for place, data_type in zip(sink.columns, row.types, strict=True):
+        found = Literal(None, data_type) if place is None else InputRef(place, types[place])
+        expressions.append(found)
+    plan = sink.input
+    if tuple(expressions) != identity(plan.row):
+        named = t.RowType.of(row.names, [e.type for e in expressions])
+        plan = l.Project(row=named, input=plan, expressions=tuple(expressions))
+    target = Target.of_mode(table.name, f"Table sink '{table.name}'", EVERY, table.schema, writer)
+    return replace(sink, input=plan, table=target, columns=tuple(range(len(row.fields))))
+
+
+def with_mode(session: Session, sink: l.Sink) -> l.Sink:
+    """The sink with the changelog mode that its connector chooses for what the query makes."""
+    target: Target = sink.table
+    if target.writer is None:
+        return sink
+    from firesteel.sql.changelog import kinds_of_query
+
+    made = kinds_of_query(session.optimized(sink.input), session.planning)
+    mode = target.writer.changelog_mode(made)
+    chosen = Target.of_mode(target.name, target.description, mode, target.schema, target.writer)
+    return replace(sink, table=chosen)
+
+
+def attached(session: Session, sinks: Sequence[l.Sink]) -> None:
+    """Add the plans of all sinks to the program of the environment."""
+    plans = [session.physical(with_mode(session, sink)) for sink in sinks]
+    rows = session.translate(*plans)
+    env = session.environment
+    for transformation, plan in zip(rows, plans, strict=True):
+        assert isinstance(plan, p.Sink)
+        plan.target.writer.attach(env, transformation, plan)
+
+
+def started(session: Session, sinks: Sequence[l.Sink], job_name: str) -> Any:
+    """Start one job for all sinks; the client of it."""
+    attached(session, sinks)
+    env = session.environment
+    program = env._take_program()
+    return get_executor().execute_async(env, program, env._job_name(None) or job_name)
+
+
+# ------------------------------------------------------------------------------------------------ streams
+
+
+def stream_of(
+    session: Session, node: l.Node, mode: frozenset[str], schema: ResolvedSchema | None = None, name: str = ""
+) -> DataStream:
+    """The rows of a query as records of the program.
+
+    :param mode: the kinds of rows that the stream may have.
+    """
+    sink = query_sink(session, node, name or session.anonymous("datastream_sink"), mode, schema)
+    plan = session.physical(sink)
+    (rows,) = session.translate(plan)
+    env = session.environment
+    made = to_rows(session, rows, node.row, sink.row, mode != {"+I"})
+    return DataStream(env, made)
+
+
+def to_rows(
+    session: Session, rows: Transformation, query: t.RowType, row: t.RowType, kinds: bool
+) -> Transformation:
+    rowtimes = [i for i, d in enumerate(query.types) if is_rowtime(d)]
+    inserter = session.configuration.get(options.ROWTIME_INSERTER) == "ENABLED"
+    stamps = None
+    if inserter and len(rowtimes) == 1:
+        name = query.names[rowtimes[0]]
+        found = row.names.index(name) if name in row.names else None
+        if found is not None and isinstance(row.types[found], t.TimestampType | t.LocalZonedTimestampType):
+            stamps = found
+    elif inserter and len(rowtimes) > 1:
+        raise TableException(
+            "The query contains more than one rowtime attribute column "
+            f"[{', '.join(query.names[i] for i in rowtimes)}] for writing into a stream.",
+            hint="cast all but one of them to TIMESTAMP",
+        )
+    env = session.environment
+    made = OneInputTransformation(
+        name="TableToDataStream",
+        input=rows,
+        operator=specs.ToRows(input=row, kinds=kinds, rowtime=stamps),
+        output_type=type_info_of(row) if row.fields else Types.ROW([]),
+    )
+    made.uid = f"{rows.uid}-rows" if rows.uid is not None else None
+    if made.uid is not None:
+        env._register_uid(made.uid, made)
+    env._add(made)
+    return made

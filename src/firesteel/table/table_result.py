@@ -1,0 +1,154 @@
+"""The result of a statement (PyFlink: ``pyflink.table.table_result``)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Self
+
+from firesteel.common.columns import Columns
+from firesteel.common.job_client import JobClient
+from firesteel.common.types import Row, RowKind
+from firesteel.sql.operators.objects import objects_of
+from firesteel.sql.types import RowType
+from firesteel.table.result_kind import ResultKind
+from firesteel.table.table_schema import TableSchema
+
+if TYPE_CHECKING:
+    from firesteel.table.catalog import ResolvedSchema
+
+__all__ = ["CloseableIterator", "TableResult"]
+
+_KINDS = tuple(RowKind)
+
+
+class CloseableIterator:
+    """The rows of a result, as they come. Closing it ends the job."""
+
+    def __init__(self, parts: Iterator[Columns], row: RowType) -> None:
+        self._parts = parts
+        self._row = row
+        self._rows: Iterator[Row] = iter(())
+        self._closed = False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Row:
+        return self.next()
+
+    def next(self) -> Row:
+        """The next row, with its kind; ``StopIteration`` when the job has ended."""
+        while True:
+            for row in self._rows:
+                return row
+            if self._closed:
+                raise StopIteration
+            self._rows = rows_of(next(self._parts), self._row)
+
+    def close(self) -> None:
+        """End the job if it still runs."""
+        if not self._closed:
+            self._closed = True
+            close = getattr(self._parts, "close", None)
+            if close is not None:
+                close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, exc_type: Any, exc_val: Any, exc_tb: Any) -> None:
+        self.close()
+
+
+def rows_of(columns: Columns, row: RowType) -> Iterator[Row]:
+    """Rows with the names of the columns, and their kinds."""
+    names = list(row.names)
+    values = [objects_of(a, d) for a, d in zip(columns.arrays, row.types, strict=True)]
+    kinds = columns.kinds_or_inserts().tolist()
+    fields = zip(*values, strict=True) if values else iter([()] * len(columns))
+    for kind, found in zip(kinds, fields, strict=True):
+        made = Row.of_kind(_KINDS[kind], *found)
+        made.set_field_names(names)
+        yield made
+
+
+class TableResult:
+    """What ``execute_sql``, ``execute`` and ``execute_insert`` return.
+
+    :param parts: the rows; they can be read once. :param client: of the job that computes them.
+    """
+
+    def __init__(
+        self,
+        row: RowType,
+        parts: Iterator[Columns],
+        *,
+        kind: ResultKind = ResultKind.SUCCESS_WITH_CONTENT,
+        client: JobClient | None = None,
+        schema: Any = None,
+        streaming: bool = False,
+        width: int = 30,
+        zone: str = "UTC",
+        plain: bool = False,
+    ) -> None:
+        self._row = row
+        self._parts = parts
+        self._kind = kind
+        self._client = client
+        self._schema = schema
+        self._streaming = streaming
+        self._width = width
+        self._zone = zone
+        self._plain = plain
+
+    def get_job_client(self) -> JobClient | None:
+        """What watches and controls the job; None: the statement started none."""
+        return self._client
+
+    def wait(self, timeout_ms: int | None = None) -> None:
+        """Wait until the job has ended; of a query, until its first row is there.
+
+        :raises TimeoutError: it takes longer than that.
+        """
+        client = self._client
+        if client is None:
+            return
+        if self._kind is ResultKind.SUCCESS_WITH_CONTENT and self._row.names and not self._is_count():
+            import itertools
+
+            first = next(self._parts, None)
+            if first is not None:
+                self._parts = itertools.chain([first], self._parts)
+            return
+        future = client.get_job_execution_result()
+        future.result(None if timeout_ms is None else timeout_ms / 1000)
+
+    def _is_count(self) -> bool:
+        return getattr(self._parts, "is_count", False)
+
+    def get_table_schema(self) -> TableSchema:
+        return TableSchema._of(self._row)
+
+    def get_resolved_schema(self) -> ResolvedSchema:
+        from firesteel.sql.schema import ResolvedSchema as Logical
+        from firesteel.table.catalog import ResolvedSchema
+
+        return ResolvedSchema._of(self._schema if self._schema is not None else Logical.of(self._row))
+
+    def get_result_kind(self) -> ResultKind:
+        return self._kind
+
+    def collect(self) -> CloseableIterator:
+        """The rows, as they come."""
+        return CloseableIterator(self._parts, self._row)
+
+    def print(self) -> None:
+        """Print the rows as a table, a changelog with the kinds of its rows."""
+        from firesteel.table._printing import print_result
+
+        try:
+            print_result(self._parts, self._row, self._streaming, self._width, self._zone, plain=self._plain)
+        finally:
+            close = getattr(self._parts, "close", None)
+            if close is not None:
+                close()

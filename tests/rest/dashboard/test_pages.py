@@ -1,0 +1,238 @@
+"""The pages in a real browser: each shows what it should, no error in the console, no failing request."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.rest.dashboard.browser import NARROW, WIDE, opened
+from tests.rest.dashboard.shop import HOSTILE, Shop, behind
+
+#: What each page must show, by what comes behind # and the job.
+JOB_PAGES = {
+    "graph": "Vertices",
+    "epochs": "poch",
+    "timeline": "Events",
+    "checkpoints": "How they are taken",
+    "exceptions": "",
+    "metrics": "Any metric of a vertex",
+    "accumulators": "",
+    "logs": "firesteel.log",
+    "config": "How it runs",
+}
+CLUSTER_PAGES = {
+    "jobs": "backfill of clicks",
+    "workers": "Free slots",
+    "driver/config": "state.backend.type",
+    "driver/environment": "Packages",
+    "driver/logs": "firesteel.log",
+    "driver/metrics": "taskSlotsTotal",
+    "driver/threads": "firesteel-rest",
+    "driver/data": "None is kept",
+}
+EMPTY = {"exceptions": "Nothing has failed", "accumulators": "This job has no accumulators"}
+
+
+def show(page: Page, route: str) -> None:
+    page.goto(f"/#/{route}")
+    expect(page.locator("#app")).to_have_count(1)
+
+
+def until_loaded(page: Page) -> None:
+    expect(page.locator(".bones")).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_pages_of_the_cluster(browser: Browser, jobs: Shop, width: int) -> None:
+    with opened(browser, jobs.server.url, width) as watched:
+        for route, text in CLUSTER_PAGES.items():
+            show(watched.page, route)
+            expect(watched.page.locator("main")).to_contain_text(text)
+            until_loaded(watched.page)
+            watched.fits()
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+@pytest.mark.parametrize("job", ["orders", "failed", "restarting", "finished", "cancelled"])
+def test_pages_of_a_job(browser: Browser, jobs: Shop, job: str, width: int) -> None:
+    with opened(browser, jobs.server.url, width) as watched:
+        for route, text in JOB_PAGES.items():
+            show(watched.page, f"job/{jobs.ids[job]}/{route}")
+            until_loaded(watched.page)
+            current = watched.page.get_by_role("navigation", name="Pages of the job").locator(
+                "[aria-current]"
+            )
+            expect(current).to_have_count(1)
+            if text:
+                expect(watched.page.locator("main")).to_contain_text(text)
+            elif job == "finished":
+                expect(watched.page.locator("main")).to_contain_text(EMPTY[route])
+            watched.fits()
+
+
+def test_a_job_says_how_it_is_doing(browser: Browser, jobs: Shop) -> None:
+    with opened(browser, jobs.server.url) as watched:
+        show(watched.page, f"job/{jobs.ids['orders']}")
+        figures = watched.page.get_by_label("How the job is doing")
+        expect(figures).to_contain_text("Freshness")
+        expect(figures.locator(".figure").first.locator("dd")).to_have_text(
+            re.compile(r"^\d+(\.\d)? (ms|s)$")
+        )
+        expect(watched.page.locator("button.vertex")).to_have_count(3)
+        # It is live: the number of the epoch rises while somebody looks.
+        epoch = figures.locator(".figure", has_text="Epoch").locator("dd")
+        before = epoch.inner_text()
+        expect(epoch).not_to_have_text(before)
+        show(watched.page, f"job/{jobs.ids['behind']}")
+        expect(watched.page.locator("h1 + .state")).to_have_text("Behind")
+        expect(figures).to_contain_text("to catch up")
+
+
+def test_the_graph_is_laid_out_by_levels(browser: Browser, jobs: Shop) -> None:
+    with opened(browser, jobs.server.url) as watched:
+        show(watched.page, f"job/{jobs.ids['orders']}")
+        boxes = watched.page.locator("button.vertex")
+        expect(boxes).to_have_count(3)
+        found = [boxes.nth(n).bounding_box() for n in range(3)]
+        source, *others = [box for box in found if box is not None]
+        assert len(others) == 2
+        first, second = sorted(others, key=lambda box: box["y"])
+        assert source["x"] + source["width"] < first["x"]
+        assert round(first["x"]) == round(second["x"]), "both are of level 1"
+        assert first["y"] + first["height"] <= second["y"]
+
+
+def test_a_vertex_shows_its_skew(browser: Browser, jobs: Shop) -> None:
+    with opened(browser, jobs.server.url) as watched:
+        page = watched.page
+        show(page, f"job/{jobs.ids['orders']}")
+        hot = page.get_by_role("button", name=re.compile("^revenue of customers"))
+        expect(hot).to_contain_text("skew")
+        hot.click()
+        panel = page.get_by_role("region", name=re.compile("^Vertex revenue"))
+        expect(panel.get_by_role("img")).to_have_attribute(
+            "aria-label", re.compile("Records in of 4 subtasks")
+        )
+        expect(panel.locator("tbody tr")).to_have_count(4)
+        panel.get_by_role("button", name="Operators").click()
+        expect(panel).to_contain_text("alerts only")
+        expect(panel.locator("code", has_text="revenue")).to_have_count(1)
+
+
+def test_exceptions_show_the_users_code_first(browser: Browser, jobs: Shop) -> None:
+    with opened(browser, jobs.server.url) as watched:
+        page = watched.page
+        show(page, f"job/{jobs.ids['failed']}/exceptions")
+        expect(page.locator(".cause")).to_have_text("TypeError: 'NoneType' object is not iterable")
+        frames = page.locator(".trace li")
+        expect(frames.last).to_contain_text('return sum(order["items"])')
+        assert frames.count() == 2, "the frames of the engine are hidden"
+        expect(page.locator("main")).to_contain_text("In price, subtask 0 of 1")
+        expect(page.locator(".tag", has_text="2 times")).to_have_count(1)
+        page.get_by_role("button", name="All 5 frames").click()
+        expect(page.locator(".trace pre")).to_contain_text("stateless.py")
+
+
+def test_logs_are_followed_and_searched(browser: Browser, jobs: Shop) -> None:
+    from firesteel.common.logs import logger
+
+    with opened(browser, jobs.server.url) as watched:
+        page = watched.page
+        show(page, "driver/logs")
+        log = page.get_by_role("log")
+        expect(log).to_contain_text("job is restarted")
+        logger("firesteel").warning("a line for those who follow")
+        expect(log).to_contain_text("a line for those who follow")
+        page.get_by_role("searchbox", name="Search lines").fill("those who follow")
+        expect(log.locator(".l")).to_have_count(1)
+
+
+def test_checkpoints_open_by_vertex(browser: Browser, jobs: Shop) -> None:
+    with opened(browser, jobs.server.url) as watched:
+        page = watched.page
+        show(page, f"job/{jobs.ids['cancelled']}/checkpoints")
+        page.locator("tbody button").first.click()
+        expect(page.locator("tr.detail")).to_contain_text("revenue of customers")
+        expect(page.locator("main")).to_contain_text("firesteel run -s")
+
+
+def test_a_flame_graph_shows_what_tasks_do(browser: Browser, jobs: Shop) -> None:
+    with (
+        jobs.job(lambda mini, directory: behind(mini, directory, "busy", None)) as job_id,
+        opened(browser, jobs.server.url) as watched,
+    ):
+        page = watched.page
+        show(page, f"job/{job_id}")
+        page.get_by_role("button", name=re.compile("^Source: clicks")).click()
+        page.get_by_role("button", name="Flame graph").click()
+        flames = page.get_by_role("group", name="Frames, callers first")
+        nothing = page.get_by_role("heading", name="Nothing was at work")
+        for _ in range(5):  # it is seen as often as the machine lets it work
+            expect(flames.or_(nothing)).to_be_visible(timeout=30_000)
+            if flames.is_visible():
+                break
+            page.get_by_role("button", name="Sample again").click()
+            expect(page.locator(".bones")).to_have_count(0, timeout=30_000)
+        frames = flames.get_by_role("button", name=re.compile("parsed|read_sources"))
+        frames.first.click()
+        page.get_by_role("button", name="Back to what called it").click()
+
+
+def test_jobs_are_searched_and_filtered(browser: Browser, jobs: Shop) -> None:
+    with opened(browser, jobs.server.url) as watched:
+        page = watched.page
+        show(page, "jobs")
+        rows = page.locator(".jobs tbody tr")
+        expect(rows.nth(len(jobs.ids) - 1)).to_be_visible()
+        page.get_by_role("searchbox").fill("clicks")
+        expect(rows).to_have_count(1)
+        page.get_by_role("searchbox").fill("no such job")
+        expect(page.locator("main")).to_contain_text("No job is like that")
+        page.get_by_role("button", name="Show all jobs").click()
+        page.get_by_role("button", name=re.compile("^Needs a look")).click()
+        expect(rows).to_have_count(3)
+        # By health, the worst first, until a column is chosen.
+        expect(rows.first).to_contain_text("Failed")
+        page.get_by_role("button", name="Job", exact=True).click()
+        expect(rows.first).to_contain_text("backfill of clicks")
+
+
+def test_markup_in_names_is_text(browser: Browser, jobs: Shop) -> None:
+    with opened(browser, jobs.server.url) as watched:
+        page = watched.page
+        for route in ("jobs", *(f"job/{jobs.ids['hostile']}/{tab}" for tab in JOB_PAGES)):
+            show(page, route)
+            until_loaded(page)
+            expect(page.locator("main")).to_contain_text(HOSTILE)
+            assert page.evaluate("window.broken") is None
+            assert page.locator("main img, main script").count() == 0
+
+
+def test_an_unknown_job_and_an_unknown_page(browser: Browser, jobs: Shop) -> None:
+    with opened(browser, jobs.server.url) as watched:
+        page = watched.page
+        show(page, "nowhere")
+        expect(page.locator("main")).to_contain_text("There is no such page")
+        show(page, f"job/{'0' * 32}")
+        expect(page.locator("main")).to_contain_text("This job is not known")
+        assert any(problem.startswith("404") for problem in watched.problems)
+        watched.problems.clear()
+
+
+@pytest.mark.parametrize(
+    ("flink", "text"),
+    [
+        ("#/job/running/{orders}/overview", "Vertices"),
+        ("#/job/completed/{failed}/exceptions", "Your code"),
+        ("#/job-manager/logs", "firesteel.log"),
+        ("#/overview", "backfill of clicks"),
+    ],
+)
+def test_links_that_were_made_for_flink_lead_to_the_same(
+    browser: Browser, jobs: Shop, flink: str, text: str
+) -> None:
+    with opened(browser, jobs.server.url) as watched:
+        watched.page.goto("/" + flink.format(**jobs.ids))
+        expect(watched.page.locator("main")).to_contain_text(text)

@@ -1,0 +1,231 @@
+"""GROUP BY: the changelog of each row, and the same final table whatever the batches are."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from firesteel.sql import types as t
+from firesteel.sql.expressions import AggregateCall, Literal
+from firesteel.sql.operators.specs import GroupAggregate
+from firesteel.testing.table_harness import TableHarness
+
+LONG, TEXT, BOOL = t.BigIntType(), t.VarCharType(), t.BooleanType()
+INPUT = t.RowType.of(("k", "v", "s", "b"), (TEXT, LONG, TEXT, BOOL))
+
+
+def call(function, *arguments, of=LONG, **traits):
+    return AggregateCall(function, arguments, of, **traits)
+
+
+CALLS = (
+    call("COUNT"),
+    call("COUNT", 1),
+    call("SUM", 1),
+    call("AVG", 1),
+    call("MIN", 1),
+    call("MAX", 1),
+    call("MAX", 2, of=TEXT),
+    call("COUNT", 2, distinct=True),
+    call("COUNT", 2, distinct=True, filter=3),
+    call("SUM", 1, filter=3),
+    call("SUM", 1, distinct=True),
+    call("LISTAGG", 2, of=TEXT, literals=(Literal("|", TEXT),)),
+)
+OUTPUT = t.RowType.of(("k", *(f"c{i}" for i in range(len(CALLS)))), (TEXT, *(c.type for c in CALLS)))
+
+
+def spec_of(calls=CALLS, keys=(0,), **traits):
+    return GroupAggregate(
+        input=INPUT,
+        output=t.RowType.of(
+            (*(INPUT.names[i] for i in keys), *(f"c{i}" for i in range(len(calls)))),
+            (*(INPUT.types[i] for i in keys), *(c.type for c in calls)),
+        ),
+        keys=keys,
+        calls=calls,
+        **traits,
+    )
+
+
+def harness_of(spec, **settings):
+    return TableHarness(spec, [INPUT], spec.output, [spec.keys], **settings)
+
+
+def test_each_row_gives_the_change_that_it_makes():
+    harness = harness_of(spec_of((call("COUNT"), call("SUM", 1))))
+    harness.feed(("a", 1, "", True), ("b", 2, "", True), ("a", 3, "", True))
+    assert harness.take() == [("+I", "a", 1, 1), ("-U", "a", 1, 1), ("+U", "a", 2, 4), ("+I", "b", 1, 2)]
+    harness.feed(("a", None, "", True))
+    assert harness.take() == [("-U", "a", 2, 4), ("+U", "a", 3, 4)]
+
+
+def test_a_result_that_stays_gives_nothing():
+    harness = harness_of(spec_of((call("MAX", 1),)))
+    harness.feed(("a", 5, "", True), ("a", 3, "", True), ("a", 7, "", True))
+    assert harness.take() == [("+I", "a", 5), ("-U", "a", 5), ("+U", "a", 7)]
+
+
+def test_the_last_row_that_is_taken_back_deletes_the_result_and_the_key_begins_anew():
+    harness = harness_of(spec_of((call("COUNT"), call("MIN", 1)), retracts=True))
+    harness.feed_changes(
+        ("-D", "a", 9, "", True),  # for a row that nobody has seen
+        ("+I", "a", 1, "", True),
+        ("+I", "a", 2, "", True),
+        ("-D", "a", 1, "", True),
+        ("-D", "a", 2, "", True),
+        ("+I", "a", 8, "", True),
+    )
+    assert harness.take() == [
+        ("+I", "a", 1, 1),
+        ("-U", "a", 1, 1),
+        ("+U", "a", 2, 1),
+        ("-U", "a", 2, 1),
+        ("+U", "a", 1, 2),
+        ("-D", "a", 1, 2),
+        ("+I", "a", 1, 8),
+    ]
+
+
+def test_without_update_before_there_is_none_but_deletions():
+    harness = harness_of(spec_of((call("COUNT"),), retracts=True, generate_update_before=False))
+    harness.feed_changes(("+I", "a", 1, "", True), ("+I", "a", 1, "", True), ("-D", "a", 1, "", True))
+    assert harness.take() == [("+I", "a", 1), ("+U", "a", 2), ("+U", "a", 1)]
+    harness.feed_changes(("-D", "a", 1, "", True))
+    assert harness.take() == [("-D", "a", 1)]
+
+
+def test_a_mini_batch_gives_one_change_for_each_key():
+    harness = harness_of(spec_of((call("COUNT"), call("SUM", 1)), mini_batch=True))
+    harness.feed(("a", 1, "", True), ("b", 2, "", True), ("a", 3, "", True))
+    assert harness.take() == [("+I", "a", 2, 4), ("+I", "b", 1, 2)]
+    harness.feed(("a", 1, "", True), ("a", 1, "", True))
+    assert harness.take() == [("-U", "a", 2, 4), ("+U", "a", 4, 6)]
+
+
+def test_all_rows_have_one_key_where_there_is_no_group():
+    harness = harness_of(spec_of((call("COUNT"), call("MAX", 0, of=TEXT)), keys=()), parallelism=3)
+    harness.feed(("a", 1, "", True), ("b", 2, "", True))
+    assert harness.take() == [("+I", 1, "a"), ("-U", 1, "a"), ("+U", 2, "b")]
+
+
+def test_state_that_is_not_touched_for_its_time_to_live_is_gone():
+    harness = harness_of(spec_of((call("COUNT"),), ttl_ms=1000), processing_time=1000)
+    harness.feed(("a", 1, "", True))
+    harness.set_processing_time(1900)
+    harness.feed(("a", 1, "", True))
+    harness.set_processing_time(2899)
+    harness.feed(("a", 1, "", True))
+    harness.set_processing_time(3899)
+    harness.feed(("a", 1, "", True))
+    assert harness.take() == [
+        ("+I", "a", 1),
+        ("-U", "a", 1),
+        ("+U", "a", 2),
+        ("-U", "a", 2),
+        ("+U", "a", 3),
+        ("+I", "a", 1),
+    ]
+
+
+ROWS = st.tuples(
+    st.sampled_from(["a", "b", None]),
+    st.none() | st.integers(-3, 3),
+    st.none() | st.sampled_from(["x", "y", "z"]),
+    st.none() | st.booleans(),
+)
+
+
+@st.composite
+def changelogs(draw):
+    """Epochs of changes, in which what is taken back is there."""
+    held, epochs = [], []
+    for _ in range(draw(st.integers(1, 3))):
+        epoch = []
+        for _ in range(draw(st.integers(0, 7))):
+            if held and draw(st.booleans()):
+                epoch.append(("-D", *held.pop(draw(st.integers(0, len(held) - 1)))))
+            else:
+                row = draw(ROWS)
+                held.append(row)
+                epoch.append(("+I", *row))
+        epochs.append(epoch)
+    return epochs, held
+
+
+def naive(rows):
+    """What a batch query gives."""
+    out = {}
+    for key in {r[0] for r in rows}:
+        mine = [r for r in rows if r[0] == key]
+        values = [r[1] for r in mine if r[1] is not None]
+        texts = [r[2] for r in mine if r[2] is not None]
+        filtered = [r for r in mine if r[3]]
+        some = [r[1] for r in filtered if r[1] is not None]
+        out[key] = (
+            len(mine),
+            len(values),
+            sum(values) if values else None,
+            int(sum(values) / len(values)) if values else None,
+            min(values, default=None),
+            max(values, default=None),
+            max(texts, default=None),
+            len(set(texts)),
+            len({r[2] for r in filtered if r[2] is not None}),
+            sum(some) if some else None,
+            sum(set(values)) if values else None,
+            sorted(texts) or None,
+        )
+    return out
+
+
+def materialised(changes):
+    table = {}
+    for kind, key, *values in changes:
+        if kind in ("+I", "+U"):
+            assert (key in table) == (kind == "+U"), (kind, key, table)
+            table[key] = tuple(values)
+        elif kind == "-U":
+            assert table[key] == tuple(values)
+        else:
+            assert table.pop(key) == tuple(values)
+    return table
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@given(changelogs(), st.booleans(), st.sampled_from([1, 2]), st.booleans())
+def test_the_result_is_that_of_the_rows_that_are_left(given_changes, mini_batch, parallelism, restored):
+    epochs, held = given_changes
+    spec = spec_of(retracts=True, mini_batch=mini_batch)
+    harness = harness_of(spec, parallelism=parallelism)
+    out = []
+    for i, epoch in enumerate(epochs):
+        harness.feed_changes(*epoch)
+        out += harness.take()
+        if restored and i == 0:
+            harness = harness_of(spec, parallelism=3 - parallelism, restore=harness.snapshot())
+    table = {
+        k: (*v[:-1], sorted(v[-1].split("|")) if v[-1] is not None else None)
+        for k, v in materialised(out).items()
+    }
+    assert table == naive(held)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(st.lists(ROWS, max_size=12), st.integers(0, 12))
+def test_any_cut_gives_the_same_changes(rows, cut):
+    whole, parts = harness_of(spec_of()), harness_of(spec_of())
+    whole.feed(*rows)
+    parts.feed(*rows[:cut])
+    parts.feed(*rows[cut:])
+    first, second = whole.take(), parts.take()
+    for key in {r[0] for r in rows}:
+        assert [c for c in first if c[1] == key] == [c for c in second if c[1] == key]
+
+
+@pytest.mark.parametrize("function", ["VAR_POP", "STDDEV_SAMP"])
+def test_variances(function):
+    double = t.DoubleType()
+    harness = harness_of(spec_of((call(function, 1, of=double),)))
+    harness.feed(("a", 1, "", True), ("a", 3, "", True), ("a", 5, "", True))
+    assert harness.take()[-1][2] == pytest.approx({"VAR_POP": 8 / 3, "STDDEV_SAMP": 2.0}[function])

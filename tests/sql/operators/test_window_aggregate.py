@@ -1,0 +1,228 @@
+"""Windows of time: which rows are in which, when they fire, what is late."""
+
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from firesteel.sql import types as t
+from firesteel.sql.expressions import AggregateCall
+from firesteel.sql.operators.specs import GroupWindowAggregate, TimeWindow, WindowAggregate
+from firesteel.testing.table_harness import TableHarness
+
+LONG, TEXT = t.BigIntType(), t.VarCharType()
+TIME = t.TimestampType(precision=3, attribute="rowtime")
+PLAIN = t.TimestampType(precision=3)
+INPUT = t.RowType.of(("k", "v", "ts"), (TEXT, LONG, TIME))
+CALLS = (AggregateCall("COUNT", (), LONG), AggregateCall("SUM", (1,), LONG), AggregateCall("MAX", (1,), LONG))
+DISTINCT = (*CALLS, AggregateCall("COUNT", (1,), LONG, distinct=True))
+PROPERTIES = ("start", "end", "time")
+
+
+def spec_of(kind, size, slide=0, calls=CALLS, **traits):
+    output = t.RowType.of(
+        ("k", *(f"c{i}" for i in range(len(calls))), "window_start", "window_end", "window_time"),
+        (TEXT, *(c.type for c in calls), PLAIN, PLAIN, TIME),
+    )
+    return WindowAggregate(
+        input=INPUT,
+        output=output,
+        window=TimeWindow(kind, size, slide, time=2, **traits),
+        keys=(0,),
+        calls=calls,
+        properties=PROPERTIES,
+    )
+
+
+def at(ms):
+    return dt.datetime(1970, 1, 1) + dt.timedelta(milliseconds=ms)
+
+
+def harness_of(spec, **settings):
+    return TableHarness(spec, [INPUT], spec.output, [spec.keys], **settings)
+
+
+def windows(rows):
+    """(key, values, start, end) in milliseconds."""
+    zero = dt.datetime(1970, 1, 1)
+    out = []
+    for kind, key, *values, start, end, time in rows:
+        assert kind == "+I"
+        ms = [(x - zero) // dt.timedelta(milliseconds=1) for x in (start, end, time)]
+        assert ms[2] == ms[1] - 1
+        out.append((key, *values, ms[0], ms[1]))
+    return out
+
+
+def test_tumbling_windows_fire_at_their_end_and_late_rows_are_dropped():
+    harness = harness_of(spec_of("TUMBLE", 10))
+    harness.feed(("a", 1, at(1)), ("a", 2, at(9)), ("b", 3, at(10)), watermark=8)
+    assert harness.take() == []
+    harness.feed(("a", 4, at(0)), watermark=9)
+    assert windows(harness.take()) == [("a", 3, 7, 4, 0, 10)]
+    harness.feed(("a", 5, at(9)), ("a", 6, at(19)), watermark=30)
+    assert sorted(windows(harness.take())) == [("a", 1, 6, 6, 10, 20), ("b", 1, 3, 3, 10, 20)]
+
+
+def test_hopping_windows_share_their_slices_and_late_rows_go_to_windows_that_are_open():
+    harness = harness_of(spec_of("HOP", 10, 5))
+    harness.feed(("a", 1, at(1)), ("a", 2, at(7)), watermark=4)
+    assert windows(harness.take()) == [("a", 1, 1, 1, -5, 5)]
+    harness.feed(("a", 10, at(2)), watermark=9)
+    assert windows(harness.take()) == [("a", 3, 13, 10, 0, 10)]
+    harness.feed(("a", 100, at(3)), ("b", 5, at(8)), watermark=100)
+    assert sorted(windows(harness.take())) == [("a", 1, 2, 2, 5, 15), ("b", 1, 5, 5, 5, 15)]
+
+
+def test_cumulative_windows_grow():
+    harness = harness_of(spec_of("CUMULATE", 15, 5))
+    harness.feed(("a", 1, at(1)), ("a", 2, at(7)), ("b", 9, at(16)), watermark=4)
+    assert windows(harness.take()) == [("a", 1, 1, 1, 0, 5)]
+    harness.feed(("a", 10, at(2)), watermark=9)
+    assert windows(harness.take()) == [("a", 3, 13, 10, 0, 10)]
+    harness.feed(watermark=14)
+    assert windows(harness.take()) == [("a", 3, 13, 10, 0, 15)]
+    harness.feed(("a", 1, at(14)), watermark=100)
+    assert windows(harness.take()) == [("b", 1, 9, 9, 15, 20), ("b", 1, 9, 9, 15, 25), ("b", 1, 9, 9, 15, 30)]
+
+
+def test_sessions_merge():
+    harness = harness_of(spec_of("SESSION", 10))
+    harness.feed(("a", 1, at(0)), ("a", 2, at(25)), ("b", 7, at(3)))
+    harness.feed(("a", 3, at(10)), ("a", 4, at(17)), watermark=12)
+    assert windows(harness.take()) == [("b", 1, 7, 7, 3, 13)]
+    harness.feed(("a", 5, at(1)), ("b", 8, at(1)), watermark=100)
+    assert windows(harness.take()) == [("a", 5, 15, 5, 0, 35)]
+
+
+def test_windows_of_instants_are_those_of_the_time_zone_of_the_session():
+    zoned = t.LocalZonedTimestampType(precision=3, attribute="rowtime")
+    row = t.RowType.of(("k", "v", "ts"), (TEXT, LONG, zoned))
+    spec = WindowAggregate(
+        input=row,
+        output=t.RowType.of(("k", "n", "s", "e", "w"), (TEXT, LONG, PLAIN, PLAIN, zoned)),
+        window=TimeWindow("TUMBLE", 86_400_000, time=2, zone="Asia/Shanghai"),
+        keys=(0,),
+        calls=(CALLS[0],),
+        properties=PROPERTIES,
+    )
+    harness = TableHarness(spec, [row], spec.output, [(0,)])
+    instant = dt.datetime(2024, 1, 1, 20, 0)
+    harness.feed(("a", 1, instant), watermark=2**50)
+    _, key, count, start, end, time = harness.take()[0]
+    assert (key, count, start, end) == ("a", 1, dt.datetime(2024, 1, 2), dt.datetime(2024, 1, 3))
+    assert time.seconds == int(dt.datetime(2024, 1, 2, 15, 59, 59, tzinfo=dt.UTC).timestamp())
+
+
+def test_windows_of_processing_time_fire_by_the_clock():
+    spec = spec_of("TUMBLE", 10, event_time=False)
+    harness = harness_of(spec, processing_time=5)
+    harness.feed(("a", 1, at(100)), ("a", 2, at(200)))
+    harness.set_processing_time(8)
+    assert harness.take() == []
+    harness.set_processing_time(9)
+    assert windows(harness.take()) == [("a", 2, 3, 2, 0, 10)]
+
+
+def test_the_old_windows_of_group_by_may_overlap_in_any_way():
+    spec = GroupWindowAggregate(
+        input=INPUT,
+        output=spec_of("HOP", 10, 4).output,
+        kind="HOP",
+        time=2,
+        size=10,
+        slide=4,
+        keys=(0,),
+        calls=CALLS,
+        properties=("start", "end", "rowtime"),
+    )
+    harness = harness_of(spec)
+    harness.feed(("a", 1, at(1)), ("a", 2, at(9)), watermark=100)
+    assert windows(harness.take()) == [
+        ("a", 1, 1, 1, -8, 2),
+        ("a", 1, 1, 1, -4, 6),
+        ("a", 2, 3, 2, 0, 10),
+        ("a", 1, 2, 2, 4, 14),
+        ("a", 1, 2, 2, 8, 18),
+    ]
+
+
+ROWS = st.lists(
+    st.tuples(st.sampled_from("ab"), st.none() | st.integers(0, 3), st.integers(-20, 60)), max_size=12
+)
+KINDS = st.sampled_from([("TUMBLE", 10, 0), ("HOP", 15, 5), ("CUMULATE", 20, 5), ("SESSION", 6, 0)])
+
+
+def assigned(kind, size, slide, offset, time):
+    if kind == "TUMBLE":
+        start = (time - offset) // size * size + offset
+        return [(start, start + size)]
+    if kind == "HOP":
+        last = (time - offset) // slide * slide + offset
+        return [(s, s + size) for s in range(last, time - size, -slide)]
+    start = (time - offset) // size * size + offset
+    return [(start, e) for e in range(start + slide, start + size + 1, slide) if e > time]
+
+
+def naive(rows, kind, size, slide, offset, distinct):
+    contents = {}
+    if kind == "SESSION":
+        for key in {r[0] for r in rows}:
+            group = []
+            for row in sorted((r for r in rows if r[0] == key), key=lambda r: r[2]):
+                if group and row[2] - group[-1][2] > size:
+                    contents[key, group[0][2], group[-1][2] + size] = group
+                    group = []
+                group = [*group, row]
+            contents[key, group[0][2], group[-1][2] + size] = group
+    else:
+        for row in rows:
+            for window in assigned(kind, size, slide, offset, row[2]):
+                contents.setdefault((row[0], *window), []).append(row)
+        if kind == "CUMULATE":  # a window that has fired once fires with each step
+            pass
+    out = []
+    for (key, start, end), group in contents.items():
+        values = [r[1] for r in group if r[1] is not None]
+        extra = (len(set(values)),) if distinct else ()
+        out.append(
+            (key, len(group), sum(values) if values else None, max(values, default=None), *extra, start, end)
+        )
+    return sorted(out, key=repr)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@given(ROWS, KINDS, st.integers(0, 12), st.sampled_from([0, 3]), st.booleans(), st.sampled_from([1, 2]))
+def test_rows_that_are_not_late_are_in_their_windows_whatever_the_epochs_are(
+    rows, kind, cut, offset, distinct, parallelism
+):
+    name, size, slide = kind
+    distinct = distinct and name != "SESSION"
+    spec = spec_of(
+        name, size, slide, DISTINCT if distinct else CALLS, offset=offset if name != "SESSION" else 0
+    )
+    harness = harness_of(spec, parallelism=parallelism)
+    rows = sorted(rows, key=lambda r: r[2])
+    first, second = rows[:cut], rows[cut:]
+    # No row of the second epoch is late for any window.
+    watermark = min((r[2] for r in second), default=0) - 21
+    harness.feed(*((k, v, at(s)) for k, v, s in first), watermark=watermark)
+    out = harness.take()
+    harness = harness_of(spec, parallelism=3 - parallelism, restore=harness.snapshot())
+    harness.feed(*((k, v, at(s)) for k, v, s in second), watermark=10_000)
+    out += harness.take()
+    assert sorted(windows(out), key=repr) == naive(rows, name, size, slide, spec.window.offset, distinct)
+
+
+@pytest.mark.parametrize("kind", [("HOP", 10, 5), ("CUMULATE", 10, 5)])
+def test_a_window_that_has_fired_does_not_fire_again_after_a_restore(kind):
+    spec = spec_of(*kind)
+    harness = harness_of(spec)
+    harness.feed(("a", 1, at(1)), watermark=5)
+    first = windows(harness.take())
+    harness = harness_of(spec, restore=harness.snapshot())
+    harness.feed(watermark=100)
+    ends = [w[-1] for w in first + windows(harness.take())]
+    assert ends == [5, 10]
