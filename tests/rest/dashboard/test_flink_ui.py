@@ -23,8 +23,8 @@ VERTEX = (
 )  # fmt: skip
 CLUSTER = (
     "overview", "job/running", "job/completed", "application/running", "application/completed", "task-manager",
-    "job-manager/metrics", "job-manager/config", "job-manager/logs", "job-manager/log", "job-manager/thread-dump",
-    "job-manager/profiler",
+    "job-manager/metrics", "job-manager/config", "job-manager/logs", "job-manager/log",
+    "job-manager/thread-dump", "job-manager/profiler",
 )  # fmt: skip
 
 
@@ -46,9 +46,11 @@ def test_pages_of_a_job(browser: Browser, jobs: Shop, server: RestServer, job: s
             page.goto(f"{place}/{route}")
             expect(page.locator("flink-root")).to_contain_text(view.name, timeout=60_000)
             page.wait_for_load_state("networkidle")
+        page.get_by_role("tab", name="Data Skew").click()
+        page.wait_for_load_state("networkidle")
         page.goto(f"{place}/checkpoints")
         for tab in ("Overview", "History", "Summary", "Configuration"):
-            page.get_by_role("tab", name=tab).last.click()
+            page.locator("flink-job-checkpoints").get_by_role("tab", name=tab).click()
             page.wait_for_load_state("networkidle")
         if job not in ("orders", "failed"):
             return
