@@ -109,7 +109,9 @@ def test_pages_have_no_script_or_style_in_their_markup() -> None:
             assert file.suffix.lower() in TYPES, file
         if file.suffix == ".js" and "vendor" not in file.parts:
             text = file.read_text()
-            assert not re.search(r"innerHTML|dangerouslySet|document\.write|\beval\(|new Function", text), file
+            assert not re.search(r"innerHTML|dangerouslySet|document\.write|\beval\(|new Function", text), (
+                file
+            )
 
 
 def test_what_was_vendored_is_what_is_pinned() -> None:
@@ -201,7 +203,10 @@ def test_a_session_serves_as_credentials() -> None:
         assert wrong.status_code == 403
         assert "set-cookie" not in wrong.headers
         elsewhere = {"origin": "https://evil.example"}
-        assert client.post("/firesteel/v1/session", json={"token": "right"}, headers=elsewhere).status_code == 403
+        assert (
+            client.post("/firesteel/v1/session", json={"token": "right"}, headers=elsewhere).status_code
+            == 403
+        )
         found = client.post("/firesteel/v1/session", json={"token": "right"})
         assert found.json()["role"] == "operate"
         assert {"HttpOnly", "SameSite=Strict", "Path=/"} <= set(found.headers["set-cookie"].split("; "))
