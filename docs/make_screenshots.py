@@ -26,8 +26,8 @@ from tests.rest.dashboard.shop import Shop, executor, shop
 
 TARGET = Path(__file__).parent / "pictures" / "dashboard"
 WATCHED_S = 75.0  # so that charts have something to show
-COLOURS = 48
-TALLEST = 1_500
+COLOURS = 32
+TALLEST = 1_150
 
 #: The pages: where each is, and whether it is dark.
 PAGES: dict[str, tuple[str, bool]] = {

@@ -1,4 +1,4 @@
-"""Flink's own dashboard, out of the jar of apache-flink, against this server: every page, without an error."""
+"""Flink's own dashboard, unchanged, against this server: every page, without an error."""
 
 from __future__ import annotations
 
@@ -19,10 +19,12 @@ from tests.rest.dashboard.shop import Shop
 
 JOB = ("overview", "timeline", "exceptions", "configuration")
 VERTEX = (
-    "detail", "subtasks", "taskmanagers", "watermarks", "accumulators", "backpressure", "metrics", "flamegraph",
+    "detail", "subtasks", "taskmanagers", "watermarks", "accumulators", "backpressure", "metrics",
+    "flamegraph",
 )  # fmt: skip
 CLUSTER = (
-    "overview", "job/running", "job/completed", "application/running", "application/completed", "task-manager",
+    "overview", "job/running", "job/completed", "application/running", "application/completed",
+    "task-manager",
     "job-manager/metrics", "job-manager/config", "job-manager/logs", "job-manager/log",
     "job-manager/thread-dump", "job-manager/profiler",
 )  # fmt: skip
