@@ -12,7 +12,7 @@ import io
 import sys
 import time
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
 from PIL import Image
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -22,13 +22,21 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
 from tests.rest.dashboard.browser import NARROW, WIDE, chromium
-from tests.rest.dashboard.shop import Shop, executor, shop
+from tests.rest.dashboard.shop import Shop, behind, executor, shop
 
-TARGET = Path(__file__).parent / "pictures" / "dashboard"
+ROOT = Path(__file__).parent.parent
+TARGET = ROOT / "docs" / "pictures" / "dashboard"
 WATCHED_S = 75.0  # so that charts have something to show
-COLOURS = 32
+COLOURS = 40
 TALLEST = 1_150
 
+#: Where this machine keeps the programs is nothing for a picture.
+_REPLACE = """(pairs) => {
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode())
+        for (const [from, to] of pairs)
+            texts.currentNode.nodeValue = texts.currentNode.nodeValue.replaceAll(from, to);
+}"""
 #: The pages: where each is, and whether it is dark.
 PAGES: dict[str, tuple[str, bool]] = {
     "jobs": ("jobs", False),
@@ -37,7 +45,7 @@ PAGES: dict[str, tuple[str, bool]] = {
     "graph-dark": ("job/{orders}/graph", True),
     "vertex": ("job/{orders}/graph/{vertex}", False),
     "operators": ("job/{orders}/graph/{source}/operators", False),
-    "flames": ("job/{behind}/graph/{clicks}/flames", False),
+    "flames": ("", False),
     "epochs": ("job/{orders}/epochs", False),
     "timeline": ("job/{restarting}/timeline", False),
     "checkpoints": ("job/{orders}/checkpoints", False),
@@ -64,19 +72,19 @@ def main(names: list[str]) -> None:
             for width in (WIDE, NARROW):
                 if name == "login":
                     login(browser, found, width)
+                elif name == "flames":
+                    flames(browser, found, width)
                 else:
                     take(browser, found.server.url, f"/#/{route.format(**places(found))}", name, width, dark)
         browser.close()
 
 
 def places(found: Shop) -> dict[str, str]:
-    orders, behind = found.cluster.job(found.ids["orders"]), found.cluster.job(found.ids["behind"])
+    orders = found.cluster.job(found.ids["orders"])
     assert orders is not None
-    assert behind is not None
     worker = executor().platform.machines().workers[0].id
     hot = next(vertex for vertex in orders.vertices if "revenue" in vertex.name)
-    source, clicks = orders.vertices[0].id, behind.vertices[0].id
-    return found.ids | {"vertex": hot.id, "source": source, "clicks": clicks, "worker": worker}
+    return found.ids | {"vertex": hot.id, "source": orders.vertices[0].id, "worker": worker}
 
 
 def take(browser: Browser, url: str, route: str, name: str, width: int, dark: bool) -> None:
@@ -100,6 +108,16 @@ def take(browser: Browser, url: str, route: str, name: str, width: int, dark: bo
     context.close()
 
 
+def flames(browser: Browser, found: Shop, width: int) -> None:
+    """Of a job that has something to do all the time."""
+    with found.job(lambda mini, directory: behind(mini, directory, "backfill of clicks", None)) as job_id:
+        time.sleep(6)
+        job = found.cluster.job(job_id)
+        assert job is not None
+        route = f"/#/job/{job_id}/graph/{job.vertices[0].id}/flames"
+        take(browser, found.server.url, route, "flames", width, False)
+
+
 def login(browser: Browser, found: Shop, width: int) -> None:
     with TemporaryDirectory() as directory:
         file = Path(directory, "credentials")
@@ -110,9 +128,10 @@ def login(browser: Browser, found: Shop, width: int) -> None:
 
 
 def save(page: Page, file: Path, *, whole: bool) -> None:
+    page.evaluate(_REPLACE, [[str(ROOT), "/home/ann/shop"], [gettempdir(), "/data"]])
     picture = Image.open(io.BytesIO(page.screenshot(full_page=whole))).convert("RGB")
     picture = picture.crop((0, 0, picture.width, min(picture.height, TALLEST)))
-    picture.quantize(COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE).save(file, optimize=True)
+    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, optimize=True)
     print(f"{file.name}: {file.stat().st_size / 1024:.0f} kB, {picture.width} x {picture.height}")
 
 
