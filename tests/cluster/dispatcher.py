@@ -5,19 +5,24 @@ python -m tests.cluster.dispatcher KEY=VALUE...
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
+from firesteel.cluster.messages import Message, TakeSavepoint
+from firesteel.cluster.process import JobProcess
 from firesteel.cluster.server import serve_cluster
+from firesteel.cluster.store import JobStore
 from firesteel.common.configuration import Configuration
 from firesteel.metrics.machines import Machines, WorkerInfo
 from firesteel.testing.local_platform import LocalPlatform
 
 SLOTS = 4
-#: ``point:count``: the dispatcher kills itself when it comes to that point for the count-th time.
+#: When the dispatcher kills itself.
 DIES = "FIRESTEEL_TEST_DIES"
 
 
@@ -48,18 +53,47 @@ class InProcess:
     def stop(self) -> None: ...
 
 
-def die_at(point: str) -> None:
-    """End at once, as by SIGKILL, if that is the point where it should."""
-    wanted, _, count = os.environ.get(DIES, "").partition(":")
-    if wanted == point:
-        if count and int(count) > 1:
-            os.environ[DIES] = f"{point}:{int(count) - 1}"
-            return
-        os.kill(os.getpid(), signal.SIGKILL)
+def prepare_to_die(how: str) -> None:
+    """Let this process end as by SIGKILL, at a point that is named: ``POINT`` or ``POINT:MILLISECONDS``, the
+    time after it."""
+    point, _, delay_ms = how.partition(":")
+    when, _, what = point.partition(" ")
+    if what in ("add", "archive"):
+        _die_around(what, before=when == "before")
+    elif point in ("savepoint", "stop"):
+        _die_after_order(stops=point == "stop", seconds=float(delay_ms) / 1000)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _die_around(name: str, *, before: bool) -> None:
+    inner = getattr(JobStore, name)
+
+    def outer(store: JobStore, *args: Any) -> None:
+        if before:
+            _die()
+        inner(store, *args)
+        _die()
+
+    setattr(JobStore, name, outer)
+
+
+def _die_after_order(*, stops: bool, seconds: float) -> None:
+    inner = JobProcess._send
+
+    def outer(process: JobProcess, message: Message) -> None:
+        inner(process, message)
+        if isinstance(message, TakeSavepoint) and message.order.stop is stops:
+            asyncio.get_running_loop().call_later(seconds, _die)
+
+    JobProcess._send = outer  # type: ignore[method-assign]
 
 
 def main() -> None:
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(message)s")
+    prepare_to_die(os.environ.get(DIES, ""))
     settings = dict(word.split("=", 1) for word in sys.argv[1:])
     serve_cluster(
         Configuration.from_dict(settings),

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,19 @@ class SessionCluster:
         assert self._process is not None
         self._process.kill()
         self.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    @property
+    def leads(self) -> bool:
+        """Whether it answers by itself, and not that another dispatcher leads."""
+        try:
+            with urllib.request.urlopen(f"{self.url}/v1/overview", timeout=10) as answer:
+                return bool(answer.status == 200)
+        except OSError:  # of HTTP too
+            return False
 
     def wait(self) -> int:
         assert self._process is not None

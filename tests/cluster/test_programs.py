@@ -1,4 +1,4 @@
-"""Programs that are handed in by the REST API, as Flink's dashboard does it, and bodies that are no programs."""
+"""Programs that are handed in by the REST API, as by Flink's dashboard, and bodies that are no programs."""
 
 from __future__ import annotations
 
@@ -266,8 +266,8 @@ def chunked(cluster: SessionCluster, content: bytes) -> int:
     """The status of a file that does not say how large it is."""
     digest = "0" * 64
     head = (
-        f"PUT /firesteel/v1/blobs/{digest} HTTP/1.1\r\nhost: {cluster.address}\r\nauthorization: Bearer eve\r\n"
-        "transfer-encoding: chunked\r\n\r\n"
+        f"PUT /firesteel/v1/blobs/{digest} HTTP/1.1\r\nhost: {cluster.address}\r\n"
+        "authorization: Bearer eve\r\ntransfer-encoding: chunked\r\n\r\n"
     )
     with socket.create_connection(("127.0.0.1", cluster.port), timeout=20) as connection:
         connection.sendall(head.encode() + f"{len(content):x}\r\n".encode() + content)

@@ -36,7 +36,7 @@ def sums() -> list[int]:
     return sorted(found)
 
 
-@pytest.mark.row("S-CTRL-03", "S-DEPLOY-04")
+@pytest.mark.row("S-CTRL-06", "S-CTRL-08", "S-DEPLOY-01", "S-CLI-04")
 def test_ten_jobs_at_once_one_of_them_cancelled(cluster: SessionCluster, tmp_path: Path) -> None:
     jobs = cluster.submit(MANY, str(tmp_path))
     assert len(jobs) == 10
@@ -76,6 +76,7 @@ print(sorted(env.from_collection([1, 2, 3]).map(lambda v: v * 10).execute_and_co
     assert {"name": "seen", "value": "3"}.items() <= accumulators[0].items()
 
 
+@pytest.mark.row("S-CLI-02")
 def test_a_detached_client_knows_nothing_of_its_job(cluster: SessionCluster) -> None:
     done = cluster.run(
         """
@@ -91,7 +92,7 @@ result.get_net_runtime()
     assert "Job was submitted in detached mode" in done.stderr
 
 
-@pytest.mark.row("S-CTRL-01")
+@pytest.mark.row("S-CLI-01")
 def test_a_client_that_is_killed_does_not_hurt_its_job(cluster: SessionCluster) -> None:
     client = cluster.start_client(
         cluster.program("""
@@ -147,7 +148,6 @@ ENDS = {
 }
 
 
-@pytest.mark.row("S-CTRL-02")
 @pytest.mark.parametrize("how", ENDS)
 def test_the_end_of_a_process_is_that_of_one_job(cluster: SessionCluster, how: str) -> None:
     code, said = ENDS[how]
@@ -173,7 +173,7 @@ env.execute("utils")
 """)
         (program.parent / "utils.py").write_text(f"def word():\n    return {word!r}\n")
         client = cluster.start_client(program)
-        out, err = client.communicate(timeout=60)
+        _, err = client.communicate(timeout=60)
         assert client.returncode == 0, err
         found += [cluster.log_of(job, "out") for job in JOB_ID.findall(err)]
     assert found == ["one\n", "two\n"]
@@ -223,8 +223,9 @@ def test_nobody_is_there(tmp_path: Path) -> None:
     assert "There is no cluster at http://127.0.0.1:9" in done.stderr
 
 
+@pytest.mark.row("S-CLI-03", "S-CLI-05")
 def test_savepoint_stop_and_resume(cluster: SessionCluster, tmp_path: Path) -> None:
-    text = f"""
+    text = """
 env.enable_checkpointing(300)
 endless().key_by(lambda v: 0).reduce(lambda a, b: b).print()
 env.execute("goes on")

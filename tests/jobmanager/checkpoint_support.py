@@ -50,7 +50,7 @@ def env_with(
 
 def submit(env: StreamExecutionEnvironment, name: str = "job") -> JobGateway:
     """The program's JobGateway; the job runs."""
-    return get_executor()._submit(env, env._take_program(), name).job  # type: ignore[no-any-return]
+    return get_executor().submit(env, env._take_program(), name).job  # type: ignore[no-any-return]
 
 
 def files_below(directory: Path, pattern: str = "*") -> list[str]:

@@ -45,7 +45,7 @@ S = JobStatus
 def submit(env: StreamExecutionEnvironment, name: str = "job") -> JobGateway:
     """The program's JobGateway; the job runs."""
     executor = get_executor()
-    return executor._submit(env, env._take_program(), name).job  # type: ignore[no-any-return]
+    return executor.submit(env, env._take_program(), name).job  # type: ignore[no-any-return]
 
 
 def history(job: JobGateway) -> list[JobStatus]:

@@ -14,7 +14,14 @@ from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream import DataStream, MapFunction, StreamExecutionEnvironment
 from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLimiterStrategy
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.jobmanager.events import AttemptStarted, Rescaled
+from firesteel.jobmanager.events import (
+    AttemptStarted,
+    CheckpointCompleted,
+    CheckpointTriggered,
+    ExceptionRaised,
+    RecoveryStep,
+    Rescaled,
+)
 from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.rescale_view import Bounds, RescaleCause, RescaleStatus
 from tests.jobmanager.rescale_support import (
@@ -105,7 +112,7 @@ def test_it_changes_under_load(mode: str) -> None:
     assert sorted(found) == windows(records)
     view = job.view
     assert view.status is JobStatus.FINISHED
-    assert (view.rescales.completed, view.restarts, view.attempt) == (3, 0, 3)
+    assert (view.rescales.changes, view.restarts, view.attempt) == (3, 0, 3)
     assert {len(vertex.subtasks) for vertex in view.vertices} == {3}
     assert sum(s.records_in for s in view.vertices[0].subtasks) == records, "counters go on"
     events = [event for event in view.journal.events if isinstance(event, Rescaled)]
@@ -203,6 +210,7 @@ def test_requirements_in_the_words_of_flink() -> None:
         summed(env, "t")
         client = env.execute_async()
         job = running()
+        until(lambda: job.view.rescales.history)
         ids = [vertex.id for vertex in job.view.vertices]
         bounds = {vertex.id: Bounds(1, len(vertex.subtasks)) for vertex in job.view.vertices}
         view = job.view.rescales
@@ -340,3 +348,38 @@ def test_a_savepoint_can_be_taken_and_a_drained_job_ends_after_it(tmp_path: Path
         feed("t", ("cc", 0))
         assert values(running(), "t", 1) == [(2, 3)]
         client.cancel().result()
+
+
+@pytest.mark.row("S-FAIL-03", "S-CKPT-46", "S-CKPT-03")
+def test_the_journal_tells_of_checkpoints_and_recovery_step_by_step(tmp_path: Path) -> None:
+    options = {
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.delay": "0",
+        "execution.checkpointing.interval": "1 h",
+        "execution.checkpointing.dir": f"file://{tmp_path}",
+    }
+    with wide_platform():
+        env = environment(2, **options)
+        summed(env, "t")
+        client = env.execute_async()
+        job = running()
+        feed("t", ("aa", 0))
+        values(job, "t", 1)
+        number = job.checkpoint().result(10)
+        feed("t", ("fail", 0))
+        until(lambda: any(getattr(e, "step", "") == "processing resumed" for e in job.view.journal.events))
+        client.cancel().result()
+    names = [vertex.name for vertex in job.view.vertices]
+    triggered, completed = (
+        next(e for e in job.view.journal.events if isinstance(e, kind))
+        for kind in (CheckpointTriggered, CheckpointCompleted)
+    )
+    assert (triggered.id, triggered.sources) == (number, tuple(names[:1])), "it is told to sources alone"
+    assert (completed.id, completed.vertices) == (number, tuple(names)), "in the order of the graph"
+    assert completed.time_ms >= triggered.time_ms
+    failed = next(i for i, e in enumerate(job.view.journal.events) if isinstance(e, ExceptionRaised))
+    steps = [(e.step, e.detail) for e in job.view.journal.events[failed:] if isinstance(e, RecoveryStep)]
+    assert [step for step, _ in steps] == [
+        "tasks stopped", "state restored", "sources rewound", "operators redeployed", "processing resumed",
+    ]  # fmt: skip
+    assert steps[1][1] == completed.path

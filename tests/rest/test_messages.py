@@ -54,7 +54,8 @@ def test_a_recorded_request_is_read_as_flink_read_it(example: Example) -> None:
     if body is None:
         return
     sent = json.dumps(example.sent).replace("{trigger:given by the client}", "1" * 32)
-    if example.status < 300:
+    # What bounds say is looked at when they are read.
+    if example.status < 300 or example.endpoint.startswith("PUT "):
         msgspec.json.decode(sent, type=body)
     else:
         with pytest.raises(msgspec.ValidationError):

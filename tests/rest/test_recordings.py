@@ -72,6 +72,11 @@ CASES = [
     ("/jobs/{jobid}/checkpoints/config", "orders", "enrich", ()),
     ("/jobs/{jobid}/checkpoints/details/{checkpointid}", "orders", "enrich", ()),
     ("/jobs/{jobid}/checkpoints/details/{checkpointid}/subtasks/{vertexid}", "orders", "running total", ()),
+    ("/jobs/{jobid}/resource-requirements", "orders", "enrich", ()),
+    ("/jobs/{jobid}/rescales/config", "orders", "enrich", ()),
+    ("/jobs/{jobid}/rescales/overview", "orders", "enrich", ()),
+    ("/jobs/{jobid}/rescales/history", "orders", "enrich", ()),
+    ("/jobs/{jobid}/rescales/summary", "orders", "enrich", ()),
     (V, "orders", "running total", ("a keyed vertex",)),
     (V, "failing", "pick", ("failed",)),
     (f"{V}/subtasktimes", "orders", "running total", ()),
@@ -137,7 +142,7 @@ def _with_id(body: Any, job_id: str) -> Any:
 
 
 def test_values_of_a_job_that_do_not_depend_on_the_machine(jobs: Jobs) -> None:
-    (theirs,) = recorded("GET /jobs/{jobid}", "running")
+    (theirs,) = recorded("GET /jobs/{jobid}", "adaptive scheduler")
     ours = jobs.get("/jobs/{jobid}")
     for name in ("name", "isStoppable", "state", "job-type", "schedulerType", "end-time", "maxParallelism"):
         assert ours[name] == theirs.body[name], name
@@ -207,7 +212,6 @@ def test_an_unknown_job_has_no_metrics(jobs: Jobs) -> None:
         ("/jobs/{jobid}/savepoints/" + UNKNOWN, 404, f"no savepoint operation with triggerId={UNKNOWN}"),
         ("/savepoint-disposal/" + UNKNOWN, 404, "disposal"),
         ("/taskmanagers/nobody", 404, "no task manager nobody"),
-        ("/jobs/{jobid}/resource-requirements", 404, "Stop it with a savepoint"),
         ("/nothing", 404, "Not found: /nothing"),
         ("/jobmanager/logs/..%2f..%2fetc%2fpasswd", 404, ""),
         ("/jobs/{jobid}/exceptions?maxExceptions=many", 400, "maxExceptions"),

@@ -73,7 +73,8 @@ def test_counters_of_subtasks_add_up(jobs: Jobs) -> None:
     details = jobs.get(V, "word count", vertexid=keyed["id"])
     assert sum(s["metrics"]["read-records"] for s in details["subtasks"]) == 60
     assert details["aggregated"]["metrics"]["read-records"]["sum"] == 60
-    assert details["subtasks"][0]["metrics"]["accumulated-busy-time"] == "NaN", "nobody measures it"
+    busy = [s["metrics"]["accumulated-busy-time"] for s in details["subtasks"]]
+    assert details["aggregated"]["metrics"]["accumulated-busy-time"]["sum"] == sum(busy) >= 0
     assert keyed["metrics"]["read-bytes"] > 0
 
 

@@ -93,7 +93,7 @@ def test_shuffle_files_of_past_epochs_do_not_pile_up(
             env.from_sequence(0, epochs * 100 - 1).key_by(lambda v: v % 10).process(Counts(tmp_path / "n"))
         )
         stream.filter(lambda r: False).print()
-        job = get_executor()._submit(env, env._take_program(), "epochs").job
+        job = get_executor().submit(env, env._take_program(), "epochs").job
         seen = False
         while not job.wait(0.02):
             seen = seen or bool(shuffle_files(spark_dir))
@@ -130,7 +130,7 @@ def test_a_job_takes_its_files_with_it(environment: MakeEnvironment, tmp_path: P
     env = environment(2, epoch_records=300, **{"firesteel.local-dir": str(local)})
     counted = env.from_sequence(0, 2999).map(check, Types.LONG()).key_by(lambda v: v)
     counted.process(Counts(tmp_path / "n")).filter(lambda r: False).print()
-    job = get_executor()._submit(env, env._take_program(), "files").job
+    job = get_executor().submit(env, env._take_program(), "files").job
     root = Path(job.view.info.state_dir)
     assert list(root.iterdir()), "the state directory is not where it is looked for"
     # A store comes with a million keys; this is one in its place, of an earlier attempt.
@@ -152,7 +152,7 @@ def test_deltas_of_past_epochs_do_not_pile_up(environment: MakeEnvironment, tmp_
         env.from_sequence(0, 2 * EPOCHS * 200 - 1).key_by(lambda v: v % 500).process(Counts(tmp_path / "n"))
     )
     counted.filter(lambda r: False).print()
-    job = get_executor()._submit(env, env._take_program(), "kept").job
+    job = get_executor().submit(env, env._take_program(), "kept").job
     most = 0
     while not job.wait(0.05):
         most = max(most, sum(len(files) for _, _, files in os.walk(state)))

@@ -41,7 +41,7 @@ def test_an_exception_in_a_map(environment: MakeEnvironment, tmp_path: Path) -> 
     env.from_sequence(0, 999).map(DivideByZero(750, calls), Types.LONG()).name("ratio").uid(
         "ratio-uid"
     ).print()
-    job = get_executor()._submit(env, env._take_program(), "divides").job
+    job = get_executor().submit(env, env._take_program(), "divides").job
     assert job.wait(60)
 
     assert list(job.view.statuses) == [

@@ -17,6 +17,7 @@ import click
 from firesteel.cli._cluster import FLINK_UI, cluster
 from firesteel.cli._jobs import COMMANDS, SavepointGroup, savepoint_of_job
 from firesteel.cli._memory import memory
+from firesteel.cli._rescale import rescale
 from firesteel.cli._settings import set_defaults
 from firesteel.cli._talking import JOBMANAGER
 from firesteel.cli._top import top
@@ -326,7 +327,7 @@ def dispose(path: str) -> None:
         click.echo(f"Left: the symbolic link {path}")
 
 
-for _command in (*COMMANDS, top, cluster, memory):
+for _command in (*COMMANDS, top, rescale, cluster, memory):
     main.add_command(_command)
 
 

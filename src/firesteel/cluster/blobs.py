@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import os
 import re
@@ -61,9 +62,12 @@ class BlobStore:
         coming = self._coming()
         found, size = hashlib.sha256(), 0
         try:
-            with writing(str(self._directory)), open(coming, "xb", opener=private_opener) as file:
+            with writing(str(self._directory)):
+                file = open(coming, "xb", opener=private_opener)  # noqa: SIM115 - closed below
+            with file:
                 async for part in parts:
-                    file.write(part)
+                    with writing(str(self._directory)):
+                        file.write(part)
                     found.update(part)
                     size += len(part)
             if digest is not None and found.hexdigest() != digest:
@@ -73,7 +77,7 @@ class BlobStore:
                     hint="send it again",
                 )
             with writing(str(self._directory)):
-                self._keep(coming, found.hexdigest())
+                await asyncio.to_thread(self._keep, coming, found.hexdigest())
         finally:
             coming.unlink(missing_ok=True)
         return found.hexdigest(), size

@@ -8,7 +8,7 @@ import os
 import ssl
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -21,10 +21,13 @@ from firesteel.common.options import rest
 _RETRIES: Final = 20
 _RETRY_S: Final = 3.0
 _TIMEOUT_S: Final = 60.0
+_FOLLOWED_AT_MOST: Final = 3  # dispatchers that name another one as leader, for one request
 #: As Flink's client has it: a header in each line, ``name:value``.
 HEADERS_VARIABLE: Final = "FLINK_REST_CLIENT_HEADERS"
 #: A bearer token, or ``name:password``.
 TOKEN_VARIABLE: Final = "FIRESTEEL_REST_TOKEN"
+#: Of an answer 503 of a dispatcher that stands by: where the leader is.
+LEADER_HEADER: Final = "firesteel-leader"
 T = TypeVar("T")
 
 
@@ -157,7 +160,7 @@ class RestClient:
     def _answer(self, method: str, target: str, data: bytes, raw: bool) -> tuple[int, bytes]:
         kind = "application/octet-stream" if raw else "application/json; charset=UTF-8"
         headers = {**self.address.headers, "content-type": kind}
-        left = self._patience
+        left, followed = self._patience, 0
         while True:
             left -= 1
             connection = self._connection(_TIMEOUT_S)
@@ -165,6 +168,12 @@ class RestClient:
                 connection.request(method, quote(target, safe="/?&=%:"), body=data, headers=headers)
                 answer = connection.getresponse()
                 content = answer.read()
+                leader = answer.getheader(LEADER_HEADER)
+                if answer.status == 503 and leader is not None and followed < _FOLLOWED_AT_MOST:
+                    followed += 1
+                    left += 1  # it was answered
+                    self._turn_to(leader)
+                    continue
                 if answer.status != 503 or left <= 0:
                     return answer.status, content
             except (OSError, http.client.HTTPException) as error:
@@ -173,6 +182,14 @@ class RestClient:
             finally:
                 connection.close()
             time.sleep(_RETRY_S)
+
+    def _turn_to(self, leader: str) -> None:
+        """The dispatcher that was asked stands by: ask the one that leads from now on."""
+        parts = urlsplit(leader)
+        if parts.hostname is None or parts.port is None:
+            raise ClusterUnreachableError("The leader of the cluster has no address.", detail=leader)
+        tls = parts.scheme == "https"
+        self.address = replace(self.address, host=parts.hostname, port=parts.port, tls=tls)
 
     def _connection(self, timeout_s: float | None) -> http.client.HTTPConnection:
         at = self.address

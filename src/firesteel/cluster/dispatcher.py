@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,6 @@ from msgspec import UNSET
 from firesteel.cluster.blobs import BlobStore
 from firesteel.cluster.collecting import Blocks, as_text, left_over
 from firesteel.cluster.engines import Engine
-from firesteel.cluster.exit_codes import ENGINE_LOST
 from firesteel.cluster.job import Job
 from firesteel.cluster.logs import ClusterLogs
 from firesteel.cluster.messages import (
@@ -27,6 +26,7 @@ from firesteel.cluster.messages import (
     Cancel,
     GiveAccumulators,
     GiveCollected,
+    Rescale,
     TakeCheckpoint,
     TakeSavepoint,
 )
@@ -36,16 +36,18 @@ from firesteel.cluster.store import EndedJob, JobRecord, JobStore
 from firesteel.cluster.views import ended_view, with_status
 from firesteel.common.clock import Clock, SystemClock
 from firesteel.common.errors import JobExecutionError
+from firesteel.common.exit_codes import ENGINE_LOST
 from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
 from firesteel.common.options import python
 from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
 from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.metrics.machines import Machines
+from firesteel.monitoring.values import slots_of
 from firesteel.rest.answers.failures import cause_of_job
-from firesteel.rest.answers.machines import slots_of
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
-from firesteel.rest.errors import RestError, not_found, unknown_job
+from firesteel.rest.errors import RestError, bad_request, not_found, unknown_job
 from firesteel.rest.messages.submission import Collected, JobEnd, Submission
 from firesteel.runtime.error_report import summary_of
 from firesteel.spark.launch import manner_of_end
@@ -67,6 +69,7 @@ class Dispatcher:
     :param settings: of the cluster: below those of each job.
     :param shown: the same without secrets.
     :param slot_timeout_ms: how long jobs wait for slots; None: they need not.
+    :param confirm: raises once another dispatcher may have taken over; None: there is no other one.
     """
 
     def __init__(
@@ -80,6 +83,7 @@ class Dispatcher:
         keep: int | None = None,
         keep_ms: int = 3_600_000,
         clock: Clock | None = None,
+        confirm: Callable[[], object] | None = None,
     ) -> None:
         self.stopped = asyncio.Event()
         self._directory = directory
@@ -90,7 +94,8 @@ class Dispatcher:
         self._keep = keep
         self._keep_ms = keep_ms
         self._clock = clock or SystemClock()
-        self._store = JobStore(directory)
+        self._store = JobStore(directory, confirm)
+        self._has_others = confirm is not None
         self._blobs = BlobStore(directory / "blobs")
         for name in ("logs", "work", "collected"):
             (directory / name).mkdir(0o700, exist_ok=True)
@@ -101,6 +106,7 @@ class Dispatcher:
         self._logs = ClusterLogs(directory / "logs", engine)
         self._engine_is_up = asyncio.Event()
         self._engine_is_up.set()
+        self._engine_starts = 1
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stopping = False
 
@@ -114,11 +120,15 @@ class Dispatcher:
             self._jobs[known.view.job_id] = Job.that_has_ended(known)
             self._number = max(self._number, known.number)
         for record in self._store.unfinished():
-            end_left_over(self._store.place(record.job_id))
-            job = self._jobs[record.job_id] = Job(record)
-            job.is_cancelled = self._store.is_cancelled(record.job_id)
-            self._number = max(self._number, record.number)
-            log.info("job is found job=%s name=%s", record.job_id, record.submission.name)
+            self._adopt(record)
+
+    def _adopt(self, record: JobRecord) -> Job:
+        end_left_over(self._store.place(record.job_id))
+        job = self._jobs[record.job_id] = Job(record)
+        job.is_cancelled = self._store.is_cancelled(record.job_id)
+        self._number = max(self._number, record.number)
+        log.info("job is found job=%s name=%s", record.job_id, record.submission.name)
+        return job
 
     def begin(self) -> None:
         """Go on with the jobs that have not ended, and take others."""
@@ -220,6 +230,12 @@ class Dispatcher:
 
     async def checkpoint(self, job_id: str) -> int:
         return int(await self._ask(job_id, TakeCheckpoint))
+
+    async def rescale(self, job_id: str, wanted: Mapping[str, Bounds]) -> None:
+        job = self._known(job_id)
+        if job.process is None or not job.has_reported:
+            raise bad_request(f"Job {job_id} does not run.")
+        job.process.tell(Rescale(dict(wanted)))
 
     async def accumulators(self, job_id: str) -> dict[str, str]:
         job = self._known(job_id)
@@ -340,12 +356,14 @@ class Dispatcher:
                 if not self._engine_is_up.is_set():
                     await self._engine_is_up.wait()
                     continue
+                starts = self._engine_starts
                 code, process = await self._run_once(job)
                 if process.goes_on or await asyncio.to_thread(self._store.end_of, job.id) is not None:
                     continue
                 if code == ENGINE_LOST and lost < _LOST_AT_MOST:
-                    lost += 1
                     await self._look_at_engine()
+                    await self._engine_is_up.wait()
+                    lost = 0 if self._engine_starts > starts else lost + 1
                     continue
                 if not job.is_cancelled and not self._stopping:
                     await self._finish(job, self._crashed(job, code))
@@ -431,9 +449,17 @@ class Dispatcher:
                 self._drop_old()
                 if count % _SWEEP_EVERY == 1:
                     await self._sweep()
+                if self._has_others:
+                    await self._adopt_others()
             except Exception as e:  # the next time perhaps not
                 log.warning("chores: %s", summary_of(e), exc_info=e)
             await asyncio.sleep(_CHORES_S)
+
+    async def _adopt_others(self) -> None:
+        """Take the jobs that a dispatcher before this one has taken when it led no more, and did not know."""
+        for record in await asyncio.to_thread(self._store.others, frozenset(self._jobs)):
+            if record.job_id not in self._jobs:
+                self._admit(self._adopt(record))
 
     async def _look_at_engine(self) -> None:
         manner = await asyncio.to_thread(self._engine.manner_of_death)
@@ -452,7 +478,9 @@ class Dispatcher:
             except Exception as e:
                 log.error("Spark does not start: %s", summary_of(e))
                 await asyncio.sleep(_RETRY_S)
+        self._engine_starts += 1
         self._engine_is_up.set()
+        log.info("Spark runs again")
 
     async def _give_slots(self) -> None:
         if self._slot_timeout_ms is None:

@@ -26,7 +26,6 @@ import msgspec
 
 from firesteel.cluster.blobs import BlobStore
 from firesteel.cluster.collecting import Collector
-from firesteel.cluster.exit_codes import ENGINE_LOST, ORPHANED
 from firesteel.cluster.messages import (
     Answered,
     Begin,
@@ -37,6 +36,7 @@ from firesteel.cluster.messages import (
     GiveCollected,
     Order,
     Refused,
+    Rescale,
     TakeCheckpoint,
     TakeSavepoint,
     Viewed,
@@ -46,7 +46,7 @@ from firesteel.cluster.store import END, EndedJob, write_durably
 from firesteel.cluster.views import ended_view, new_view
 from firesteel.cluster.workplace import Workplace, enter, script_of, set_up
 from firesteel.common.clock import SystemClock
-from firesteel.common.errors import EngineLostError
+from firesteel.common.exit_codes import ORPHANED
 from firesteel.common.job_status import JobStatus
 from firesteel.common.logs import logger
 from firesteel.common.masking import masked
@@ -104,9 +104,6 @@ class JobProcess:
             status = JobStatus.FINISHED
         except BaseException as e:  # also SystemExit, of the user's
             error, status = e, JobStatus.FAILED
-        if _is_loss_of_the_engine(error):
-            log.warning("the engine is lost job=%s: %s", self._submission.job_id, error)
-            return ENGINE_LOST
         if error is not None:
             log.error("the job has failed job=%s", self._submission.job_id, exc_info=error)
         self._end(status, error, accumulators)
@@ -222,6 +219,8 @@ class JobProcess:
                 self._with_job(lambda job: answer(number, job.savepoint(request)))
             case TakeCheckpoint(number):
                 self._with_job(lambda job: self._answer(number, job.checkpoint()))
+            case Rescale(wanted):
+                self._with_job(lambda job: job.rescale(wanted).add_done_callback(Future.exception))
             case GiveAccumulators(number):
                 self._with_job(lambda job: self._answer(number, job.accumulators(), _all_shown))
             case GiveCollected():
@@ -291,14 +290,6 @@ def _text(value: Any) -> str:
 
 def _in_a_thread(do: Callable[[], Any]) -> None:
     threading.Thread(target=do, daemon=True).start()
-
-
-def _is_loss_of_the_engine(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, EngineLostError):
-            return True
-        error = error.__cause__
-    return False
 
 
 def main() -> None:

@@ -14,7 +14,9 @@ _OF_A_JOB: Final = re.compile(r"job-[0-9a-f]{32}\.(?:log|out)")
 
 
 class ClusterLogs:
-    """:param directory: has ``job-ID.log``, what the process of a job logs, and ``job-ID.out``, what it prints."""
+    """:param directory: has ``job-ID.log``, what the process of a job logs, and ``job-ID.out``, what it
+    prints.
+    """
 
     def __init__(self, directory: Path, engine: Engine) -> None:
         self._directory = directory

@@ -14,6 +14,7 @@ import msgspec
 
 from firesteel.cluster.store import JobRecord
 from firesteel.jobmanager.reported import Failure
+from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.rest.cluster import SavepointOrder
 
 _LENGTH: Final = struct.Struct(">I")
@@ -52,6 +53,12 @@ class TakeCheckpoint(Message, frozen=True):
     number: int
 
 
+class Rescale(Message, frozen=True):
+    """Another parallelism. What comes of it is in the views of the job."""
+
+    wanted: dict[str, Bounds]
+
+
 class GiveAccumulators(Message, frozen=True):
     number: int
 
@@ -66,7 +73,7 @@ class GiveCollected(Message, frozen=True):
     timeout_s: float
 
 
-Order = Begin | Cancel | TakeSavepoint | TakeCheckpoint | GiveAccumulators | GiveCollected
+Order = Begin | Cancel | TakeSavepoint | TakeCheckpoint | Rescale | GiveAccumulators | GiveCollected
 
 # ---- up
 

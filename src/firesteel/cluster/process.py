@@ -96,9 +96,10 @@ class JobProcess:
         directory = Path(self._begin.directory)
         logs, place = directory / "logs", directory / "work" / self.job_id
         place.mkdir(0o700, parents=True, exist_ok=True)
-        names = (f"job-{self.job_id}.out", f"job-{self.job_id}.log")
-        out, err = (open(logs / name, "ab", opener=private_opener) for name in names)
-        with out, err:
+        with (
+            open(logs / f"job-{self.job_id}.out", "ab", opener=private_opener) as out,
+            open(logs / f"job-{self.job_id}.log", "ab", opener=private_opener) as err,
+        ):
             process = await asyncio.create_subprocess_exec(
                 *(self._python, "-P", "-c", _PROGRAM, str(theirs.fileno()), self._platform),
                 stdin=asyncio.subprocess.DEVNULL,

@@ -44,8 +44,8 @@ _ID: Final = re.compile(r"[0-9a-f]{64}_[^/\\\x00]{1,200}")
 _NAME: Final = re.compile(r"[^/\\\x00-\x1f]{1,200}")
 KINDS: Final = (".py", ".zip", ".whl", ".tar.gz", ".tgz")
 _JAR: Final = (
-    "A jar cannot run here: programs are Python. Hand in the program itself (.py, or its modules as .zip, .whl "
-    "or .tar.gz), or run it by `firesteel run -m HOST:PORT program.py`, or by Flink's client with "
+    "A jar cannot run here: programs are Python. Hand in the program itself (.py, or its modules as .zip, "
+    ".whl or .tar.gz), or run it by `firesteel run -m HOST:PORT program.py`, or by Flink's client with "
     "`flink run -py program.py -pyclientexec firesteel-python`."
 )
 _PATIENCE_S: Final = 300.0  # for the first job of a program

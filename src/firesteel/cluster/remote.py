@@ -274,8 +274,8 @@ class DetachedJobExecutionResult(JobExecutionResult):
 
     def _unknown(self) -> JobExecutionError:
         return JobExecutionError(
-            "Job was submitted in detached mode. Results of job execution, such as accumulators, runtime, etc. "
-            "are not available.",
+            "Job was submitted in detached mode. Results of job execution, such as accumulators, runtime, "
+            "etc. are not available.",
             job_id=str(self._job_id),
         )
 

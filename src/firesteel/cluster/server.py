@@ -8,19 +8,16 @@ import signal
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from firesteel.cluster.dispatcher import Dispatcher
 from firesteel.cluster.engines import Engine
-from firesteel.cluster.programs import ProgramStore
 from firesteel.cluster.store import write_durably
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.extras import extra
 from firesteel.common.logs import logger
-from firesteel.common.masking import masked_value
 from firesteel.common.options import cluster as options, rest
 from firesteel.rest.settings import rest_settings
 from firesteel.storage.private_files import make_directories
@@ -100,51 +97,36 @@ def serve_cluster(
     """
     for module in ("starlette", "uvicorn", "httptools", "python_multipart"):
         extra(module, "The session cluster", "server", "python-multipart" if "_" in module else None)
-    from firesteel.rest.server import RestServer
+    from firesteel.cluster.reign import Reign
+    from firesteel.cluster.standby import Standby, shared_directory
 
     settings = rest_settings(configuration)
     directory = directory_of(configuration)
     right = _OneAtATime(directory)
     make_directories(str(directory / "logs"))
-    values = configuration.to_dict()
-    enforced = configuration.get(options.ENFORCE_SLOTS)
-    engine = make_engine(configuration)
-    dispatcher = Dispatcher(
-        directory,
-        engine,
-        values,
-        tuple((key, str(masked_value(key, values[key]))) for key in sorted(values)),
-        slot_timeout_ms=configuration.get(options.SLOT_TIMEOUT) if enforced else None,
-        keep=settings.keep_jobs,
-        keep_ms=settings.keep_jobs_ms,
-    )
-    programs = ProgramStore(directory, dispatcher.submit, values)
-    server = RestServer(dispatcher, settings, dispatcher, programs)
+    shared = shared_directory(configuration)
     stop = threading.Event()
     _listen_for_signals(stop)
+    at_work: Reign | Standby
+    if shared is None:
+        at_work = Reign(configuration, settings, directory, make_engine)
+    else:
+        make_directories(str(shared))
+        at_work = Standby(configuration, settings, shared, make_engine)
     try:
-        engine.start()
-        dispatcher.recover()
-        server.start()
-        server.call(_soon(dispatcher.begin))
-        who = Who(os.getpid(), server.url, _version())
+        at_work.begin()
+        who = Who(os.getpid(), at_work.url, _version())
         write_durably(directory / WHO, msgspec.json.encode(who))
-        on_ready(server.url)
-        while not stop.wait(_LOOK_S) and not dispatcher.stopped.is_set():
+        on_ready(at_work.url)
+        while not stop.wait(_LOOK_S) and not at_work.is_over:
             continue
         log.info("the cluster is stopped")
     finally:
-        if server.is_serving:
-            server.call(programs.end())
-            server.call(dispatcher.end())
-        server.stop(wait_for_clients=dispatcher.stopped.is_set())
-        engine.stop()
+        at_work.end()
         (directory / WHO).unlink(missing_ok=True)
         del right
-
-
-async def _soon(do: Callable[[], Any]) -> None:
-    do()
+    if isinstance(at_work, Standby) and at_work.failure is not None:
+        raise at_work.failure
 
 
 def _listen_for_signals(stop: threading.Event) -> None:

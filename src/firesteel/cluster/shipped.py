@@ -36,7 +36,7 @@ class _Blob(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class ShippedProgram:
-    """Implements ``Environment``: the transformations, and what of the client's environment translation needs."""
+    """Implements ``Environment``: the transformations, and what translation needs of that of the client."""
 
     transformations: Sequence[Transformation]
     parallelism: int

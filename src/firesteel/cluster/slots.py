@@ -19,8 +19,8 @@ class NoResourceAvailableException(FiresteelError):
             MESSAGE,
             detail=f"the job needs {needed} slots, the cluster has {total}, and so many were not free within "
             f"{waited_ms / 1000:g} s (slot.request.timeout)",
-            hint="give the job a smaller parallelism, the cluster more executors, or let jobs share the cores "
-            "(slot.enforce: false)",
+            hint="give the job a smaller parallelism, the cluster more executors, or let jobs share the "
+            "cores (slot.enforce: false)",
         )
 
 

@@ -15,7 +15,7 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
@@ -62,10 +62,14 @@ class EndedJob(msgspec.Struct, frozen=True):
 
 
 class JobStore:
-    """Belongs to one dispatcher; a job's process writes the end of its job."""
+    """Belongs to one dispatcher; a job's process writes the end of its job.
 
-    def __init__(self, directory: Path) -> None:
+    :param confirm: called before each write of the dispatcher's; raises when it is another one's.
+    """
+
+    def __init__(self, directory: Path, confirm: Callable[[], object] | None = None) -> None:
         self.directory = directory
+        self._confirm = confirm or (lambda: None)
         self._jobs = directory / "jobs"
         self._archive = directory / "archive"
         for place in (self._jobs, self._archive):
@@ -79,12 +83,14 @@ class JobStore:
 
     def add(self, record: JobRecord) -> None:
         """From here on the job is not lost."""
+        self._confirm()
         place = self.place(record.job_id)
         make_directories(str(place))
         write_durably(place / JOB, msgspec.msgpack.encode(record))
         sync_names((str(place),), str(self._jobs))
 
     def cancel(self, job_id: str) -> None:
+        self._confirm()
         write_durably(self.place(job_id) / CANCELLED, b"")
 
     def is_cancelled(self, job_id: str) -> bool:
@@ -105,6 +111,12 @@ class JobStore:
                 found.append(record)
         return sorted(found, key=lambda record: record.number)
 
+    def others(self, known: Container[str]) -> list[JobRecord]:
+        """The jobs that have not ended and are not *known*; nothing is removed."""
+        places = [p for p in self._jobs.iterdir() if p.name not in known and not self.is_archived(p.name)]
+        found = [_read(place / JOB, JobRecord) for place in places]
+        return sorted((record for record in found if record is not None), key=lambda r: r.number)
+
     def _record(self, place: Path) -> JobRecord | None:
         """None: its client was told nothing of the job."""
         try:
@@ -121,6 +133,7 @@ class JobStore:
 
     def archive(self, ended: EndedJob) -> None:
         """From here on the job has ended."""
+        self._confirm()
         write_durably(self._archive / ended.view.job_id, msgspec.msgpack.encode(ended))
         shutil.rmtree(self.place(ended.view.job_id), ignore_errors=True)
 

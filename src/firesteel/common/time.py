@@ -12,6 +12,7 @@ __all__ = ["Duration", "Instant", "Time"]
 
 _NANOS_PER_MILLI = 1_000_000
 _NANOS_PER_SECOND = 1_000_000_000
+_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 class Duration:
@@ -120,6 +121,17 @@ class Instant:
 
     def __repr__(self) -> str:
         return f"Instant<{self.seconds}, {self.nanos}>"
+
+    def __str__(self) -> str:
+        """As Java prints it: ``2020-04-15T08:00:13.999Z``; outside of the years 1 to 9999 as ``repr``."""
+        try:
+            shown = (_EPOCH + datetime.timedelta(seconds=self.seconds)).isoformat()
+        except OverflowError:
+            return repr(self)
+        if self.nanos:
+            digits = 3 if self.nanos % 1_000_000 == 0 else 6 if self.nanos % 1000 == 0 else 9
+            shown += f".{self.nanos // 10 ** (9 - digits):0{digits}d}"
+        return f"{shown}Z"
 
 
 class Time:

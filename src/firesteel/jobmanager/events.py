@@ -46,13 +46,38 @@ class AttemptStarted(Event, frozen=True):
     restored_from: str | None
 
 
+class RecoveryStep(Event, frozen=True):
+    """A failed job is brought back, step by step.
+
+    :param step: ``tasks stopped``, ``state restored``, ``sources rewound``, ``operators redeployed``,
+        ``processing resumed``.
+    :param detail: such as the path of the checkpoint.
+    """
+
+    step: str
+    detail: str
+
+
+class CheckpointTriggered(Event, frozen=True):
+    """A checkpoint or savepoint begins. ``sources``: the vertices that end their epoch for it; what is
+    behind them ends it when all of that has arrived."""
+
+    id: int
+    savepoint: bool
+    sources: tuple[str, ...]
+
+
 class CheckpointCompleted(Event, frozen=True):
-    """A checkpoint or savepoint is there. ``elapsed_ms``: what it took."""
+    """A checkpoint or savepoint is there. ``elapsed_ms``: what it took.
+
+    :param vertices: whose state it holds, in the order in which it was taken.
+    """
 
     id: int
     savepoint: bool
     path: str | None
     elapsed_ms: float
+    vertices: tuple[str, ...] = ()
 
 
 class CheckpointFailed(Event, frozen=True):
@@ -86,6 +111,8 @@ AnyEvent = (
     | ExceptionRaised
     | RestartPlanned
     | AttemptStarted
+    | RecoveryStep
+    | CheckpointTriggered
     | CheckpointCompleted
     | CheckpointFailed
     | CommandReceived

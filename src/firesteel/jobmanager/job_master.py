@@ -144,6 +144,7 @@ class JobMaster:
             self._rescaler.ask,
         )
         self._mover = self._new_mover()
+        self._recovers = False  # a failed attempt is followed by one that has not come to an epoch
 
     def _new_mover(self) -> Mover:
         engine, options = self._engine, self._options
@@ -267,10 +268,18 @@ class JobMaster:
             self._rescaler.look()
             self._mover.step()  # after each checkpoint: with a short interval the job must get on
             if not self._course.fresh:
-                self._rescaler.went_on()
+                self._went_on()
         self._observer.asked("cancel")
         self._observer.enter(JobStatus.CANCELLING)
         self._observer.enter(JobStatus.CANCELED)
+
+    def _went_on(self) -> None:
+        """An epoch of the attempt is committed."""
+        self._rescaler.went_on()
+        if self._recovers:
+            self._recovers = False
+            self._observer.recovery("processing resumed", f"epoch {self._course.epoch}")
+            self._observer.publish()
 
     def _finish(self, request: SavepointRequest | None) -> None:
         self._sinks.finish(self._clock.now_ms())
@@ -288,6 +297,7 @@ class JobMaster:
         log.warning("job is restarted in %d ms job=%s: %s", delay_ms, self._job_id, error)
         self._rescaler.attempt_failed(error)
         self._observer.failed(error)
+        self._observer.recovery("tasks stopped")
         self._observer.restart_planned(delay_ms)
         if self._observer.status is not JobStatus.RESTARTING:
             self._observer.enter(JobStatus.RESTARTING)
@@ -317,11 +327,15 @@ class JobMaster:
         self._course.attempt += 1
         self._course.fresh = True
         self._sinks.roll_back(beginning.sinks)
+        self._observer.recovery("state restored", restored_from or "as the job began")
         self._course.run.sources.open()
+        self._observer.recovery("sources rewound")
         if rescaled:
             self._observer.goes_on_as(self._rescaler.layout.info, self._graph, self._course.attempt, None)
         else:
             self._observer.restarted(self._course.attempt, restored_from)
+        self._observer.recovery("operators redeployed", f"attempt {self._course.attempt}")
+        self._recovers = True
         self._observer.enter(JobStatus.RUNNING)
 
     def _lay_out(self, layout: Layout) -> None:

@@ -26,9 +26,11 @@ from firesteel.jobmanager.events import (
     AttemptStarted,
     CheckpointCompleted,
     CheckpointFailed,
+    CheckpointTriggered,
     CommandReceived,
     ExceptionRaised,
     Journal,
+    RecoveryStep,
     Rescaled,
     RestartPlanned,
     StatusChanged,
@@ -144,6 +146,10 @@ class JobObserver:
         self._change(restarts=restarts)
         self._tell(RestartPlanned(self._clock.now_ms(), restarts, delay_ms))
 
+    def recovery(self, step: str, detail: str = "") -> None:
+        """A step of bringing a failed job back is done."""
+        self._tell(RecoveryStep(self._clock.now_ms(), step, detail))
+
     def restarted(self, attempt: int, restored_from: str | None) -> None:
         """All subtasks begin their next attempt."""
         now_ms = self._clock.now_ms()
@@ -243,15 +249,20 @@ class JobObserver:
         self._change(journal=self._next.journal.with_event(event))
 
     def _checkpoints_changed(self, report: CheckpointReport | None) -> None:
+        now_ms, begun = self._clock.now_ms(), self._statistics.view.in_progress
+        vertices = self._next.info.vertices
         if report is not None:
-            self._tell(_event_of(report, self._clock.now_ms()))
+            self._tell(_event_of(report, tuple(vertex.name for vertex in vertices), now_ms))
+        elif begun is not None:
+            sources = tuple(vertex.name for vertex in vertices if not vertex.inputs)
+            self._tell(CheckpointTriggered(now_ms, begun.id, begun.savepoint, sources))
         self.publish()
 
 
-def _event_of(report: CheckpointReport, now_ms: int) -> AnyEvent:
+def _event_of(report: CheckpointReport, vertices: tuple[str, ...], now_ms: int) -> AnyEvent:
     if report.status is CheckpointStatus.FAILED:
         return CheckpointFailed(now_ms, report.id, report.savepoint, report.failure or "")
-    return CheckpointCompleted(now_ms, report.id, report.savepoint, report.path, report.duration_ms)
+    return CheckpointCompleted(now_ms, report.id, report.savepoint, report.path, report.duration_ms, vertices)
 
 
 def _workers(before: Iterable[WorkerView], work: EpochWork, now_ms: int) -> tuple[WorkerView, ...]:

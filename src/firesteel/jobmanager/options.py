@@ -9,6 +9,7 @@ from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import execution, firesteel as own
+from firesteel.jobmanager.autoscaler import WatchOptions, autoscaler_options
 from firesteel.jobmanager.pacing import PacingOptions
 from firesteel.jobmanager.real_time import RealTimeOptions
 from firesteel.jobmanager.scaling_options import ScalingOptions, scaling_options
@@ -29,6 +30,7 @@ class JobOptions:
     local_dir: str | None = None
     real_time: RealTimeOptions | None = None  # None: epochs
     scaling: ScalingOptions = field(default_factory=ScalingOptions)
+    autoscaler: WatchOptions | None = None
     host_id: str = ""  # separates the local stores of executors that share a machine
 
 
@@ -53,6 +55,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
     return JobOptions(
         pacing=pacing,
         scaling=scaling_options(configuration),
+        autoscaler=autoscaler_options(configuration),
         host_id=configuration.get(own.HOST_ID),
         max_message_bytes=configuration.get(own.MAX_RECORD_SIZE),
         commit_retries=_commit_retries(configuration),

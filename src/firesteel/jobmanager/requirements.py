@@ -6,10 +6,11 @@ changes the bounds, and ``target`` says what follows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Protocol
 
 from firesteel.common.errors import ConfigurationError
-from firesteel.graph.job_graph import JobGraph, JobVertex
+from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.levels import plan_levels
 from firesteel.graph.parallelism import forward_groups, with_parallelism
 from firesteel.jobmanager.rescale_view import Bounds
@@ -48,22 +49,12 @@ def of_all(graph: JobGraph, parallelism: int) -> dict[str, Bounds]:
 
 
 def check(graph: JobGraph, wanted: Mapping[str, Bounds]) -> None:
-    """Refuse requirements that the job cannot have, in the words of Flink.
+    """Refuse requirements that the job cannot have.
 
-    :raises RequirementsError: they name other vertices than the job has, or bounds that are not bounds.
+    :raises RequirementsError: they name other vertices than the job has, bounds that are not bounds, or
+        different ones for vertices that have one parallelism.
     """
-    if not wanted:
-        raise RequirementsError("Request body does not specify resource requirements.")
-    for vertex in graph.vertices:
-        if vertex.id not in wanted:
-            raise RequirementsError(
-                f"The request is incomplete, missing job vertex [{vertex.id}] resource requirements."
-            )
-        _check_bounds(vertex, wanted[vertex.id])
-    known = {vertex.id for vertex in graph.vertices}
-    for vertex_id in wanted:
-        if vertex_id not in known:
-            raise RequirementsError(f"Job vertex [{vertex_id}] was not found in the JobGraph.")
+    check_bounds(graph.vertices, wanted)
     for group in forward_groups(graph):
         lower, upper = _together(wanted, group)
         if lower > upper:
@@ -75,7 +66,32 @@ def check(graph: JobGraph, wanted: Mapping[str, Bounds]) -> None:
             )
 
 
-def _check_bounds(vertex: JobVertex, bounds: Bounds) -> None:
+class _Vertex(Protocol):
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def max_parallelism(self) -> int: ...
+
+
+def check_bounds(vertices: Iterable[_Vertex], wanted: Mapping[str, Bounds]) -> None:
+    """The part of it that needs no graph, in the words of Flink."""
+    vertices = list(vertices)
+    if not wanted:
+        raise RequirementsError("Request body does not specify resource requirements.")
+    for vertex in vertices:
+        if vertex.id not in wanted:
+            raise RequirementsError(
+                f"The request is incomplete, missing job vertex [{vertex.id}] resource requirements."
+            )
+        _check_bounds(vertex, wanted[vertex.id])
+    known = {vertex.id for vertex in vertices}
+    for vertex_id in wanted:
+        if vertex_id not in known:
+            raise RequirementsError(f"Job vertex [{vertex_id}] was not found in the JobGraph.")
+
+
+def _check_bounds(vertex: _Vertex, bounds: Bounds) -> None:
     lower, upper = bounds.lower, bounds.upper
     asked = f"The requested lower bound [{lower}] for job vertex [{vertex.id}]"
     if lower < 1:

@@ -75,7 +75,9 @@ class RescaleReport(msgspec.Struct, frozen=True):
 class RescalesView(msgspec.Struct, frozen=True):
     """:param adaptive: whether the parallelism of the job may change while it runs.
     :param requirements: by vertex id; empty: they are those of the program.
+    :param completed: the first one of the job included, when it gets its parallelism.
     :param history: the newest, oldest first; at most ten.
+    :param changes: how often the parallelism has changed.
     """
 
     adaptive: bool = True
@@ -85,6 +87,7 @@ class RescalesView(msgspec.Struct, frozen=True):
     failed: int = 0
     ignored: int = 0
     history: tuple[RescaleReport, ...] = ()
+    changes: int = 0
 
     def with_report(self, report: RescaleReport) -> RescalesView:
         """The view with one more rescale."""
@@ -94,5 +97,7 @@ class RescalesView(msgspec.Struct, frozen=True):
             completed=self.completed + (status is RescaleStatus.COMPLETED),
             failed=self.failed + (status is RescaleStatus.FAILED),
             ignored=self.ignored + (status is RescaleStatus.IGNORED),
+            changes=self.changes
+            + (status is RescaleStatus.COMPLETED and report.cause is not RescaleCause.INITIAL_SCHEDULE),
             history=(*self.history, report)[-RESCALES_KEPT:],
         )

@@ -94,7 +94,9 @@ class Rescaler:
         self._wanted_id = secrets.token_hex(16)
         self._tries = 0  # for what is wanted
         self._is_due = scaling.is_reactive
-        self._under_way: _UnderWay | None = None
+        begun_ms, begun_s = clock.now_ms(), clock.monotonic_s()
+        first = RescaleCause.INITIAL_SCHEDULE
+        self._under_way: _UnderWay | None = _UnderWay(first, begun_ms, begun_s, layout, [])
         self._waiting: list[RescaleRequest] = []
         self._view = RescalesView(adaptive=scaling.is_adaptive and not layout.graph.batch)
         self._tell()
@@ -125,14 +127,8 @@ class Rescaler:
         self._tell()
 
     def _tell(self) -> None:
-        self._view = RescalesView(
-            self._view.adaptive,
-            self._wanted_id,
-            tuple(self._wanted.items()),
-            self._view.completed,
-            self._view.failed,
-            self._view.ignored,
-            self._view.history,
+        self._view = msgspec.structs.replace(
+            self._view, requirements_id=self._wanted_id, requirements=tuple(self._wanted.items())
         )
         self._observer.rescales(self._view)
 
@@ -162,6 +158,7 @@ class Rescaler:
                 self._scaling.slots(),
                 all_at_once=self._scaling.all_at_once,
             )
+            self._under_way = None  # the beginning of a job that has not come to its first epoch
             if all(v.parallelism == parallelism[v.id] for v in self.layout.graph.vertices):
                 self._done(under_way, RescaleStatus.IGNORED, _NO_CHANGE)
                 return
@@ -212,7 +209,8 @@ class Rescaler:
         """An epoch is committed."""
         under_way, self._under_way = self._under_way, None
         if under_way is not None:
-            self._scaling.changed(self._clock.now_ms())
+            if under_way.cause is not RescaleCause.INITIAL_SCHEDULE:
+                self._scaling.changed(self._clock.now_ms())
             self._done(under_way, RescaleStatus.COMPLETED, _SUCCEEDED)
 
     def attempt_failed(self, error: Exception) -> None:
@@ -234,7 +232,11 @@ class Rescaler:
     ) -> None:
         report = self._report(under_way, status, reason, error)
         self._view = self._view.with_report(report)
-        self._observer.rescaled(self._view, report)
+        if report.cause is RescaleCause.INITIAL_SCHEDULE:
+            self._observer.rescales(self._view)
+            self._observer.publish()
+        else:
+            self._observer.rescaled(self._view, report)
         for request in under_way.requests:
             if error is None:
                 request.done(report)
@@ -245,7 +247,8 @@ class Rescaler:
         self, under_way: _UnderWay, status: RescaleStatus, reason: str, error: Exception | None
     ) -> RescaleReport:
         ended_ms = self._clock.now_ms()
-        before = {v.id: v.parallelism for v in under_way.before.graph.vertices}
+        is_first = under_way.cause is RescaleCause.INITIAL_SCHEDULE
+        before = {} if is_first else {v.id: v.parallelism for v in under_way.before.graph.vertices}
         changed = status is not RescaleStatus.IGNORED
         after = {v.id: v.parallelism for v in self.layout.graph.vertices} if changed else {}
         paused = under_way.settled_ms is not None
@@ -261,7 +264,7 @@ class Rescaler:
             reason=reason,
             vertices=tuple(
                 VertexRescale(
-                    v.id, v.name, v.slot_sharing_group, self._wanted[v.id], before[v.id], after.get(v.id)
+                    v.id, v.name, v.slot_sharing_group, self._wanted[v.id], before.get(v.id), after.get(v.id)
                 )
                 for v in self.layout.graph.vertices
             ),

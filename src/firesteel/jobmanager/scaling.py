@@ -3,35 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
 
 from firesteel.common.options import scaling as options
 from firesteel.graph.job_graph import JobGraph
+from firesteel.jobmanager.advice import Advice, Adviser, Slots
+from firesteel.jobmanager.autoscaler import Autoscaler
 from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.modes import SPARE_SLOTS
 from firesteel.jobmanager.options import JobOptions
 from firesteel.jobmanager.rescale_view import Bounds, RescaleCause
 from firesteel.jobmanager.scaling_options import ScalingOptions
-
-
-class Advice(NamedTuple):
-    """The parallelism is to be thought over. ``wanted``: with these bounds; None: with those that there
-    are."""
-
-    cause: RescaleCause
-    wanted: Mapping[str, Bounds] | None = None
-
-
-class Adviser(Protocol):
-    """Looks at a job now and then. It belongs to the job's own thread."""
-
-    def advice(
-        self, graph: JobGraph, view: JobView, wanted: Mapping[str, Bounds], now_ms: int
-    ) -> Advice | None:
-        """None: all is well."""
-
-    def changed(self, now_ms: int) -> None:
-        """The parallelism has changed, for whatever reason."""
 
 
 def scaling_of(options: JobOptions, count_slots: Callable[[], int]) -> Scaling:
@@ -42,23 +23,10 @@ def scaling_of(options: JobOptions, count_slots: Callable[[], int]) -> Scaling:
     found = options.scaling
     real_time = options.real_time is not None
     slots = Slots((lambda: count_slots() - SPARE_SLOTS) if real_time else count_slots)
-    advisers = (Reactive(found, slots),) if found.reactive else ()
-    return Scaling(found, slots, all_at_once=real_time, advisers=advisers)
-
-
-class Slots:
-    """How many there are. ``used``: as many as there were when the parallelism was last chosen."""
-
-    def __init__(self, count: Callable[[], int]) -> None:
-        self._count = count
-        self.used: int | None = None
-
-    def count(self) -> int:
-        return self._count()
-
-    def use(self) -> int:
-        self.used = max(1, self._count())
-        return self.used
+    advisers: list[Adviser] = [Reactive(found, slots)] if found.reactive else []
+    if options.autoscaler is not None:
+        advisers.append(Autoscaler(options.autoscaler, slots, one_after_another=not real_time))
+    return Scaling(found, slots, all_at_once=real_time, advisers=tuple(advisers))
 
 
 class Scaling:

@@ -38,11 +38,16 @@ class JvmInfo(msgspec.Struct, frozen=True):
 
 
 class Machines(msgspec.Struct, frozen=True):
-    """The processes of a cluster at one moment. ``jvm``: None when there is none, or none yet."""
+    """The processes of a cluster at one moment.
+
+    :param jvm: None when there is none, or none yet.
+    :param ui: the URL of Spark's own pages; None: there are none.
+    """
 
     workers: tuple[WorkerInfo, ...] = ()
     jvm: JvmInfo | None = None
     figures: Figures = ()
+    ui: str | None = None
 
     @property
     def slots(self) -> int:

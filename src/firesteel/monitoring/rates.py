@@ -66,6 +66,8 @@ class Rates:
             del self._samples[job_id]
         for job_id, view in found.items():
             samples = self._samples.setdefault(job_id, deque())
+            if samples and samples[-1].view.rescales.changes != view.rescales.changes:
+                samples.clear()  # of other subtasks
             samples.append(_Sample(now_ms, view))
             while len(samples) > 1 and samples[1].at_ms <= now_ms - WINDOW_MS:
                 samples.popleft()

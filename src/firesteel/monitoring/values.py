@@ -45,7 +45,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
 def job_values(view: JobView, now_ms: int) -> Iterator[Measure]:
     yield from _times(view, now_ms)
     yield Measure("numRestarts", view.restarts)
-    yield Measure("numRescales", view.rescales.completed)
+    yield Measure("numRescales", view.rescales.changes)
     yield from _checkpoint_values(view)
     yield Measure("currentEpoch", view.epoch)
     if view.reports:

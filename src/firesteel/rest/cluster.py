@@ -6,13 +6,14 @@ own implements the same: views and orders are plain data, which can be sent as m
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
 from firesteel.jobmanager.job_view import JobInfo, JobView
+from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.metrics.machines import Machines
 from firesteel.rest.messages.submission import Collected, JobEnd, Submission
 
@@ -93,6 +94,9 @@ class Cluster(Protocol):
 
     async def checkpoint(self, job_id: str) -> int:
         """The number of the checkpoint, when it is there."""
+
+    async def rescale(self, job_id: str, wanted: Mapping[str, Bounds]) -> None:
+        """Tell a job which parallelism its vertices are to have. Returns when it has been told."""
 
     async def accumulators(self, job_id: str) -> dict[str, str]:
         """The values of all accumulators as text, as of the last committed epoch."""

@@ -108,8 +108,8 @@ def _challenge(challenge: str, headers: Mapping[str, str]) -> str:
 def too_large(limit: int) -> RestError:
     return RestError(
         413,
-        f"The body has more than {limit} bytes "
-        "(rest.server.max-content-length; web.upload.max-size of a file).",
+        f"The body has more than {limit} bytes (rest.server.max-content-length; "
+        "of a file: web.upload.max-size).",
         {"connection": "close"},
     )
 

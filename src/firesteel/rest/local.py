@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +18,7 @@ from firesteel.jobmanager.executor import Executor
 from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.requests import SavepointRequest
+from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.metrics.machines import Machines
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
 from firesteel.rest.errors import unknown_job
@@ -129,6 +130,10 @@ class LocalCluster:
 
     async def checkpoint(self, job_id: str) -> int:
         return await asyncio.wrap_future(self._job(job_id).checkpoint())
+
+    async def rescale(self, job_id: str, wanted: Mapping[str, Bounds]) -> None:
+        told = self._job(job_id).rescale(wanted)
+        told.add_done_callback(lambda answer: answer.exception())  # the view of the job says what came of it
 
     async def accumulators(self, job_id: str) -> dict[str, str]:
         values = await asyncio.wrap_future(self._job(job_id).accumulators())

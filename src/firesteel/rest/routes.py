@@ -39,6 +39,7 @@ PARAMETERS: Final[Mapping[str, re.Pattern[str]]] = {
     "vertexid": _ID,
     "triggerid": _ID,
     "datasetid": _ID,
+    "rescaleuuid": _ID,
     "sinkid": _ID,
     "digest": re.compile("[0-9a-f]{64}"),
     "checkpointid": _NUMBER,
@@ -186,7 +187,7 @@ class Route:
     :param answer: the type of the body; None: a text or a stream.
     :param status: of an answer that is none of the refusals.
     :param query: the struct of the parameters; their names as the API has them.
-    :param body: the struct of the body; None: it is not read.
+    :param body: the type of the body; None: it is not read.
     :param doc: a sentence for the OpenAPI description.
     :param changes: whether it changes something, whatever the method says.
     :param public: whether it needs no credentials.
@@ -202,7 +203,7 @@ class Route:
     doc: str
     status: int = 200
     query: type[Struct] = NoQuery
-    body: type[Struct] | None = None
+    body: Any = None
     changes: bool = False
     public: bool = False
     refusals: tuple[tuple[int, str], ...] = ()

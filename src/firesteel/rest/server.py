@@ -32,22 +32,14 @@ _STOP_S: Final = 10.0
 _UNSEEN_S: Final = 15.0  # how long clients may take to ask what came of a command that ended the program
 
 
-class RestServer:
-    """Serves a cluster until it is stopped.
+class AppServer:
+    """Serves an application of ASGI until it is stopped.
 
     :raises ConfigurationError: no port is free, or a file of the settings cannot be used.
     """
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        settings: RestSettings,
-        submissions: Submissions | None = None,
-        programs: Programs | None = None,
-    ) -> None:
+    def __init__(self, app: Any, settings: RestSettings) -> None:
         self._settings = settings
-        self._context = make_context(cluster, settings, submissions, programs)
-        app = make_app(self._context, credentials(settings))
         self._socket = bind(settings)
         try:
             self._server = uvicorn.Server(_config(app, settings))
@@ -86,15 +78,8 @@ class RestServer:
         log.info("the REST API is served url=%s auth=%s", self.url, self._settings.auth)
         return self
 
-    def stop(self, *, wait_for_clients: bool = False) -> None:
-        """Close the port and all connections.
-
-        :param wait_for_clients: first let clients ask what came of the commands that they gave.
-        """
-        if wait_for_clients and self._loop is not None and self._thread.is_alive():
-            seen = asyncio.run_coroutine_threadsafe(self._context.operations.all_seen(_UNSEEN_S), self._loop)
-            with suppress(FutureTimeoutError):
-                seen.result(_UNSEEN_S + 1)
+    def stop(self) -> None:
+        """Close the port and all connections."""
         self._server.should_exit = True
         if self._thread.is_alive():
             self._thread.join(_STOP_S)
@@ -121,6 +106,34 @@ class RestServer:
             await asyncio.sleep(0.01)
         self._ready.set()
         await serving
+
+
+class RestServer(AppServer):
+    """Serves a cluster until it is stopped.
+
+    :raises ConfigurationError: no port is free, or a file of the settings cannot be used.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: RestSettings,
+        submissions: Submissions | None = None,
+        programs: Programs | None = None,
+    ) -> None:
+        self._context = make_context(cluster, settings, submissions, programs)
+        super().__init__(make_app(self._context, credentials(settings)), settings)
+
+    def stop(self, *, wait_for_clients: bool = False) -> None:
+        """Close the port and all connections.
+
+        :param wait_for_clients: first let clients ask what came of the commands that they gave.
+        """
+        if wait_for_clients and self._loop is not None and self._thread.is_alive():
+            seen = asyncio.run_coroutine_threadsafe(self._context.operations.all_seen(_UNSEEN_S), self._loop)
+            with suppress(FutureTimeoutError):
+                seen.result(_UNSEEN_S + 1)
+        super().stop()
 
 
 def _config(app: Any, settings: RestSettings) -> uvicorn.Config:

@@ -27,7 +27,7 @@ def machines(session: SparkSession) -> Machines:
         for executor in executors
         if alone or executor.id() != _DRIVER
     )
-    return Machines(workers, _jvm(beans), figures)
+    return Machines(workers, _jvm(beans), figures, context.uiWebUrl)
 
 
 def _executors(context: Any) -> Iterator[Any]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import threading
 import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -18,7 +19,8 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import EngineError
+from firesteel.common.errors import EngineError, EngineLostError
+from firesteel.common.exit_codes import ENGINE_LOST
 from firesteel.common.logs import logger
 from firesteel.common.options import execution
 from firesteel.metrics.machines import Machines
@@ -110,9 +112,28 @@ class JobOnSharedSpark(SparkPlatform):
         super().__init__()
         session = _attached(job_id)
         self._take(session)
+        self._job_id = job_id
         if not shares_files(session):
             for path in modules:
                 session.sparkContext.addPyFile(_uniquely_named(path, job_id))
+
+    def loss(self) -> EngineLostError | None:
+        """None: it does not return otherwise."""
+        loss = super().loss()
+        if loss is not None:
+            self._leave(loss)
+        return None
+
+    def _replace(self, dead: DriverJvm) -> None:
+        self._leave(dead.loss(replaceable=True))
+
+    def _leave(self, loss: EngineLostError | None) -> NoReturn:
+        """The owner starts another JVM, and there this job in another process. This one ends as if it were
+        killed: for the job to end would mean to remove what it goes on from."""
+        log.warning("the process ends with the JVM job=%s: %s", self._job_id, loss)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(ENGINE_LOST)
 
 
 def _attached(job_id: str) -> SparkSession:

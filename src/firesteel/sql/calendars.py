@@ -41,7 +41,7 @@ Numbers = Any  # a NumPy array of int64, or an integer
 def integers(column: Any) -> Numbers:
     """The physical integers of a column or scalar; null is 0."""
     if isinstance(column, pa.Scalar):
-        return np.int64(column.value or 0) if column.is_valid else np.int64(0)
+        return integers(pa.repeat(column, 1))[0]
     width = pa.int64() if column.type.bit_width == 64 else pa.int32()
     found = column.view(width)
     if found.null_count:
@@ -214,14 +214,14 @@ def converted(numbers: Numbers, source: int, target: int) -> Numbers:
         return numbers
     if target > source:
         return numbers * (target // source)
-    return np.floor_divide(numbers, source // target)
+    return numbers // (source // target)
 
 
 def cut(numbers: Numbers, data_type: t.DataType) -> Numbers:
     """Keep only as many digits of the second as the type has."""
     precision, unit = data_type.precision, unit_of(data_type)  # type: ignore[attr-defined]
     step = unit // 10**precision
-    return numbers if step <= 1 else np.floor_divide(numbers, step) * step
+    return numbers if step <= 1 else numbers // step * step
 
 
 def units() -> Sequence[int]:

@@ -15,14 +15,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firesteel.common.errors import ConfigurationError
-from firesteel.sql import calendars as c
-from firesteel.sql import decimals
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, decimals, type_rules as r, types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast_from_text import from_text
 from firesteel.sql.cast_to_text import to_text
-from firesteel.sql.values import unit_of
+from firesteel.sql.values import array_of, check_keys, unit_of
 
 __all__ = ["cast_column", "check_cast_options"]
 
@@ -101,7 +98,7 @@ def _truncated(array: pa.Array, target: t.DataType) -> pa.Array:
 
 def _from_decimal(array: pa.Array, target: Any) -> pa.Array:
     if isinstance(target, r.APPROXIMATE):
-        return array.cast(pa.float64()).cast(arrow_type(target), safe=False)
+        return decimals.to_floats(array).cast(arrow_type(target), safe=False)
     whole = pc.trunc(array)
     digits = max(array.type.precision - array.type.scale, 1)
     if digits <= 18:
@@ -125,8 +122,6 @@ def _to_decimal(array: pa.Array, source: Any, target: t.DecimalType, zone: str, 
 
 
 def _float_to_decimal(array: pa.Array, target: t.DecimalType) -> pa.Array:
-    from firesteel.sql.values import array_of
-
     # by the shortest digits that mean the number, as BigDecimal.valueOf
     single = array.type == pa.float32()
     texts = to_text(array, t.FloatType() if single else t.DoubleType(), t.VarCharType(), "UTC")
@@ -236,14 +231,24 @@ def _sized_bytes(array: pa.Array, target: Any) -> pa.Array:
 
 def _lists(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
     flat = cast_column(array.values, source.element_type, target.element_type, zone, attempt)
-    made = pa.Array.from_buffers(
-        arrow_type(target),
-        len(array),
-        array.buffers()[:2],
-        array.null_count,
-        array.offset,
-        children=[flat],
-    )
+    made = _same_shape(array, arrow_type(target), flat)
+    return _whole(made, array, [(array.values, flat)]) if attempt else made
+
+
+def _same_shape(array: pa.Array, kind: pa.DataType, child: pa.Array) -> pa.Array:
+    """The lists of *array* with other elements."""
+    buffers = array.buffers()[:2]
+    return pa.Array.from_buffers(kind, len(array), buffers, array.null_count, array.offset, children=[child])
+
+
+def _whole(made: pa.Array, array: pa.Array, parts: list[tuple[pa.Array, pa.Array]]) -> pa.Array:
+    """TRY_CAST: a collection is null in which an element cannot be cast."""
+    offsets = array.offsets.to_numpy()
+    for before, after in parts:
+        if after.null_count > before.null_count:
+            lost = np.flatnonzero(pc.and_(before.is_valid(), after.is_null()).to_numpy(zero_copy_only=False))
+            counts = np.searchsorted(lost, offsets[1:]) - np.searchsorted(lost, offsets[:-1])
+            made = pc.if_else(pa.array(counts == 0), made, pa.scalar(None, made.type))
     return made
 
 
@@ -253,14 +258,26 @@ def _maps(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -
         target.children if isinstance(target, t.MapType) else (target.element_type, t.IntType())
     )
     kind = arrow_type(target)
-    keys = cast_column(array.keys, key, wanted_key, zone, attempt)
+    cast_keys = cast_column(array.keys, key, wanted_key, zone, attempt)
     items = cast_column(array.items, value, wanted_value, zone, attempt)
-    entries = pa.StructArray.from_arrays(
-        [keys, items], fields=[pa.field("key", kind.key_type), pa.field("value", kind.item_type)]
-    )
-    return pa.Array.from_buffers(
-        kind, len(array), array.buffers()[:2], array.null_count, array.offset, children=[entries]
-    )
+    keys = cast_keys
+    if attempt and keys.null_count:  # those maps become null, and nobody looks at their keys
+        keys = pc.if_else(
+            keys.is_valid(), keys, array_of([_SOME_KEY.get(type(wanted_key), 0)], wanted_key)[0]
+        )
+    check_keys(keys)
+    entries = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
+    made = _same_shape(array, kind, entries)
+    return _whole(made, array, [(array.keys, cast_keys), (array.items, items)]) if attempt else made
+
+
+_SOME_KEY: Final[dict[type[t.DataType], Any]] = {
+    t.CharType: "",
+    t.VarCharType: "",
+    t.BinaryType: b"",
+    t.VarBinaryType: b"",
+    t.BooleanType: False,
+}
 
 
 def _rows(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
@@ -291,15 +308,8 @@ def _bitmap_to_text(array: pa.Array, source: Any, target: Any, zone: str, attemp
     return to_text(texts, t.VarCharType(), target, zone)
 
 
-def _from_variant(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
-    from firesteel.sql.variants import cast_variant
-
-    return cast_variant(array, target, zone, attempt)
-
-
-def _row_number_pairs() -> tuple[Any, ...]:
+def _casts() -> tuple[Any, ...]:
     return (
-        ((t.VariantType,), (t.DataType,), _from_variant),
         ((t.BitmapType,), r.CHARACTER, _bitmap_to_text),
         ((t.DataType,), r.CHARACTER, _to_text),
         (r.CHARACTER, r.BINARY, _to_binary),
@@ -315,12 +325,10 @@ def _row_number_pairs() -> tuple[Any, ...]:
         ((t.DayTimeIntervalType,), (t.DayTimeIntervalType,), _interval),
         (r.DATETIME, r.DATETIME, _temporal),
         (r.BINARY, r.BINARY, _to_binary),
-        ((t.BitmapType,), r.BINARY, _to_binary),
-        (r.BINARY, (t.BitmapType,), _interval),
         ((t.ArrayType,), (t.ArrayType,), _lists),
         ((t.MapType, t.MultisetType), (t.MapType, t.MultisetType), _maps),
         ((t.RowType,), (t.RowType,), _rows),
     )
 
 
-_CASTS: Final = _row_number_pairs()
+_CASTS: Final = _casts()

@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import calendars as c
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast_to_text import sized
 from firesteel.sql.values import array_of, fit_decimal, unit_of
@@ -243,7 +243,7 @@ def _timestamp(target: Any, zone: str) -> Callable[[str], int]:
             raise CastError(
                 f"'{text}' is out of range: of more than 6 digits are timestamps from 1677-09-21 to 2262-04-11"
             )
-        return int(c.to_instant(found, unit, zone)) if zoned else found
+        return int(c.to_instant(np.array([found]), unit, zone)[0]) if zoned else found
 
     return parse
 

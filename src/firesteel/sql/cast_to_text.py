@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -10,8 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firesteel.common._java_numbers import double_to_string, float_to_string
-from firesteel.sql import calendars as c
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, types as t
 from firesteel.sql.values import unit_of
 
 __all__ = ["digits", "fixed_width", "to_text"]
@@ -180,7 +180,7 @@ def _texts(array: pa.Array, data_type: t.DataType, zone: str) -> list[str]:
 def _joined(flat: list[str], array: pa.Array, left: str, right: str) -> pa.Array:
     offsets = array.offsets.to_pylist()
     found: list[str | None] = [
-        f"{left}{', '.join(flat[a:b])}{right}" for a, b in zip(offsets, offsets[1:], strict=False)
+        f"{left}{', '.join(flat[a:b])}{right}" for a, b in pairwise(offsets)
     ]
     return c.with_nulls_of(pa.array(found, pa.string()), array)
 

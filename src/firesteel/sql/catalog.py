@@ -1,7 +1,8 @@
 """What catalogs hold: databases, tables, views, functions, models; and tables as a query sees them.
 
-Flink: ``Catalog``, ``CatalogBaseTable``, ``CatalogFunction``, ``ResolvedCatalogTable``. A catalog keeps definitions whose texts
-are read anew whenever they are used; ``catalog_manager.py`` resolves them to a ``ResolvedTable``.
+Flink: ``Catalog``, ``CatalogBaseTable``, ``CatalogFunction``, ``ResolvedCatalogTable``. A catalog keeps
+definitions whose texts are read anew whenever they are used; ``catalog_manager.py`` resolves them to a
+``ResolvedTable``.
 """
 
 from __future__ import annotations
@@ -91,11 +92,12 @@ class CatalogTable:
     """A table or a view, as a catalog keeps it.
 
     :param query: of a view: its SQL as written; :param expanded_query: with full names (what is bound).
-    :param plan: of a temporary view over a ``Table`` object: the plan itself. :param stream: of a table over a
-        stream, a collection or a DataFrame: what ``table/`` put there; the translation knows what to do with it.
+    :param plan: of a temporary view over a ``Table`` object: the plan itself. :param stream: of a table
+        over a stream, a collection or a DataFrame: what ``table/`` put there; the translation knows what to
+        do with it.
     """
 
-    schema: DeclaredSchema = DeclaredSchema()
+    schema: DeclaredSchema = field(default_factory=DeclaredSchema)
     kind: TableKind = TableKind.TABLE
     options: Mapping[str, str] = field(default_factory=dict)
     partition_keys: tuple[str, ...] = ()
@@ -114,7 +116,8 @@ class CatalogTable:
 class CatalogFunction:
     """A function of the user.
 
-    :param class_name: as written in CREATE FUNCTION. :param definition: what a call of it means, when it is loaded.
+    :param class_name: as written in CREATE FUNCTION. :param definition: what a call of it means, when it is
+        loaded.
     """
 
     class_name: str = ""
@@ -128,8 +131,8 @@ class CatalogFunction:
 class CatalogModel:
     """CREATE MODEL."""
 
-    input: DeclaredSchema = DeclaredSchema()
-    output: DeclaredSchema = DeclaredSchema()
+    input: DeclaredSchema = field(default_factory=DeclaredSchema)
+    output: DeclaredSchema = field(default_factory=DeclaredSchema)
     options: Mapping[str, str] = field(default_factory=dict)
     comment: str = ""
 
@@ -163,8 +166,8 @@ class ResolvedTable:
 
 
 class Catalog(Protocol):
-    """A catalog. Names are exact: case counts. What is not there raises ``ObjectNotFoundError``, what is there already
-    ``ObjectExistsError``, unless the call says to ignore it."""
+    """A catalog. Names are exact: case counts. What is not there raises ``ObjectNotFoundError``, what is
+    there already ``ObjectExistsError``, unless the call says to ignore it."""
 
     @property
     def default_database(self) -> str: ...

@@ -1,7 +1,8 @@
-"""The catalogs of a session: current catalog and database, temporary objects, full paths, which function a name means.
+"""The catalogs of a session: current catalog and database, temporary objects, full paths, which function a
+name means.
 
-Flink: ``CatalogManager`` and ``FunctionCatalog``. What is found here is a definition; ``binder/tables.py`` makes a
-``ResolvedTable`` of it.
+Flink: ``CatalogManager`` and ``FunctionCatalog``. What is found here is a definition; ``binder/tables.py``
+makes a ``ResolvedTable`` of it.
 """
 
 from __future__ import annotations
@@ -232,8 +233,8 @@ class CatalogManager:
     # ---- functions
 
     def find_function(self, parts: Sequence[str]) -> FunctionDefinition | None:
-        """What a call means: for a bare name a temporary system function, a built-in one, a temporary one, one of the
-        catalog; for a path the last two."""
+        """What a call means: for a bare name a temporary system function, a built-in one, a temporary one,
+        one of the catalog; for a path the last two."""
         if len(parts) == 1:
             name = parts[0]
             system = self._temporary_system_functions.get(name.lower())

@@ -110,7 +110,11 @@ def _everything(node: Physical, inputs: Kinds) -> frozenset[str]:
 
 
 def _source(node: Any, inputs: Kinds) -> frozenset[str]:
-    mode = node.source.changelog_mode if isinstance(node, p.TableSourceScan) else node.table.stream.changelog_mode
+    mode = (
+        node.source.changelog_mode
+        if isinstance(node, p.TableSourceScan)
+        else node.table.stream.changelog_mode
+    )
     kinds = {"+I": INSERT, "+U": UPDATE, "-U": UPDATE, "-D": DELETE}
     return frozenset(kinds[kind] for kind in mode)
 
@@ -211,7 +215,9 @@ class _Updates:
             return self.made(node, [BEFORE_AND_AFTER] * len(node.inputs), required)
         return self.made(node, [required] * len(node.inputs), required)
 
-    def made(self, node: Physical, wanted: list[str | None], update: str | None, **changed: Any) -> Physical | None:
+    def made(
+        self, node: Physical, wanted: list[str | None], update: str | None, **changed: Any
+    ) -> Physical | None:
         """*node* on inputs that make what is *wanted* of each."""
         inputs = []
         for child, required in zip(node.inputs, wanted, strict=True):
@@ -235,7 +241,6 @@ _OLD_ROWS: Final = (
     p.OverAggregate,
     p.Limit,
     p.Sort,
-    p.ProcessTable,
 )
 
 _Rule = Callable[[_Updates, Any, str | None], Physical | None]
@@ -330,8 +335,23 @@ def _is_monotonic(node: Any) -> bool:
     )
 
 
+def _process(run: _Updates, node: p.ProcessTable, required: str | None) -> Physical | None:
+    from firesteel.sql.planner.process_tables import needs_old_rows
+
+    choices = (BEFORE_AND_AFTER,) if needs_old_rows(node) else (AFTER, BEFORE_AND_AFTER)
+    for choice in choices:
+        made = run.made(node, [choice] * len(node.inputs), required)
+        if made is not None:
+            return made
+    return None
+
+
 def _source_with(run: _Updates, node: Any, required: str | None) -> Physical | None:
-    mode = node.source.changelog_mode if isinstance(node, p.TableSourceScan) else node.table.stream.changelog_mode
+    mode = (
+        node.source.changelog_mode
+        if isinstance(node, p.TableSourceScan)
+        else node.table.stream.changelog_mode
+    )
     has = None if UPDATE not in node.kinds else BEFORE_AND_AFTER if "-U" in mode else AFTER
     done = replace(node, update=has)
     if has == BEFORE_AND_AFTER and required == AFTER:
@@ -354,12 +374,12 @@ _SPECIAL: Final[dict[type[Physical], _Rule]] = {
     p.TemporalJoin: _temporal,
     p.LookupJoin: _lookup,
     p.ChangelogNormalize: _normalize,
+    p.ProcessTable: _process,
     p.Rank: _rank,
     p.SortLimit: _rank,
     p.TableSourceScan: _source_with,
     p.DataStreamScan: _source_with,
 }
-
 
 
 def kinds_of_query(node: Any, context: Any) -> frozenset[str]:

@@ -17,9 +17,20 @@ import pyarrow.compute as pc
 from firesteel.sql import types as t
 from firesteel.sql.values import CONTEXT, array_of
 
-__all__ = ["add", "divide", "from_integers", "modulo", "multiply", "rescale", "subtract", "unscaled"]
+__all__ = [
+    "add",
+    "divide",
+    "from_integers",
+    "modulo",
+    "multiply",
+    "rescale",
+    "subtract",
+    "to_floats",
+    "unscaled",
+]
 
 _SMALL: Final = 18
+_FLOAT_DIGITS: Final = 15
 _POWERS: Final = [10**i for i in range(_SMALL + 1)]
 #: Flink divides with 38 digits
 _DIVISION: Final = decimal.Context(prec=38, rounding=decimal.ROUND_HALF_UP)
@@ -40,6 +51,20 @@ def from_integers(numbers: Any, data_type: pa.DataType, validity: pa.Array | Non
     words[:, 1] = numbers >> 63
     made = pa.Array.from_buffers(data_type, len(numbers), [None, pa.py_buffer(words)])
     return made if validity is None else pc.if_else(validity, made, pa.scalar(None, data_type))
+
+
+def to_floats(array: pa.Array) -> pa.Array:
+    """The nearest double of each number."""
+    kind = array.type
+    if kind.precision <= _FLOAT_DIGITS:
+        # both are exact doubles, so the quotient is the nearest one
+        found = pa.array(unscaled(array).astype(np.float64) / float(10**kind.scale))
+        return (
+            found
+            if not array.null_count
+            else pc.if_else(array.is_valid(), found, pa.scalar(None, pa.float64()))
+        )
+    return pa.array([None if x is None else float(x) for x in array.to_pylist()], pa.float64())
 
 
 def _valid(*operands: Operand) -> pa.Array | None:
@@ -141,7 +166,7 @@ def divide(a: Operand, b: Operand, result: t.DecimalType) -> Any:
         return pa.nulls(_length(a, b), pa.decimal128(result.precision, result.scale))
     # one more digit than is kept, cut off: rounding half up needs no other
     shift = result.scale + 1 + b.type.scale - a.type.scale
-    if 0 <= shift and a.type.precision + shift <= _SMALL and b.type.precision <= _SMALL:
+    if shift >= 0 and a.type.precision + shift <= _SMALL and b.type.precision <= _SMALL:
         return _divided(a, b, shift, result)
     return _one_by_one(lambda x, y: _DIVISION.divide(x, y), a, b, result)
 

@@ -30,7 +30,16 @@ _SYMBOLS: Final = {
     "CONCAT_OPERATOR": "||",
 }
 _POSTFIX: Final = frozenset(
-    ("IS_NULL", "IS_NOT_NULL", "IS_TRUE", "IS_NOT_TRUE", "IS_FALSE", "IS_NOT_FALSE", "IS_UNKNOWN", "IS_NOT_UNKNOWN")
+    (
+        "IS_NULL",
+        "IS_NOT_NULL",
+        "IS_TRUE",
+        "IS_NOT_TRUE",
+        "IS_FALSE",
+        "IS_NOT_FALSE",
+        "IS_UNKNOWN",
+        "IS_NOT_UNKNOWN",
+    )
 )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering, SubQuery
-from firesteel.sql.types import DataType, RowType
+from firesteel.sql.types import RowType
 
 __all__ = [
     "Aggregate",
@@ -58,10 +58,18 @@ class _OneInput(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scan(Node):
-    """A table of the catalog, or a stream. ``table``: a ``catalog.ResolvedTable``; its physical and metadata
-    columns are the output. Computed columns and watermarks are nodes above it."""
+    """A table of the catalog, or a stream. Computed columns and watermarks are nodes above it.
+
+    :param table: a ``catalog.ResolvedTable``.
+    :param columns: which of its physical and metadata columns (``schema.source_columns``) are read; None:
+        all of them.
+    :param predicates: conditions over ``row`` that are applied again above: a source that reads nothing but
+        inserts may leave out rows for which one of them is not TRUE.
+    """
 
     table: Any
+    columns: tuple[int, ...] | None = None
+    predicates: tuple[Expression, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,8 +183,8 @@ class TableCall(Node):
 class Correlate(Node):
     """For each row of the left input the rows of ``right``. :param kind: INNER or LEFT.
 
-    :param right: a TableCall, its arguments over the left columns, perhaps under Projects. From the binder of LATERAL
-        queries: any plan in which ``Outer`` of level 1 is the left row; rules make joins of those.
+    :param right: a TableCall, its arguments over the left columns, perhaps under Projects. From the binder
+        of LATERAL queries: any plan in which ``Outer`` of level 1 is the left row; rules make joins of those.
     """
 
     left: Node = field(repr=False)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from firesteel.sql import logical as l
 from firesteel.sql.expression_text import aggregate_text, expression_text
-from firesteel.sql.expressions import Expression, Ordering
+from firesteel.sql.expressions import Expression, InputRef, Ordering, rewrite, walk
 from firesteel.sql.plan_text import draw
 
 __all__ = ["logical_text"]
@@ -22,9 +22,40 @@ def _number(i: int) -> str:
 
 
 def _text(expression: Any) -> str:
-    if isinstance(expression, l.SubQuery) if hasattr(l, "SubQuery") else False:
-        return f"{expression.kind}({{\n{logical_text(expression.plan)}\n}})"
+    if any(isinstance(e, l.SubQuery) for e in walk(expression)):
+        return _with_queries(expression)
     return expression_text(expression, _number)
+
+
+def _with_queries(expression: Expression) -> str:
+    """Sub-queries in braces, as Calcite writes them."""
+    queries: list[l.SubQuery] = []
+
+    def hidden(e: Expression) -> Expression:
+        if not isinstance(e, l.SubQuery):
+            return e
+        queries.append(e)
+        return InputRef(_QUERY + len(queries) - 1, e.type)
+
+    def name(index: int) -> str:
+        return _number(index) if index < _QUERY else _query(queries[index - _QUERY])
+
+    return expression_text(rewrite(expression, hidden), name)
+
+
+#: Where numbers of sub-queries begin among those of columns.
+_QUERY: Final = 10_000_000
+
+
+def _query(query: l.SubQuery) -> str:
+    kind = {"SCALAR": "$SCALAR_QUERY"}.get(query.kind, query.kind)
+    operands = "".join(f"{_text(o)}, " for o in query.operands)
+    return f"{kind}({operands}{{\n{_indented(query.plan, 0)}\n}})"
+
+
+def _indented(node: Any, depth: int) -> str:
+    lines = ["  " * depth + _line(node)]
+    return "\n".join([*lines, *(_indented(i, depth + 1) for i in node.inputs)])
 
 
 def _line(node: Any) -> str:
@@ -41,6 +72,18 @@ def _table(node: Any) -> str:
     return node.table.name if path is None else ", ".join(path.parts)
 
 
+def _scan(node: l.Scan) -> str:
+    """What is asked of the source stands behind its name, as in Flink's plans."""
+    parts = [_table(node)]
+    if node.predicates:
+        names = node.row.names
+        shown = ", ".join(expression_text(p, lambda i: names[i]) for p in node.predicates)
+        parts.append(f"filter=[{shown}]")
+    if node.columns is not None:
+        parts.append(f"project=[{', '.join(node.row.names)}]")
+    return f"LogicalTableScan(table=[[{', '.join(parts)}]])"
+
+
 def _values(node: l.Values) -> str:
     rows = ", ".join("{ " + ", ".join(_text(x) for x in row) + " }" for row in node.rows)
     return f"LogicalValues(tuples=[[{rows}]])"
@@ -54,9 +97,7 @@ def _watermark(node: l.WatermarkAssigner) -> str:
 def _aggregate(node: Any) -> str:
     group = ", ".join(map(str, node.group))
     names = node.row.names[len(node.group) :]
-    calls = "".join(
-        f", {n}=[{aggregate_text(c, _number)}]" for n, c in zip(names, node.calls, strict=False)
-    )
+    calls = "".join(f", {n}=[{aggregate_text(c, _number)}]" for n, c in zip(names, node.calls, strict=False))
     sets = ""
     if len(getattr(node, "sets", ())) > 1:
         shown = ", ".join("{" + ", ".join(str(node.group[i]) for i in s) + "}" for s in node.sets)
@@ -91,18 +132,25 @@ def _over(node: l.Over) -> str:
     shown = [f"{n}=[${i}]" for i, n in enumerate(node.row.names[: len(node.input.row.names)])]
     for name, over in zip(node.row.names[len(shown) :], node.calls, strict=True):
         by = f"PARTITION BY {', '.join(map(_number, over.partition))}" if over.partition else ""
-        terms = [f"${o.index}{'' if o.ascending else ' DESC'} NULLS {'FIRST' if o.nulls_first else 'LAST'}" for o in over.order]
+        terms = [
+            f"${o.index}{'' if o.ascending else ' DESC'} NULLS {'FIRST' if o.nulls_first else 'LAST'}"
+            for o in over.order
+        ]
         order = f"ORDER BY {', '.join(terms)}" if terms else ""
-        shown.append(f"{name}=[{aggregate_text(over.call, _number)} OVER ({' '.join(x for x in (by, order) if x)})]")
+        shown.append(
+            f"{name}=[{aggregate_text(over.call, _number)} OVER ({' '.join(x for x in (by, order) if x)})]"
+        )
     return f"LogicalProject({', '.join(shown)})"
 
 
 def _window(node: l.WindowTable) -> str:
-    return f"LogicalTableFunctionScan(invocation=[{node.kind}(DESCRIPTOR(${node.time}), {node.size}:INTERVAL)])"
+    return (
+        f"LogicalTableFunctionScan(invocation=[{node.kind}(DESCRIPTOR(${node.time}), {node.size}:INTERVAL)])"
+    )
 
 
 _LINES: Final[dict[type[Any], Callable[[Any], str]]] = {
-    l.Scan: lambda n: f"LogicalTableScan(table=[[{_table(n)}]])",
+    l.Scan: _scan,
     l.Values: _values,
     l.Project: lambda n: f"LogicalProject({_columns(n.row.names, n.expressions)})",
     l.Filter: lambda n: f"LogicalFilter(condition=[{_text(n.condition)}])",
@@ -116,6 +164,8 @@ _LINES: Final[dict[type[Any], Callable[[Any], str]]] = {
     l.Over: _over,
     l.Snapshot: lambda n: f"LogicalSnapshot(period=[{_text(n.period)}])",
     l.Correlate: lambda n: f"LogicalCorrelate(joinType=[{n.kind.lower()}])",
-    l.TableCall: lambda n: f"LogicalTableFunctionScan(invocation=[{n.function}({', '.join(map(_text, n.arguments))})])",
+    l.TableCall: lambda n: (
+        f"LogicalTableFunctionScan(invocation=[{n.function}({', '.join(map(_text, n.arguments))})])"
+    ),
     l.Sink: lambda n: f"LogicalSink(table=[{n.table.name}], fields=[{', '.join(n.input.row.names)}])",
 }

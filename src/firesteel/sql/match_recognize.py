@@ -1,8 +1,9 @@
 """What MATCH_RECOGNIZE asks for, bound: ``Match.specification``.
 
-An expression of DEFINE or MEASURES does not see a row, it sees rows of pattern variables. So it is split: ``values`` say
-which values are to be gathered from the matched rows, ``expression`` is over them: ``InputRef(i)`` is value i. The operator
-gathers values into columns and evaluates expressions with the evaluator that all expressions have.
+An expression of DEFINE or MEASURES does not see a row, it sees rows of pattern variables. So it is split:
+``values`` say which values are to be gathered from the matched rows, ``expression`` is over them:
+``InputRef(i)`` is value i. The operator gathers values into columns and evaluates expressions with the
+evaluator that all expressions have.
 
 In DEFINE of a variable the row in question counts as the last one of that variable.
 """
@@ -15,7 +16,7 @@ from typing import Any
 
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql.expressions import Expression, Ordering
-from firesteel.sql.parser.match_recognize import (
+from firesteel.sql.row_patterns import (
     Alternatives,
     Excluded,
     Pattern,
@@ -39,7 +40,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class RowValue:
-    """A value of one row: the *offset*-th from the first or the last row of a variable; NULL if there is none.
+    """A value of one row: the *offset*-th from the first or the last row of a variable; NULL if there is
+    none.
 
     :param variable: or the name of a SUBSET; ``*``: rows of any variable.
     :param expression: over the input's columns.
@@ -53,7 +55,8 @@ class RowValue:
 
 @dataclass(frozen=True, slots=True)
 class AggregateValue:
-    """An aggregate over all rows of a variable. :param arguments: over the input's columns; none: COUNT(*)."""
+    """An aggregate over all rows of a variable. :param arguments: over the input's columns; none:
+    COUNT(*)."""
 
     variable: str
     function: str
@@ -82,8 +85,9 @@ class MatchExpression:
 
 @dataclass(frozen=True, slots=True)
 class MatchSpecification:
-    """:param order: the first one is a time attribute. :param skip: PAST LAST ROW, NEXT ROW, FIRST or LAST, and of the last two
-    the variable. :param within: milliseconds. :param define: a variable without an entry takes every row."""
+    """:param order: the first one is a time attribute. :param skip: PAST LAST ROW, NEXT ROW, FIRST or LAST,
+    and of the last two the variable. :param within: milliseconds. :param define: a variable without an
+    entry takes every row."""
 
     pattern: Pattern
     define: Mapping[str, MatchExpression]

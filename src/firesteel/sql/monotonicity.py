@@ -10,7 +10,7 @@ __all__ = ["direction"]
 
 
 def direction(node: p.Physical, column: int) -> str | None:
-    """"constant", "increasing", "decreasing" or, where nothing is known, None."""
+    """ "constant", "increasing", "decreasing" or, where nothing is known, None."""
     if node.is_insert_only:
         return "constant"
     if isinstance(node, p.Exchange | p.WatermarkAssigner | p.MiniBatchAssigner | p.DropUpdateBefore):

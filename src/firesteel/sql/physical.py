@@ -95,12 +95,14 @@ class TableSourceScan(Physical):
     """A table of a connector.
 
     :param source: what the connector has made of it (``connectors.ScanSource``), with what was pushed into it.
-    :param columns: of the source's row, those that are read, in order. :param pushed: texts for plans.
+    :param columns: of the source's row, those that are read, in order. :param predicates: over ``row``; rows for which
+    one of them is not true may be left out. :param pushed: texts for plans.
     """
 
     table: Any
     source: Any
     columns: tuple[int, ...] = ()
+    predicates: tuple[Expression, ...] = ()
     pushed: tuple[str, ...] = ()
 
 
@@ -492,4 +494,5 @@ class Sink(Physical):
     materialize_mode: str = "AUTO"
     not_null: str = "ERROR"
     type_length: str = "IGNORE"
+    nested: str = "IGNORE"
     ttl_ms: int = 0

@@ -76,7 +76,9 @@ def _by(columns: Sequence[int], node: p.Physical) -> str | None:
     return ", ".join(names[c] for c in columns) or None
 
 
-def _projection(expressions: Sequence[Expression], names: Sequence[str], of: Sequence[str], text: Text) -> str:
+def _projection(
+    expressions: Sequence[Expression], names: Sequence[str], of: Sequence[str], text: Text
+) -> str:
     name = column_names(of)
     shown = []
     for expression, called in zip(expressions, names, strict=True):
@@ -100,9 +102,7 @@ def _scan(node: Any, text: Text) -> Parts:
 
 
 def _values(node: p.Values, text: Text) -> Parts:
-    rows = ", ".join(
-        "{ " + ", ".join(text(literal, str) for literal in row) + " }" for row in node.rows
-    )
+    rows = ", ".join("{ " + ", ".join(text(literal, str) for literal in row) + " }" for row in node.rows)
     return [("tuples", f"[{rows}]")]
 
 
@@ -122,10 +122,13 @@ def _exchange(node: p.Exchange, text: Text) -> Parts:
     return [("distribution", "single" if keys is None else f"hash[{keys}]")]
 
 
-def _calls(calls: Sequence[AggregateCall], names: Sequence[str], node: p.Physical, retract: bool) -> list[str]:
+def _calls(
+    calls: Sequence[AggregateCall], names: Sequence[str], node: p.Physical, retract: bool
+) -> list[str]:
     name = column_names(node.row.names)
     return [
-        f"{aggregate_text(call, name, retract)} AS {called}" for call, called in zip(calls, names, strict=True)
+        f"{aggregate_text(call, name, retract)} AS {called}"
+        for call, called in zip(calls, names, strict=True)
     ]
 
 
@@ -152,7 +155,10 @@ def duration(ms: int) -> str:
 def _window(window: p.WindowSpec, node: p.Physical) -> str:
     names = node.row.names
     where = (
-        [f"win_start=[{names[window.start]}]" if window.start is not None else "", f"win_end=[{names[window.end]}]" if window.end is not None else ""]
+        [
+            f"win_start=[{names[window.start]}]" if window.start is not None else "",
+            f"win_end=[{names[window.end]}]" if window.end is not None else "",
+        ]
         if window.attached
         else [f"time_col=[{names[window.time or 0]}]"]
     )
@@ -193,7 +199,9 @@ def _group_window(node: p.GroupWindowAggregate, text: Text) -> Parts:
     first = keys + len(node.calls)
     window = node.window
     time = node.input.row.names[window.time]
-    kind = {"TUMBLE": "Tumbling", "HOP": "Sliding", "SESSION": "Session"}.get(window.kind.removeprefix("COUNT_"), "")
+    kind = {"TUMBLE": "Tumbling", "HOP": "Sliding", "SESSION": "Session"}.get(
+        window.kind.removeprefix("COUNT_"), ""
+    )
     sizes = f"{window.size}, {window.slide}" if window.slide else f"{window.size}"
     shown = [*names[:keys], *_calls(node.calls, names[keys:first], node.input, False)]
     shown += [f"{prop}('w$) AS {names[first + i]}" for i, prop in enumerate(node.properties)]

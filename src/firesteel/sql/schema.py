@@ -37,7 +37,8 @@ class ColumnKind(enum.Enum):
 
 # ------------------------------------------------------------------------------------------------ declared
 
-#: SQL text, or what the Table API makes of one of its expression trees: called with the type of the row that the
+#: SQL text, or what the Table API makes of one of its expression trees: called with the type of the row
+#: that the
 #: expression sees (and with the functions that it may call), it gives the bound expression.
 DeclaredExpression = str | Callable[[RowType, Any], Expression]
 
@@ -48,7 +49,8 @@ class DeclaredColumn:
 
     :param data_type: of physical and metadata columns; as text where it is still to be read.
     :param expression: of computed columns.
-    :param metadata_key: of metadata columns; None: the key is the name. :param virtual: it is not written by a sink.
+    :param metadata_key: of metadata columns; None: the key is the name. :param virtual: it is not written
+        by a sink.
     """
 
     name: str
@@ -142,7 +144,8 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Watermark:
-    """WATERMARK FOR ``column`` AS ``expression``, which is over all columns of the table. :param text: its SQL."""
+    """WATERMARK FOR ``column`` AS ``expression``, which is over all columns of the table. :param text: its
+    SQL."""
 
     column: str
     expression: Expression

@@ -24,6 +24,7 @@ from firesteel.program.transformations import (
 from firesteel.sql import physical as p
 from firesteel.sql.expression_text import infix_text
 from firesteel.sql.expressions import AggregateCall, Call, Expression, walk
+from firesteel.sql.matching import translate_match
 from firesteel.sql.operators import specs
 from firesteel.sql.operators.borders import columns_type
 from firesteel.sql.plan_text import describe
@@ -88,7 +89,9 @@ class Translator:
         )
         return self.add(made, node, single, name)
 
-    def two(self, node: p.Physical, spec: OperatorSpec, left: tuple[int, ...], right: tuple[int, ...]) -> Transformation:
+    def two(
+        self, node: p.Physical, spec: OperatorSpec, left: tuple[int, ...], right: tuple[int, ...]
+    ) -> Transformation:
         made = TwoInputTransformation(
             name=node.name,
             input1=self.translate(node.left),
@@ -118,7 +121,10 @@ class Translator:
         return made
 
     def functions(
-        self, expressions: Iterable[Expression | None] = (), calls: Iterable[AggregateCall] = (), names: Iterable[str] = ()
+        self,
+        expressions: Iterable[Expression | None] = (),
+        calls: Iterable[AggregateCall] = (),
+        names: Iterable[str] = (),
     ) -> Mapping[str, Any]:
         """The functions of users that are called there."""
         known = self.context.functions
@@ -207,7 +213,9 @@ def _correlate(run: Translator, node: p.Correlate) -> Transformation:
 
 def _union(run: Translator, node: p.Union) -> Transformation:
     made = UnionTransformation(
-        name="Union", union_of=tuple(run.translate(i) for i in node.inputs), output_type=columns_type(node.row)
+        name="Union",
+        union_of=tuple(run.translate(i) for i in node.inputs),
+        output_type=columns_type(node.row),
     )
     return made
 
@@ -247,12 +255,21 @@ def _normalize(run: Translator, node: p.ChangelogNormalize) -> Transformation:
 
 def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
     functions = run.functions(calls=node.calls)
-    common = {"input": node.input.row, "keys": node.group, "retracts": _retracts(node), "functions": functions}
+    common = {
+        "input": node.input.row,
+        "keys": node.group,
+        "retracts": _retracts(node),
+        "functions": functions,
+    }
     if node.table_function:
         return run.one(
             node,
             specs.GroupTableAggregate(
-                output=node.row, call=node.calls[0], generate_update_before=_old_rows(node), ttl_ms=node.ttl_ms, **common
+                output=node.row,
+                call=node.calls[0],
+                generate_update_before=_old_rows(node),
+                ttl_ms=node.ttl_ms,
+                **common,
             ),
             keys=node.group,
         )
@@ -317,7 +334,9 @@ def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
 
 
 def _window_table(run: Translator, node: p.WindowTableFunction) -> Transformation:
-    spec = specs.WindowTableFunction(input=node.input.row, output=node.row, window=_time_window(run, node.window))
+    spec = specs.WindowTableFunction(
+        input=node.input.row, output=node.row, window=_time_window(run, node.window)
+    )
     keys = node.window.partition if node.window.kind == "SESSION" else None
     return run.one(node, spec, keys=keys)
 
@@ -624,7 +643,9 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
         spec: OperatorSpec = specs.SinkUpsertMaterialize(
             input=row, keys=keys, upsert_key=node.input_key or None, ttl_ms=node.ttl_ms
         )
-        made = run.one(node, spec, keys=keys, row=row, source=_by_keys(made, keys, row), name="SinkMaterializer")
+        made = run.one(
+            node, spec, keys=keys, row=row, source=_by_keys(made, keys, row), name="SinkMaterializer"
+        )
     elif node.target.update == p.AFTER and node.input.update == p.BEFORE_AND_AFTER:
         drop = specs.DropUpdateBefore(input=row)
         made = run.one(node, drop, row=row, source=made, name="DropUpdateBefore")
@@ -634,10 +655,14 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
 
 
 def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
+    if not node.target.enforce:
+        return None
     row = node.row
-    not_null = tuple(i for i, data_type in enumerate(row.types) if _demands(data_type))
+    nested = {"IGNORE": "ignore", "ROWS": "rows", "ROWS_AND_COLLECTIONS": "collections"}[node.nested]
+    not_null = tuple(i for i, data_type in enumerate(row.types) if not data_type.nullable)
+    inside = nested != "ignore" and any(not x.nullable for d in row.types for x in list(d.walk())[1:])
     length = {"IGNORE": "ignore", "TRIM_PAD": "trim_pad", "ERROR": "error"}[node.type_length]
-    if not not_null and length == "ignore":
+    if not not_null and not inside and length == "ignore":
         return None
     return specs.ConstraintEnforcer(
         input=row,
@@ -645,15 +670,16 @@ def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
         not_null=not_null,
         null="drop" if node.not_null == "DROP" else "error",
         length=length,  # type: ignore[arg-type]
+        nested=nested,  # type: ignore[arg-type]
     )
-
-
-def _demands(data_type: Any) -> bool:
-    return any(not part.nullable for part in data_type.walk())
 
 
 def _process_table(run: Translator, node: p.ProcessTable) -> Transformation:
     return translate_process_table(run, node)
+
+
+def _match(run: Translator, node: p.Match) -> Transformation:
+    return translate_match(run, node)
 
 
 _BUILDERS: Final[dict[type[p.Physical], Callable[[Translator, Any], Transformation]]] = {
@@ -688,6 +714,6 @@ _BUILDERS: Final[dict[type[p.Physical], Callable[[Translator, Any], Transformati
     p.TemporalJoin: _temporal_join,
     p.LookupJoin: _lookup_join,
     p.ProcessTable: _process_table,
+    p.Match: _match,
     p.Sink: _sink,
 }
-

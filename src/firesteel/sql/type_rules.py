@@ -175,7 +175,8 @@ def _common_number(a: t.DataType, b: t.DataType) -> t.DataType:
     if isinstance(a, INTEGER) and isinstance(b, INTEGER):
         return a if _WIDTH[type(a)] >= _WIDTH[type(b)] else b
     left, right = decimal_of(a), decimal_of(b)
-    assert left is not None and right is not None
+    assert left is not None
+    assert right is not None
     scale = max(left.scale, right.scale)
     whole = max(left.precision - left.scale, right.precision - right.scale)
     precision = min(whole + scale, MAX_PRECISION)
@@ -283,30 +284,30 @@ def _kinds(*families: type[t.DataType] | tuple[type[t.DataType], ...]) -> _Kinds
 
 _PREDEFINED: Final = (t.BooleanType, *NUMERIC, *CHARACTER, *BINARY, *DATETIME, *INTERVAL)
 _TO_NUMBER: Final = _kinds(NUMERIC, CHARACTER, t.BooleanType)
-_TO_INTEGER: Final = _TO_NUMBER | _kinds(INTERVAL)
+_TO_INTEGER: Final = _TO_NUMBER
 
 #: target -> (from where implicitly, from where explicitly as well)
 _CASTS: Final[dict[type[t.DataType], tuple[_Kinds, _Kinds]]] = {
-    t.CharType: (_kinds(t.CharType), _kinds(_PREDEFINED, CONSTRUCTED, t.VariantType, t.BitmapType)),
-    t.VarCharType: (_kinds(CHARACTER), _kinds(_PREDEFINED, CONSTRUCTED, t.VariantType, t.BitmapType)),
-    t.BooleanType: (_kinds(t.BooleanType), _kinds(CHARACTER, NUMERIC, t.VariantType)),
-    t.BinaryType: (_kinds(t.BinaryType), _kinds(CHARACTER, BINARY, t.RawType, t.VariantType)),
-    t.VarBinaryType: (_kinds(BINARY), _kinds(CHARACTER, t.RawType, t.VariantType, t.BitmapType)),
-    t.DecimalType: (_kinds(NUMERIC), _TO_NUMBER | _kinds(INTERVAL, t.VariantType)),
-    t.TinyIntType: (_kinds(t.TinyIntType), _TO_INTEGER | _kinds(t.VariantType)),
-    t.SmallIntType: (_kinds(t.TinyIntType, t.SmallIntType), _TO_INTEGER | _kinds(t.VariantType)),
-    t.IntType: (_kinds(INTEGER[:3]), _TO_INTEGER | _kinds(t.VariantType)),
-    t.BigIntType: (_kinds(INTEGER), _TO_INTEGER | _kinds(t.VariantType)),
-    t.FloatType: (_kinds(EXACT, t.FloatType), _TO_NUMBER | _kinds(t.VariantType)),
-    t.DoubleType: (_kinds(NUMERIC), _TO_NUMBER | _kinds(t.VariantType)),
-    t.DateType: (_kinds(t.DateType, t.TimestampType), _kinds(TIMESTAMPS, CHARACTER, t.VariantType)),
+    t.CharType: (_kinds(t.CharType), _kinds(_PREDEFINED, CONSTRUCTED, t.BitmapType)),
+    t.VarCharType: (_kinds(CHARACTER), _kinds(_PREDEFINED, CONSTRUCTED, t.BitmapType)),
+    t.BooleanType: (_kinds(t.BooleanType), _kinds(CHARACTER, NUMERIC)),
+    t.BinaryType: (_kinds(t.BinaryType), _kinds(CHARACTER, BINARY, t.RawType)),
+    t.VarBinaryType: (_kinds(BINARY), _kinds(CHARACTER, t.RawType)),
+    t.DecimalType: (_kinds(NUMERIC), _TO_NUMBER),
+    t.TinyIntType: (_kinds(t.TinyIntType), _TO_INTEGER),
+    t.SmallIntType: (_kinds(t.TinyIntType, t.SmallIntType), _TO_INTEGER),
+    t.IntType: (_kinds(INTEGER[:3]), _TO_INTEGER),
+    t.BigIntType: (_kinds(INTEGER), _TO_INTEGER),
+    t.FloatType: (_kinds(EXACT, t.FloatType), _TO_NUMBER),
+    t.DoubleType: (_kinds(NUMERIC), _TO_NUMBER),
+    t.DateType: (_kinds(t.DateType, t.TimestampType), _kinds(TIMESTAMPS, CHARACTER)),
     t.TimeType: (_kinds(t.TimeType, t.TimestampType), _kinds(TIMESTAMPS, CHARACTER)),
-    t.TimestampType: (_kinds(TIMESTAMPS), _kinds(DATETIME, CHARACTER, t.VariantType)),
-    t.LocalZonedTimestampType: (_kinds(TIMESTAMPS), _kinds(DATETIME, CHARACTER, t.VariantType)),
-    t.YearMonthIntervalType: (_kinds(t.YearMonthIntervalType), _kinds(EXACT, CHARACTER)),
-    t.DayTimeIntervalType: (_kinds(t.DayTimeIntervalType), _kinds(EXACT, CHARACTER)),
+    t.TimestampType: (_kinds(TIMESTAMPS), _kinds(DATETIME, CHARACTER)),
+    t.LocalZonedTimestampType: (_kinds(TIMESTAMPS), _kinds(DATETIME, CHARACTER)),
+    t.YearMonthIntervalType: (_kinds(t.YearMonthIntervalType), _kinds(EXACT)),
+    t.DayTimeIntervalType: (_kinds(t.DayTimeIntervalType), _kinds(EXACT)),
     t.VariantType: (_kinds(t.VariantType), frozenset()),
-    t.BitmapType: (_kinds(t.BitmapType), _kinds(BINARY)),
+    t.BitmapType: (_kinds(t.BitmapType), frozenset()),
     t.RawType: (_kinds(t.RawType), frozenset()),
     t.SymbolType: (_kinds(t.SymbolType), frozenset()),
 }

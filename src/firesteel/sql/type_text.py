@@ -170,27 +170,29 @@ def _checked(reader: _Reader, token: _Token, value: int, low: int, high: int, wh
 
 
 def _char(reader: _Reader, token: _Token) -> t.DataType:
-    varying = reader.take("VARYING")
-    return _sized(reader, token, t.VarCharType if varying else t.CharType, "The length of text")
+    if reader.take("VARYING"):
+        return _varchar(reader, token)
+    return _sized(reader, token, t.CharType, 1)
 
 
-def _sized(reader: _Reader, token: _Token, kind: Callable[..., t.DataType], what: str) -> t.DataType:
+def _sized(reader: _Reader, token: _Token, kind: Callable[..., t.DataType], default: int) -> t.DataType:
     sizes = reader.arguments(1)
-    length = _checked(reader, token, sizes[0], 1, t.MAX_LENGTH, what) if sizes else 1
+    length = _checked(reader, token, sizes[0], 1, t.MAX_LENGTH, "The length") if sizes else default
     return kind(length=length)
 
 
 def _varchar(reader: _Reader, token: _Token) -> t.DataType:
-    return _sized(reader, token, t.VarCharType, "The length of text")
+    return _sized(reader, token, t.VarCharType, t.MAX_LENGTH)  # SQL's VARCHAR is STRING
 
 
 def _binary(reader: _Reader, token: _Token) -> t.DataType:
-    kind = t.VarBinaryType if reader.take("VARYING") else t.BinaryType
-    return _sized(reader, token, kind, "The length of bytes")
+    if reader.take("VARYING"):
+        return _varbinary(reader, token)
+    return _sized(reader, token, t.BinaryType, 1)
 
 
 def _varbinary(reader: _Reader, token: _Token) -> t.DataType:
-    return _sized(reader, token, t.VarBinaryType, "The length of bytes")
+    return _sized(reader, token, t.VarBinaryType, t.MAX_LENGTH)
 
 
 def _decimal(reader: _Reader, token: _Token) -> t.DataType:

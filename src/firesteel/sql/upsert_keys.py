@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from firesteel.sql import physical as p
-from firesteel.sql import types as t
+from firesteel.sql import physical as p, types as t
 from firesteel.sql.expressions import Call, Expression, InputRef
 
 __all__ = ["Key", "Keys", "shortest", "unique_keys", "upsert_keys"]
@@ -155,7 +154,10 @@ def _expand(node: p.Expand, upsert: bool) -> Keys:
     kept = [
         i
         for i in range(width - 1)
-        if all(isinstance(project[i], InputRef) and project[i] == node.projects[0][i] for project in node.projects)
+        if all(
+            isinstance(project[i], InputRef) and project[i] == node.projects[0][i]
+            for project in node.projects
+        )
     ]
     places = {node.projects[0][i].index: [i] for i in kept}  # type: ignore[union-attr]
     return frozenset(key | {width - 1} for key in _mapped(_keys(node.input, upsert), places))
@@ -213,7 +215,7 @@ def _join(node: Any, upsert: bool) -> Keys:
     left_unique = any(key <= left_key for key in left)
     right_unique = any(key <= right_key for key in right)
     if right_unique and node.kind in ("INNER", "LEFT"):
-        keys |= {k for k in left if not upsert or left_key <= k or node.kind == "INNER" and left_key <= k}
+        keys |= {k for k in left if not upsert or left_key <= k or (node.kind == "INNER" and left_key <= k)}
     if left_unique and node.kind in ("INNER", "RIGHT"):
         keys |= {frozenset(c + width for c in k) for k in right if not upsert or right_key <= k}
     return frozenset(keys)

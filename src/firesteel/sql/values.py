@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -55,7 +56,7 @@ def _read_timestamp(array: pa.Array, data_type: t.DataType) -> list[Any]:
 def _read_list(array: pa.Array, data_type: Any) -> list[Any]:
     flat = values_of(array.values, data_type.element_type)
     offsets = array.offsets.to_pylist()
-    found = [flat[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+    found = [flat[a:b] for a, b in pairwise(offsets)]
     return found if not array.null_count else _with_nulls(found, array)
 
 
@@ -67,7 +68,7 @@ def _with_nulls(found: list[Any], array: pa.Array) -> list[Any]:
 def _read_pairs(array: pa.Array, key: t.DataType, value: t.DataType) -> list[Any]:
     flat = list(zip(values_of(array.keys, key), values_of(array.items, value), strict=True))
     offsets = array.offsets.to_pylist()
-    found = [flat[a:b] for a, b in zip(offsets, offsets[1:], strict=False)]
+    found = [flat[a:b] for a, b in pairwise(offsets)]
     return found if not array.null_count else _with_nulls(found, array)
 
 
@@ -145,22 +146,26 @@ def _build_pairs(
     values: Sequence[Any], data_type: t.DataType, key: t.DataType, value: t.DataType
 ) -> pa.Array:
     flat = [pair for v in values if v is not None for pair in v]
-    # Arrow's maps have no null key; ours may, so the layout is made from its parts
     kind = arrow_type(data_type)
     keys = array_of([k for k, _ in flat], key)
     items = array_of([v for _, v in flat], value)
-    entries = pa.StructArray.from_arrays(
-        [keys, items], fields=[pa.field("key", kind.key_type), pa.field("value", kind.item_type)]
-    )
+    entries = pa.StructArray.from_arrays([keys, items], fields=[kind.key_field, kind.item_field])
     return _map_of(_offsets(values), entries, kind)
 
 
 def _map_of(offsets: pa.Array, entries: pa.StructArray, kind: pa.DataType) -> pa.Array:
+    check_keys(entries.field(0))
     as_list = pa.ListArray.from_arrays(
         offsets, entries, pa.list_(pa.field("entries", entries.type, nullable=False))
     )
     buffers = as_list.buffers()[:2]
     return pa.MapArray.from_buffers(kind, len(as_list), buffers, as_list.null_count, children=[entries])
+
+
+def check_keys(keys: pa.Array) -> None:
+    """:raises ValueError: a key of a map is null: Arrow's maps cannot have it."""
+    if keys.null_count:
+        raise ValueError("A key of a map is NULL; maps have no such keys here.")
 
 
 def _build_struct(values: Sequence[Any], data_type: t.RowType) -> pa.Array:

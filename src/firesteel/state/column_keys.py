@@ -29,6 +29,8 @@ __all__ = [
     "identity_of_canonical",
     "key_arrays",
     "renumbered",
+    "row_arrays",
+    "row_values",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -265,6 +267,17 @@ def key_arrays(found: Sequence[Any], types: Sequence[pa.DataType]) -> list[pa.Ar
     if len(types) == 1 and _is_single(types[0]):
         return [_array([None if type(key) is tuple else key for key in found], types[0])]
     columns = zip(*found, strict=True) if found else ((),) * len(types)
+    return [_array(list(parts), kind) for parts, kind in zip(columns, types, strict=True)]
+
+
+def row_values(arrays: Sequence[pa.Array], length: int) -> list[tuple[Any, ...]]:
+    """Rows as tuples of plain values, which state keeps; ``row_arrays`` makes columns of them again."""
+    return list(zip(*map(_parts, arrays), strict=True)) if arrays else [()] * length
+
+
+def row_arrays(rows: Sequence[tuple[Any, ...]], types: Sequence[pa.DataType]) -> list[pa.Array]:
+    """The columns of which *rows* are ``row_values``."""
+    columns = zip(*rows, strict=True) if rows else ((),) * len(types)
     return [_array(list(parts), kind) for parts, kind in zip(columns, types, strict=True)]
 
 

@@ -83,7 +83,11 @@ def inferred_row(rows: Sequence[Any], names: Sequence[str] | None) -> t.RowType:
             fields[name] = merged(name, fields.get(name), inferred(value))
     null = [name for name, d in fields.items() if isinstance(d, t.NullType)]
     if null:
-        raise ProgramError("Some column types cannot be determined after inferring.", detail=", ".join(null), hint="pass a schema with their types")
+        raise ProgramError(
+            "Some column types cannot be determined after inferring.",
+            detail=", ".join(null),
+            hint="pass a schema with their types",
+        )
     return t.RowType.of(list(fields), list(fields.values()))
 
 
@@ -114,7 +118,10 @@ _PLAIN: list[tuple[Any, Any]] = [
     (str, lambda _: t.VarCharType()),
     ((bytes, bytearray), lambda _: t.VarBinaryType()),
     (decimal.Decimal, lambda _: t.DecimalType(38, 18)),
-    (datetime.datetime, lambda v: t.LocalZonedTimestampType(6) if v.tzinfo is not None else t.TimestampType(6)),
+    (
+        datetime.datetime,
+        lambda v: t.LocalZonedTimestampType(6) if v.tzinfo is not None else t.TimestampType(6),
+    ),
     (Instant, lambda _: t.LocalZonedTimestampType(9)),
     (datetime.date, lambda _: t.DateType()),
     (datetime.time, lambda _: t.TimeType(0)),
@@ -180,9 +187,14 @@ def of_pandas(pdf: Any, schema: Any) -> Made:
                 raise ProgramError("The schema of from_pandas() is a ROW.", detail=f"got {schema!r}")
             names, types = list(logical.names), list(logical.types)
         else:
-            raise TypeError(f"Unsupported schema type, it could only be of DataType, List[str] or List[DataType], got {schema}")
+            raise TypeError(
+                f"Unsupported schema type, it could only be of DataType, List[str] or List[DataType], got {schema}"
+            )
     if len(names) != len(table.schema) or len(types) != len(table.schema):
-        raise ProgramError("The schema has another number of columns than the DataFrame.", detail=f"{len(names)} and {len(table.schema)}")
+        raise ProgramError(
+            "The schema has another number of columns than the DataFrame.",
+            detail=f"{len(names)} and {len(table.schema)}",
+        )
     row = t.RowType.of(names, types)
     return _made(columns_of([table.rename_columns(names)], row), row)
 
@@ -246,7 +258,9 @@ def final_arrow(row: t.RowType, parts: Iterator[Columns]) -> pa.Table:
     if not every:
         return schema.empty_table()
     columns = Columns.concat(every)
-    if columns.kinds is not None and bool(((columns.kinds == UPDATE_BEFORE) | (columns.kinds == DELETE)).any()):
+    if columns.kinds is not None and bool(
+        ((columns.kinds == UPDATE_BEFORE) | (columns.kinds == DELETE)).any()
+    ):
         columns = _left(columns)
     return pa.Table.from_arrays(list(columns.arrays), schema=schema)
 

@@ -124,7 +124,9 @@ def logical_of(type_info: TypeInformation | None) -> t.DataType:
         return t.DecimalType(type_info.precision, type_info.scale)
     if isinstance(type_info, ti.RowTypeInfo):
         names, types_ = type_info.get_field_names(), type_info.get_field_types()
-        return t.RowType(fields=tuple(t.RowField(n, logical_of(x)) for n, x in zip(names, types_, strict=True)))
+        return t.RowType(
+            fields=tuple(t.RowField(n, logical_of(x)) for n, x in zip(names, types_, strict=True))
+        )
     if isinstance(type_info, ti.TupleTypeInfo):
         types_ = type_info.get_field_types()
         return t.RowType(fields=tuple(t.RowField(f"f{i}", logical_of(x)) for i, x in enumerate(types_)))
@@ -168,4 +170,6 @@ def logical_type(data_type: Any) -> t.DataType:
         from firesteel.sql.type_text import parse_type
 
         return parse_type(data_type)
-    raise ProgramError("Not a data type.", detail=f"got {data_type!r}", hint="such as DataTypes.INT() or 'INT'")
+    raise ProgramError(
+        "Not a data type.", detail=f"got {data_type!r}", hint="such as DataTypes.INT() or 'INT'"
+    )

@@ -316,7 +316,7 @@ class TimeType(_Timed):
     def __init__(self, precision: int = 0, nullable: bool = True) -> None:
         super().__init__(precision, nullable)
 
-    def to_sql_type(self, t: Any) -> Any:  # noqa: F811 - PyFlink's name
+    def to_sql_type(self, t: Any) -> Any:
         if t is None:
             return None
         offset = (t.utcoffset() or datetime.timedelta()) // datetime.timedelta(microseconds=1)
@@ -674,7 +674,9 @@ class RowField:
         return hash((self.name, self.data_type))
 
     def __repr__(self) -> str:
-        return f"RowField({self.name}, {self.data_type!r}{f', {self.description}' if self.description else ''})"
+        return (
+            f"RowField({self.name}, {self.data_type!r}{f', {self.description}' if self.description else ''})"
+        )
 
 
 class RowType(DataType):

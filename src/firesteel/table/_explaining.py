@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from firesteel.sql import logical as l, physical as p
+from firesteel.sql.expression_text import infix_text
 from firesteel.sql.logical_text import logical_text
 from firesteel.sql.plan_text import describe, plan_text
-from firesteel.sql.expression_text import infix_text
 from firesteel.table.explain_detail import ExplainDetail
 
 __all__ = ["explain"]
@@ -48,9 +48,16 @@ def execution_json(plans: Sequence[p.Physical]) -> str:
             {
                 "id": number,
                 "type": f"{node.name}[{number}]",
-                "pact": "Data Source" if not before else "Data Sink" if isinstance(node, p.Sink) else "Operator",
+                "pact": "Data Source"
+                if not before
+                else "Data Sink"
+                if isinstance(node, p.Sink)
+                else "Operator",
                 "contents": f"[{number}]:{describe(node, infix_text)}",
-                "predecessors": [{"id": b, "ship_strategy": _strategy(i), "side": "second"} for b, i in zip(before, node.inputs, strict=True)],
+                "predecessors": [
+                    {"id": b, "ship_strategy": _strategy(i), "side": "second"}
+                    for b, i in zip(before, node.inputs, strict=True)
+                ],
             }
         )
         return number
@@ -61,4 +68,10 @@ def execution_json(plans: Sequence[p.Physical]) -> str:
 
 
 def _strategy(node: p.Physical) -> str:
-    return "HASH" if isinstance(node, p.Exchange) and node.keys else "GLOBAL" if isinstance(node, p.Exchange) else "FORWARD"
+    return (
+        "HASH"
+        if isinstance(node, p.Exchange) and node.keys
+        else "GLOBAL"
+        if isinstance(node, p.Exchange)
+        else "FORWARD"
+    )

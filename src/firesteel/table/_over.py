@@ -34,8 +34,13 @@ def over_call(resolver: Any, node: tree.OverRef) -> Expression:
     order = _order(resolver, parts.order)
     rows, preceding = _preceding(resolver, parts.preceding)
     following = 0
-    if isinstance(parts.following, tree.Mark) and parts.following.value not in ("CURRENT_ROW", "CURRENT_RANGE"):
-        raise SqlValidationError("An over-window ends with the row: following is CURRENT_ROW or CURRENT_RANGE.")
+    if isinstance(parts.following, tree.Mark) and parts.following.value not in (
+        "CURRENT_ROW",
+        "CURRENT_RANGE",
+    ):
+        raise SqlValidationError(
+            "An over-window ends with the row: following is CURRENT_ROW or CURRENT_RANGE."
+        )
     made = PendingOver(pending, partition, order, rows, preceding, following)
     if made not in resolver.overs:
         resolver.overs.append(made)
@@ -73,4 +78,6 @@ def _preceding(resolver: Any, node: tree.Tree | None) -> tuple[bool, int | None]
             return False, int(bound.value)
         if isinstance(bound.type, t.IntType | t.BigIntType):
             return True, int(bound.value)
-    raise SqlValidationError("preceding() takes an interval, a number of rows, or UNBOUNDED_RANGE or UNBOUNDED_ROW.")
+    raise SqlValidationError(
+        "preceding() takes an interval, a number of rows, or UNBOUNDED_RANGE or UNBOUNDED_ROW."
+    )

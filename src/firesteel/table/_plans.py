@@ -52,10 +52,18 @@ def name_of(node: tree.Tree, bound: Expression, row: t.RowType, counter: list[in
     if isinstance(node, tree.Column):
         return node.name
     if isinstance(node, tree.WindowProperty) and isinstance(node.operand, tree.Column):
-        return node.operand.name if node.name in ("rowtime", "proctime") and node.operand.name in row.names else f"EXPR${_next(counter)}"
+        return (
+            node.operand.name
+            if node.name in ("rowtime", "proctime") and node.operand.name in row.names
+            else f"EXPR${_next(counter)}"
+        )
     if isinstance(node, tree.OverRef) or (isinstance(bound, InputRef) and bound.index >= CALL):
         return f"EXPR${_next(counter)}" if not isinstance(node, tree.OverRef) else f"_c{_next(counter)}"
-    if isinstance(node, tree.FunctionCall) and node.function == "GET" and isinstance(node.arguments[0], tree.Column):
+    if (
+        isinstance(node, tree.FunctionCall)
+        and node.function == "GET"
+        and isinstance(node.arguments[0], tree.Column)
+    ):
         which = node.arguments[1]
         return f"{node.arguments[0].name}${getattr(which, 'value', '')}"
     return f"_c{_next(counter)}"
@@ -69,7 +77,9 @@ def _next(counter: list[int]) -> int:
 def projected(node: l.Node, expressions: Sequence[Expression], names: Sequence[str]) -> l.Node:
     if len(set(names)) != len(names):
         twice = sorted({n for n in names if list(names).count(n) > 1})
-        raise SqlValidationError(f"Ambiguous column name: {', '.join(twice)}", hint="name one of them with alias()")
+        raise SqlValidationError(
+            f"Ambiguous column name: {', '.join(twice)}", hint="name one of them with alias()"
+        )
     if tuple(names) == node.row.names and tuple(expressions) == identity(node.row):
         return node
     row = t.RowType.of(list(names), [e.type for e in expressions])
@@ -94,7 +104,9 @@ def renamed(node: l.Node, names: Sequence[str]) -> l.Node:
         names = [n.strip() for n in names[0].split(",")]
     own = node.row.names
     if len(names) > len(own):
-        raise SqlValidationError("List of column aliases must have same degree as table.", detail=f"{len(own)} columns")
+        raise SqlValidationError(
+            "List of column aliases must have same degree as table.", detail=f"{len(own)} columns"
+        )
     every = [*names, *own[len(names) :]]
     return projected(node, identity(node.row), every)
 
@@ -102,7 +114,9 @@ def renamed(node: l.Node, names: Sequence[str]) -> l.Node:
 def filtered(session: Any, node: l.Node, predicate: tree.Tree) -> l.Node:
     condition = Resolver(session, node.row).resolve(predicate)
     if not isinstance(condition.type, t.BooleanType):
-        raise SqlValidationError(f"Filter operator requires a boolean expression as input, but the type is {condition.type}.")
+        raise SqlValidationError(
+            f"Filter operator requires a boolean expression as input, but the type is {condition.type}."
+        )
     return l.Filter(row=node.row, input=node, condition=condition)
 
 
@@ -158,7 +172,9 @@ def _keys(session: Any, node: l.Node, keys: Sequence[tree.Tree]) -> tuple[list[E
     return [resolver.resolve(k) for k in keys], keys
 
 
-def group_select(session: Any, node: l.Node, keys: Sequence[tree.Tree], fields: Sequence[tree.Tree]) -> l.Node:
+def group_select(
+    session: Any, node: l.Node, keys: Sequence[tree.Tree], fields: Sequence[tree.Tree]
+) -> l.Node:
     bound_keys, key_trees = _keys(session, node, keys)
     resolver = _over_keys(session, node, bound_keys, key_trees)
     fields = expand(fields, node.row, resolver)
@@ -166,7 +182,9 @@ def group_select(session: Any, node: l.Node, keys: Sequence[tree.Tree], fields: 
     return _grouped(session, node, bound_keys, key_trees, fields, bound, resolver)
 
 
-def _over_keys(session: Any, node: l.Node, keys: Sequence[Expression], trees: Sequence[tree.Tree], window: Any = None) -> Resolver:
+def _over_keys(
+    session: Any, node: l.Node, keys: Sequence[Expression], trees: Sequence[tree.Tree], window: Any = None
+) -> Resolver:
     names = {}
     for key, key_tree in zip(keys, trees, strict=True):
         if isinstance(key_tree, tree.Alias):
@@ -190,12 +208,18 @@ def _grouped(
     calls = tuple(p.placed(columns.place, f"EXPR${i}") for i, p in enumerate(resolver.calls))
     time = None if window is None else columns.place(window.time)
     project = columns.over(node)
-    names = unique([project.row.names[i] for i in group] + [c.name for c in calls] + [f"w${p}" for p, _ in resolver.properties])
+    names = unique(
+        [project.row.names[i] for i in group]
+        + [c.name for c in calls]
+        + [f"w${p}" for p, _ in resolver.properties]
+    )
     types = [*(k.type for k in keys), *(c.type for c in calls), *(d for _, d in resolver.properties)]
     row = t.RowType.of(names, types)
     made: l.Node
     if window is None:
-        made = l.Aggregate(row=row, input=project, group=tuple(group), calls=calls, sets=(tuple(range(len(group))),))
+        made = l.Aggregate(
+            row=row, input=project, group=tuple(group), calls=calls, sets=(tuple(range(len(group))),)
+        )
     else:
         made = l.GroupWindowAggregate(
             row=row,
@@ -212,7 +236,9 @@ def _grouped(
     return projected(made, out, called)
 
 
-def _moved(bound: Expression, keys: Sequence[Expression], count: tuple[int, int], field: tree.Tree) -> Expression:
+def _moved(
+    bound: Expression, keys: Sequence[Expression], count: tuple[int, int], field: tree.Tree
+) -> Expression:
     """An expression over keys, calls and properties, as one over the output of the aggregate."""
     for i, key in enumerate(keys):
         if bound == key:
@@ -286,12 +312,15 @@ def bound_window(session: Any, node: l.Node, parts: Any) -> BoundWindow:
     return BoundWindow(kind, time, size(parts.size), size(parts.slide), parts.alias)
 
 
-def window_select(session: Any, node: l.Node, parts: Any, keys: Sequence[tree.Tree], fields: Sequence[tree.Tree]) -> l.Node:
+def window_select(
+    session: Any, node: l.Node, parts: Any, keys: Sequence[tree.Tree], fields: Sequence[tree.Tree]
+) -> l.Node:
     window = bound_window(session, node, parts)
     others = [k for k in keys if not (isinstance(k, tree.Column) and k.name == window.name)]
     if len(others) == len(keys):
         raise SqlValidationError(
-            "An aggregation on a windowed table is missing the window.", hint=f"group_by(col('{window.name}'), ...)"
+            "An aggregation on a windowed table is missing the window.",
+            hint=f"group_by(col('{window.name}'), ...)",
         )
     bound_keys, key_trees = _keys(session, node, others)
     resolver = _over_keys(session, node, bound_keys, key_trees, window)
@@ -329,7 +358,8 @@ def join(session: Any, left: l.Node, right: l.Node, kind: str, condition: tree.T
     common = sorted(set(left.row.names) & set(right.row.names))
     if common:
         raise SqlValidationError(
-            f"join relations with ambiguous names: [{', '.join(common)}]", hint="rename the columns of one table"
+            f"join relations with ambiguous names: [{', '.join(common)}]",
+            hint="rename the columns of one table",
         )
     types = _joined(left.row.types, right.row.types, kind)
     row = t.RowType.of([*left.row.names, *right.row.names], types)
@@ -339,7 +369,9 @@ def join(session: Any, left: l.Node, right: l.Node, kind: str, condition: tree.T
     else:
         bound = Resolver(session, plain).resolve(condition)
         if not isinstance(bound.type, t.BooleanType):
-            raise SqlValidationError(f"Filter operator requires a boolean expression as input, but the type is {bound.type}.")
+            raise SqlValidationError(
+                f"Filter operator requires a boolean expression as input, but the type is {bound.type}."
+            )
     return l.Join(row=row, left=left, right=right, kind=kind, condition=bound)
 
 
@@ -359,7 +391,9 @@ def set_operation(left: l.Node, right: l.Node, kind: str, every: bool) -> l.Node
     for name, a, b in zip(left.row.names, left.row.types, right.row.types, strict=True):
         found = common_type([a, b])
         if found is None:
-            raise SqlValidationError(f"The columns {name!r} of a set operation have no common type: {a} and {b}.")
+            raise SqlValidationError(
+                f"The columns {name!r} of a set operation have no common type: {a} and {b}."
+            )
         types.append(found)
     operands = (project_to(left, types), project_to(right, types, left.row.names))
     row = t.RowType.of(left.row.names, types)
@@ -410,7 +444,8 @@ def lateral(session: Any, node: l.Node, call: tree.Tree, kind: str, condition: t
     twice = sorted(set(node.row.names) & set(rows.row.names))
     if twice:
         raise SqlValidationError(
-            f"join relations with ambiguous names: [{', '.join(twice)}]", hint="name the columns of the function with alias()"
+            f"join relations with ambiguous names: [{', '.join(twice)}]",
+            hint="name the columns of the function with alias()",
         )
     types = _joined(node.row.types, rows.row.types, kind)
     row = t.RowType.of([*node.row.names, *rows.row.names], types)
@@ -437,7 +472,9 @@ def _table_call(session: Any, node: l.Node, call: tree.Tree) -> l.TableCall:
         )
     called = list(names) if names is not None else [f.name for f in fields]
     return l.TableCall(
-        row=t.RowType.of(called, [f.data_type for f in fields]), function=made.function, arguments=made.operands
+        row=t.RowType.of(called, [f.data_type for f in fields]),
+        function=made.function,
+        arguments=made.operands,
     )
 
 
@@ -445,7 +482,9 @@ def map_rows(session: Any, node: l.Node, call: tree.Tree) -> l.Node:
     """A scalar function whose row becomes the columns."""
     resolver = Resolver(session, node.row)
     names = call.names if isinstance(call, tree.Alias) else None
-    bound = resolver.resolve(expand([call.operand if isinstance(call, tree.Alias) else call], node.row, resolver)[0])
+    bound = resolver.resolve(
+        expand([call.operand if isinstance(call, tree.Alias) else call], node.row, resolver)[0]
+    )
     if not isinstance(bound.type, t.RowType):
         return projected(node, [bound], names or ["_c0"])
     made = projected(node, [bound], ["$row"])
@@ -466,7 +505,12 @@ def flat_map(session: Any, node: l.Node, call: tree.Tree) -> l.Node:
 
 
 def aggregate_rows(
-    session: Any, node: l.Node, keys: Sequence[tree.Tree], call: tree.Tree, window: Any, fields: Sequence[tree.Tree]
+    session: Any,
+    node: l.Node,
+    keys: Sequence[tree.Tree],
+    call: tree.Tree,
+    window: Any,
+    fields: Sequence[tree.Tree],
 ) -> l.Node:
     """An aggregate function whose row becomes columns beside the keys."""
     names = call.names if isinstance(call, tree.Alias) else None
@@ -478,7 +522,8 @@ def aggregate_rows(
     else:
         others = [k for k in keys if not (isinstance(k, tree.Column) and k.name == window.alias)]
         properties = [
-            tree.Alias(tree.WindowProperty(tree.Column(window.alias), p), (f"$w_{p}",)) for p in ("start", "end")
+            tree.Alias(tree.WindowProperty(tree.Column(window.alias), p), (f"$w_{p}",))
+            for p in ("start", "end")
         ]
         key_fields = others
         every = [*others, *properties, tree.Alias(inner, ("$aggregate",))]
@@ -505,7 +550,8 @@ def _without_time(call: tree.Tree, node: l.Node, window: Any) -> tree.Tree:
         return call
     time = window.time.operand if isinstance(window.time, tree.WindowProperty) else window.time
     arguments = tuple(
-        tree.Columns((time,), without=True) if a == tree.Columns((tree.Column("*"),)) else a for a in call.arguments
+        tree.Columns((time,), without=True) if a == tree.Columns((tree.Column("*"),)) else a
+        for a in call.arguments
     )
     return replace(call, arguments=arguments)
 
@@ -515,7 +561,11 @@ def _window_columns(field: tree.Tree, window: Any) -> tree.Tree:
     if window is None:
         return field
     if isinstance(field, tree.WindowProperty) and field.operand == tree.Column(window.alias):
-        return tree.Alias(tree.Column(f"$w_{field.name}"), (f"{window.alias}_{field.name}",)) if field.name in ("start", "end") else field
+        return (
+            tree.Alias(tree.Column(f"$w_{field.name}"), (f"{window.alias}_{field.name}",))
+            if field.name in ("start", "end")
+            else field
+        )
     if isinstance(field, tree.Alias):
         inner = _window_columns(field.operand, window)
         return replace(field, operand=inner.operand if isinstance(inner, tree.Alias) else inner)
@@ -523,12 +573,18 @@ def _window_columns(field: tree.Tree, window: Any) -> tree.Tree:
 
 
 def flat_aggregate_rows(
-    session: Any, node: l.Node, keys: Sequence[tree.Tree], call: tree.Tree, window: Any, fields: Sequence[tree.Tree]
+    session: Any,
+    node: l.Node,
+    keys: Sequence[tree.Tree],
+    call: tree.Tree,
+    window: Any,
+    fields: Sequence[tree.Tree],
 ) -> l.Node:
     """The rows of a table aggregate function beside the keys."""
     if window is not None:
         raise UnsupportedFeatureError(
-            "A table aggregate function over a group window is not available.", hint="group by other columns alone"
+            "A table aggregate function over a group window is not available.",
+            hint="group by other columns alone",
         )
     names = call.names if isinstance(call, tree.Alias) else None
     inner = call.operand if isinstance(call, tree.Alias) else call
@@ -537,7 +593,9 @@ def flat_aggregate_rows(
     assert isinstance(inner, tree.FunctionCall)
     definition = resolver.definition(inner)
     if definition is None or definition.kind is not FunctionKind.TABLE_AGGREGATE:
-        raise SqlValidationError(f"{_shown(inner)} is not the call of a table aggregate function.", hint="use udtaf")
+        raise SqlValidationError(
+            f"{_shown(inner)} is not the call of a table aggregate function.", hint="use udtaf"
+        )
     pending = resolver.pending(inner, definition, grouped=True)
     columns = Columns([])
     group = tuple(columns.place(k) for k in bound_keys)
@@ -547,7 +605,9 @@ def flat_aggregate_rows(
     parts = result.fields if isinstance(result, t.RowType) else (t.RowField("f0", result),)
     called = list(names) if names is not None else [f.name for f in parts]
     key_names = [name_of(k, b, node.row, [0]) for k, b in zip(key_trees, bound_keys, strict=True)]
-    row = t.RowType.of(unique([*key_names, *called]), [*(k.type for k in bound_keys), *(f.data_type for f in parts)])
+    row = t.RowType.of(
+        unique([*key_names, *called]), [*(k.type for k in bound_keys), *(f.data_type for f in parts)]
+    )
     made = l.Aggregate(row=row, input=project, group=group, calls=(placed,), sets=(tuple(range(len(group))),))
     return select(session, made, fields)
 
@@ -557,4 +617,3 @@ def changelog(session: Any, node: l.Node, function: str, arguments: Sequence[tre
     from firesteel.table._changelog_calls import bind
 
     return bind(session, node, function, arguments)
-

@@ -49,9 +49,14 @@ def texts(columns: Columns, row: t.RowType, zone: str) -> list[list[str]]:
     return [list(r) for r in zip(*found, strict=True)] if found else [[] for _ in range(len(columns))]
 
 
-def _stream(parts: Iterator[Columns], row: t.RowType, width: int, zone: str, write: Callable[[str], Any]) -> None:
+def _stream(
+    parts: Iterator[Columns], row: t.RowType, width: int, zone: str, write: Callable[[str], Any]
+) -> None:
     names = [_OP, *row.names]
-    widths = [2, *(min(_type_width(d, width), width) if _variable(d) else _type_width(d, width) for d in row.types)]
+    widths = [
+        2,
+        *(min(_type_width(d, width), width) if _variable(d) else _type_width(d, width) for d in row.types),
+    ]
     widths = [max(w, _length(n)) if i else w for i, (w, n) in enumerate(zip(widths, names, strict=True))]
     border = _border(widths)
     started, count = False, 0
@@ -69,7 +74,9 @@ def _stream(parts: Iterator[Columns], row: t.RowType, width: int, zone: str, wri
     write(f"{count} row{'s' if count > 1 else ''} in set")
 
 
-def _whole(parts: Iterator[Columns], row: t.RowType, zone: str, width: int, write: Callable[[str], Any]) -> None:
+def _whole(
+    parts: Iterator[Columns], row: t.RowType, zone: str, width: int, write: Callable[[str], Any]
+) -> None:
     rows = [fields for part in parts for fields in texts(part, row, zone)]
     if not rows:
         write("Empty set")

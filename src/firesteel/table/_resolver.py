@@ -70,7 +70,9 @@ def _expanded(node: tree.Tree, row: t.RowType, resolver: Resolver | None) -> lis
             tree.Alias(tree.FunctionCall("GET", (node.arguments[0], tree.Mark(name))), (f"{prefix}{name}",))
             for name in bound.type.names
         ]
-    if isinstance(node, tree.FunctionCall) and any(isinstance(a, tree.Columns | tree.ColumnRange) for a in node.arguments):
+    if isinstance(node, tree.FunctionCall) and any(
+        isinstance(a, tree.Columns | tree.ColumnRange) for a in node.arguments
+    ):
         arguments = tuple(x for a in node.arguments for x in _expanded(a, row, resolver))
         return [tree.FunctionCall(node.function, arguments, node.distinct)]
     if isinstance(node, tree.Alias):
@@ -87,7 +89,9 @@ def _by_number(part: tree.Tree, row: t.RowType) -> tree.Tree:
 
 def _index(number: int, row: t.RowType) -> int:
     if not 1 <= number <= len(row.names):
-        raise ColumnError(f"There is no column of the number {number}.", detail=f"the table has {len(row.names)}")
+        raise ColumnError(
+            f"There is no column of the number {number}.", detail=f"the table has {len(row.names)}"
+        )
     return number - 1
 
 
@@ -101,13 +105,16 @@ def _range(node: tree.ColumnRange, row: t.RowType) -> tuple[int, int]:
 
     start, stop = place(node.start), place(node.end)
     if start > stop:
-        raise ProgramError("The start of a range of columns is behind its end.", detail=f"{node.start} to {node.end}")
+        raise ProgramError(
+            "The start of a range of columns is behind its end.", detail=f"{node.start} to {node.end}"
+        )
     return start, stop + 1
 
 
 def _no_column(name: str, row: t.RowType) -> ColumnError:
     return ColumnError(
-        f"Cannot resolve field [{name}], input field list:[{', '.join(row.names)}].", hint=near(name, row.names)
+        f"Cannot resolve field [{name}], input field list:[{', '.join(row.names)}].",
+        hint=near(name, row.names),
     )
 
 
@@ -122,7 +129,10 @@ def literal_of(value: Any) -> Expression:
         if isinstance(value, kind):
             return Literal(value, make(value))
     if isinstance(value, datetime.timedelta):
-        return Literal(value // datetime.timedelta(milliseconds=1), t.DayTimeIntervalType("DAY_TO_SECOND", nullable=False))
+        return Literal(
+            value // datetime.timedelta(milliseconds=1),
+            t.DayTimeIntervalType("DAY_TO_SECOND", nullable=False),
+        )
     raise ProgramError("A value is not of a type that a constant may have.", detail=f"got {value!r}")
 
 
@@ -163,7 +173,9 @@ def milliseconds(node: tree.Tree, resolver: Resolver) -> int:
     from firesteel.sql.rules.constants import folded
 
     bound = folded(resolver.resolve(node))
-    if isinstance(bound, Literal) and isinstance(bound.type, t.DayTimeIntervalType | t.BigIntType | t.IntType):
+    if isinstance(bound, Literal) and isinstance(
+        bound.type, t.DayTimeIntervalType | t.BigIntType | t.IntType
+    ):
         return int(bound.value)
     raise ProgramError("The size of a window is a constant interval.", hint="such as lit(10).minutes")
 
@@ -263,12 +275,16 @@ class Resolver:
         plan = node.table._node
         operand = self.resolve(node.operand)
         if len(plan.row.fields) != 1:
-            raise SqlValidationError("The table of in_() has one column.", detail=f"it has {len(plan.row.fields)}")
+            raise SqlValidationError(
+                "The table of in_() has one column.", detail=f"it has {len(plan.row.fields)}"
+            )
         from firesteel.sql.binder.row_types import common_type, project_to
 
         data_type = common_type([operand.type, plan.row.types[0]])
         if data_type is None:
-            raise SqlValidationError(f"IN operator on incompatible types: {operand.type} and {plan.row.types[0]}.")
+            raise SqlValidationError(
+                f"IN operator on incompatible types: {operand.type} and {plan.row.types[0]}."
+            )
         nullable = operand.type.nullable or plan.row.types[0].nullable
         return SubQuery(
             "IN",
@@ -315,7 +331,12 @@ class Resolver:
     def definition(self, node: tree.FunctionCall) -> FunctionDefinition | None:
         """What a call means; None: that is for ``bind_call`` to say."""
         if not isinstance(node.function, str):
-            found: FunctionDefinition = node.function._function_definition()
+            function = node.function
+            if function._takes_row:
+                columns = expand(node.arguments, self.row, self)
+                names = [c.name if isinstance(c, tree.Column) else f"f{i}" for i, c in enumerate(columns)]
+                function = function._for_columns(names)
+            found: FunctionDefinition = function._function_definition()
             return self.binder.noted(found)
         path = self._path(node.function)
         found_built_in = self.binder.function(path)
@@ -344,14 +365,17 @@ class Resolver:
     def aggregate(self, node: tree.FunctionCall, definition: FunctionDefinition) -> Expression:
         if not self.aggregates:
             raise SqlValidationError(
-                f"An aggregate cannot stand here: {definition.name}.", hint="use it in select() behind group_by()"
+                f"An aggregate cannot stand here: {definition.name}.",
+                hint="use it in select() behind group_by()",
             )
         pending = self.pending(node, definition)
         if pending not in self.calls:
             self.calls.append(pending)
         return InputRef(CALL + self.calls.index(pending), pending.type)
 
-    def pending(self, node: tree.FunctionCall, definition: FunctionDefinition, grouped: bool | None = None) -> PendingCall:
+    def pending(
+        self, node: tree.FunctionCall, definition: FunctionDefinition, grouped: bool | None = None
+    ) -> PendingCall:
         """An aggregate over expressions of the columns."""
         from firesteel.sql.binder.aggregates import _split
         from firesteel.sql.functions.calls import _Given, invalid
@@ -387,7 +411,10 @@ class Resolver:
 
     def between(self, node: tree.FunctionCall) -> Expression:
         value, low, high = (self.resolve(a) for a in node.arguments)
-        within = [self.call("GREATER_THAN_OR_EQUAL", [value, low]), self.call("LESS_THAN_OR_EQUAL", [value, high])]
+        within = [
+            self.call("GREATER_THAN_OR_EQUAL", [value, low]),
+            self.call("LESS_THAN_OR_EQUAL", [value, high]),
+        ]
         made = self.call("AND", within)
         return self.call("NOT", [made]) if node.function == "NOT_BETWEEN" else made
 
@@ -401,7 +428,10 @@ class Resolver:
         return self.call("CASE", [condition, yes, no])
 
     def similar(self, node: tree.FunctionCall) -> Expression:
-        return self.call("SIMILAR_TO" if self.binder.catalog.find_function(("SIMILAR",)) is None else "SIMILAR", self.operands(node.arguments))
+        return self.call(
+            "SIMILAR_TO" if self.binder.catalog.find_function(("SIMILAR",)) is None else "SIMILAR",
+            self.operands(node.arguments),
+        )
 
     def get(self, node: tree.FunctionCall) -> Expression:
         operand, which = self.resolve(node.arguments[0]), node.arguments[1]
@@ -411,13 +441,18 @@ class Resolver:
         names = operand.type.names
         index = names.index(which.value) if which.value in names else which.value
         if not isinstance(index, int) or not 0 <= index < len(names):
-            raise SqlValidationError(f"{operand.type} has no field {which.value!r}.", hint=near(str(which.value), names))
+            raise SqlValidationError(
+                f"{operand.type} has no field {which.value!r}.", hint=near(str(which.value), names)
+            )
         data_type = operand.type.types[index]
         result = data_type.with_nullability(data_type.nullable or operand.type.nullable)
         return Call("GET", (operand, Literal(index, t.IntType(nullable=False))), result)
 
     def element_at(self, node: tree.FunctionCall) -> Expression:
-        return self.call("ITEM" if self.binder.catalog.find_function(("AT",)) is None else "AT", self.operands(node.arguments))
+        return self.call(
+            "ITEM" if self.binder.catalog.find_function(("AT",)) is None else "AT",
+            self.operands(node.arguments),
+        )
 
 
 def resolve_over_row(expression: Any, row: t.RowType, binder: Binder) -> Expression:
@@ -428,7 +463,9 @@ def resolve_over_row(expression: Any, row: t.RowType, binder: Binder) -> Express
 def time_column(node: tree.WindowProperty, session: Any, row: t.RowType) -> Expression:
     """``col('ts').rowtime``: the column as event time."""
     found = Resolver(session, row).resolve(node.operand)
-    return InputRef(found.index, with_attribute(found.type, node.name)) if isinstance(found, InputRef) else found
+    return (
+        InputRef(found.index, with_attribute(found.type, node.name)) if isinstance(found, InputRef) else found
+    )
 
 
 _HANDLERS: Final[dict[type[tree.Tree], Any]] = {

@@ -14,11 +14,13 @@ from firesteel.program.call_site import call_site
 from firesteel.program.execution import get_executor
 from firesteel.program.transformations import OneInputTransformation, SinkTransformation, Transformation
 from firesteel.sql import logical as l, physical as p, types as t
-from firesteel.sql.binder.row_types import project_to
+from firesteel.sql.binder.inserts import sink_into
+from firesteel.sql.binder.row_types import identity, project_to
 from firesteel.sql.catalog import ResolvedTable
 from firesteel.sql.connectors.collecting import ColumnsCollectSink
 from firesteel.sql.connectors.columns_source import columns_from_bytes
 from firesteel.sql.connectors.factory import sink_target
+from firesteel.sql.expressions import Expression, InputRef, Literal
 from firesteel.sql.operators import specs
 from firesteel.sql.planner.context import is_rowtime
 from firesteel.sql.planner.sinks import EVERY, Target
@@ -27,7 +29,7 @@ from firesteel.table._conversions import type_info_of
 from firesteel.table._session import Session
 from firesteel.util.exceptions import TableException
 
-__all__ = ["attached", "collected", "insert_node", "query_sink", "started", "stream_of"]
+__all__ = ["attached", "collected", "insert_node", "query_sink", "started", "stream_of", "targeted"]
 
 
 # ------------------------------------------------------------------------------------------------ results
@@ -55,17 +57,25 @@ class Parts(Iterator[Columns]):
 
 def plain_row(row: t.RowType) -> t.RowType:
     """Without time attributes: what leaves the tables has none."""
-    fields = tuple(replace(f, data_type=with_attribute(f.data_type, t.TimeAttribute.NONE)) for f in row.fields)
+    fields = tuple(
+        replace(f, data_type=with_attribute(f.data_type, t.TimeAttribute.NONE)) for f in row.fields
+    )
     return replace(row, fields=fields)
 
 
-def query_sink(session: Session, node: l.Node, name: str, mode: frozenset[str], schema: ResolvedSchema | None = None) -> l.Sink:
+def query_sink(
+    session: Session, node: l.Node, name: str, mode: frozenset[str], schema: ResolvedSchema | None = None
+) -> l.Sink:
     """A query with something behind it that takes its rows."""
+    declared = schema is not None
     schema = schema or ResolvedSchema.of(plain_row(node.row))
-    target = Target.of_mode(name, f"Table sink '{name}'", mode, schema, None)
+    target = Target.of_mode(name, f"Table sink '{name}'", mode, schema, None, declared)
     row = schema.sink_row
     return l.Sink(
-        row=row, input=project_to(node, row.types, row.names), table=target, columns=tuple(range(len(row.fields)))
+        row=row,
+        input=project_to(node, row.types, row.names),
+        table=target,
+        columns=tuple(range(len(row.fields))),
     )
 
 
@@ -85,37 +95,29 @@ def collected(session: Session, node: l.Node) -> tuple[t.RowType, Parts]:
 # ------------------------------------------------------------------------------------------------ INSERT
 
 
-def insert_node(
-    session: Session,
-    node: l.Node,
-    table: ResolvedTable,
-    *,
-    overwrite: bool = False,
-    partition: Sequence[tuple[str, str]] = (),
-    on_conflict: str | None = None,
-) -> l.Sink:
-    """INSERT of a query whose columns are those of the sink, in its order."""
-    writer = sink_target(table, session.configuration, session.batch)
-    row = table.schema.sink_row
-    if len(node.row.fields) != len(row.fields):
-        raise TableException(
-            f"Column types of query result and sink for '{table.name}' do not match.",
-            detail=f"Cause: Different number of columns.\nQuery schema: [{_columns(node.row)}]\nSink schema:  [{_columns(row)}]",
-        )
-    target = Target.of_mode(table.name, f"Table sink '{table.name}'", EVERY, table.schema, writer)
-    return l.Sink(
-        row=row,
-        input=project_to(node, [d for d in row.types], row.names),
-        table=target,
-        columns=tuple(range(len(row.fields))),
-        overwrite=overwrite,
-        static_partition=tuple(partition),
-        on_conflict=on_conflict,
+def insert_node(session: Session, node: l.Node, table: ResolvedTable, **more: Any) -> l.Sink:
+    """INSERT of a query. :param more: what ``sink_into`` takes."""
+    return targeted(session, sink_into(table, node, **more))
+
+
+def targeted(session: Session, sink: l.Sink) -> l.Sink:
+    """The INSERT as the planner takes it: columns in the order of the sink, a ``Target`` for its table."""
+    table: ResolvedTable = sink.table
+    writer = sink_target(
+        table, session.configuration, session.batch, sink.overwrite, dict(sink.static_partition)
     )
-
-
-def _columns(row: t.RowType) -> str:
-    return ", ".join(f"{f.name}: {f.data_type}" for f in row.fields)
+    row = sink.row
+    types = sink.input.row.types
+    expressions: list[Expression] = []
+    for place, data_type in zip(sink.columns, row.types, strict=True):
+        found = Literal(None, data_type) if place is None else InputRef(place, types[place])
+        expressions.append(found)
+    plan = sink.input
+    if tuple(expressions) != identity(plan.row):
+        named = t.RowType.of(row.names, [e.type for e in expressions])
+        plan = l.Project(row=named, input=plan, expressions=tuple(expressions))
+    target = Target.of_mode(table.name, f"Table sink '{table.name}'", EVERY, table.schema, writer)
+    return replace(sink, input=plan, table=target, columns=tuple(range(len(row.fields))))
 
 
 def with_mode(session: Session, sink: l.Sink) -> l.Sink:
@@ -167,7 +169,9 @@ def stream_of(
     return DataStream(env, made)
 
 
-def to_rows(session: Session, rows: Transformation, query: t.RowType, row: t.RowType, kinds: bool) -> Transformation:
+def to_rows(
+    session: Session, rows: Transformation, query: t.RowType, row: t.RowType, kinds: bool
+) -> Transformation:
     rowtimes = [i for i, d in enumerate(query.types) if is_rowtime(d)]
     inserter = session.configuration.get(options.ROWTIME_INSERTER) == "ENABLED"
     stamps = None

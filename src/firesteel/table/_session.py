@@ -17,6 +17,7 @@ from firesteel.sql.functions.registry import FunctionDefinition
 from firesteel.sql.parser.dialect import parse_query
 from firesteel.sql.planner import plan
 from firesteel.sql.planner.context import PlannerContext
+from firesteel.sql.rules.optimize import optimize
 from firesteel.sql.session import session_zone
 from firesteel.sql.translate import Translator
 
@@ -35,6 +36,9 @@ class Session:
             builtin_names=built_in.sql_names,
         )
         self.functions: dict[str, FunctionDefinition] = {}  # of users, by the names that plans have for them
+        self.initial = Configuration(self.configuration)
+        self.statement_set: list[Any] | None = None  # INSERTs between BEGIN STATEMENT SET and END
+        self.catalog_options: dict[str, tuple[dict[str, str], str]] = {}  # of CREATE CATALOG, and its comment
         self._plans = 0
         self._anonymous = 0
 
@@ -78,10 +82,6 @@ class Session:
         return lookup_source(table, columns, self.configuration)
 
     def optimized(self, node: l.Node) -> l.Node:
-        try:
-            from firesteel.sql.rules.optimize import optimize
-        except ImportError:
-            return node
         return optimize(node)
 
     def physical(self, node: l.Node) -> p.Physical:

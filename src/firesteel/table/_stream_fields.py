@@ -45,7 +45,9 @@ def with_fields(env: Any, stream: Any, fields: list[Any]) -> Any:
                 declared.append(DeclaredColumn(target, ColumnKind.COMPUTED, expression="PROCTIME()"))
             else:
                 declared.append(
-                    DeclaredColumn(target, ColumnKind.METADATA, t.TimestampType(3), metadata_key="rowtime", virtual=True)
+                    DeclaredColumn(
+                        target, ColumnKind.METADATA, t.TimestampType(3), metadata_key="rowtime", virtual=True
+                    )
                 )
                 marks.append(DeclaredWatermark(target, "SOURCE_WATERMARK()"))
             order.append(target)
@@ -78,7 +80,9 @@ def to_schema(node: l.Node, schema: ResolvedSchema) -> tuple[l.Node, ResolvedSch
     columns = [c for c in schema.columns if c.is_persisted]
     stamps = [c for c in columns if c.kind is ColumnKind.METADATA]
     if stamps and any(c.key != "rowtime" for c in stamps):
-        raise TableException("The only metadata column of a stream is 'rowtime'.", detail=", ".join(c.key for c in stamps))
+        raise TableException(
+            "The only metadata column of a stream is 'rowtime'.", detail=", ".join(c.key for c in stamps)
+        )
     if not columns:
         return node, ResolvedSchema.of(_plain(node.row), schema.primary_key)
     names = node.row.names
@@ -93,7 +97,9 @@ def to_schema(node: l.Node, schema: ResolvedSchema) -> tuple[l.Node, ResolvedSch
         expressions.append(_fitted(InputRef(index, node.row.types[index]), column.data_type))
     row = t.RowType.of([c.name for c in columns], [e.type for e in expressions])
     made = l.Project(row=row, input=node, expressions=tuple(expressions))
-    return made, ResolvedSchema.of(t.RowType.of([c.name for c in columns], [c.data_type for c in columns]), schema.primary_key)
+    return made, ResolvedSchema.of(
+        t.RowType.of([c.name for c in columns], [c.data_type for c in columns]), schema.primary_key
+    )
 
 
 def _fitted(expression: Expression, data_type: t.DataType) -> Expression:
@@ -102,7 +108,11 @@ def _fitted(expression: Expression, data_type: t.DataType) -> Expression:
         own: Any = expression.type
         longest = getattr(own, "length", None)
         if type(own) is not type(data_type) or (longest is not None and longest != data_type.length):
-            if longest is None or longest > data_type.length or isinstance(data_type, t.CharType | t.BinaryType):
+            if (
+                longest is None
+                or longest > data_type.length
+                or isinstance(data_type, t.CharType | t.BinaryType)
+            ):
                 return Call("CAST", (expression,), data_type.with_nullability(own.nullable))
     return implicit(expression, data_type.with_nullability(expression.type.nullable))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from firesteel.common.columns import Columns
@@ -44,18 +44,16 @@ class StreamTable:
 
     def build(self, run: Translator, node: p.DataStreamScan) -> Transformation:
         """The stream as columns of the table."""
-        schema = node.table.schema
-        columns = schema.source_columns
+        columns = node.table.schema.source_columns
         names = self.fields.names
-        declared = {c.name: c.data_type for c in columns if c.kind is ColumnKind.PHYSICAL}
-        by_name = set(declared) <= set(names)
-        types = list(self.fields.types)
-        order: list[int] = []
         physical = [c for c in columns if c.kind is ColumnKind.PHYSICAL]
+        by_name = {c.name for c in physical} <= set(names)
+        types = list(self.fields.types)
+        places: dict[str, int] = {}
         for i, column in enumerate(physical):
             place = names.index(column.name) if by_name else i
             types[place] = column.data_type
-            order.append(place)
+            places[column.name] = place
         rowtime = next((c for c in columns if c.kind is ColumnKind.METADATA), None)
         read = t.RowType.of(names, types)
         stamps = None
@@ -64,8 +62,8 @@ class StreamTable:
             read = t.RowType.of([*names, "$rowtime"], [*types, rowtime.data_type])
         spec = specs.ToColumns(output=read, rowtime=stamps, kinds=self.changelog_mode != {"+I"})
         made = run.one(node, spec, source=self.transformation, row=read, name="DataStreamToTable")
-        places = iter(order)
-        wanted = [next(places) if c.kind is ColumnKind.PHYSICAL else stamps for c in columns]
+        chosen = [columns[i] for i in node.columns]
+        wanted = [places[c.name] if c.kind is ColumnKind.PHYSICAL else stamps for c in chosen]
         if wanted == list(range(len(read.fields))) and read.names == node.row.names:
             return made
         picked = tuple(InputRef(i, read.types[i]) for i in wanted if i is not None)
@@ -87,7 +85,7 @@ class CollectionTable:
     def build(self, run: Translator, node: p.DataStreamScan) -> Transformation:
         made = SourceTransformation(
             name=self.source.name,
-            source=self.source,
+            source=replace(self.source, columns=node.columns),
             output_type=columns_type(node.row),
             parallelism=1,
             max_parallelism=1,

@@ -223,7 +223,9 @@ def descriptor(*column_names: str) -> Expression[Any]:
 
 def object_of(class_name: str, *args: Any) -> Expression[Any]:
     raise UnsupportedFeatureError(
-        "Structured types of Java classes are not available.", operator="object_of", detail=str(class_name),
+        "Structured types of Java classes are not available.",
+        operator="object_of",
+        detail=str(class_name),
         hint="use row(...) with named fields",
     )
 

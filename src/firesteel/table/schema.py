@@ -135,7 +135,9 @@ class Schema:
 
     def __str__(self) -> str:
         lines = [f"  {_shown(column)}" for column in self._declared.columns]
-        lines += [f"  WATERMARK FOR `{w.column}` AS [{_text(w.expression)}]" for w in self._declared.watermarks]
+        lines += [
+            f"  WATERMARK FOR `{w.column}` AS [{_text(w.expression)}]" for w in self._declared.watermarks
+        ]
         key = self._declared.primary_key
         if key is not None:
             columns = ", ".join(f"`{c}`" for c in key.columns)
@@ -176,7 +178,9 @@ def _expression(expression: Any) -> DeclaredExpression:
         return expression
     if isinstance(expression, Expression):
         return _Bound(expression)
-    raise ProgramError("An expression of a schema is SQL text or an Expression.", detail=f"got {expression!r}")
+    raise ProgramError(
+        "An expression of a schema is SQL text or an Expression.", detail=f"got {expression!r}"
+    )
 
 
 def _text(expression: Any) -> str:

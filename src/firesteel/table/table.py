@@ -109,7 +109,9 @@ class Table:
     def window(self, window: GroupWindow) -> GroupWindowedTable:
         """Rows of a time, or a number of rows, together."""
         if not isinstance(window, GroupWindow):
-            raise ProgramError("window() takes a window with a name.", hint="Tumble.over(...).on(...).alias('w')")
+            raise ProgramError(
+                "window() takes a window with a name.", hint="Tumble.over(...).on(...).alias('w')"
+            )
         return GroupWindowedTable(self, window)
 
     def over_window(self, *over_windows: OverWindow) -> OverWindowedTable:
@@ -266,15 +268,21 @@ class Table:
         """Run the query, and give its final rows as an Arrow table."""
         return self._t_env._to_arrow(self)
 
-    def execute_insert(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TableResult:
+    def execute_insert(
+        self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False
+    ) -> TableResult:
         """Write the rows to a table; starts the job."""
         return self.insert_into(table_path_or_descriptor, overwrite).execute()
 
-    def insert_into(self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False) -> TablePipeline:
+    def insert_into(
+        self, table_path_or_descriptor: str | TableDescriptor, overwrite: bool = False
+    ) -> TablePipeline:
         """The way of the rows to a table; its ``execute`` starts the job."""
         from firesteel.table.table_pipeline import TablePipeline
 
-        return TablePipeline(self._t_env._insert(self._node, table_path_or_descriptor, overwrite), self._t_env)
+        return TablePipeline(
+            self._t_env._insert(self._node, table_path_or_descriptor, overwrite), self._t_env
+        )
 
 
 def _call_tree(call: Any) -> tree.Tree:
@@ -282,7 +290,9 @@ def _call_tree(call: Any) -> tree.Tree:
     if isinstance(call, Expression):
         return tree_of(call)
     if not hasattr(call, "_whole_row"):
-        raise ProgramError("Not a function, and not the call of one.", detail=f"got {call!r}", hint="decorate it with udf")
+        raise ProgramError(
+            "Not a function, and not the call of one.", detail=f"got {call!r}", hint="decorate it with udf"
+        )
     return plans.whole_row_call(call)
 
 
@@ -330,7 +340,9 @@ class WindowGroupedTable:
     def select(self, *fields: Expression[Any]) -> Table:
         """One row for each window and group."""
         table = self._table
-        made = plans.window_select(table._session, table._node, self._window._parts, self._keys, _trees(fields))
+        made = plans.window_select(
+            table._session, table._node, self._window._parts, self._keys, _trees(fields)
+        )
         return table._with(made)
 
     def aggregate(self, func: Any) -> AggregatedTable:
@@ -359,7 +371,9 @@ class OverWindowedTable:
 class AggregatedTable:
     """The rows of an aggregate function."""
 
-    def __init__(self, table: Table, keys: list[tree.Tree], func: Any, window: GroupWindow | None = None) -> None:
+    def __init__(
+        self, table: Table, keys: list[tree.Tree], func: Any, window: GroupWindow | None = None
+    ) -> None:
         self._table = table
         self._keys = keys
         self._call = _call_tree(func)
@@ -369,14 +383,18 @@ class AggregatedTable:
         """Keys and fields of the result."""
         table = self._table
         window = None if self._window is None else self._window._parts
-        made = plans.aggregate_rows(table._session, table._node, self._keys, self._call, window, _trees(fields))
+        made = plans.aggregate_rows(
+            table._session, table._node, self._keys, self._call, window, _trees(fields)
+        )
         return table._with(made)
 
 
 class FlatAggregateTable:
     """The rows of a table aggregate function."""
 
-    def __init__(self, table: Table, keys: list[tree.Tree], func: Any, window: GroupWindow | None = None) -> None:
+    def __init__(
+        self, table: Table, keys: list[tree.Tree], func: Any, window: GroupWindow | None = None
+    ) -> None:
         self._table = table
         self._keys = keys
         self._call = _call_tree(func)
@@ -386,5 +404,7 @@ class FlatAggregateTable:
         """Keys and fields of the rows."""
         table = self._table
         window = None if self._window is None else self._window._parts
-        made = plans.flat_aggregate_rows(table._session, table._node, self._keys, self._call, window, _trees(fields))
+        made = plans.flat_aggregate_rows(
+            table._session, table._node, self._keys, self._call, window, _trees(fields)
+        )
         return table._with(made)

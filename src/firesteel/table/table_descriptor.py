@@ -113,7 +113,9 @@ class TableDescriptor:
             return self
 
         def build(self) -> TableDescriptor:
-            return TableDescriptor(self._schema, dict(self._options), list(self._partition_keys), self._comment)
+            return TableDescriptor(
+                self._schema, dict(self._options), list(self._partition_keys), self._comment
+            )
 
     def __init__(
         self,
@@ -165,6 +167,12 @@ class TableDescriptor:
 
     def __str__(self) -> str:
         options = ",\n".join(f"  '{k}' = '{v}'" for k, v in self._options.items())
-        partitioned = f"\nPARTITIONED BY ({', '.join(f'`{k}`' for k in self._partition_keys)})" if self._partition_keys else ""
+        partitioned = (
+            f"\nPARTITIONED BY ({', '.join(f'`{k}`' for k in self._partition_keys)})"
+            if self._partition_keys
+            else ""
+        )
         comment = f"\nCOMMENT '{self._comment}'" if self._comment else ""
-        return f"{self._schema if self._schema is not None else ''}{comment}{partitioned}\nWITH (\n{options}\n)"
+        return (
+            f"{self._schema if self._schema is not None else ''}{comment}{partitioned}\nWITH (\n{options}\n)"
+        )

@@ -112,9 +112,7 @@ class TableEnvironment(CatalogMethods):
         """A table of some rows. Types are those of *schema*, or are found in the rows."""
         return self._table_of(collections.of_elements(elements, schema, verify_schema))
 
-    def from_pandas(
-        self, pdf: Any, schema: Any = None, splits_num: int = 1
-    ) -> Table:
+    def from_pandas(self, pdf: Any, schema: Any = None, splits_num: int = 1) -> Table:
         """The rows of a pandas DataFrame."""
         if not isinstance(splits_num, int) or splits_num < 1:
             raise ProgramError("splits_num must be at least 1.", detail=f"got {splits_num!r}")
@@ -223,7 +221,9 @@ class TableEnvironment(CatalogMethods):
         """Make a module, a directory of modules or a zip importable, here and in the workers."""
         self._session.environment.add_python_file(file_path)
 
-    def set_python_requirements(self, requirements_file_path: str, requirements_cache_dir: str | None = None) -> None:
+    def set_python_requirements(
+        self, requirements_file_path: str, requirements_cache_dir: str | None = None
+    ) -> None:
         """Install the packages of a requirements file for the workers."""
         self._session.environment.set_python_requirements(requirements_file_path, requirements_cache_dir)
 
@@ -256,7 +256,10 @@ class StreamTableEnvironment(TableEnvironment):
         return with_fields(self, found, [f for f in fields_or_schema])
 
     def from_changelog_stream(
-        self, data_stream: DataStream, schema: Schema | None = None, changelog_mode: ChangelogMode | None = None
+        self,
+        data_stream: DataStream,
+        schema: Schema | None = None,
+        changelog_mode: ChangelogMode | None = None,
     ) -> Table:
         """A stream of changes as a table: rows have their kinds (``Row.of_kind``)."""
         stream = _require_stream(data_stream)
@@ -333,5 +336,3 @@ def _require_descriptor(descriptor: Any) -> TableDescriptor:
     if not isinstance(descriptor, TableDescriptor):
         raise ProgramError("Not a TableDescriptor.", detail=f"got {descriptor!r}")
     return descriptor
-
-

@@ -130,8 +130,8 @@ class TableResult:
         return TableSchema._of(self._row)
 
     def get_resolved_schema(self) -> ResolvedSchema:
-        from firesteel.table.catalog import ResolvedSchema
         from firesteel.sql.schema import ResolvedSchema as Logical
+        from firesteel.table.catalog import ResolvedSchema
 
         return ResolvedSchema._of(self._schema if self._schema is not None else Logical.of(self._row))
 

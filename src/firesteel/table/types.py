@@ -227,7 +227,7 @@ class DataTypes:
         return RowField(name, data_type, description)
 
     @staticmethod
-    def ROW(row_fields: Sequence[Any] = [], nullable: bool = True) -> RowType:  # noqa: B006 - PyFlink's
+    def ROW(row_fields: Sequence[Any] = [], nullable: bool = True) -> RowType:
         """Fields in order; those without a name are ``f0``, ``f1`` and so on."""
         fields = [
             field if isinstance(field, RowField) else RowField(f"f{i}", field)

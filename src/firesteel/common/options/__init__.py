@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.options import (
+    autoscaler,
     checkpointing,
     cluster,
     execution,
@@ -45,6 +46,7 @@ AREAS: Final[dict[str, ModuleType]] = {
     "High availability": high_availability,
     "Metrics": metrics,
     "Scaling": scaling,
+    "Autoscaler": autoscaler,
     "Session cluster": cluster,
     "Firesteel": firesteel,
 }

@@ -10,7 +10,9 @@ from firesteel.common.options._declare import boolean, duration, integer, text, 
 _ONE_RUNTIME: Final = "operators and their memory are Firesteel's own"
 _NO_CODE: Final = "no code is generated"
 
-CATALOG: Final = text("table.builtin-catalog-name", "default_catalog", "The catalog that is there from the start.")
+CATALOG: Final = text(
+    "table.builtin-catalog-name", "default_catalog", "The catalog that is there from the start."
+)
 DATABASE: Final = text("table.builtin-database-name", "default_database", "Its database.")
 LOCAL_TIME_ZONE: Final = text(
     "table.local-time-zone",
@@ -18,7 +20,9 @@ LOCAL_TIME_ZONE: Final = text(
     "The time zone of the session: how TIMESTAMP_LTZ is shown and cast. `default`: that of the machine.",
 )
 DISPLAY_WIDTH: Final = integer(
-    "table.display.max-column-width", 30, "The widest column that a printed result of unbounded columns has.",
+    "table.display.max-column-width",
+    30,
+    "The widest column that a printed result of unbounded columns has.",
     bounds=Bounds(1),
 )
 DML_SYNC: Final = boolean("table.dml-sync", False, "Whether INSERT waits until its job has ended.")
@@ -91,7 +95,9 @@ ROWTIME_INSERTER: Final = word(
     "Whether records that leave the tables for a stream have the rowtime column for their timestamp.",
 )
 SOURCE_IDLE: Final = duration(
-    "table.exec.source.idle-timeout", 0, "After which time a source without rows holds watermarks back no longer."
+    "table.exec.source.idle-timeout",
+    0,
+    "After which time a source without rows holds watermarks back no longer.",
 )
 CDC_DUPLICATES: Final = boolean(
     "table.exec.source.cdc-events-duplicate",
@@ -140,7 +146,9 @@ ASYNC_SCALAR_RETRY: Final = word(
 ASYNC_SCALAR_DELAY: Final = duration(
     "table.exec.async-scalar.retry-delay", 100, "The time between two tries."
 )
-ASYNC_SCALAR_ATTEMPTS: Final = integer("table.exec.async-scalar.max-attempts", 3, "How often a call is tried.")
+ASYNC_SCALAR_ATTEMPTS: Final = integer(
+    "table.exec.async-scalar.max-attempts", 3, "How often a call is tried."
+)
 WINDOW_AGG_BUFFER: Final = integer(
     "table.exec.window-agg.buffer-size-limit",
     100_000,
@@ -243,14 +251,22 @@ MULTIPLE_INPUT: Final = boolean(
     no_effect=_ONE_RUNTIME,
 )
 PTF_TABLES: Final = integer(
-    "table.optimizer.ptf.max-tables", 20, "Flink: how many tables a process table function may take.",
+    "table.optimizer.ptf.max-tables",
+    20,
+    "Flink: how many tables a process table function may take.",
     no_effect=_ONE_RUNTIME,
 )
 GENERATED_LENGTH: Final = integer(
-    "table.generated-code.max-length", 4000, "Flink: the longest method that is generated.", no_effect=_NO_CODE
+    "table.generated-code.max-length",
+    4000,
+    "Flink: the longest method that is generated.",
+    no_effect=_NO_CODE,
 )
 GENERATED_MEMBERS: Final = integer(
-    "table.generated-code.max-members", 10_000, "Flink: the most members of a generated class.", no_effect=_NO_CODE
+    "table.generated-code.max-members",
+    10_000,
+    "Flink: the most members of a generated class.",
+    no_effect=_NO_CODE,
 )
 SIMPLE_NAMES: Final = boolean(
     "table.exec.simplify-operator-name-enabled", True, "Whether names of operators leave their details out."
@@ -262,7 +278,10 @@ RESTORE_OBJECTS: Final = word(
     "Where a compiled plan has its tables from.",
 )
 COMPILE_OBJECTS: Final = word(
-    "table.plan.compile.catalog-objects", "ALL", ("ALL", "SCHEMA", "IDENTIFIER"), "What a compiled plan has of tables."
+    "table.plan.compile.catalog-objects",
+    "ALL",
+    ("ALL", "SCHEMA", "IDENTIFIER"),
+    "What a compiled plan has of tables.",
 )
 FORCE_RECOMPILE: Final = boolean(
     "table.plan.force-recompile", False, "Whether COMPILE PLAN writes over a plan that is there."

@@ -13,6 +13,7 @@ from firesteel.common.options import pipeline, restart
 from firesteel.jobmanager.job_view import JobView, VertexView
 from firesteel.rest.answers.failures import cause_of_job
 from firesteel.rest.answers.plan import group_id, job_type, plan_of
+from firesteel.rest.answers.rescales import scheduler_type
 from firesteel.rest.answers.subtasks import counted, io_metrics, lasted_ms, span
 from firesteel.rest.messages.applications import ApplicationDetails, ApplicationOverview
 from firesteel.rest.messages.base import NO_TIME
@@ -72,7 +73,7 @@ def job_details(view: JobView, now_ms: int) -> JobDetails:
         jid=view.job_id,
         name=view.name,
         job_type=job_type(view.info),
-        scheduler_type="Default",
+        scheduler_type=scheduler_type(view),
         start_time=view.started_ms,
         end_time=end_of(view),
         duration=duration_of(view, now_ms),
@@ -109,7 +110,7 @@ def job_details_info(view: JobView, now_ms: int) -> JobDetailsInfo:
         is_stoppable=False,
         state=view.status.name,
         job_type=job_type(view.info),
-        scheduler_type="Default",
+        scheduler_type=scheduler_type(view),
         start_time=view.started_ms,
         end_time=end_of(view),
         duration=duration_of(view, now_ms),

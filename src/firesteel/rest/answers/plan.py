@@ -24,8 +24,12 @@ def plan_of(info: JobInfo) -> Plan:
 
 
 def group_id(info: JobInfo, vertex: VertexInfo) -> str:
-    """An id of the slot sharing group, as Flink has one: 32 digits."""
-    return hashlib.sha256(f"{info.id} {vertex.slot_sharing_group}".encode()).hexdigest()[:32]
+    return group_id_of(info.id, vertex.slot_sharing_group)
+
+
+def group_id_of(job_id: str, group: str) -> str:
+    """An id of a slot sharing group, as Flink has one: 32 digits."""
+    return hashlib.sha256(f"{job_id} {group}".encode()).hexdigest()[:32]
 
 
 def _node(vertex: VertexInfo) -> PlanNode:

@@ -25,8 +25,8 @@ class Since(Struct, frozen=True):
     last: int = 1000
 
 
-def epochs(call: Call) -> Epochs:
-    view = call.job
+async def epochs(call: Call) -> Epochs:
+    view, ui = call.job, (await call.cluster.machines()).ui
     found = [report for report in view.reports if report.epoch > call.query.since]
     return Epochs(
         jid=view.job_id,
@@ -39,6 +39,8 @@ def epochs(call: Call) -> Epochs:
                 elapsed_ms=report.elapsed_ms,
                 records=report.records,
                 attempts=report.attempts,
+                stages=list(report.stages),
+                links=[] if ui is None else [f"{ui}/stages/stage/?id={n}&attempt=0" for n in report.stages],
             )
             for report in found[-max(1, call.query.last) :]
         ],

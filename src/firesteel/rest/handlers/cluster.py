@@ -76,7 +76,7 @@ def config(call: Call) -> DashboardConfiguration:
         features=Features(
             web_submit=settings.submit and call.cluster.takes_programs,
             web_cancel=settings.cancel,
-            web_rescale=False,
+            web_rescale=True,
             web_history=False,
         ),
     )

@@ -11,9 +11,7 @@ from firesteel.rest.answers.exceptions import job_exceptions
 from firesteel.rest.answers.jobs import execution_result, job_config, job_details, job_details_info
 from firesteel.rest.answers.plan import plan_of
 from firesteel.rest.cached import encode
-from firesteel.rest.errors import not_found
 from firesteel.rest.handlers.cluster import driver_config, environment
-from firesteel.rest.messages.base import Empty
 from firesteel.rest.messages.cluster import ConfigEntry, Environment, LogUrl
 from firesteel.rest.messages.exceptions import JobExceptions
 from firesteel.rest.messages.jobs import (
@@ -118,15 +116,6 @@ def worker_log_url(call: Call) -> LogUrl:
     return LogUrl(url=f"{call.base_url}/#/task-manager/{call.parameters['taskmanagerid']}/logs")
 
 
-def no_rescales(call: Call) -> Empty:
-    raise not_found(
-        f"The parallelism of job {call.job.job_id} does not change while it runs (scheduler: Default). "
-        "Stop it with a savepoint, and start it from there with another parallelism."
-    )
-
-
-_RESCALES: Final = ("config", "history", "overview", "summary", "details/{rescaleuuid}")
-
 ROUTES: Final = (
     Route("GET", "/jobs", job_ids, JobIds, "All jobs with their statuses."),
     Route("GET", "/jobs/overview", jobs_overview, JobsOverview, "All jobs, the youngest first."),
@@ -161,9 +150,4 @@ ROUTES: Final = (
         LogUrl,
         "Where the logs of a task manager are.",
     ),
-    *(
-        Route("GET", f"/jobs/{{jobid}}/rescales/{name}", no_rescales, Empty, "Refused: there are none.")
-        for name in _RESCALES
-    ),
-    Route("GET", "/jobs/{jobid}/resource-requirements", no_rescales, Empty, "Refused: there are none."),
 )

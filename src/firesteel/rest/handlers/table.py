@@ -15,6 +15,7 @@ from firesteel.rest.handlers import (
     live,
     metrics,
     programs,
+    rescales,
     sessions,
     submissions,
     task_managers,
@@ -31,6 +32,7 @@ FLINK: Final[tuple[Route, ...]] = (
     *commands.ROUTES,
     *vertices.ROUTES,
     *metrics.ROUTES,
+    *rescales.ROUTES,
     *task_managers.ROUTES,
     *programs.ROUTES,
 )

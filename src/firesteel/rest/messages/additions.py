@@ -6,13 +6,19 @@ from firesteel.rest.messages.base import Id, Message
 
 
 class Epoch(Message, frozen=True):
-    """``attempts``: how often it was tried; ``records``: what its sources read."""
+    """``attempts``: how often it was tried; ``records``: what its sources read.
+
+    :param stages: of Spark, from the sources on. In real time there are none: one job of Spark runs all.
+    :param links: the pages of these stages, where Spark has any.
+    """
 
     epoch: int
     started_ms: int
     elapsed_ms: float
     records: int
     attempts: int
+    stages: list[int] = []
+    links: list[str] = []
 
 
 class Lag(Message, frozen=True):

@@ -1,7 +1,8 @@
 """The layer of GROUP BY: aggregate calls and grouping keys inside the expressions of a SELECT.
 
-While expressions are bound nobody knows yet how many calls there will be. So a reference to a call is numbered from
-``CALL``, one to a property of a group window from ``PROPERTY``; ``aggregate_node`` says where they are.
+While expressions are bound nobody knows yet how many calls there will be. So a reference to a call is
+numbered from ``CALL``, one to a property of a group window from ``PROPERTY``; ``aggregate_node`` says where
+they are.
 """
 
 from __future__ import annotations
@@ -177,12 +178,12 @@ class AggregateBinder(ExpressionBinder):
     def own(self, node: exp.Expr) -> Expression | None:
         if isinstance(node, exp.Star):
             return None
+        if isinstance(node, exp.Anonymous) and node.this in AUXILIARY:
+            return self._property(node)
         if aggregate_of(self.binder, node) is not None:
             return self.aggregate(node)
-        if self.window is not None and isinstance(node, exp.Anonymous) and node.this in AUXILIARY:
-            return self._property(node)
         if is_window_call(node):
-            self.refuse(node, f"{node.this} is a group window: it can stand in GROUP BY only")
+            self.refuse(node, f"Group function '${node.this}' can only appear in GROUP BY clause")
         if type(node) in self.kinds and not has_aggregate(self.binder, node):
             return self._key(node)
         return None
@@ -229,10 +230,13 @@ class AggregateBinder(ExpressionBinder):
     # ---- group windows
 
     def _property(self, node: exp.Expr) -> Expression:
-        assert self.window is not None
         kind, name = AUXILIARY[node.this]
-        if kind != self.window.kind or not self.window.is_of(self.inner, node):
-            self.refuse(node, f"Call to auxiliary group function '{node.this}' must have matching call to group function '{kind}' in GROUP BY clause")
+        if self.window is None or kind != self.window.kind or not self.window.is_of(self.inner, node):
+            self.refuse(
+                node,
+                f"Call to auxiliary group function '{node.this}' must have matching call to "
+                f"group function '${kind}' in GROUP BY clause",
+            )
         data_type = property_type(name, self.window, self, node)
         for i, (known, _) in enumerate(self.properties):
             if known == name:
@@ -403,12 +407,12 @@ def _typed(
 def _split(
     definition: FunctionDefinition, operands: Sequence[Expression]
 ) -> tuple[tuple[Expression, ...], tuple[Literal, ...]]:
-    """Columns and constants. The constants after the first argument of a built-in aggregate are ``literals``; COUNT of
-    a constant is COUNT(*)."""
+    """Columns and constants. The constants after the first argument of a built-in aggregate are
+    ``literals``; COUNT of a constant is COUNT(*)."""
     own = isinstance(definition.aggregate, str)
-    if own and definition.name == "COUNT" and operands:
-        if all(isinstance(o, Literal) and o.value is not None for o in operands):
-            return (), ()
+    constant = all(isinstance(o, Literal) and o.value is not None for o in operands)
+    if own and definition.name == "COUNT" and constant:
+        return (), ()
     arguments: list[Expression] = []
     literals: list[Literal] = []
     for i, operand in enumerate(operands):

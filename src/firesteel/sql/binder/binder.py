@@ -39,6 +39,8 @@ class CommonTable:
 class Binder:
     """:param sql: the text, for the places in messages.
     :ivar functions: the functions of the user that the plan calls, by the names under which it has them.
+    :ivar common: tables of WITH. :ivar views: the views that are being bound, outermost first.
+    :ivar named: where in ``sql`` objects of catalogs are named, and their full names (``expanded``).
     """
 
     catalog: CatalogManager
@@ -47,6 +49,7 @@ class Binder:
     functions: dict[str, FunctionDefinition] = field(default_factory=dict)
     common: Mapping[str, CommonTable] = field(default_factory=dict)
     views: tuple[str, ...] = ()
+    named: list[tuple[int, int, str]] = field(default_factory=list)
 
     def refuse(self, node: exp.Expr | None, message: str, hint: str | None = None) -> NoReturn:
         refuse(self.sql, node, message, hint)
@@ -79,6 +82,15 @@ class Binder:
 
     def near_function(self, name: str) -> str | None:
         return near(name, self.catalog.function_names())
+
+    def expanded(self, start: int, end: int) -> str:
+        """A part of the text in which objects of catalogs have their full names; what a view keeps."""
+        made, position = [], start
+        for first, last, name in sorted(set(self.named)):
+            if position <= first and last <= end:
+                made += [self.sql[position:first], name]
+                position = last + 1
+        return "".join([*made, self.sql[position : end + 1]])
 
     # ---- nested binding
 

@@ -1,7 +1,7 @@
 """From names and operands to calls: what SQL and the Table API share.
 
-``bind_call(binder, "UPPER", [operand])``: finds the function, casts the operands where it needs that, derives the type.
-Time attributes are lost in whatever a function gives, PROCTIME apart.
+``bind_call(binder, "UPPER", [operand])``: finds the function, casts the operands where it needs that,
+derives the type. Time attributes are lost in whatever a function gives, PROCTIME apart.
 """
 
 from __future__ import annotations

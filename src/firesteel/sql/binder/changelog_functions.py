@@ -30,7 +30,8 @@ def _arguments(binder: Binder, call: exp.Expr) -> tuple[dict[str, exp.Expr], Nod
     if argument.args.get("partition") is not None:
         binder.refuse(
             call,
-            "Only tables with set semantics may be partitioned. Invalid PARTITION BY clause in the 0-th operand "
+            "Only tables with set semantics may be partitioned. Invalid PARTITION BY clause in "
+            "the 0-th operand "
             f"of table function '{call.this}'",
         )
     if "on_time" in found:
@@ -84,8 +85,8 @@ def _kind(binder: Binder, node: exp.Expr, text: str) -> int:
 
 
 def to_changelog(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
-    """``arguments``: op: the name of the new first column; mapping: pairs of a kind and its code. Changes of kinds
-    without a code are left out."""
+    """``arguments``: op: the name of the new first column; mapping: pairs of a kind and its code. Changes
+    of kinds without a code are left out."""
     found, node = _arguments(binder, call)
     column = _operation_column(binder, call, found)
     pairs = _mapping(binder, call, found)
@@ -108,7 +109,8 @@ def to_changelog(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
 
 
 def from_changelog(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
-    """``arguments``: op: the column of codes, which is no column of the output; mapping: pairs of a code and a kind."""
+    """``arguments``: op: the column of codes, which is no column of the output; mapping: pairs of a code
+    and a kind."""
     found, node = _arguments(binder, call)
     column = _operation_column(binder, call, found)
     if column not in node.row.names:
@@ -119,13 +121,20 @@ def from_changelog(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
         )
     index = node.row.names.index(column)
     if not isinstance(node.row.types[index], t.CharType | t.VarCharType):
-        binder.refuse(call, f"Invalid function call: the op column '{column}' must be of a character type, and is {node.row.types[index]}")
+        binder.refuse(
+            call,
+            f"Invalid function call: the op column '{column}' must be of a character type, and "
+            f"is {node.row.types[index]}",
+        )
     pairs = _mapping(binder, call, found)
     kinds: dict[str, int] = {}
     for codes, name in [(k, k) for k in KINDS] if pairs is None else pairs:
         for code in codes.split(","):
             if code.strip() in kinds:
-                binder.refuse(call, f"Invalid target mapping for argument 'op_mapping'. Duplicate op code: '{code.strip()}'.")
+                binder.refuse(
+                    call,
+                    f"Invalid target mapping for argument 'op_mapping'. Duplicate op code: '{code.strip()}'.",
+                )
             kinds[code.strip()] = _kind(binder, call, name)
     fields = [f for i, f in enumerate(node.row.fields) if i != index]
     row = t.RowType.of([f.name for f in fields], [f.data_type for f in fields])

@@ -28,7 +28,7 @@ def refuse(sql: str, node: exp.Expr | None, message: str, hint: str | None = Non
         f"SQL validation failed. {span_of(sql, start, end)}: {message}",
         line=line,
         column=column,
-        detail="\n  " + marked(sql, start, end),
+        detail=marked(sql, start, end),
         hint=hint,
     )
 

@@ -147,7 +147,13 @@ class ExpressionBinder:
         return self.field(inner, node.expression.this, node)
 
     def bracket(self, node: exp.Expr) -> Expression:
-        return self.call("AT", [self.bind(node.this), self.bind(node.expressions[0])], node)
+        collection, index = self.bind(node.this), self.bind(node.expressions[0])
+        if isinstance(collection.type, t.RowType) and isinstance(index, Literal):
+            if isinstance(index.value, str):
+                return self.field(collection, index.value, node)
+            if isinstance(index.value, int) and 1 <= index.value <= len(collection.type.fields):
+                return self.field(collection, collection.type.names[index.value - 1], node)
+        return self.call("AT", [collection, index], node)
 
     # ---- literals
 
@@ -199,13 +205,10 @@ class ExpressionBinder:
         left, right = node.this, node.expression
         if isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple) and type(node) in (exp.EQ, exp.NEQ):
             return self._rows_equal(node, left, right)
-        operands = [self.bind(left), self.bind(right)]
-        if type(node) in _COMPARISONS:
-            operands = self.comparable(operands)
-        return self.call(name, operands, node)
+        return self.call(name, [self.bind(left), self.bind(right)], node)
 
     def comparable(self, operands: list[Expression]) -> list[Expression]:
-        """Texts that are compared with numbers, times or truth values are cast to them, as Calcite does."""
+        """In a list of IN texts are cast to numbers, times or truth values that they are compared with."""
         others = [o.type for o in operands if isinstance(o.type, _WEAKER)]
         texts = [isinstance(o.type, t.CharType | t.VarCharType) for o in operands]
         if not others or not any(texts):
@@ -214,14 +217,15 @@ class ExpressionBinder:
         if wanted is None:
             return operands
         return [
-            bind_cast(self.binder, o, wanted) if is_text else o for o, is_text in zip(operands, texts, strict=True)
+            bind_cast(self.binder, o, wanted) if is_text else o
+            for o, is_text in zip(operands, texts, strict=True)
         ]
 
     def _rows_equal(self, node: exp.Expr, left: exp.Tuple, right: exp.Tuple) -> Expression:
         if len(left.expressions) != len(right.expressions):
             self.refuse(node, "Unequal number of entries in ROW expressions")
         pairs = zip(left.expressions, right.expressions, strict=True)
-        equal = [self.call("EQUALS", self.comparable([self.bind(a), self.bind(b)]), node) for a, b in pairs]
+        equal = [self.call("EQUALS", [self.bind(a), self.bind(b)], node) for a, b in pairs]
         made = self.conjunction(equal)
         return made if isinstance(node, exp.EQ) else self.call("NOT", [made], node)
 
@@ -237,7 +241,7 @@ class ExpressionBinder:
             else:
                 parts.append(part)
         bound = [self.bind(p) for p in parts]
-        for part, operand in zip(parts, bound, strict=True):
+        for operand in bound:
             if not isinstance(operand.type, t.BooleanType | t.NullType):
                 name = _BINARY[kind][1]
                 self.refuse(
@@ -273,7 +277,7 @@ class ExpressionBinder:
         return self.call(_IS[node.expression.this], [self.bind(node.this)], node)
 
     def between(self, node: exp.Expr) -> Expression:
-        value, low, high = self.comparable([self.bind(node.args[k]) for k in ("this", "low", "high")])
+        value, low, high = (self.bind(node.args[k]) for k in ("this", "low", "high"))
 
         def within(a: Expression, b: Expression) -> Expression:
             above = self.call("GREATER_THAN_OR_EQUAL", [value, a], node)
@@ -380,7 +384,8 @@ class ExpressionBinder:
             if found is None:
                 self.refuse(
                     node,
-                    f"Values passed to IN operator must have compatible types: {operand.type} and {data_type}",
+                    f"Values passed to IN operator must have compatible types: {operand.type} "
+                    f"and {data_type}",
                 )
             types.append(found)
         cast = [self._implicit(o, d) for o, d in zip(operands, types, strict=True)]
@@ -443,7 +448,9 @@ class ExpressionBinder:
             if not isinstance(item, nodes.NamedArgument):
                 self.refuse(item, "Positional and named arguments cannot be mixed")
             if item.this not in names:
-                self.refuse(item, f"Param '{item.this}' not found in function '{node.this}'", near(item.this, names))
+                self.refuse(
+                    item, f"Param '{item.this}' not found in function '{node.this}'", near(item.this, names)
+                )
             given[item.this] = item.expression
         last = max((i for i, n in enumerate(names) if n in given), default=-1)
         default = exp.Var(this="DEFAULT")
@@ -501,7 +508,7 @@ class ExpressionBinder:
     def star(self, node: exp.Expr) -> Expression:
         self.refuse(node, "Unknown identifier '*'")
 
-    def window(self, node: exp.Expr) -> Expression:
+    def windowed(self, node: exp.Expr) -> Expression:
         self.refuse(node, f"Windowed aggregate expression is illegal in {self.place or 'this place'}")
 
     def filtered(self, node: exp.Expr) -> Expression:
@@ -567,7 +574,7 @@ _HANDLERS: Final[dict[type[exp.Expr], Callable[[Any, exp.Expr], Expression]]] = 
     exp.Tuple: _B.tuple_,
     nodes.JsonCall: _B.json_call,
     exp.Star: _B.star,
-    exp.Window: _B.window,
+    exp.Window: _B.windowed,
     exp.Filter: _B.filtered,
     exp.WithinGroup: _B.filtered,
     nodes.NamedArgument: _B.named_argument,

@@ -28,7 +28,8 @@ AUXILIARY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """:param node: the call in GROUP BY; auxiliary functions have the same arguments. :param time: a time attribute."""
+    """:param node: the call in GROUP BY; auxiliary functions have the same arguments. :param time: a time
+    attribute."""
 
     kind: str
     time: Expression
@@ -66,7 +67,9 @@ def bind_window(inner: ExpressionBinder, node: exp.Expr) -> Window:
     arguments = tuple(inner.bind(a) for a in node.expressions)
     least = 3 if kind == "HOP" else 2
     if not least <= len(arguments) <= (2 if kind == "SESSION" else least + 1):
-        inner.refuse(node, f"{kind} takes a time attribute and {'two intervals' if kind == 'HOP' else 'an interval'}")
+        inner.refuse(
+            node, f"{kind} takes a time attribute and {'two intervals' if kind == 'HOP' else 'an interval'}"
+        )
     time = arguments[0]
     attribute = getattr(time.type, "attribute", t.TimeAttribute.NONE)
     if attribute == t.TimeAttribute.NONE:

@@ -1,6 +1,8 @@
-"""Hints of a query: ``/*+ STATE_TTL('o' = '1d'), LOOKUP('table' = 'd', 'retry-predicate' = 'lookup_miss') */``.
+"""Hints of a query: ``/*+ STATE_TTL('o' = '1d'), LOOKUP('table' = 'd', 'retry-predicate' = 'lookup_miss')
+*/``.
 
-A hint of SELECT says which input it is about by its alias. On a join it becomes one about LEFT or RIGHT, as in Flink.
+A hint of SELECT says which input it is about by its alias. On a join it becomes one about LEFT or RIGHT, as
+in Flink.
 """
 
 from __future__ import annotations

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from firesteel.sql import type_rules
-from firesteel.sql import types as t
+from firesteel.sql import type_rules, types as t
 from firesteel.sql.binder.binder import Binder
 from firesteel.sql.binder.calls import plain
 from firesteel.sql.binder.errors import near
@@ -31,7 +30,8 @@ def bind_insert(binder: Binder, statement: Insert) -> Sink:
     if found is None:
         path = catalog.path(statement.path)
         raise SqlValidationError(
-            f"Cannot find table '{path}' in any of the catalogs [{', '.join(catalog.list_catalogs())}], nor as a "
+            f"Cannot find table '{path}' in any of the catalogs "
+            f"[{', '.join(catalog.list_catalogs())}], nor as a "
             "temporary table.",
             hint=near(path.name, catalog.list_tables(path.catalog, path.database)),
         )
@@ -168,7 +168,9 @@ def _nullable(data_type: t.DataType) -> t.DataType:
         key, value = _nullable(data_type.key_type), _nullable(data_type.value_type)
         data_type = replace(data_type, key_type=key, value_type=value)
     elif isinstance(data_type, t.RowType):
-        fields = tuple(replace(f, data_type=_nullable(f.data_type), name="", description=None) for f in data_type.fields)
+        fields = tuple(
+            replace(f, data_type=_nullable(f.data_type), name="", description=None) for f in data_type.fields
+        )
         data_type = replace(data_type, fields=fields)
     return data_type.with_nullability(True)
 
@@ -180,7 +182,9 @@ def _as_sink(ref: Expression, wanted: t.DataType) -> Expression:
         return ref
     if isinstance(given, t.CharType | t.VarCharType) and isinstance(wanted, t.CharType | t.VarCharType):
         return ref
-    if isinstance(given, t.BinaryType | t.VarBinaryType) and isinstance(wanted, t.BinaryType | t.VarBinaryType):
+    if isinstance(given, t.BinaryType | t.VarBinaryType) and isinstance(
+        wanted, t.BinaryType | t.VarBinaryType
+    ):
         return ref
     return implicit(ref, wanted.with_nullability(given.nullable))
 

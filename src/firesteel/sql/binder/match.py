@@ -29,7 +29,7 @@ from firesteel.sql.match_recognize import (
     stages_of,
     variables_of,
 )
-from firesteel.sql.parser.match_recognize import Quantified
+from firesteel.sql.row_patterns import Quantified
 
 if TYPE_CHECKING:
     from firesteel.sql.binder.relations import Relations
@@ -50,7 +50,10 @@ def bind_match(binder: Binder, tree: exp.Expr, table: Relations) -> Node:
     check_pattern(pattern)
     variables = variables_of(pattern)
     _check_last_stage(binder, tree, pattern)
-    subsets = {s.args["alias"].this: tuple(i.this for i in s.this.expressions) for s in tree.args.get("subsets") or ()}
+    subsets = {
+        s.args["alias"].this: tuple(i.this for i in s.this.expressions)
+        for s in tree.args.get("subsets") or ()
+    }
     known = [*variables, *subsets]
     for name, members in subsets.items():
         for member in members:
@@ -93,9 +96,15 @@ def bind_match(binder: Binder, tree: exp.Expr, table: Relations) -> Node:
 
 def _check_last_stage(binder: Binder, tree: exp.Expr, pattern: object) -> None:
     last = stages_of(pattern)[-1]  # type: ignore[arg-type]
-    if isinstance(last, Quantified) and last.greedy and last.low != last.high and (last.low, last.high) != (0, 1):
+    if (
+        isinstance(last, Quantified)
+        and last.greedy
+        and last.low != last.high
+        and (last.low, last.high) != (0, 1)
+    ):
         raise UnsupportedFeatureError(
-            "Greedy quantifiers are not allowed as the last element of a Pattern yet. Finish your pattern with "
+            "Greedy quantifiers are not allowed as the last element of a Pattern yet. Finish "
+            "your pattern with "
             "either a simple variable or reluctant quantifier."
         )
 
@@ -114,13 +123,20 @@ def _order(binder: Binder, columns: ExpressionBinder, tree: exp.Expr) -> tuple[O
         ascending = not item.args.get("desc")
         nulls_first = bool(item.args.get("nulls_first", ascending))
         terms.append(Ordering(_column(columns, item.this, "ORDER BY"), ascending, nulls_first))
-    if not terms:
+    if order is None:
         binder.refuse(tree, "You must specify either rowtime or proctime for order by.")
     first = columns.scope.all_columns()[terms[0].index].type
-    if getattr(first, "attribute", t.TimeAttribute.NONE) == t.TimeAttribute.NONE and binder.settings.streaming:
-        binder.refuse(order.expressions[0], "You must specify either rowtime or proctime for order by as the first one.")
+    if (
+        getattr(first, "attribute", t.TimeAttribute.NONE) == t.TimeAttribute.NONE
+        and binder.settings.streaming
+    ):
+        binder.refuse(
+            order.expressions[0], "You must specify either rowtime or proctime for order by as the first one."
+        )
     if not terms[0].ascending:
-        binder.refuse(order.expressions[0], "Primary sort order of a streaming table must be ascending on time.")
+        binder.refuse(
+            order.expressions[0], "Primary sort order of a streaming table must be ascending on time."
+        )
     return tuple(terms)
 
 
@@ -199,25 +215,36 @@ class _RowsBinder(ExpressionBinder):
         """An expression over the columns of one variable."""
         inner = _OneVariable(self)
         expression = inner.bind(node)
-        if len(inner.found) > 1:
-            self.refuse(node, f"Columns of one variable are expected here, and these are of {', '.join(sorted(inner.found))}")
-        return next(iter(inner.found), self.defined or "*"), expression
+        if len(inner.of) > 1:
+            self.refuse(
+                node,
+                f"Columns of one variable are expected here, and these are of {', '.join(sorted(inner.of))}",
+            )
+        return next(iter(inner.of), self.defined or "*"), expression
 
     def _aggregate(self, node: exp.Expr) -> Expression:
         call = aggregate_of(self.binder, node)
         assert call is not None
         inner = _OneVariable(self)
         star = len(call.expressions) == 1 and isinstance(call.expressions[0], exp.Dot | exp.Column)
-        if star and isinstance(call.expressions[0], exp.Column) and isinstance(call.expressions[0].this, exp.Star):
+        if (
+            star
+            and isinstance(call.expressions[0], exp.Column)
+            and isinstance(call.expressions[0].this, exp.Star)
+        ):
             variable = call.expressions[0].args["path"][0].this
             value = AggregateValue(variable, "COUNT", (), t.BigIntType(nullable=False))
             return self._value(value, value.type)
         pending = pending_call(inner, node, call, grouped=False)
-        if len(inner.found) > 1:
-            self.refuse(node, f"SQL validation failed. Aggregation must be applied to a single pattern variable, and this one is to {', '.join(sorted(inner.found))}")
+        if len(inner.of) > 1:
+            self.refuse(
+                node,
+                "SQL validation failed. Aggregation must be applied to a single pattern "
+                f"variable, and this one is to {', '.join(sorted(inner.of))}",
+            )
         if pending.filter is not None or pending.order:
             self.refuse(node, "FILTER and ORDER BY of aggregates are not supported in MATCH_RECOGNIZE")
-        variable = next(iter(inner.found), "*")
+        variable = next(iter(inner.of), "*")
         value = AggregateValue(
             variable, pending.function, pending.arguments, pending.type, pending.distinct, pending.literals
         )
@@ -242,16 +269,16 @@ class _RowsBinder(ExpressionBinder):
 
 
 class _OneVariable(ExpressionBinder):
-    """The inside of LAST(...) or of an aggregate: columns of the input; ``found`` says of which variables."""
+    """The inside of LAST(...) or of an aggregate: columns of the input; ``of`` says of which variables."""
 
     def __init__(self, rows: _RowsBinder) -> None:
         super().__init__(rows.binder, rows.scope, "an aggregate of MATCH_RECOGNIZE")
         self.rows = rows
-        self.found: set[str] = set()
+        self.of: set[str] = set()
 
     def own(self, node: exp.Expr) -> Expression | None:
         if isinstance(node, exp.Column):
             variable, expression = self.rows._split(node)
-            self.found.add(variable)
+            self.of.add(variable)
             return expression
         return None

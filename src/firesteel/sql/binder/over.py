@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from sqlglot import exp
 
@@ -79,7 +79,7 @@ class SelectBinder(ExpressionBinder):
             self.overs.append(made)
         return InputRef(OVER + self.overs.index(made), pending.type)
 
-    def _refuse_function(self, node: exp.Window) -> Any:
+    def _refuse_function(self, node: exp.Window) -> NoReturn:
         inner = node.this
         name = inner.this if isinstance(inner, exp.Anonymous) else ""
         if isinstance(inner, exp.Anonymous) and self.binder.catalog.find_function((name,)) is None:
@@ -103,9 +103,15 @@ class SelectBinder(ExpressionBinder):
         """Whether it counts rows, how far back (None: all), how far on (0: this row; None: all)."""
         if function in _WITHOUT_FRAME:
             if spec is not None:
-                self.refuse(spec, "ROW/RANGE not allowed with RANK, DENSE_RANK, ROW_NUMBER, PERCENTILE_CONT/DISC or LAG/LEAD functions")
+                self.refuse(
+                    spec,
+                    "ROW/RANGE not allowed with RANK, DENSE_RANK, ROW_NUMBER, "
+                    "PERCENTILE_CONT/DISC or LAG/LEAD functions",
+                )
             if not order and function not in ("ROW_NUMBER",):
-                self.refuse(node, "RANK or DENSE_RANK functions require ORDER BY clause in window specification")
+                self.refuse(
+                    node, "RANK or DENSE_RANK functions require ORDER BY clause in window specification"
+                )
             return True, None, 0
         if spec is None:
             return False, None, 0 if order else None
@@ -123,7 +129,11 @@ class SelectBinder(ExpressionBinder):
         sign = 1 if (which == "FOLLOWING") == (direction > 0) else -1
         if value == "UNBOUNDED":
             if sign < 0:
-                self.refuse(spec, f"UNBOUNDED {which} cannot be specified for the {'lower' if direction < 0 else 'upper'} frame boundary")
+                self.refuse(
+                    spec,
+                    f"UNBOUNDED {which} cannot be specified for the "
+                    f"{'lower' if direction < 0 else 'upper'} frame boundary",
+                )
             return None
         from firesteel.sql.rules.constants import folded
 
@@ -137,7 +147,8 @@ class SelectBinder(ExpressionBinder):
     # ---- the node
 
     def node(self, source: Node) -> tuple[Node, Callable[[int], int]]:
-        """The plan with the windows, over the finished *source*; references to the base are those of its output."""
+        """The plan with the windows, over the finished *source*; references to the base are those of its
+        output."""
         if not self.overs:
             return source, lambda index: index
         columns = Columns([InputRef(i, d) for i, d in enumerate(source.row.types)])

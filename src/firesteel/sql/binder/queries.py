@@ -43,7 +43,7 @@ def bind_query(binder: Binder, tree: exp.Expr, outer: Scope | None = None) -> No
         return _ordered(binder, tree, _set_operation(binder, tree, outer))
     if isinstance(tree, exp.Values):
         return _ordered(binder, tree, _values(binder, tree, outer))
-    binder.refuse(tree, f"{type(tree).__name__} is no query")
+    return binder.refuse(tree, f"{type(tree).__name__} is no query")
 
 
 def _with(binder: Binder, with_: exp.Expr, outer: Scope | None) -> Binder:
@@ -205,9 +205,7 @@ def _star_of(binder: Binder, node: exp.Expr, scope: Scope, expressions: Expressi
     return _fields_of(binder, node, expressions.bind(column), expressions)
 
 
-def _fields_of(
-    binder: Binder, node: exp.Expr, row: Expression, expressions: ExpressionBinder
-) -> list[_Item]:
+def _fields_of(binder: Binder, node: exp.Expr, row: Expression, expressions: ExpressionBinder) -> list[_Item]:
     if not isinstance(row.type, t.RowType):
         binder.refuse(node, f"Only a row has fields, and this is {row.type}")
     return [_Item(n, None, expressions.field(row, n, node)) for n in row.type.names]
@@ -313,7 +311,9 @@ class _Order:
         order = tree.args.get("order")
         if order is None:
             return
-        aliases = {i.name: e for i, e in zip(items, expressions, strict=True) if isinstance(i.node, exp.Alias)}
+        aliases = {
+            i.name: e for i, e in zip(items, expressions, strict=True) if isinstance(i.node, exp.Alias)
+        }
         for term in order.expressions:
             target = self._target(select, term.this, expressions, aliases)
             if not isinstance(target, int) and target in expressions:
@@ -445,20 +445,25 @@ _KINDS: Final = {exp.Union: "UNION", exp.Intersect: "INTERSECT", exp.Except: "EX
 def _set_operation(binder: Binder, tree: exp.Expr, outer: Scope | None) -> Node:
     operands = _operands(tree)
     kind = _KINDS[type(tree)]  # type: ignore[index]
+    shown_kind = kind if tree.args["distinct"] else f"{kind} ALL"
     plans = [bind_query(binder, operand, outer) for operand in operands]
     first = plans[0]
     for operand, plan in zip(operands, plans, strict=True):
         if len(plan.row.fields) != len(first.row.fields):
             last = operand.expressions[-1] if operand.expressions else operand
-            binder.refuse(last, f"Column count mismatch in {kind}")
+            binder.refuse(last, f"Column count mismatch in {shown_kind}")
     types = []
     for i, name in enumerate(first.row.names):
         found = common_type([p.row.types[i] for p in plans])
         if found is None:
             shown = ", ".join(str(p.row.types[i]) for p in plans)
-            binder.refuse(operands[-1], f"Type mismatch in column {i + 1} of {kind}", f"column {name!r}: {shown}")
+            binder.refuse(
+                operands[-1], f"Type mismatch in column {i + 1} of {shown_kind}", f"column {name!r}: {shown}"
+            )
         types.append(found)
-    aligned = tuple(project_to(p, [_wanted(d, own) for d, own in zip(types, p.row.types, strict=True)]) for p in plans)
+    aligned = tuple(
+        project_to(p, [_wanted(d, own) for d, own in zip(types, p.row.types, strict=True)]) for p in plans
+    )
     row = t.RowType.of(first.row.names, types)
     return SetOperation(row=row, operands=aligned, kind=kind, all=not tree.args["distinct"])
 
@@ -471,7 +476,12 @@ def _operands(tree: exp.Expr) -> list[exp.Expr]:
     """``a UNION ALL b UNION ALL c`` is one operation of three."""
     left = tree.this
     same = type(left) is type(tree) and left.args["distinct"] == tree.args["distinct"]
-    if same and not isinstance(tree, exp.Except) and not left.args.get("order") and not left.args.get("limit"):
+    if (
+        same
+        and not isinstance(tree, exp.Except)
+        and not left.args.get("order")
+        and not left.args.get("limit")
+    ):
         return [*_operands(left), tree.expression]
     return [left, tree.expression]
 

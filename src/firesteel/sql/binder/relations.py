@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from sqlglot import exp
 
@@ -85,8 +85,10 @@ def _aliased(
         if len(columns) != len(node.row.fields):
             binder.refuse(
                 alias,
-                f"List of column aliases must have same degree as table; table has {len(node.row.fields)} columns "
-                f"({', '.join(repr(n) for n in node.row.names)}), whereas alias list has {len(columns)} columns",
+                "List of column aliases must have same degree as table; table has "
+                f"{len(node.row.fields)} columns "
+                f"({', '.join(repr(n) for n in node.row.names)}), whereas alias list has "
+                f"{len(columns)} columns",
             )
         for i, column in enumerate(alias.args["columns"]):
             if column.this in columns[:i]:
@@ -139,13 +141,20 @@ def table_plan(binder: Binder, tree: exp.Expr) -> Node:
     found = binder.catalog.find_table(path)
     if found is None:
         _refuse_table(binder, tree, path)
+    names = tree.args["path"]
+    if not binder.views and "start" in names[0].meta:
+        binder.named.append((names[0].meta["start"], names[-1].meta["end"], str(found.path)))
     options = table_options(tree.args.get("hints"))
     if options and found.table.query:
-        binder.refuse(tree, f"View '{'.'.join(found.path.parts)}' cannot be enriched with new options. Hints can only be applied to tables.")
+        binder.refuse(
+            tree,
+            f"View '{'.'.join(found.path.parts)}' cannot be enriched with new options. Hints can "
+            "only be applied to tables.",
+        )
     return plan_of_table(binder, found, options)
 
 
-def _refuse_table(binder: Binder, tree: exp.Expr, path: list[str]) -> None:
+def _refuse_table(binder: Binder, tree: exp.Expr, path: list[str]) -> NoReturn:
     catalog = binder.catalog
     name_node = tree.args["path"][-1]
     here = f"{catalog.current_catalog}.{catalog.current_database}"
@@ -176,7 +185,10 @@ def _snapshot(context: _From, travel: exp.Expr, node: Node, left: Relations | No
         )
     period = ExpressionBinder(binder, left.scope(context.outer), "FOR SYSTEM_TIME AS OF").bind(travel.this)
     if not isinstance(period.type, t.TimestampType | t.LocalZonedTimestampType):
-        binder.refuse(travel.this, f"The system time period specification expects Timestamp type but is '{period.type.text()}'")
+        binder.refuse(
+            travel.this,
+            f"The system time period specification expects Timestamp type but is '{period.type.text()}'",
+        )
     return Snapshot(row=node.row, input=node, period=period)
 
 
@@ -268,7 +280,10 @@ def _join(context: _From, tree: exp.Expr, before: Relations | None) -> Relations
     elif kind in ("LEFT", "RIGHT", "FULL", "SEMI", "ANTI") or tree.args["kind"] == "INNER":
         if kind != "INNER":
             binder.refuse(tree, f"{kind} JOIN needs a condition: ON or USING")
-        binder.refuse(tree, "INNER, LEFT, RIGHT or FULL join requires a condition (NATURAL keyword or ON or USING clause)")
+        binder.refuse(
+            tree,
+            "INNER, LEFT, RIGHT or FULL join requires a condition (NATURAL keyword or ON or USING clause)",
+        )
     return _made(left, right, kind, condition, combined, hints)
 
 
@@ -347,7 +362,9 @@ def _merged_join(
             binder.refuse(tree, f"Column '{name}' not found in any table")
         pairs.append((name, a.column.index, b.column.index + width))
         conditions.append(
-            inner.call("EQUALS", [_ref(a.column), _ref(replace(b.column, index=b.column.index + width))], tree)
+            inner.call(
+                "EQUALS", [_ref(a.column), _ref(replace(b.column, index=b.column.index + width))], tree
+            )
         )
     condition = inner.conjunction(conditions) if conditions else TRUE
     made = _made(left, right, kind, condition, combined, hints)
@@ -365,14 +382,13 @@ def _ref(column: ScopeColumn) -> Expression:
 def _with_merged(
     inner: ExpressionBinder, made: Relations, kind: str, pairs: Sequence[tuple[str, int, int]]
 ) -> Relations:
-    """Names of USING mean the left column, of a RIGHT join the right one, of a FULL join what is there of both."""
+    """Names of USING mean the left column, of a RIGHT join the right one, of a FULL join what is there of
+    both."""
     node, row = made.node, made.node.row
     hidden = {right for _, _, right in pairs}
     merged = dict(made.merged)
     if kind == "FULL" and pairs:
-        extra = [
-            inner.call("COALESCE", [identity(row)[a], identity(row)[b]]) for _, a, b in pairs
-        ]
+        extra = [inner.call("COALESCE", [identity(row)[a], identity(row)[b]]) for _, a, b in pairs]
         names = unique([*row.names, *(n for n, _, _ in pairs)])
         wide = t.RowType.of(names, [*row.types, *(e.type for e in extra)])
         node = Project(row=wide, input=node, expressions=(*identity(row), *extra))
@@ -395,7 +411,11 @@ def _correlate(
 ) -> Relations:
     binder = context.binder
     if kind not in ("INNER", "LEFT"):
-        binder.refuse(tree, f"{kind} JOIN with a table function or a lateral query is not supported", "LEFT JOIN LATERAL TABLE(...) ON TRUE")
+        binder.refuse(
+            tree,
+            f"{kind} JOIN with a table function or a lateral query is not supported",
+            "LEFT JOIN LATERAL TABLE(...) ON TRUE",
+        )
     row = _row(left.node, right.node, kind)
     width = len(left.node.row.fields)
     relations = [*left.relations, *(r.shifted(width) for r in right.relations)]
@@ -403,7 +423,9 @@ def _correlate(
     condition = None
     on = tree.args.get("on")
     if on is not None:
-        bound = ExpressionBinder(binder, combined.scope(context.outer), "ON clause").condition(on, "ON clause")
+        bound = ExpressionBinder(binder, combined.scope(context.outer), "ON clause").condition(
+            on, "ON clause"
+        )
         if bound != TRUE:
             condition = bound
     node = Correlate(row=row, left=left.node, right=right.node, kind=kind, condition=condition, hints=hints)
@@ -424,4 +446,3 @@ _RELATIONS: Final[dict[type[exp.Expr], Callable[[Any, Any, Any], Relations]]] = 
     nodes.TableFunction: _function,
     nodes.RowMatch: _match,
 }
-

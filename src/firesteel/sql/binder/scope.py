@@ -12,8 +12,8 @@ __all__ = ["Found", "Relation", "Scope", "ScopeColumn"]
 
 @dataclass(frozen=True, slots=True)
 class ScopeColumn:
-    """:param index: in the row that the scope is about. :param hidden: not part of ``*`` and, without a qualifier, not
-    found: the right one of two that USING has merged."""
+    """:param index: in the row that the scope is about. :param hidden: not part of ``*`` and, without a
+    qualifier, not found: the right one of two that USING has merged."""
 
     name: str
     type: DataType
@@ -43,7 +43,8 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """:param level: 0: this scope; 1: the next one outwards. :param rest: fields of a row that are still to be read."""
+    """:param level: 0: this scope; 1: the next one outwards. :param rest: fields of a row that are still to
+    be read."""
 
     level: int
     column: ScopeColumn

@@ -10,7 +10,7 @@ from sqlglot import exp
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql import types as t
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.binder.calls import bind_definition, unknown_function
+from firesteel.sql.binder.calls import bind_definition, calcite_text, unknown_function
 from firesteel.sql.binder.changelog_functions import CHANGELOG_FUNCTIONS
 from firesteel.sql.binder.errors import near
 from firesteel.sql.binder.expressions import ExpressionBinder
@@ -42,13 +42,14 @@ def table_function(binder: Binder, tree: exp.Expr, scope: Scope) -> Node:
                 return special(binder, call, scope)
         if user is not None:
             binder.refuse(
-                call, f"'{call.this}' is a {user.kind.value} function and gives no rows: it cannot stand in FROM"
+                call,
+                f"'{call.this}' is a {user.kind.value} function and gives no rows: it cannot stand in FROM",
             )
         expressions = ExpressionBinder(binder, scope)
         plain = [a for a in call.expressions if not isinstance(a, nodes.TableArgument | nodes.Descriptor)]
         operands = [expressions.bind(_value(a)) for a in plain if not _is_table(a)]
         unknown_function(binder, call.meta.get("written", call.this), operands, call)
-    binder.refuse(call, "A table function is expected here")
+    return binder.refuse(call, "A table function is expected here")
 
 
 def _value(node: exp.Expr) -> exp.Expr:
@@ -122,9 +123,7 @@ def _elements(
 # ---- arguments of functions on tables
 
 
-def in_order(
-    binder: Binder, call: exp.Expr, parameters: Sequence[str], required: int
-) -> dict[str, exp.Expr]:
+def in_order(binder: Binder, call: exp.Expr, parameters: Sequence[str], required: int) -> dict[str, exp.Expr]:
     """Arguments by the names of their parameters; those that are DEFAULT or missing are not there."""
     items = call.expressions
     found: dict[str, exp.Expr] = {}
@@ -136,12 +135,18 @@ def in_order(
             name = by_lower.get(item.this.lower())
             if name is None:
                 binder.refuse(
-                    item, f"Param '{item.this}' not found in function '{call.this}'", near(item.this, parameters)
+                    item,
+                    f"Param '{item.this}' not found in function '{call.this}'",
+                    near(item.this, parameters),
                 )
             found[name] = item.expression
     else:
         if len(items) > len(parameters):
-            binder.refuse(call, f"Invalid number of arguments to function '{call.this}'. Was expecting {len(parameters)} arguments")
+            binder.refuse(
+                call,
+                f"Invalid number of arguments to function '{call.this}'. Was expecting "
+                f"{len(parameters)} arguments",
+            )
         found = dict(zip(parameters, items, strict=False))
     found = {k: v for k, v in found.items() if not (isinstance(v, exp.Var) and v.this == "DEFAULT")}
     for name in parameters[:required]:
@@ -220,7 +225,11 @@ def _window(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
     }
     partition = partition_of(binder, found["DATA"], node) or ()
     if partition and kind != "SESSION":
-        binder.refuse(found["DATA"], f"PARTITION BY is not allowed in the table argument of {kind}", "only SESSION windows have it")
+        binder.refuse(
+            found["DATA"],
+            f"PARTITION BY is not allowed in the table argument of {kind}",
+            "only SESSION windows have it",
+        )
     size = sizes.get("SIZE", sizes.get("GAP", 0))
     slide = sizes.get("SLIDE", sizes.get("STEP", 0))
     _check_sizes(binder, call, kind, size, slide)
@@ -242,6 +251,17 @@ def _window(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
     )
 
 
+_SYNTAX: Final = {
+    "TUMBLE": "TUMBLE(TABLE table_name, DESCRIPTOR(timecol), datetime interval[, datetime interval])",
+    "HOP": "HOP(TABLE table_name, DESCRIPTOR(timecol), datetime interval, datetime "
+    "interval[, datetime interval])",
+    "CUMULATE": "CUMULATE(TABLE table_name, DESCRIPTOR(timecol), datetime interval, datetime interval"
+    "[, datetime interval])",
+    "SESSION": "SESSION(TABLE table_name [PARTITION BY expression [, expression]*] [ORDER BY expression "
+    "[, expression]*], DESCRIPTOR(timecol), datetime interval)",
+}
+
+
 def _time_column(binder: Binder, call: exp.Expr, argument: exp.Expr, node: Node) -> int:
     columns = descriptor_columns(binder, argument)
     if len(columns) != 1:
@@ -253,12 +273,17 @@ def _time_column(binder: Binder, call: exp.Expr, argument: exp.Expr, node: Node)
     data_type = node.row.types[index]
     attribute = getattr(data_type, "attribute", None)
     streaming = binder.settings.streaming
-    is_time = isinstance(data_type, t.TimestampType | t.LocalZonedTimestampType)
-    if not is_time or (streaming and attribute == t.TimeAttribute.NONE):
+    if not isinstance(data_type, t.TimestampType | t.LocalZonedTimestampType):
+        binder.refuse(
+            None,
+            f"The window function {_SYNTAX[call.this.upper()]} requires the timecol to be TIMESTAMP or "
+            f"TIMESTAMP_LTZ, but is {calcite_text(data_type)}.\n"
+            "Besides, the timecol must be a time attribute type in streaming mode.",
+        )
+    if streaming and attribute == t.TimeAttribute.NONE:
         binder.refuse(
             call,
-            "The window function requires the timecol is a time attribute type, but is "
-            f"{data_type.text()}.",
+            f"The window function requires the timecol is a time attribute type, but is {data_type.text()}.",
             "a column with a WATERMARK, or PROCTIME()",
         )
     return index
@@ -284,7 +309,8 @@ def _process_table(binder: Binder, call: exp.Expr, definition: FunctionDefinitio
     parameters: Sequence[str] = getattr(definition, "parameters", ())
     if not parameters:
         raise UnsupportedFeatureError(
-            f"The process table function {call.this} says nothing of its parameters and cannot be called in SQL."
+            f"The process table function {call.this} says nothing of its parameters and cannot "
+            "be called in SQL."
         )
     found = in_order(binder, call, (*parameters, "on_time", "uid"), 0)
     tables: list[Node] = []
@@ -302,7 +328,9 @@ def _process_table(binder: Binder, call: exp.Expr, definition: FunctionDefinitio
             arguments.append((name, expressions.bind(value)))
     made = bind_definition(binder, definition, [e for _, e in arguments if not isinstance(e, tuple)], call)
     passed = [
-        (tables[i].row.fields[c].name, tables[i].row.types[c]) for i, p in enumerate(partitions) for c in p or ()
+        (tables[i].row.fields[c].name, tables[i].row.types[c])
+        for i, p in enumerate(partitions)
+        for c in p or ()
     ]
     rows = _rows_of(made.type)
     from firesteel.sql.binder.row_types import unique

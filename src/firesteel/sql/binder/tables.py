@@ -1,4 +1,5 @@
-"""Tables of the catalog as plans: schemas resolved, computed columns and watermarks above the Scan, views bound."""
+"""Tables of the catalog as plans: schemas resolved, computed columns and watermarks above the Scan, views
+bound."""
 
 from __future__ import annotations
 
@@ -97,16 +98,16 @@ def scan_of(table: ResolvedTable, hints: tuple[tuple[str, tuple[object, ...]], .
     if any(c.kind is ColumnKind.COMPUTED for c in schema.columns):
         position = {c.name: i for i, c in enumerate(schema.source_columns)}
         expressions: list[Expression] = [
-            c.expression if c.expression is not None else InputRef(position[c.name], source.types[position[c.name]])
+            c.expression
+            if c.expression is not None
+            else InputRef(position[c.name], source.types[position[c.name]])
             for c in schema.columns
         ]
         row = t.RowType.of(schema.names, [e.type for e in expressions])
         node = Project(row=row, input=node, expressions=tuple(expressions))
     for watermark in schema.watermarks:
         index = schema.names.index(watermark.column)
-        node = WatermarkAssigner(
-            row=schema.row, input=node, column=index, expression=watermark.expression
-        )
+        node = WatermarkAssigner(row=schema.row, input=node, column=index, expression=watermark.expression)
     return node
 
 
@@ -125,7 +126,7 @@ def _view_plan(binder: Binder, path: ObjectPath, table: CatalogTable) -> Node:
             f"The view {name} is defined by itself.", detail=" -> ".join((*binder.views, name))
         )
     text = table.expanded_query or table.query
-    inside = binder.inside(sql=text, common={}, views=(*binder.views, name))
+    inside = binder.inside(sql=text, common={}, views=(*binder.views, name), named=[])
     return inside.bind_query(parse_query(text))
 
 
@@ -219,12 +220,8 @@ def _primary_not_null(key: PrimaryKey | None, columns: list[Column]) -> list[Col
     names = set(key.columns) if key else set()
     for column in columns:
         if column.name in names and column.kind is not ColumnKind.PHYSICAL:
-            raise SqlValidationError(
-                f"Invalid primary key. Column '{column.name}' is not a physical column."
-            )
-    return [
-        replace(c, data_type=c.data_type.not_null()) if c.name in names else c for c in columns
-    ]
+            raise SqlValidationError(f"Invalid primary key. Column '{column.name}' is not a physical column.")
+    return [replace(c, data_type=c.data_type.not_null()) if c.name in names else c for c in columns]
 
 
 def _named_key(key: PrimaryKey | None) -> PrimaryKey | None:
@@ -239,8 +236,7 @@ def _rowtime(mark: DeclaredWatermark, columns: list[Column]) -> list[Column]:
             data_type = column.data_type
             _check_rowtime(column)
             marked = with_attribute(data_type, t.TimeAttribute.ROWTIME)
-            columns = [*columns[:i], replace(column, data_type=marked), *columns[i + 1 :]]
-            return columns
+            return [*columns[:i], replace(column, data_type=marked), *columns[i + 1 :]]
     names = [c.name for c in columns]
     raise SqlValidationError(
         f"Invalid column name '{mark.column}' for rowtime attribute in watermark declaration. "
@@ -256,7 +252,8 @@ def _check_rowtime(column: Column) -> None:
     if not isinstance(data_type, t.TimestampType | t.LocalZonedTimestampType) or data_type.precision > 3:
         raise SqlValidationError(
             "Invalid data type of time field for watermark definition. The field must be of type "
-            "TIMESTAMP(p) or TIMESTAMP_LTZ(p), the supported precision 'p' is from 0 to 3, but the time field "
+            "TIMESTAMP(p) or TIMESTAMP_LTZ(p), the supported precision 'p' is from 0 to 3, but "
+            "the time field "
             f"type is {data_type}",
         )
 
@@ -298,6 +295,6 @@ def bind_row_expression(binder: Binder, expression: DeclaredExpression, row: t.R
     """An expression over a row, from SQL or from the Table API."""
     if not isinstance(expression, str):
         return expression(row, binder)
-    inside = binder.inside(sql=expression, common={})
+    inside = binder.inside(sql=expression, common={}, named=[])
     scope = Scope([relation_of(None, row)])
     return ExpressionBinder(inside, scope, "a computed column").bind(parse_expression(expression))

@@ -16,5 +16,3 @@ def register() -> None:
 
     for module in (blackhole, datagen, printing):
         TABLE_CONNECTORS.register(module.CONNECTOR)
-
-

@@ -26,7 +26,7 @@ from firesteel.program.sources import (
 from firesteel.storage.filesystems import join, resolve
 from firesteel.storage.records import record
 
-__all__ = ["ColumnsSource", "columns_to_bytes", "columns_from_bytes"]
+__all__ = ["ColumnsSource", "columns_from_bytes", "columns_to_bytes"]
 
 BLOCK_ROWS: Final = 16_384
 INLINE_BYTES: Final = 64 << 10
@@ -72,11 +72,13 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsSource(Source):
-    """:param data: ``columns_to_bytes`` of the rows. :param count: how many they are."""
+    """:param data: ``columns_to_bytes`` of the rows. :param count: how many they are.
+    :param columns: those that are read; None: all."""
 
     data: bytes
     count: int
     name: str = "Values"
+    columns: tuple[int, ...] | None = None
 
     @classmethod
     def of(cls, columns: Columns, name: str = "Values") -> ColumnsSource:
@@ -104,13 +106,14 @@ class ColumnsSource(Source):
         return FixedSplits([Split("columns", _Stored(self.count, None, path))])
 
     def create_reader(self) -> SourceReader:
-        return _ColumnsReader()
+        return _ColumnsReader(self.columns)
 
 
 class _ColumnsReader(SourceReader):
     """A position is the number of rows that were read."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: tuple[int, ...] | None) -> None:
+        self._chosen = columns
         self._open: tuple[Any, Any] | None = None
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
@@ -124,6 +127,8 @@ class _ColumnsReader(SourceReader):
         while position < stop:
             number, skip = divmod(position, BLOCK_ROWS)
             columns = _columns(file.get_batch(number))
+            if self._chosen is not None:
+                columns = columns.with_arrays([columns.arrays[c] for c in self._chosen])
             taken = columns[skip : skip + stop - position]
             position += len(taken)
             values: Any = taken

@@ -5,8 +5,8 @@ Built-in ones have a line in the table below; other packages call ``TABLE_CONNEC
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
@@ -67,12 +67,17 @@ class LookupSource(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TableContext:
-    """What a factory knows. ``options`` are checked, typed, and without those of formats."""
+    """What a factory knows. ``options`` are checked and typed.
+
+    :param overwrite: INSERT OVERWRITE. :param partition: of PARTITION (...) in it, with constants.
+    """
 
     table: ResolvedTable
     options: TableOptions
     configuration: Configuration
     batch: bool = False
+    overwrite: bool = False
+    partition: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def schema(self) -> Any:
@@ -84,6 +89,7 @@ class TableConnector:
     """:param options: all that it has. :param formats: the options that name formats, such as ``format``.
     :param wildcards: options that begin so are its own, too. :param scan: ``TableContext -> ScanSource``, or its place as
     ``"module:name"``; None: it cannot be read. ``sink`` and ``lookup`` likewise; lookup gets the columns asked, too.
+    :param overwrites: whether INSERT OVERWRITE is possible.
     """
 
     name: str
@@ -93,12 +99,11 @@ class TableConnector:
     scan: str | Callable[[TableContext], Any] | None = None
     sink: str | Callable[[TableContext], Any] | None = None
     lookup: str | Callable[[TableContext, tuple[int, ...]], Any] | None = None
+    overwrites: bool = False
     checks: tuple[Callable[[TableOptions, ResolvedTable], None], ...] = field(default=(), compare=False)
 
 
 TABLE_CONNECTORS: Final = Registry("table connector", TableConnector)
-
-_HERE: Final = "firesteel.sql.connectors."
 
 
 def _maker(place: Any) -> Any:
@@ -168,12 +173,26 @@ def scan_source(table: ResolvedTable, configuration: Configuration, batch: bool 
     return made
 
 
-def sink_target(table: ResolvedTable, configuration: Configuration, batch: bool = False) -> SinkSource:
+def sink_target(
+    table: ResolvedTable,
+    configuration: Configuration,
+    batch: bool = False,
+    overwrite: bool = False,
+    partition: Mapping[str, str] | None = None,
+) -> SinkSource:
     """What writes the table."""
     connector = connector_of(table)
     if connector.sink is None:
         raise _refused(connector, table, "sink", "written")
-    made: SinkSource = _maker(connector.sink)(_context(table, connector, configuration, batch))
+    if overwrite and not connector.overwrites:
+        raise TableException(
+            f"INSERT OVERWRITE requires that the underlying DynamicTableSink of table '{table.name}' supports overwriting.",
+            hint=f"the connector '{connector.name}' adds rows only",
+        )
+    context = replace(
+        _context(table, connector, configuration, batch), overwrite=overwrite, partition=partition or {}
+    )
+    made: SinkSource = _maker(connector.sink)(context)
     return made
 
 
@@ -201,7 +220,3 @@ def _refused(connector: TableConnector, table: ResolvedTable, what: str, done: s
         detail=f"table {table.name} is to be {done}",
         hint=f"connectors that can are {', '.join(able)}",
     )
-
-
-def names_of(options: Iterable[Option]) -> list[str]:
-    return sorted(option.key for option in options)

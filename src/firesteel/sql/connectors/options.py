@@ -78,7 +78,9 @@ _GENERAL: Final = (
 class TableOptions:
     """The options of one table, read."""
 
-    def __init__(self, connector: str, table: str, given: Mapping[str, str], known: Mapping[str, Option]) -> None:
+    def __init__(
+        self, connector: str, table: str, given: Mapping[str, str], known: Mapping[str, Option]
+    ) -> None:
         self.connector = connector
         self.table = table
         self.given = dict(given)
@@ -145,4 +147,6 @@ class TableOptions:
 
     def error(self, key: str, why: str, hint: str | None = None) -> TableException:
         """An error about the value of an option."""
-        return TableException(f"Invalid value for option '{key}'.", detail=f"{why}, table {self.table}", hint=hint)
+        return TableException(
+            f"Invalid value for option '{key}'.", detail=f"{why}, table {self.table}", hint=hint
+        )

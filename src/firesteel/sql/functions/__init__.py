@@ -19,6 +19,23 @@ _MODULES: Final = (
     "logic",
     "casting",
     "text",
+    "text_search",
+    "math",
+    "temporal_fields",
+    "temporal_arithmetic",
+    "temporal_text",
+    "temporal_steps",
+    "patterns",
+    "collections",
+    "arrays",
+    "maps",
+    "json",
+    "json_making",
+    "bitmap",
+    "encodings",
+    "formatting",
+    "clock",
+    "aggregates",
 )
 
 

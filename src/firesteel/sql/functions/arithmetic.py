@@ -9,14 +9,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import decimals
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import decimals, type_rules as r, types as t
 from firesteel.sql.context import CallSite
+from firesteel.sql.functions import temporal_arithmetic as temporal
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
 from firesteel.sql.functions.rules import INTERVAL, NUMBER, any_of, first, takes
-from firesteel.sql.functions import temporal_arithmetic as temporal
 
 DecimalRule = Callable[[t.DecimalType, t.DecimalType], t.DecimalType]
 
@@ -57,7 +55,8 @@ def _numbers(a: t.DataType, b: t.DataType, derived: DecimalRule) -> Typing:
         found = r.common_of((a, b))
         return Typing(found, tuple(found.with_nullability(d.nullable) for d in (a, b)))
     left, right = r.decimal_of(a), r.decimal_of(b)
-    assert left is not None and right is not None
+    assert left is not None
+    assert right is not None
     return Typing(derived(left, right), (left, right))
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from firesteel.common.errors import ProgramError
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Outer
 from firesteel.sql.functions import find, named
 from firesteel.sql.functions.registry import FunctionDefinition

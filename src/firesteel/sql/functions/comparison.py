@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.expressions import Expression
 from firesteel.sql.functions.define import scalar
@@ -126,13 +125,24 @@ for _name, _sign, _equality, _columns, _doc, _example in (
     ("EQUALS", "=", True, equal, "Whether two values are equal.", "1 = 1"),
     ("NOT_EQUALS", "<>", True, _not_equal, "Whether two values are not equal.", "1 <> 2"),
     ("LESS_THAN", "<", False, _ordered(pc.less), "Whether the first is less.", "1 < 2"),
-    ("LESS_THAN_OR_EQUAL", "<=", False, _ordered(pc.less_equal), "Whether the first is not greater.", "2 <= 2"),
+    (
+        "LESS_THAN_OR_EQUAL",
+        "<=",
+        False,
+        _ordered(pc.less_equal),
+        "Whether the first is not greater.",
+        "2 <= 2",
+    ),
     ("GREATER_THAN", ">", False, _ordered(pc.greater), "Whether the first is greater.", "2 > 1"),
     (
-        "GREATER_THAN_OR_EQUAL", ">=", False, _ordered(pc.greater_equal),
-        "Whether the first is not less.", "2 >= 2",
+        "GREATER_THAN_OR_EQUAL",
+        ">=",
+        False,
+        _ordered(pc.greater_equal),
+        "Whether the first is not less.",
+        "2 >= 2",
     ),
-):  # fmt: skip
+):
     scalar(
         _name,
         comparison(_equality),
@@ -201,20 +211,43 @@ def _never(call: CallTypes) -> Typing | None:
 
 
 for _name, _signature, _expand, _doc, _example in (
-    ("BETWEEN", "<COMPARABLE> BETWEEN <COMPARABLE> AND <COMPARABLE>", _between,
-     "Whether a value is within bounds, both included.", "2 BETWEEN 1 AND 3"),
-    ("NOT_BETWEEN", "<COMPARABLE> NOT BETWEEN <COMPARABLE> AND <COMPARABLE>",
-     lambda x, a, b: _call("NOT", _between(x, a, b)),
-     "Whether a value is outside of bounds.", "4 NOT BETWEEN 1 AND 3"),
-    ("BETWEEN_SYMMETRIC", "<COMPARABLE> BETWEEN SYMMETRIC <COMPARABLE> AND <COMPARABLE>", _between_symmetric,
-     "Whether a value is between two others in any order.", "2 BETWEEN SYMMETRIC 3 AND 1"),
-    ("NOT_BETWEEN_SYMMETRIC", "<COMPARABLE> NOT BETWEEN SYMMETRIC <COMPARABLE> AND <COMPARABLE>",
-     lambda x, a, b: _call("NOT", _between_symmetric(x, a, b)),
-     "Whether a value is not between two others in any order.", "4 NOT BETWEEN SYMMETRIC 3 AND 1"),
+    (
+        "BETWEEN",
+        "<COMPARABLE> BETWEEN <COMPARABLE> AND <COMPARABLE>",
+        _between,
+        "Whether a value is within bounds, both included.",
+        "2 BETWEEN 1 AND 3",
+    ),
+    (
+        "NOT_BETWEEN",
+        "<COMPARABLE> NOT BETWEEN <COMPARABLE> AND <COMPARABLE>",
+        lambda x, a, b: _call("NOT", _between(x, a, b)),
+        "Whether a value is outside of bounds.",
+        "4 NOT BETWEEN 1 AND 3",
+    ),
+    (
+        "BETWEEN_SYMMETRIC",
+        "<COMPARABLE> BETWEEN SYMMETRIC <COMPARABLE> AND <COMPARABLE>",
+        _between_symmetric,
+        "Whether a value is between two others in any order.",
+        "2 BETWEEN SYMMETRIC 3 AND 1",
+    ),
+    (
+        "NOT_BETWEEN_SYMMETRIC",
+        "<COMPARABLE> NOT BETWEEN SYMMETRIC <COMPARABLE> AND <COMPARABLE>",
+        lambda x, a, b: _call("NOT", _between_symmetric(x, a, b)),
+        "Whether a value is not between two others in any order.",
+        "4 NOT BETWEEN SYMMETRIC 3 AND 1",
+    ),
     ("IN", "<ANY> IN (<ANY>...)", _in, "Whether a value is one of a list.", "2 IN (1, 2, 3)"),
-    ("NOT_IN", "<ANY> NOT IN (<ANY>...)", lambda x, *v: _call("NOT", _in(x, *v)),
-     "Whether a value is none of a list.", "4 NOT IN (1, 2, 3)"),
-):  # fmt: skip
+    (
+        "NOT_IN",
+        "<ANY> NOT IN (<ANY>...)",
+        lambda x, *v: _call("NOT", _in(x, *v)),
+        "Whether a value is none of a list.",
+        "4 NOT IN (1, 2, 3)",
+    ),
+):
     scalar(_name, _never, sql=(), expand=_expand, signatures=(_signature,), doc=_doc, example=_example)
 scalar(
     "NULLIF",

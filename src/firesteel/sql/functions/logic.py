@@ -10,8 +10,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.comparison import a_null
 from firesteel.sql.functions.define import scalar

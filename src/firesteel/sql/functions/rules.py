@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import type_rules as r, types as t
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
 
 __all__ = [
@@ -20,9 +19,9 @@ __all__ = [
     "BIGINT",
     "BOOLEAN",
     "BYTES",
+    "STRING",
     "Argument",
     "Result",
-    "STRING",
     "any_of",
     "common",
     "exactly",
@@ -34,7 +33,6 @@ __all__ = [
     "of_first",
     "optional",
     "strict",
-    "symbol",
     "takes",
 ]
 

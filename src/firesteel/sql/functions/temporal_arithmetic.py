@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from firesteel.sql import calendars as c
-from firesteel.sql import type_rules as r
-from firesteel.sql import types as t
+from firesteel.sql import calendars as c, type_rules as r, types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
 from firesteel.sql.functions.registry import CallTypes, Typing
@@ -147,8 +145,7 @@ def months_between(later: Any, earlier: Any) -> Any:
     months = (a_year - b_year) * 12 + (a_month - b_month)
     a_rest = a_day * c.DAY_MS + (later - a_days * c.DAY_MS)
     b_rest = b_day * c.DAY_MS + (earlier - b_days * c.DAY_MS)
-    months = months - ((months > 0) & (a_rest < b_rest)) + ((months < 0) & (a_rest > b_rest))
-    return months
+    return months - ((months > 0) & (a_rest < b_rest)) + ((months < 0) & (a_rest > b_rest))
 
 
 scalar(

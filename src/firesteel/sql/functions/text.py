@@ -8,25 +8,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from firesteel.sql import type_rules as r
 from firesteel.sql import types as t
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
-from firesteel.sql.functions.registry import CallTypes, Typing
 from firesteel.sql.functions.rules import (
-    AS_BIGINT,
     AS_INT,
-    BOOLEAN,
-    EXACT,
     INT,
-    INTEGER,
     STRING,
     SYMBOL,
     TEXT,
-    TEXT_OR_BINARY,
     any_nullable,
-    any_of,
-    exactly,
     first,
     many,
     nullable,
@@ -37,7 +28,7 @@ from firesteel.sql.functions.rules import (
 )
 
 
-def _constant(*columns: Any) -> bool:
+def constant(*columns: Any) -> bool:
     """Whether these are the same in all rows, and not null."""
     return all(isinstance(column, pa.Scalar) and column.is_valid for column in columns)
 
@@ -48,15 +39,53 @@ def _plain(kernel: Callable[[Any], Any]) -> Callable[..., Any]:
 
 # ---- case and length
 
-scalar("UPPER", takes(TEXT, result=first), columns=_plain(pc.utf8_upper), total=True,
-       doc="The text in upper case.", example="UPPER('Flink')")  # fmt: skip
-scalar("LOWER", takes(TEXT, result=first), columns=_plain(pc.utf8_lower), total=True,
-       doc="The text in lower case.", example="LOWER('Flink')")  # fmt: skip
-scalar("CHAR_LENGTH", takes(TEXT, result=strict(INT)), sql=("CHAR_LENGTH", "CHARACTER_LENGTH"), total=True,
-       columns=_plain(pc.utf8_length), doc="How many characters a text has.",
-       example="CHAR_LENGTH('Flink')")  # fmt: skip
-scalar("REVERSE", takes(TEXT, result=nullable(STRING)), columns=_plain(pc.utf8_reverse), total=True,
-       doc="The characters from the last to the first.", example="REVERSE('abc')")  # fmt: skip
+
+def _upper(_: CallSite, text: Any) -> Any:
+    if isinstance(text, pa.Array) and pc.all(pc.string_is_ascii(text)).as_py() is not False:
+        return pc.ascii_upper(text)
+    return pc.if_else(pc.string_is_ascii(text), pc.ascii_upper(text), _upper_unicode(text))
+
+
+def _upper_unicode(text: Any) -> Any:
+    """Java's upper case may have more characters: that of a sharp s has two."""
+    if isinstance(text, pa.Scalar):
+        return pa.scalar(None if text.as_py() is None else text.as_py().upper(), pa.string())
+    return pa.array([None if x is None else x.upper() for x in text.to_pylist()], pa.string())
+
+
+scalar(
+    "UPPER",
+    takes(TEXT, result=first),
+    columns=_upper,
+    total=True,
+    doc="The text in upper case.",
+    example="UPPER('Flink')",
+)
+scalar(
+    "LOWER",
+    takes(TEXT, result=first),
+    columns=_plain(pc.utf8_lower),
+    total=True,
+    doc="The text in lower case.",
+    example="LOWER('Flink')",
+)
+scalar(
+    "CHAR_LENGTH",
+    takes(TEXT, result=strict(INT)),
+    sql=("CHAR_LENGTH", "CHARACTER_LENGTH"),
+    total=True,
+    columns=_plain(pc.utf8_length),
+    doc="How many characters a text has.",
+    example="CHAR_LENGTH('Flink')",
+)
+scalar(
+    "REVERSE",
+    takes(TEXT, result=nullable(STRING)),
+    columns=_plain(pc.utf8_reverse),
+    total=True,
+    doc="The characters from the last to the first.",
+    example="REVERSE('abc')",
+)
 
 
 def _initcap(_: CallSite, text: str) -> str:
@@ -67,8 +96,13 @@ def _initcap(_: CallSite, text: str) -> str:
     return "".join(found)
 
 
-scalar("INITCAP", takes(TEXT, result=first), value=_initcap,
-       doc="Each word with a capital, the rest in lower case.", example="INITCAP('fLinK sql')")  # fmt: skip
+scalar(
+    "INITCAP",
+    takes(TEXT, result=first),
+    value=_initcap,
+    doc="Each word with a capital, the rest in lower case.",
+    example="INITCAP('fLinK sql')",
+)
 
 
 # ---- parts
@@ -89,42 +123,56 @@ def _substring(_: CallSite, text: str, position: int, length: int = t.MAX_LENGTH
 
 def _substring_columns(site: CallSite, text: Any, position: Any, length: Any = None) -> Any:
     bound = pa.scalar(t.MAX_LENGTH, pa.int32()) if length is None else length
-    if _constant(position, bound) and isinstance(text, pa.Array):
+    if constant(position, bound) and isinstance(text, pa.Array):
         start, size = position.as_py(), bound.as_py()
         if size < 0:
             return pa.nulls(len(text), pa.string())
         if start >= 0:
             start = max(start - 1, 0)
             return pc.utf8_slice_codeunits(text, start, min(start + size, t.MAX_LENGTH))
-    return _by_rows(site, _substring, text, position, *(() if length is None else (length,)))
+    return by_rows(site, _substring, text, position, *(() if length is None else (length,)))
 
 
-def _by_rows(site: CallSite, value: Callable[..., Any], *columns: Any) -> pa.Array:
+def by_rows(site: CallSite, value: Callable[..., Any], *columns: Any) -> pa.Array:
     from firesteel.sql.functions.lifting import rows_of
 
     return rows_of(value, site, columns)
 
 
-scalar("SUBSTRING", takes(TEXT, AS_INT, optional(AS_INT), result=lambda d: varying(d).with_nullability(True)),
-       sql=("SUBSTRING", "SUBSTR"), columns=_substring_columns,
-       doc="The part that begins at a position, counted from 1 or, negative, from the end.",
-       example="SUBSTRING('hello world', 7, 5)")  # fmt: skip
+scalar(
+    "SUBSTRING",
+    takes(TEXT, AS_INT, optional(AS_INT), result=lambda d: varying(d).with_nullability(True)),
+    sql=("SUBSTRING", "SUBSTR"),
+    columns=_substring_columns,
+    doc="The part that begins at a position, counted from 1 or, negative, from the end.",
+    example="SUBSTRING('hello world', 7, 5)",
+)
 
 
 def _left(site: CallSite, text: Any, length: Any) -> Any:
-    if _constant(length):
+    if constant(length):
         return pc.utf8_slice_codeunits(text, 0, max(length.as_py(), 0))
-    return _by_rows(site, lambda _, s, n: s[: max(n, 0)], text, length)
+    return by_rows(site, lambda _, s, n: s[: max(n, 0)], text, length)
 
 
 def _right(_: CallSite, text: str, length: int) -> str:
     return text[-length:] if length > 0 else ""
 
 
-scalar("LEFT", takes(TEXT, AS_INT, result=lambda d: varying(d).with_nullability(True)), columns=_left,
-       doc="The first characters.", example="`LEFT`('hello', 2)")  # fmt: skip
-scalar("RIGHT", takes(TEXT, AS_INT, result=lambda d: varying(d).with_nullability(True)), value=_right,
-       doc="The last characters.", example="`RIGHT`('hello', 2)")  # fmt: skip
+scalar(
+    "LEFT",
+    takes(TEXT, AS_INT, result=lambda d: varying(d).with_nullability(True)),
+    columns=_left,
+    doc="The first characters.",
+    example="`LEFT`('hello', 2)",
+)
+scalar(
+    "RIGHT",
+    takes(TEXT, AS_INT, result=lambda d: varying(d).with_nullability(True)),
+    value=_right,
+    doc="The last characters.",
+    example="`RIGHT`('hello', 2)",
+)
 
 _TRIMS: dict[str, tuple[Callable[..., Any], Callable[[str, str], str]]] = {
     "BOTH": (pc.utf8_trim, str.strip),
@@ -135,9 +183,9 @@ _TRIMS: dict[str, tuple[Callable[..., Any], Callable[[str, str], str]]] = {
 
 def _trimmed(site: CallSite, side: str, text: Any, characters: Any) -> Any:
     kernel, method = _TRIMS[side]
-    if _constant(characters) and isinstance(text, pa.Array):
+    if constant(characters) and isinstance(text, pa.Array):
         return kernel(text, characters.as_py()) if characters.as_py() else text
-    return _by_rows(site, lambda _, s, c: method(s, c) if c else s, text, characters)
+    return by_rows(site, lambda _, s, c: method(s, c) if c else s, text, characters)
 
 
 _BLANK = pa.scalar(" ", pa.string())
@@ -161,12 +209,27 @@ scalar(
     doc="The text without certain characters (blanks) at its ends.",
     example="TRIM(BOTH 'x' FROM 'xxabxx')",
 )
-scalar("LTRIM", takes(TEXT, optional(TEXT), result=varying), columns=_trim_function("LEADING"),
-       doc="The text without certain characters (blanks) at its start.", example="LTRIM('  ab')")  # fmt: skip
-scalar("RTRIM", takes(TEXT, optional(TEXT), result=varying), columns=_trim_function("TRAILING"),
-       doc="The text without certain characters (blanks) at its end.", example="RTRIM('ab  ')")  # fmt: skip
-scalar("BTRIM", takes(TEXT, optional(TEXT), result=strict(STRING)), columns=_trim_function("BOTH"),
-       doc="The text without certain characters (blanks) at both ends.", example="BTRIM('  ab  ')")  # fmt: skip
+scalar(
+    "LTRIM",
+    takes(TEXT, optional(TEXT), result=varying),
+    columns=_trim_function("LEADING"),
+    doc="The text without certain characters (blanks) at its start.",
+    example="LTRIM('  ab')",
+)
+scalar(
+    "RTRIM",
+    takes(TEXT, optional(TEXT), result=varying),
+    columns=_trim_function("TRAILING"),
+    doc="The text without certain characters (blanks) at its end.",
+    example="RTRIM('ab  ')",
+)
+scalar(
+    "BTRIM",
+    takes(TEXT, optional(TEXT), result=strict(STRING)),
+    columns=_trim_function("BOTH"),
+    doc="The text without certain characters (blanks) at both ends.",
+    example="BTRIM('  ab  ')",
+)
 
 
 # ---- joining and repeating
@@ -185,40 +248,68 @@ def _concat_result(types: Any) -> t.DataType:
     return t.VarCharType(length=total, nullable=null)
 
 
-scalar("CONCAT_OPERATOR", takes(TEXT, TEXT, result=_concat_result), sql=(), columns=_concat_columns, total=True,
-       signatures=("<STRING> || <STRING>",), doc="Two texts as one.", example="'a' || 'bc'")  # fmt: skip
-scalar("CONCAT", takes(TEXT, many(TEXT), result=strict(STRING)), columns=_concat_columns, total=True,
-       doc="All texts as one; NULL if one of them is.", example="CONCAT('a', 'b', 'c')")  # fmt: skip
+scalar(
+    "CONCAT_OPERATOR",
+    takes(TEXT, TEXT, result=_concat_result),
+    sql=(),
+    columns=_concat_columns,
+    total=True,
+    signatures=("<STRING> || <STRING>",),
+    doc="Two texts as one.",
+    example="'a' || 'bc'",
+)
+scalar(
+    "CONCAT",
+    takes(TEXT, many(TEXT), result=strict(STRING)),
+    columns=_concat_columns,
+    total=True,
+    doc="All texts as one; NULL if one of them is.",
+    example="CONCAT('a', 'b', 'c')",
+)
 
 
 def _concat_ws(_: CallSite, separator: str | None, *texts: str | None) -> str | None:
     return None if separator is None else separator.join(x for x in texts if x is not None)
 
 
-scalar("CONCAT_WS", takes(TEXT, many(TEXT), result=strict(STRING)), value=_concat_ws, takes_null=True,
-       doc="The texts that are not NULL, with a separator between them.",
-       example="CONCAT_WS('~', 'a', 'b')")  # fmt: skip
+scalar(
+    "CONCAT_WS",
+    takes(TEXT, many(TEXT), result=strict(STRING)),
+    value=_concat_ws,
+    takes_null=True,
+    doc="The texts that are not NULL, with a separator between them.",
+    example="CONCAT_WS('~', 'a', 'b')",
+)
 
 
 def _repeat(_: CallSite, text: str, count: int) -> str:
     return text * max(count, 0)
 
 
-scalar("REPEAT", takes(TEXT, AS_INT, result=strict(STRING)), value=_repeat,
-       doc="The text that many times.", example="REPEAT('ab', 3)")  # fmt: skip
+scalar(
+    "REPEAT",
+    takes(TEXT, AS_INT, result=strict(STRING)),
+    value=_repeat,
+    doc="The text that many times.",
+    example="REPEAT('ab', 3)",
+)
 
 
 def _replace(site: CallSite, text: Any, old: Any, new: Any) -> Any:
-    if _constant(old, new) and isinstance(text, pa.Array):
+    if constant(old, new) and isinstance(text, pa.Array):
         if not old.as_py():
             return text
         return pc.replace_substring(text, pattern=old.as_py(), replacement=new.as_py())
-    return _by_rows(site, lambda _, s, a, b: s.replace(a, b) if a else s, text, old, new)
+    return by_rows(site, lambda _, s, a, b: s.replace(a, b) if a else s, text, old, new)
 
 
-scalar("REPLACE", takes(TEXT, TEXT, TEXT, result=strict(STRING)), columns=_replace,
-       doc="The text with all occurrences of one text replaced by another one.",
-       example="REPLACE('hello world', 'world', 'flink')")  # fmt: skip
+scalar(
+    "REPLACE",
+    takes(TEXT, TEXT, TEXT, result=strict(STRING)),
+    columns=_replace,
+    doc="The text with all occurrences of one text replaced by another one.",
+    example="REPLACE('hello world', 'world', 'flink')",
+)
 
 
 def _pad(left: bool) -> Callable[..., str | None]:
@@ -234,12 +325,20 @@ def _pad(left: bool) -> Callable[..., str | None]:
     return value
 
 
-scalar("LPAD", takes(TEXT, AS_INT, TEXT, result=strict(STRING)), value=_pad(True),
-       doc="The text, filled or cut to a length; it is filled from the left.",
-       example="LPAD('hi', 5, '??')")  # fmt: skip
-scalar("RPAD", takes(TEXT, AS_INT, TEXT, result=strict(STRING)), value=_pad(False),
-       doc="The text, filled or cut to a length; it is filled from the right.",
-       example="RPAD('hi', 5, '??')")  # fmt: skip
+scalar(
+    "LPAD",
+    takes(TEXT, AS_INT, TEXT, result=strict(STRING)),
+    value=_pad(True),
+    doc="The text, filled or cut to a length; it is filled from the left.",
+    example="LPAD('hi', 5, '??')",
+)
+scalar(
+    "RPAD",
+    takes(TEXT, AS_INT, TEXT, result=strict(STRING)),
+    value=_pad(False),
+    doc="The text, filled or cut to a length; it is filled from the right.",
+    example="RPAD('hi', 5, '??')",
+)
 
 
 def _overlay(_: CallSite, text: str, new: str, start: int, length: int | None = None) -> str:
@@ -255,15 +354,22 @@ def _overlay_result(types: Any) -> t.DataType:
     return t.VarCharType(length=total, nullable=any_nullable(types))
 
 
-scalar("OVERLAY", takes(TEXT, TEXT, AS_INT, optional(AS_INT), result=_overlay_result), value=_overlay,
-       signatures=("OVERLAY(<CHARACTER_STRING> PLACING <CHARACTER_STRING> FROM <INT> [FOR <INT>])",),
-       doc="The text with a part replaced.",
-       example="OVERLAY('This is old' PLACING 'new' FROM 9 FOR 3)")  # fmt: skip
-scalar("TRANSLATE", takes(TEXT, TEXT, TEXT, result=lambda d: STRING.with_nullability(d[0].nullable)),
-       takes_null=True,
-       value=lambda site, s, a, b: None if s is None else _translate(s, a, b),
-       doc="The text with characters exchanged, or left out where there is none for them.",
-       example="TRANSLATE('www.apache.org', 'abc', '123')")  # fmt: skip
+scalar(
+    "OVERLAY",
+    takes(TEXT, TEXT, AS_INT, optional(AS_INT), result=_overlay_result),
+    value=_overlay,
+    signatures=("OVERLAY(<CHARACTER_STRING> PLACING <CHARACTER_STRING> FROM <INT> [FOR <INT>])",),
+    doc="The text with a part replaced.",
+    example="OVERLAY('This is old' PLACING 'new' FROM 9 FOR 3)",
+)
+scalar(
+    "TRANSLATE",
+    takes(TEXT, TEXT, TEXT, result=lambda d: STRING.with_nullability(d[0].nullable)),
+    takes_null=True,
+    value=lambda site, s, a, b: None if s is None else _translate(s, a, b),
+    doc="The text with characters exchanged, or left out where there is none for them.",
+    example="TRANSLATE('www.apache.org', 'abc', '123')",
+)
 
 
 def _translate(text: str, old: str | None, new: str | None) -> str:
@@ -273,136 +379,3 @@ def _translate(text: str, old: str | None, new: str | None) -> str:
     for i, character in enumerate(old):
         table.setdefault(ord(character), new[i] if new and i < len(new) else None)
     return text.translate(table)
-
-
-# ---- searching
-
-
-def _position(_: CallSite, part: str, text: str) -> int:
-    return text.find(part) + 1
-
-
-scalar("POSITION", takes(TEXT, TEXT, result=strict(INT)), value=_position,
-       signatures=("POSITION(<CHARACTER_STRING> IN <CHARACTER_STRING>)",),
-       doc="Where a text occurs first in another one; 0: nowhere.",
-       example="POSITION('ab' IN 'xxab')")  # fmt: skip
-
-
-def _locate(_: CallSite, part: str, text: str, start: int = 1) -> int:
-    return text.find(part, max(start - 1, 0)) + 1
-
-
-scalar("LOCATE", takes(TEXT, TEXT, optional(AS_INT), result=strict(INT)), value=_locate,
-       doc="Where a text occurs in another one, from a position on; 0: nowhere.",
-       example="LOCATE('ab', 'xxabab', 4)")  # fmt: skip
-
-
-def _instr(_: CallSite, text: str, part: str, start: int = 1, occurrence: int = 1) -> int:
-    """From a negative start it is searched towards the front."""
-    if start == 0 or occurrence < 1:
-        return 0
-    at = start - 2 if start > 0 else len(text) + start + 1
-    for _n in range(occurrence):
-        at = text.find(part, at + 1) if start > 0 else text.rfind(part, 0, at - 1 + len(part))
-        if at < 0:
-            return 0
-    return at + 1
-
-
-scalar("INSTR", takes(TEXT, TEXT, optional(AS_INT), optional(AS_INT), result=strict(INT)), value=_instr,
-       doc="Where a text occurs for the n-th time, from a position on or, negative, backwards.",
-       example="INSTR('Corporate Floor', 'or', 3, 2)")  # fmt: skip
-
-
-def _affix(kernel: Callable[..., Any], method: Callable[[Any, Any], bool]) -> Callable[..., Any]:
-    def compute(site: CallSite, text: Any, part: Any) -> Any:
-        if _constant(part) and isinstance(text, pa.Array) and isinstance(site.types[0], r.CHARACTER):
-            return kernel(text, part.as_py())
-        return _by_rows(site, lambda _, s, p: method(s, p), text, part)
-
-    return compute
-
-
-def _affix_rule(call: CallTypes) -> Typing | None:
-    found = takes(TEXT_OR_BINARY, TEXT_OR_BINARY, result=strict(BOOLEAN))(call)
-    if found is None:
-        return None
-    kinds = {isinstance(d, r.CHARACTER) for d in found.arguments}
-    return found if len(kinds) == 1 else None
-
-
-scalar("STARTSWITH", _affix_rule, columns=_affix(pc.starts_with, lambda s, p: s.startswith(p)),
-       signatures=("STARTSWITH(<CHARACTER_STRING>, <CHARACTER_STRING>)",
-                   "STARTSWITH(<BINARY_STRING>, <BINARY_STRING>)"),
-       doc="Whether one begins with the other.", example="STARTSWITH('flink', 'fl')")  # fmt: skip
-scalar("ENDSWITH", _affix_rule, columns=_affix(pc.ends_with, lambda s, p: s.endswith(p)),
-       signatures=("ENDSWITH(<CHARACTER_STRING>, <CHARACTER_STRING>)",
-                   "ENDSWITH(<BINARY_STRING>, <BINARY_STRING>)"),
-       doc="Whether one ends with the other.", example="ENDSWITH('flink', 'nk')")  # fmt: skip
-
-
-# ---- pieces and characters
-
-
-def _split_index(_: CallSite, text: str, separator: str | int, index: int) -> str | None:
-    if index < 0:
-        return None
-    if isinstance(separator, int):
-        if not 1 <= separator <= 255:
-            return None
-        separator = chr(separator)
-    parts = text.split(separator) if separator else text.split()
-    return parts[index] if index < len(parts) and text else None
-
-
-scalar("SPLIT_INDEX", takes(TEXT, any_of(TEXT, exactly(INT)), AS_INT, result=nullable(STRING)),
-       value=_split_index, doc="The n-th piece (from 0) between separators; NULL: there are fewer.",
-       example="SPLIT_INDEX('a,b,c', ',', 1)")  # fmt: skip
-scalar("ASCII", takes(TEXT, result=strict(INT)),
-       value=lambda site, s: (s.encode()[0] ^ 128) - 128 if s else 0,
-       doc="The code of the first character.", example="ASCII('abc')")  # fmt: skip
-scalar("CHR", takes(any_of(INTEGER, AS_BIGINT), result=nullable(STRING)),
-       value=lambda site, n: "" if n < 0 else chr(n & 255),
-       doc="The character of a code, modulo 256.", example="CHR(65)")  # fmt: skip
-
-
-def _elt_rule(call: CallTypes) -> Typing | None:
-    index = call.literal(0)
-    if len(call.types) < 2 or not isinstance(call.types[0], r.INTEGER) or (index is not None and index < 0):
-        return None
-    found = r.common_type(call.types[1:])
-    if not isinstance(found, (*r.CHARACTER, *r.BINARY)):
-        return None
-    rest = tuple(found.with_nullability(d.nullable) for d in call.types[1:])
-    return Typing(found.with_nullability(True), (call.types[0], *rest))
-
-
-def _elt(_: CallSite, index: int | None, *values: Any) -> Any:
-    return values[index - 1] if index is not None and 1 <= index <= len(values) else None
-
-
-scalar("ELT", _elt_rule, value=_elt, takes_null=True,
-       signatures=("ELT(<INTEGER_NUMERIC>, <CHARACTER_STRING>...)", "ELT(<INTEGER_NUMERIC>, <BINARY_STRING>...)"),
-       doc="The n-th of the arguments after the first.", example="ELT(2, 'a', 'b')")  # fmt: skip
-
-_WHITE = " \t\n\r\f\v"
-
-
-def _all(test: Callable[[str], bool]) -> Callable[..., bool]:
-    return lambda site, text: text is not None and bool(text) and all(map(test, text))
-
-
-def _is_decimal(_: CallSite, text: str | None) -> bool:
-    from firesteel.sql.cast_from_text import _DECIMAL
-
-    return text is not None and _DECIMAL.fullmatch(text) is not None
-
-
-_NOT_NULL = BOOLEAN.not_null()
-scalar("IS_ALPHA", takes(TEXT, result=_NOT_NULL), value=_all(str.isalpha), takes_null=True,
-       doc="Whether all characters are letters.", example="IS_ALPHA('abc')")  # fmt: skip
-scalar("IS_DIGIT", takes(TEXT, result=_NOT_NULL), value=_all(str.isdigit), takes_null=True,
-       doc="Whether all characters are digits.", example="IS_DIGIT('123')")  # fmt: skip
-scalar("IS_DECIMAL", takes(any_of(TEXT, EXACT), result=_NOT_NULL), takes_null=True,
-       value=lambda site, s: _is_decimal(site, s) if isinstance(s, str) else s is not None,
-       doc="Whether a text is a decimal number.", example="IS_DECIMAL('11.44')")  # fmt: skip

@@ -14,10 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns
-from firesteel.runtime.batch import Mark
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
-from firesteel.sql.operators.base import KeyedColumnsOperator, arrow_types
+from firesteel.sql.operators.base import arrow_types
+from firesteel.sql.operators.bundles import BundlingOperator
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.lives import Lives, lives_of
 from firesteel.sql.operators.row_state import RowsColumn, rows_state
@@ -28,19 +28,16 @@ from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_
 __all__ = ["GroupAggregateOperator"]
 
 Array = np.ndarray[Any, Any]
-_BUNDLE = 1 << 16
 
 
-class GroupAggregateOperator(KeyedColumnsOperator):
-    minds_time = False
+class GroupAggregateOperator(BundlingOperator):
+    waits_in_batch_mode = True
     spec: GroupAggregate
     _rows: RowsColumn
 
     def __init__(self, program: OperatorProgram, spec: GroupAggregate) -> None:
         super().__init__(program, spec)
         self.aggregates = Aggregates(spec.calls, spec.input, spec.retracts, spec.functions)
-        self._held: list[Columns] = []
-        self._held_rows = 0
 
     def on_open(self) -> None:
         spec = self.spec
@@ -49,45 +46,9 @@ class GroupAggregateOperator(KeyedColumnsOperator):
         self._rows = rows_state(self.state, "accumulators", fields, shape, spec.ttl_ms)
         self.aggregates.open(self.state, "accumulators", spec.ttl_ms)
 
-    def begin_epoch(self) -> None:
-        super().begin_epoch()
-        self._held, self._held_rows = [], 0
-
-    # ---- bundles
-
-    @property
-    def _bundles(self) -> bool:
-        return self.spec.mini_batch or self.context.batch_mode
-
-    def run(self, columns: Columns, input_index: int) -> None:
-        if not self._bundles:
-            self._process(columns)
-            return
-        self._held.append(columns)
-        self._held_rows += len(columns)
-        if self._held_rows >= (self.spec.bundle or _BUNDLE):
-            self._finish_bundle()
-
-    def _finish_bundle(self) -> None:
-        if self._held:
-            columns = Columns.concat(self._held)
-            self._held, self._held_rows = [], 0
-            self._process(columns)
-
-    def on_mark(self, mark: Mark, input_index: int) -> None:
-        self._finish_bundle()
-        super().on_mark(mark, input_index)
-
-    def flush(self) -> None:
-        self._finish_bundle()
-        super().flush()
-
-    def end_epoch(self) -> None:
-        self._finish_bundle()
-
     # ---- rows
 
-    def _process(self, columns: Columns) -> None:
+    def process_rows(self, columns: Columns) -> None:
         keys = self.key_columns(columns, self.spec.keys)
         groups = group_rows(keys, len(columns))
         order, starts = groups.order()
@@ -136,7 +97,7 @@ class GroupAggregateOperator(KeyedColumnsOperator):
         if continued is not None:
             existed = existed & continued
         final = lives.final(len(segments))
-        if self._bundles:
+        if self.bundles:
             self._run_bundle(rows, signs, segments, base, existed, at, final)
         else:
             self._run_rows(rows, signs, segments, base, existed, at, final)

@@ -7,6 +7,7 @@ entry of its own, so an epoch writes what it has changed.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Hashable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -46,10 +47,13 @@ class MapsColumn(Column):
 
     def __init__(self, core: StateCore, uid: str, name: str, shape: str = "", ttl: Ttl | None = None) -> None:
         super().__init__(core, uid, name, ttl)
-        self.type = f'["OTHER","{shape}"]' if shape else ""
+        #: Counts how often what is held may have changed by other hands than the operator's.
+        self.generation = 0
+        self.type = json.dumps(["OTHER", shape]) if shape else ""
         self._reset()
 
     def _reset(self) -> None:
+        self.generation += 1
         self._maps: dict[Any, dict[Inner, Any]] = {}
         self._keys: dict[Any, CanonicalKey] = {}  # of the keys that have a map here
         self._encoded: dict[Any, tuple[CanonicalKey, dict[bytes, bytes]]] = {}  # not asked for yet
@@ -156,6 +160,7 @@ class MapsColumn(Column):
     # ---- the backend's side
 
     def load(self, key: bytes, end: int, value: bytes) -> None:
+        self.generation += 1
         canonical = canonical_of(key_data(key, end))
         name = identity_of_canonical(canonical)
         rest = key[end + len(self.id) :]
@@ -251,6 +256,7 @@ class MapsColumn(Column):
         return self._size + len(self._maps)
 
     def evict(self, share: float) -> None:
+        self.generation += 1
         for name in list(islice(self._encoded, int(len(self._encoded) * share) + 1)):
             self._size -= len(self._encoded.pop(name)[1])
         for name in list(islice(self._maps, int(len(self._maps) * share) + 1)):

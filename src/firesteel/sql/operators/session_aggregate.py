@@ -23,6 +23,7 @@ from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.row_state import Field, RowsColumn, rows_state
 from firesteel.sql.operators.slices import instant_of, local_milliseconds
 from firesteel.sql.operators.specs import TimeWindow
+from firesteel.sql.operators.timed_rows import KeptProgress
 from firesteel.sql.operators.window_times import WindowTimes
 from firesteel.state.backend import OperatorState
 from firesteel.state.column_keys import group_rows, hash_codes, identities, key_arrays
@@ -30,7 +31,6 @@ from firesteel.state.column_keys import group_rows, hash_codes, identities, key_
 __all__ = ["SessionAggregateOperator"]
 
 Array = np.ndarray[Any, Any]
-_PROGRESS = "progress"
 _FAR = 2**62
 
 
@@ -43,7 +43,7 @@ class SessionAggregateOperator(KeyedColumnsOperator):
         self.aggregates = Aggregates(spec.calls, spec.input, spec.retracts, spec.functions)
         if not self.aggregates.merges:
             raise UnsupportedFeatureError(
-                "DISTINCT, and MIN and MAX of rows that may be retracted, cannot be put together for sessions.",
+                "DISTINCT, and MIN and MAX of rows that may be retracted, do not work in sessions.",
                 operator=program.name,
                 hint="aggregate by (key, value) in the session first, and then without DISTINCT",
             )
@@ -52,11 +52,11 @@ class SessionAggregateOperator(KeyedColumnsOperator):
         self._of: dict[Any, list[int]] = {}  # key -> slots of its sessions
         self._next = _FAR  # no session ends before
         self._seen = -1
-        self._progress = MIN_WATERMARK
+        self._progress: KeptProgress
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         assert state is not None
-        self._kept_progress = state.union_list_state(_PROGRESS)
+        self._progress = KeptProgress(state)
         super().open(context, state)
 
     def on_open(self) -> None:
@@ -67,8 +67,7 @@ class SessionAggregateOperator(KeyedColumnsOperator):
 
     def begin_epoch(self) -> None:
         super().begin_epoch()
-        self._kept = min(self._kept_progress.get(), default=MIN_WATERMARK)
-        self._progress = max(self._kept, self.watermark) if self.window.event_time else MIN_WATERMARK
+        self._progress.begin(self.watermark if self.window.event_time else MIN_WATERMARK)
         if self._seen != self._rows.generation:
             self._of.clear()
             names, slots = self._rows.items()
@@ -78,8 +77,8 @@ class SessionAggregateOperator(KeyedColumnsOperator):
             self._next = int(self._rows.fields[-1][slots].min(initial=_FAR))
 
     def end_epoch(self) -> None:
-        if self.window.event_time and self._progress != self._kept and not self.context.batch_mode:
-            self._kept_progress.update([self._progress])
+        if self.window.event_time and not self.context.batch_mode:
+            self._progress.end()
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         super().process(batch, input_index)
@@ -137,9 +136,9 @@ class SessionAggregateOperator(KeyedColumnsOperator):
 
     def _late(self, times: Array, codes: Array, names: list[Any]) -> Array | None:
         """Rows that touch no open session, and whose own one would be over."""
-        if not self.window.event_time or self._progress == MIN_WATERMARK:
+        if not self.window.event_time or self._progress.value == MIN_WATERMARK:
             return None
-        gap, progress = self.window.size, self._local(self._progress)
+        gap, progress = self.window.size, self._local(self._progress.value)
         over = times + gap - 1 <= progress
         if not over.any():
             return None
@@ -236,7 +235,7 @@ class SessionAggregateOperator(KeyedColumnsOperator):
         return instant_of(self._next, self.window.zone) - 1
 
     def _fire_until(self, instant: int) -> None:
-        self._progress = max(self._progress, instant)
+        self._progress.value = max(self._progress.value, instant)
         local = self._local(instant)
         if self._next - 1 > local:
             return

@@ -139,6 +139,8 @@ class ConstraintEnforcer(OperatorSpec):
     :param not_null: columns that must not be null; types within columns count too (NOT NULL fields and
         elements).
     :param null: "error" fails the job, "drop" leaves the row out.
+    :param nested: whether fields of rows ("rows"), and elements of collections too ("collections"), are
+        looked at (table.exec.sink.nested-constraint-enforcer).
     :param length: "ignore", "trim_pad" or "error": for CHAR(n), VARCHAR(n), BINARY(n), VARBINARY(n) of
         *input*.
     :param table: the name of the sink, for errors.
@@ -148,6 +150,7 @@ class ConstraintEnforcer(OperatorSpec):
     table: str = ""
     not_null: tuple[int, ...] = ()
     null: Literal["error", "drop"] = "error"
+    nested: Literal["ignore", "rows", "collections"] = "ignore"
     length: Literal["ignore", "trim_pad", "error"] = "ignore"
 
 
@@ -166,6 +169,7 @@ class ChangelogNormalize(OperatorSpec):
     generate_update_before: bool = True
     condition: Expression | None = None
     mini_batch: bool = False
+    bundle: int = 0
     ttl_ms: int = 0
     functions: Functions = field(default_factory=_none)
 
@@ -422,6 +426,7 @@ class Deduplicate(OperatorSpec):
     generate_update_before: bool = True
     generate_insert: bool = True
     mini_batch: bool = False
+    bundle: int = 0
     ttl_ms: int = 0
 
 
@@ -613,10 +618,10 @@ _kind(TemporalSort, "sort:TemporalSortOperator", keyed=True)
 _kind(Rank, "rank:RankOperator", keyed=True)
 _kind(Limit, "sort:LimitOperator")
 _kind(Deduplicate, "deduplicate:DeduplicateOperator", keyed=True)
-_kind(OverAggregate, "over:over_operator", keyed=True)
+_kind(OverAggregate, "over:over_operator", keyed=True, operator_state=True)
 _kind(Join, "join:JoinOperator", inputs=2, keyed=True)
 _kind(TimeIntervalJoin, "interval_join:TimeIntervalJoinOperator", inputs=2, keyed=True)
-_kind(WindowJoin, "window_join:WindowJoinOperator", inputs=2, keyed=True)
-_kind(WindowRank, "window_rank:WindowRankOperator", keyed=True)
+_kind(WindowJoin, "window_join:WindowJoinOperator", inputs=2, keyed=True, operator_state=True)
+_kind(WindowRank, "window_rank:WindowRankOperator", keyed=True, operator_state=True)
 _kind(TemporalJoin, "temporal_join:TemporalJoinOperator", inputs=2, keyed=True)
 _kind(LookupJoin, "lookup_join:LookupJoinOperator")

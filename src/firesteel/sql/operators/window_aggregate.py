@@ -22,6 +22,7 @@ from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.slice_state import Contents, SliceState
 from firesteel.sql.operators.slices import Slices, instant_of, local_milliseconds
 from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
+from firesteel.sql.operators.timed_rows import KeptProgress
 from firesteel.sql.operators.window_times import WindowTimes
 from firesteel.state.backend import OperatorState
 from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_codes
@@ -29,7 +30,6 @@ from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_
 __all__ = ["SlicedWindows", "WindowAggregateOperator", "window_aggregate"]
 
 Array = np.ndarray[Any, Any]
-_PROGRESS = "progress"
 
 
 class SlicedWindows(KeyedColumnsOperator):
@@ -39,25 +39,21 @@ class SlicedWindows(KeyedColumnsOperator):
         super().__init__(program, spec)
         self.window = window
         self.slices = Slices(window)
-        self._progress = MIN_WATERMARK
-        self._kept = MIN_WATERMARK  # of the progress what the state has
+        self._progress: KeptProgress
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         assert state is not None
-        self._kept_progress = state.union_list_state(_PROGRESS)
+        self._progress = KeptProgress(state)
         super().open(context, state)
 
     def begin_epoch(self) -> None:
         super().begin_epoch()
-        kept = list(self._kept_progress.get())
-        self._kept = min(kept, default=MIN_WATERMARK)
-        self._progress = max(self._kept, self.watermark) if self.window.event_time else self._kept
+        self._progress.begin(self.watermark if self.window.event_time else MIN_WATERMARK)
 
     def end_epoch(self) -> None:
         matters = self.window.event_time or self.window.kind != "TUMBLE"
-        if matters and self._progress != self._kept and not self.context.batch_mode:
-            self._kept = self._progress
-            self._kept_progress.update([self._progress])
+        if matters and not self.context.batch_mode:
+            self._progress.end()
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         columns: Any = batch.values
@@ -81,7 +77,7 @@ class SlicedWindows(KeyedColumnsOperator):
     def _may_fire(self, watermark: int) -> bool:
         if not self.window.event_time:
             return False
-        before, after = self._local(self._progress), self._local(watermark)
+        before, after = self._local(self._progress.value), self._local(watermark)
         return before == MIN_WATERMARK or self.slices.crosses(before, after)
 
     def _local(self, instant: int) -> int:
@@ -116,7 +112,8 @@ class SlicedWindows(KeyedColumnsOperator):
         return None if due is None else self.fires_at(due)
 
     def _fire_until(self, instant: int) -> None:
-        before, self._progress = self._progress, max(self._progress, instant)
+        before = self._progress.value
+        self._progress.value = max(before, instant)
         ends = sorted({end for end in self.due() if before < self.fires_at(end) <= instant})
         for end in ends:
             self.fire(end)
@@ -126,8 +123,8 @@ class SlicedWindows(KeyedColumnsOperator):
         if not self.window.event_time:
             return np.zeros(len(ends), bool)
         if self.window.zone == "UTC":
-            return ends - 1 <= self._progress  # type: ignore[no-any-return]
-        known = {end: self.fires_at(end) <= self._progress for end in np.unique(ends).tolist()}
+            return ends - 1 <= self._progress.value  # type: ignore[no-any-return]
+        known = {end: self.fires_at(end) <= self._progress.value for end in np.unique(ends).tolist()}
         return np.array([known[end] for end in ends.tolist()], bool)
 
     def due(self) -> set[int]:
@@ -153,7 +150,8 @@ class WindowAggregateOperator(SlicedWindows):
     def on_open(self) -> None:
         spec = self.spec
         types = arrow_types(spec.input)
-        shape = f"{row_text(spec.input, spec.keys)} -> {self.aggregates.shape} in {self.window.kind} {self.slices.step}"
+        windows = f"{self.window.kind} {self.slices.step}"
+        shape = f"{row_text(spec.input, spec.keys)} -> {self.aggregates.shape} in {windows}"
         self._state = SliceState(self.state, self.aggregates, [types[i] for i in spec.keys], shape)
         self.aggregates.open(self.state, "windows", 0)
 

@@ -48,7 +48,7 @@ class AlterParser(DefinitionParser):
             return s.ModifyColumns(**self._elements())
         if self.take("DROP"):
             return self._drop()
-        self.refuse(expected="RENAME, SET, RESET, ADD, MODIFY or DROP")
+        return self.refuse(expected="RENAME, SET, RESET, ADD, MODIFY or DROP")
 
     def _add(self) -> s.TableAction:
         if_not_exists = self.take("IF", "NOT", "EXISTS")

@@ -1,8 +1,8 @@
-"""Functions whose arguments have a syntax of their own: CAST, EXTRACT, TRIM, the JSON functions and others."""
+"""Functions whose arguments have a syntax of their own: CAST, EXTRACT, TRIM, the JSON functions and
+others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from sqlglot import exp
@@ -14,10 +14,11 @@ from firesteel.sql.parser.tokens import WORD, Token
 __all__ = ["CallParser"]
 
 _EXTRACT_UNITS: Final = frozenset(
-    """
-    YEAR QUARTER MONTH WEEK DAY HOUR MINUTE SECOND MILLISECOND MICROSECOND NANOSECOND EPOCH CENTURY DECADE
-    MILLENNIUM DOW DOY ISODOW ISOYEAR
-    """.split()
+    (
+        *("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND"),
+        *("MICROSECOND", "NANOSECOND", "EPOCH", "CENTURY", "DECADE", "MILLENNIUM"),
+        *("DOW", "DOY", "ISODOW", "ISOYEAR"),
+    )
 )
 _TIME_UNITS: Final[dict[str, str]] = {
     **{

@@ -57,7 +57,7 @@ class CreateParser(DefinitionParser):
             _refused("A materialized table")
         if self.at("CONNECTION"):
             _refused("CREATE CONNECTION")
-        self.refuse(expected="TABLE, VIEW, FUNCTION, DATABASE, CATALOG or MODEL")
+        return self.refuse(expected="TABLE, VIEW, FUNCTION, DATABASE, CATALOG or MODEL")
 
     def if_not_exists(self) -> bool:
         return self.take("IF", "NOT", "EXISTS")

@@ -98,8 +98,7 @@ class Cursor:
             f"SQL parse failed. {said} at line {line}, column {column}.",
             line=line,
             column=column,
-            detail=(f"expected {expected} in\n  " if expected else "")
-            + marked(self.sql, token.start, token.end),
+            detail=(f"expected {expected} in" if expected else "") + marked(self.sql, token.start, token.end),
             hint=_hint(token),
         )
 
@@ -121,7 +120,7 @@ class Cursor:
     def path(self) -> tuple[str, ...]:
         """A name with what it is in: ``catalog.database.table``."""
         parts = [self.name()]
-        while self.at(".") and not (self.ahead().kind == SIGN):
+        while self.at(".") and self.ahead().kind != SIGN:
             self.advance()
             parts.append(self.name())
         return tuple(parts)

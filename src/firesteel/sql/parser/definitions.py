@@ -1,4 +1,5 @@
-"""The productions inside of CREATE TABLE and its like: columns, constraints, watermarks, options, distribution."""
+"""The productions inside of CREATE TABLE and its like: columns, constraints, watermarks, options,
+distribution."""
 
 from __future__ import annotations
 
@@ -89,8 +90,10 @@ class DefinitionParser(QueryParser):
             return
         self.take("ENFORCED")
         raise SqlValidationError(
-            "Flink doesn't support ENFORCED mode for PRIMARY KEY constraint. ENFORCED/NOT ENFORCED controls if the "
-            "constraint checks are performed on the incoming/outgoing data. Flink does not own the data therefore "
+            "Flink doesn't support ENFORCED mode for PRIMARY KEY constraint. ENFORCED/NOT "
+            "ENFORCED controls if the "
+            "constraint checks are performed on the incoming/outgoing data. Flink does not own "
+            "the data therefore "
             "the only supported mode is the NOT ENFORCED mode",
             hint="PRIMARY KEY (...) NOT ENFORCED",
         )
@@ -104,7 +107,9 @@ class DefinitionParser(QueryParser):
         if self.take("AS"):
             start = self.token
             self.expression()
-            column = DeclaredColumn(name, ColumnKind.COMPUTED, expression=self.text_from(start), comment=self._comment())
+            column = DeclaredColumn(
+                name, ColumnKind.COMPUTED, expression=self.text_from(start), comment=self._comment()
+            )
         else:
             column = self._typed_column(name, body)
         body.columns.append(column)

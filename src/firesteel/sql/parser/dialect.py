@@ -1,7 +1,9 @@
-"""Flink's dialect for sqlglot: ``sqlglot.parse_one(text, dialect=Flink)`` gives the trees that the binder reads.
+"""Flink's dialect for sqlglot: ``sqlglot.parse_one(text, dialect=Flink)`` gives the trees that the binder
+reads.
 
-The tokens and the nodes are sqlglot's. The productions are ours (``queries.py`` and what it stands on): those of sqlglot
-are made to accept what any dialect writes, and here a text is to be refused where Flink refuses it, with the place.
+The tokens and the nodes are sqlglot's. The productions are ours (``queries.py`` and what it stands on):
+those of sqlglot are made to accept what any dialect writes, and here a text is to be refused where Flink
+refuses it, with the place.
 """
 
 from __future__ import annotations

@@ -47,11 +47,11 @@ def span_of(sql: str, start: int, end: int) -> str:
 
 
 def marked(sql: str, start: int, end: int) -> str:
-    """The line of *start* with marks under what is meant."""
+    """The line of *start* with marks under what is meant, below each other."""
     line_start = sql.rfind("\n", 0, start) + 1
     line_end = sql.find("\n", start)
     line = sql[line_start : len(sql) if line_end < 0 else line_end]
     shown_from = max(0, start - line_start - 60)
     width = max(1, min(end, line_start + len(line) - 1) - start + 1)
     shown = line[shown_from : shown_from + 110].replace("\t", " ")
-    return f"{shown}\n  {' ' * (start - line_start - shown_from)}{'^' * min(width, 110)}"
+    return f"\n  {shown}\n  {' ' * (start - line_start - shown_from)}{'^' * min(width, 110)}"

@@ -83,7 +83,7 @@ class ExpressionParser(Cursor):
         if self.take("JSON"):
             kind = self.take_any("VALUE", "OBJECT", "ARRAY", "SCALAR") or "VALUE"
             symbol = self.node(Symbol, self.previous(), this=kind)
-            return self.node(exp.Anonymous, start, this="IS JSON", expressions=[left, symbol])
+            return self.node(exp.Anonymous, start, this="IS_JSON", expressions=[left, symbol])
         word = self.expect_any("NULL", "TRUE", "FALSE", "UNKNOWN")
         return self.node(exp.Is, start, this=left, expression=self.node(exp.Var, self.previous(), this=word))
 
@@ -95,8 +95,10 @@ class ExpressionParser(Cursor):
             quantifier = self.token
             if self.at_any("ANY", "SOME", "ALL") and self.ahead().text == "(":
                 self.advance()
-                made = exp.All if quantifier.upper == "ALL" else exp.Any
-                right: exp.Expr = self.in_parentheses(lambda: self.node(made, quantifier, this=self.query()))
+                query = self.in_parentheses(self.query)
+                right: exp.Expr = self.node(
+                    exp.All if quantifier.upper == "ALL" else exp.Any, quantifier, this=query
+                )
             else:
                 right = self._range()
             left = self.node(cls, start, this=left, expression=right)
@@ -217,7 +219,7 @@ class ExpressionParser(Cursor):
             self.advance()
             digits = self.advance()
             return self.node(exp.Literal, token, this=f"0.{digits.text}", is_string=False)
-        self.refuse(expected="an expression")
+        return self.refuse(expected="an expression")
 
     def _text(self) -> exp.Expr:
         token = self.advance()
@@ -293,8 +295,8 @@ class ExpressionParser(Cursor):
         return self._column_or_call()
 
     def _column_or_call(self) -> exp.Expr:
-        """``a``, ``t.a``, ``t.*``, ``f(x)``, ``catalog.database.f(x)``. Fields of rows are told from tables by the
-        binder: the whole path is one Column."""
+        """``a``, ``t.a``, ``t.*``, ``f(x)``, ``catalog.database.f(x)``. Fields of rows are told from tables
+        by the binder: the whole path is one Column."""
         start = self.token
         if self.ahead().text == "(" and self.ahead().kind == SIGN:
             return self.call(start, (self.advance().text,), quoted=start.kind == NAME)
@@ -479,9 +481,8 @@ class ExpressionParser(Cursor):
 
     def _interval(self) -> exp.Expr | None:
         following = self.ahead()
-        if following.kind not in (STRING, NUMBER) and following.text not in ("-", "+", "("):
-            if following.kind not in (WORD, NAME):
-                return None
+        if following.kind not in (STRING, NUMBER, WORD, NAME) and following.text not in ("-", "+", "("):
+            return None
         start = self.advance()
         negative = self.take("-")
         if not negative:

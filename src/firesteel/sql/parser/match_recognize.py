@@ -8,62 +8,22 @@ primary     := variable | '(' pattern ')' | '{-' pattern '-}' | PERMUTE '(' patt
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from sqlglot import exp
 
 from firesteel.sql.parser.expressions import ExpressionParser
 from firesteel.sql.parser.nodes import RowMatch, RowPattern
 from firesteel.sql.parser.tokens import Token
+from firesteel.sql.row_patterns import (
+    Alternatives,
+    Excluded,
+    Pattern,
+    Permutation,
+    Quantified,
+    Sequence,
+    Variable,
+)
 
-__all__ = [
-    "Alternatives",
-    "Excluded",
-    "MatchParser",
-    "Pattern",
-    "Permutation",
-    "Quantified",
-    "Sequence",
-    "Variable",
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    parts: tuple[Pattern, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Alternatives:
-    parts: tuple[Pattern, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Quantified:
-    """:param high: None: without bound. :param greedy: False: as few as possible."""
-
-    part: Pattern
-    low: int
-    high: int | None
-    greedy: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Excluded:
-    part: Pattern
-
-
-@dataclass(frozen=True, slots=True)
-class Permutation:
-    parts: tuple[Pattern, ...]
-
-
-Pattern = Variable | Sequence | Alternatives | Quantified | Excluded | Permutation
+__all__ = ["MatchParser"]
 
 
 class MatchParser(ExpressionParser):

@@ -38,8 +38,8 @@ class TypedLiteral(exp.Expression):
 
 
 class IntervalLiteral(exp.Expression):
-    """``INTERVAL '1 10:00' DAY TO MINUTE``: ``this`` is the text with its sign or an expression, ``unit`` such as
-    ``DAY_TO_MINUTE``, ``precision`` of the first unit, ``fraction`` of seconds."""
+    """``INTERVAL '1 10:00' DAY TO MINUTE``: ``this`` is the text with its sign or an expression, ``unit``
+    such as ``DAY_TO_MINUTE``, ``precision`` of the first unit, ``fraction`` of seconds."""
 
     arg_types = {"this": True, "unit": True, "negative": False, "precision": False, "fraction": False}
 
@@ -87,8 +87,8 @@ class TimeTravel(exp.Expression):
 
 
 class JsonCall(exp.Expression):
-    """JSON_VALUE, JSON_QUERY, JSON_EXISTS, JSON_OBJECT and their like, with their clauses as ``options``, a tuple of
-    pairs."""
+    """JSON_VALUE, JSON_QUERY, JSON_EXISTS, JSON_OBJECT and their like, with their clauses as ``options``, a
+    tuple of pairs."""
 
     arg_types = {"this": True, "expressions": False, "options": False}
 

@@ -78,14 +78,14 @@ class QueryParser(MatchParser, CallParser):
 
     def _limits(self) -> tuple[exp.Expr | None, exp.Expr | None]:
         limit = offset = None
-        if self.take("LIMIT"):
-            if not self.take("ALL"):
-                limit = self._count()
-                if self.at(","):
-                    raise SqlParserError(
-                        "SQL parse failed. 'LIMIT start, count' is not allowed under the current SQL conformance level",
-                        hint="LIMIT count OFFSET start",
-                    )
+        if self.take("LIMIT") and not self.take("ALL"):
+            limit = self._count()
+            if self.at(","):
+                raise SqlParserError(
+                    "SQL parse failed. 'LIMIT start, count' is not allowed under the current "
+                    "SQL conformance level",
+                    hint="LIMIT count OFFSET start",
+                )
         if self.take("OFFSET"):
             offset = self._count()
             self.take_any("ROW", "ROWS")
@@ -138,7 +138,7 @@ class QueryParser(MatchParser, CallParser):
             query = self.query()
             self.expect(")")
             return self.node(exp.Subquery, start, this=query)
-        self.refuse(expected="a query")
+        return self.refuse(expected="a query")
 
     def _row_of_values(self) -> exp.Expr:
         start = self.token
@@ -146,7 +146,7 @@ class QueryParser(MatchParser, CallParser):
             self.advance()
         if self.at("(") and not self.at_query():
             items = self.in_parentheses(lambda: self.comma_list(self._value))
-            if self.at_any(",", ")") or self.at_end() or self.token.kind == WORD:
+            if self.at_any(",", ")", ";") or self.at_end() or self.token.kind == WORD:
                 return self.node(exp.Tuple, start, expressions=items)
             self.refuse()
         return self.node(exp.Tuple, start, expressions=[self.expression()])
@@ -336,7 +336,7 @@ class QueryParser(MatchParser, CallParser):
         while self.ahead(offset + 1).text == ".":
             offset += 2
         name, parenthesis = self.ahead(offset), self.ahead(offset + 1)
-        return offset > 0 and parenthesis.start == name.end + 1 or offset > 0 and parenthesis.text == "("
+        return (offset > 0 and parenthesis.start == name.end + 1) or (offset > 0 and parenthesis.text == "(")
 
     def _relation_in_parentheses(self, start: Token, lateral: bool) -> exp.Expr:
         if self.at_query() and self._query_encloses():
@@ -393,9 +393,7 @@ class QueryParser(MatchParser, CallParser):
 
     def _table_alias(self) -> exp.TableAlias | None:
         start = self.token
-        if self.take("AS"):
-            name = self.identifier()
-        elif self.at_name() and not self.at("MATCH_RECOGNIZE", "("):
+        if self.take("AS") or (self.at_name() and not self.at("MATCH_RECOGNIZE", "(")):
             name = self.identifier()
         else:
             return None
@@ -500,11 +498,11 @@ class QueryParser(MatchParser, CallParser):
         self._after_type(word)
 
     def _after_type(self, word: str) -> None:
-        if word in ("TIMESTAMP", "TIME") and self.at_any("WITH", "WITHOUT"):
-            if self.ahead().upper in ("TIME", "LOCAL"):
-                self.advance()
-                self.take("LOCAL")
-                self.expect("TIME", "ZONE")
+        zoned = self.at_any("WITH", "WITHOUT") and self.ahead().upper in ("TIME", "LOCAL")
+        if word in ("TIMESTAMP", "TIME") and zoned:
+            self.advance()
+            self.take("LOCAL")
+            self.expect("TIME", "ZONE")
         while True:
             if self.at("NOT", "NULL"):
                 self.advance(2)

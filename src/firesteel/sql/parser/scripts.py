@@ -12,7 +12,8 @@ __all__ = ["ScriptPart", "split_script"]
 
 @dataclass(frozen=True, slots=True)
 class ScriptPart:
-    """A statement of a script, without its semicolon. :param line: where it begins. :param complete: it ends in one."""
+    """A statement of a script, without its semicolon. :param line: where it begins. :param complete: it
+    ends in one."""
 
     text: str
     line: int
@@ -20,8 +21,8 @@ class ScriptPart:
 
 
 def split_script(sql: str) -> list[ScriptPart]:
-    """The statements of a script, in order. Semicolons inside quotes, comments and BEGIN ... END of a statement set
-    do not end one.
+    """The statements of a script, in order. Semicolons inside quotes, comments and BEGIN ... END of a
+    statement set do not end one.
 
     :raises SqlParserError: a quote or a comment is not closed.
     """

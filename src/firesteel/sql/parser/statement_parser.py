@@ -41,7 +41,7 @@ class StatementParser(CreateParser, AlterParser):
                 return production(self)
         if self.at_query() or self.at("("):
             return self.query_with_text()
-        self.refuse(expected="a statement")
+        return self.refuse(expected="a statement")
 
     # ---- queries and inserts
 
@@ -54,7 +54,7 @@ class StatementParser(CreateParser, AlterParser):
         start = self.token
         path = self.path()
         places = [(start.start, self.previous().end)]
-        options = {}
+        options: dict[str, str] = {}
         for name, arguments in self.hints(self.previous()) or ():
             if name == "OPTIONS":
                 options.update(arguments)
@@ -161,7 +161,7 @@ class StatementParser(CreateParser, AlterParser):
             if self.take(*words):
                 path = self.path() if self.take_any(*_FROM) else ()
                 return s.Show(" ".join(words), path, self._like())
-        self.refuse(expected="what is to be shown")
+        return self.refuse(expected="what is to be shown")
 
     def _like(self) -> s.Pattern | None:
         negated = self.at("NOT") and self.ahead().upper in ("LIKE", "ILIKE")
@@ -282,8 +282,6 @@ class StatementParser(CreateParser, AlterParser):
         savepoint = self.take("WITH", "SAVEPOINT")
         drain = self.take("WITH", "DRAIN")
         return s.StopJob(job, savepoint, drain)
-
-
 
 
 _SHOW_LISTS: Final = (

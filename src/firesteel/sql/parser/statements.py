@@ -1,6 +1,7 @@
 """Statements as plain data: what ``parse_statement`` gives.
 
-Paths are tuples of the parts as written. Queries are sqlglot trees, with the text beside them where it is kept.
+Paths are tuples of the parts as written. Queries are sqlglot trees, with the text beside them where it is
+kept.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ __all__ = [
     "Reset",
     "ResetOptions",
     "SetComment",
-    "SetOptions",
     "SetOption",
+    "SetOptions",
     "Show",
     "Statement",
     "StatementSet",
@@ -139,9 +140,10 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Show:
-    """:param what: CATALOGS, CURRENT CATALOG, CURRENT DATABASE, DATABASES, TABLES, VIEWS, MATERIALIZED TABLES, COLUMNS,
-        PARTITIONS, FUNCTIONS, USER FUNCTIONS, PROCEDURES, MODULES, FULL MODULES, MODELS, JARS, JOBS, CONNECTIONS,
-        or CREATE TABLE, CREATE VIEW, CREATE CATALOG, CREATE MODEL.
+    """:param what: CATALOGS, CURRENT CATALOG, CURRENT DATABASE, DATABASES, TABLES, VIEWS, MATERIALIZED
+    TABLES, COLUMNS,
+        PARTITIONS, FUNCTIONS, USER FUNCTIONS, PROCEDURES, MODULES, FULL MODULES, MODELS, JARS, JOBS,
+        CONNECTIONS, or CREATE TABLE, CREATE VIEW, CREATE CATALOG, CREATE MODEL.
     :param path: what stands behind FROM or IN, or the object; empty: the current one.
     """
 
@@ -216,8 +218,8 @@ class Jar:
 class LikeClause:
     """LIKE table (INCLUDING ALL, OVERWRITING OPTIONS ...).
 
-    :param options: feature -> INCLUDING, EXCLUDING or OVERWRITING; features are ALL, CONSTRAINTS, DISTRIBUTION, GENERATED,
-        METADATA, OPTIONS, PARTITIONS, WATERMARKS.
+    :param options: feature -> INCLUDING, EXCLUDING or OVERWRITING; features are ALL, CONSTRAINTS,
+        DISTRIBUTION, GENERATED, METADATA, OPTIONS, PARTITIONS, WATERMARKS.
     """
 
     path: Path

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from sqlglot.errors import TokenError
-from sqlglot.tokens import Token as SqlglotToken, Tokenizer as SqlglotTokenizer, TokenType
+from sqlglot.tokenizer_core import Token as SqlglotToken, TokenType
+from sqlglot.tokens import Tokenizer as SqlglotTokenizer
 
 from firesteel.sql.parser.errors import SqlParserError, marked, place_of
 
@@ -46,7 +47,7 @@ class Tokenizer(SqlglotTokenizer):
         "!=": TokenType.NEQ,
         "=>": TokenType.FARROW,
     }
-    COMMANDS: set[TokenType] = set()
+    COMMANDS: ClassVar[set[TokenType]] = set()
 
 
 _KINDS: Final[dict[TokenType, str]] = {
@@ -63,8 +64,8 @@ _KINDS: Final[dict[TokenType, str]] = {
 class Token:
     """A token.
 
-    :param text: as written; of strings and names without quotes. :param upper: of words, for comparisons; of signs
-        the sign; of others empty.
+    :param text: as written; of strings and names without quotes. :param upper: of words, for comparisons;
+        of signs the sign; of others empty.
     :param start: offset of the first character, *end* of the last one.
     :param hint: the text of a hint ``/*+ ... */`` that follows, or None.
     """
@@ -125,10 +126,10 @@ def _made(sql: str, token: SqlglotToken, next_start: int) -> Token:
 
 def _unclosed(sql: str) -> int:
     """Where the quote or the comment begins that is not closed."""
-    position = 0
-    pattern = re.compile(r"'(?:[^']|'')*'|`(?:[^`]|``)*`|--[^\n]*|//[^\n]*|/\*.*?\*/|['`]|/\*", re.DOTALL)
+    pattern = re.compile(
+        r"'(?:[^']|'')*(?P<a>'|$)|`(?:[^`]|``)*(?P<b>`|$)|--[^\n]*|//[^\n]*|/\*.*?(?P<c>\*/|$)", re.DOTALL
+    )
     for found in pattern.finditer(sql):
-        if found.group() in ("'", "`", "/*"):
+        if "" in (found["a"], found["b"], found["c"]):
             return found.start()
-        position = found.end()
-    return position
+    return len(sql)

@@ -66,14 +66,21 @@ def expand(
         copy.append(Literal(number, BigIntType(nullable=False)))
         copy += [Literal(_grouping(call, members, number, sets), call.type.not_null()) for call in asked]
         projects.append(tuple(copy))
-    names = [*child.row.names, *(f"g${child.row.names[c]}" for c in node.group), "$e", *(f"$g_{i}" for i in range(len(asked)))]
+    names = [
+        *child.row.names,
+        *(f"g${child.row.names[c]}" for c in node.group),
+        "$e",
+        *(f"$g_{i}" for i in range(len(asked))),
+    ]
     row = RowType.of(names, [e.type for e in projects[0]])
     made = p.Expand(row=row, inputs=(child,), projects=tuple(projects))
     group = tuple(range(width, len(names)))
     return made, group, tuple(call for call in node.calls if call.function not in GROUPING)
 
 
-def _grouping(call: AggregateCall, members: tuple[int, ...], number: int, sets: tuple[tuple[int, ...], ...]) -> int:
+def _grouping(
+    call: AggregateCall, members: tuple[int, ...], number: int, sets: tuple[tuple[int, ...], ...]
+) -> int:
     """The bits of the columns that are not in the set; GROUP_ID: how many equal sets came before."""
     if call.function == "GROUP_ID":
         return sum(1 for earlier in sets[:number] if set(earlier) == set(members))
@@ -155,5 +162,3 @@ def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:
         hints=node.hints,
     )
     return made
-
-

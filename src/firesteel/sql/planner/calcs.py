@@ -8,15 +8,23 @@ from dataclasses import replace
 from typing import Any
 
 from firesteel.sql import physical as p
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, rewrite, walk
+from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references, rewrite, walk
 from firesteel.sql.planner.conditions import and_, conjuncts
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.types import RowType
 
-__all__ = ["calc", "columns_of", "identity", "renamed", "select"]
+__all__ = ["calc", "columns_of", "distinct", "identity", "is_repeatable", "renamed", "select"]
 
 # Nodes whose columns may be called as the query calls them.
-_NAMED_FREELY = (p.GroupAggregate, p.WindowAggregate, p.GroupWindowAggregate, p.Join, p.Values, p.Rank, p.Limit)
+_NAMED_FREELY = (
+    p.GroupAggregate,
+    p.WindowAggregate,
+    p.GroupWindowAggregate,
+    p.Join,
+    p.Values,
+    p.Rank,
+    p.Limit,
+)
 
 
 def identity(row: RowType) -> tuple[Expression, ...]:
@@ -39,6 +47,8 @@ def calc(
 ) -> p.Physical:
     """The expressions of the rows of *child* for which *condition* holds."""
     condition = and_(conjuncts(condition))
+    if isinstance(child, p.ChangelogNormalize) and condition is not None:
+        child, condition = into_normalize(context, child, condition)
     if isinstance(child, p.Calc) and _may_merge(context, child, expressions, condition):
         expressions = [_inlined(e, child.expressions) for e in expressions]
         parts = [_inlined(part, child.expressions) for part in conjuncts(condition)]
@@ -50,6 +60,41 @@ def calc(
         if isinstance(child, _NAMED_FREELY):
             return renamed(child, row.names)
     return p.Calc(row=row, inputs=(child,), expressions=tuple(expressions), condition=condition, hints=hints)
+
+
+def into_normalize(
+    context: PlannerContext, node: p.ChangelogNormalize, condition: Expression
+) -> tuple[p.Physical, Expression | None]:
+    """Filter where upserts become changes: by the key before it, by other columns in it
+    (Flink: ``PushCalcPastChangelogNormalizeRule``). Returns the node and the condition that stays above."""
+    key = set(node.key)
+    below: list[Expression] = []
+    inside: list[Expression] = conjuncts(node.condition)
+    above: list[Expression] = []
+    for part in conjuncts(condition):
+        if not is_repeatable(context, part):
+            above.append(part)
+        elif references(part) <= key:
+            below.append(part)
+        else:
+            inside.append(part)
+    child = node.input
+    if below and isinstance(child, p.Exchange):
+        kept = calc(context, child.input, identity(child.row), child.row, and_(below))
+        child = replace(child, inputs=(kept,))
+    elif below:
+        inside += below
+    return replace(node, inputs=(child,), condition=and_(inside)), and_(above)
+
+
+def is_repeatable(context: PlannerContext, expression: Expression) -> bool:
+    """Whether it gives the same for the same row whenever it is asked."""
+    for part in walk(expression):
+        if isinstance(part, Call):
+            definition = context.function(part.function)
+            if definition is not None and (not definition.deterministic or definition.dynamic):
+                return False
+    return True
 
 
 def select(context: PlannerContext, child: p.Physical, columns: Sequence[int], row: RowType) -> p.Physical:
@@ -81,3 +126,14 @@ def _may_merge(
         if once_only and (uses[index] > 1 or (condition is not None and uses[index])):
             return False
     return True
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The same names, those that come again with a number."""
+    found: list[str] = []
+    for name in names:
+        made, n = name, 0
+        while made in found:
+            made, n = f"{name}{n}", n + 1
+        found.append(made)
+    return found

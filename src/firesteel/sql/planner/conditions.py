@@ -139,7 +139,9 @@ def _null_safe_or(part: Call) -> Call | None:
     return equals
 
 
-def split_sides(parts: Sequence[Expression], width: int) -> tuple[list[Expression], list[Expression], list[Expression]]:
+def split_sides(
+    parts: Sequence[Expression], width: int
+) -> tuple[list[Expression], list[Expression], list[Expression]]:
     """Conditions over left columns alone, over right columns alone (as those of the right input), over both."""
     left, right, both = [], [], []
     for part in parts:

@@ -15,7 +15,9 @@ class PlanningError(TableException):
 def cannot_consume(consumer: str, changes: str, node: Physical) -> PlanningError:
     from firesteel.sql.plan_text import describe
 
-    return PlanningError(f"{consumer} doesn't support consuming {changes} changes which is produced by node {describe(node)}")
+    return PlanningError(
+        f"{consumer} doesn't support consuming {changes} changes which is produced by node {describe(node)}"
+    )
 
 
 def no_plan(root: Physical) -> PlanningError:

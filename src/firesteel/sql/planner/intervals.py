@@ -90,7 +90,10 @@ def _time(expression: Expression, times: set[int]) -> tuple[int, int] | None:
         return None
     if expression.function in (c.CAST, "REINTERPRET") and len(expression.operands) == 1:
         return _time(expression.operands[0], times)
-    if expression.function not in (c.PLUS, c.MINUS, "TIMESTAMP_PLUS", "TIMESTAMP_MINUS") or len(expression.operands) != 2:
+    if (
+        expression.function not in (c.PLUS, c.MINUS, "TIMESTAMP_PLUS", "TIMESTAMP_MINUS")
+        or len(expression.operands) != 2
+    ):
         return None
     first, second = expression.operands
     minus = expression.function in (c.MINUS, "TIMESTAMP_MINUS")
@@ -107,7 +110,11 @@ def _milliseconds(expression: Expression) -> int | None:
     """The value of an interval of days and seconds that is constant."""
     if isinstance(expression, Literal) and isinstance(expression.type, DayTimeIntervalType):
         return int(expression.value)
-    if isinstance(expression, Call) and isinstance(expression.type, DayTimeIntervalType) and not references(expression):
+    if (
+        isinstance(expression, Call)
+        and isinstance(expression.type, DayTimeIntervalType)
+        and not references(expression)
+    ):
         values = [_milliseconds(o) if not isinstance(o, Literal) else o.value for o in expression.operands]
         if any(v is None for v in values):
             return None
@@ -120,5 +127,3 @@ def _milliseconds(expression: Expression) -> int | None:
         if expression.function in ("UNARY_MINUS", "MINUS_PREFIX", "NEGATIVE"):
             return -int(values[0])
     return None
-
-

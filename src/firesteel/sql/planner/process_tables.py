@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.columns import UPDATE_BEFORE
 from firesteel.sql import logical as l, physical as p
+from firesteel.sql.operators.changelog_functions import FromChangelog, ToChangelog
 from firesteel.sql.physical import ALL, INSERT_ONLY
+from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
 
 if TYPE_CHECKING:
@@ -39,8 +42,20 @@ def argument(node: Any, name: str) -> Any:
     return dict(node.arguments).get(name)
 
 
+def needs_old_rows(node: p.ProcessTable) -> bool:
+    """Whether -U rows are asked for: TO_CHANGELOG without a code for them leaves them out."""
+    if node.function != "TO_CHANGELOG":
+        return True
+    return any(kind == UPDATE_BEFORE for kind, _ in argument(node, "mapping"))
+
+
 def translate_process_table(run: Any, node: p.ProcessTable) -> Any:
     """The operator of a function of whole tables."""
-    from firesteel.sql.planner.errors import unsupported
-
-    raise unsupported(f"The function {node.function} of whole tables is not available.")
+    if node.function == "TO_CHANGELOG":
+        return run.one(node, ToChangelog(codes=argument(node, "mapping")))
+    if node.function == "FROM_CHANGELOG":
+        return run.one(node, FromChangelog(op=argument(node, "op"), kinds=argument(node, "mapping")))
+    raise unsupported(
+        f"The process table function {node.function} cannot be run.",
+        hint="use a table function, or a ProcessFunction on a stream of the table (to_changelog_stream)",
+    )

@@ -46,9 +46,7 @@ def filter_of_rank(planner: Planner, node: l.Filter) -> p.Physical | None:
     below = node.input
     if isinstance(below, l.Project) and isinstance(below.input, l.Over):
         columns = {i: e for i, e in enumerate(below.expressions)}
-        condition = rewrite(
-            node.condition, lambda e: columns[e.index] if isinstance(e, InputRef) else e
-        )
+        condition = rewrite(node.condition, lambda e: columns[e.index] if isinstance(e, InputRef) else e)
         found = _ranked(planner.context, below.input, condition)
         if found is None:
             return None
@@ -181,9 +179,13 @@ def _window_rank(context: PlannerContext, child: p.Physical, found: _Ranked, sho
         raise unsupported(f"{call.call.function}() on window is not supported currently")
     if found.end is None:
         raise unsupported("Rank strategy rankEnd in rankRange must be constant for a window Top-N.")
-    partition = tuple(column for column in call.partition if column not in windows.start | windows.end | windows.time)
+    partition = tuple(
+        column for column in call.partition if column not in windows.start | windows.end | windows.time
+    )
     time = call.order[0] if len(call.order) == 1 else None
-    by_time = time is not None and (is_rowtime(child.row.types[time.index]) or is_proctime(child.row.types[time.index]))
+    by_time = time is not None and (
+        is_rowtime(child.row.types[time.index]) or is_proctime(child.row.types[time.index])
+    )
     window = windows.attached()
     if by_time and found.start == found.end == 1 and time is not None:
         if not is_rowtime(child.row.types[time.index]):
@@ -209,7 +211,11 @@ def _window_rank(context: PlannerContext, child: p.Physical, found: _Ranked, sho
 
 
 def _calc_over_rank(
-    context: PlannerContext, ranked: p.Physical, found: _Ranked, expressions: Sequence[Expression], row: RowType
+    context: PlannerContext,
+    ranked: p.Physical,
+    found: _Ranked,
+    expressions: Sequence[Expression],
+    row: RowType,
 ) -> p.Physical:
     """What stands over the rank; a number that is known is a constant."""
     if len(ranked.row.fields) == found.column:
@@ -232,7 +238,11 @@ def deduplications(root: p.Physical, context: PlannerContext) -> p.Physical:
     def visit(node: p.Physical) -> p.Physical:
         if id(node) not in done:
             inputs = tuple(visit(i) for i in node.inputs)
-            changed = node if all(a is b for a, b in zip(inputs, node.inputs, strict=True)) else replace(node, inputs=inputs)
+            changed = (
+                node
+                if all(a is b for a, b in zip(inputs, node.inputs, strict=True))
+                else replace(node, inputs=inputs)
+            )
             done[id(node)] = _deduplicated(changed, context) if isinstance(changed, p.Rank) else changed
         return done[id(node)]
 
@@ -349,7 +359,12 @@ def sort(planner: Planner, node: l.Sort) -> p.Physical:
         return ordered
     if fetch is not None:
         return p.SortLimit(
-            row=node.row, inputs=(together,), order=node.order, offset=node.offset, fetch=fetch, ttl_ms=context.ttl_ms
+            row=node.row,
+            inputs=(together,),
+            order=node.order,
+            offset=node.offset,
+            fetch=fetch,
+            ttl_ms=context.ttl_ms,
         )
     if node.offset:
         raise unsupported("FETCH is missed, which on streaming table is not supported currently.")
@@ -363,5 +378,3 @@ def sort(planner: Planner, node: l.Sort) -> p.Physical:
     if not first.ascending:
         raise unsupported("Sort: Primary sort order of a streaming table must be ascending on time.")
     return p.TemporalSort(row=node.row, inputs=(together,), order=node.order, rowtime=is_rowtime(time))
-
-

@@ -44,7 +44,13 @@ def _digest(node: p.Physical, context: PlannerContext) -> Any:
     if isinstance(node, p.TableSourceScan):
         if not context.get(options.REUSE_SOURCE):
             return None
-        return type(node), node.table.path, tuple(sorted(node.table.options.items())), node.columns, node.pushed
+        return (
+            type(node),
+            node.table.path,
+            tuple(sorted(node.table.options.items())),
+            node.columns,
+            node.pushed,
+        )
     if isinstance(node, p.DataStreamScan):
         return type(node), id(node.table.stream), node.row.names, node.columns
     parts = [getattr(node, f.name) for f in fields(node) if f.name not in _TRAITS]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from firesteel.sql import logical as l, physical as p
-from firesteel.sql.expressions import Literal
+from firesteel.sql.expressions import Expression, InputRef, Literal, rewrite
 from firesteel.sql.planner import ranks
-from firesteel.sql.planner.calcs import calc, identity
+from firesteel.sql.planner.calcs import calc, distinct, identity
 from firesteel.sql.planner.conditions import is_true
 from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
@@ -49,30 +50,58 @@ def set_operation(planner: Planner, node: l.SetOperation) -> p.Physical:
             return union
         every = tuple(range(len(node.row.fields)))
         return p.GroupAggregate(
-            row=node.row, inputs=(exchange(union, every),), group=every, calls=(), ttl_ms=planner.context.ttl_ms
+            row=node.row,
+            inputs=(exchange(union, every),),
+            group=every,
+            calls=(),
+            ttl_ms=planner.context.ttl_ms,
         )
     raise unsupported(f"{node.kind}{' ALL' if node.all else ''} has not been made a join")
 
 
 def correlate(planner: Planner, node: l.Correlate) -> p.Physical:
     child = planner.plan(node.left)
-    call = node.right
+    width = len(child.row.fields)
+    call, projection = _call_of(node.right)
     condition = None if node.condition is None or is_true(node.condition) else node.condition
-    if condition is not None and node.kind != "INNER":
-        raise unsupported(
-            "A LEFT JOIN LATERAL with a condition other than TRUE is not supported.",
-            hint="put the condition into the table function, or use an inner join",
-        )
-    width = len(child.row.fields) + len(call.row.fields)
-    full: RowType = node.row
-    if len(full.fields) != width:
-        raise unsupported("the row of a lateral join is not that of its sides")
-    made: p.Physical = p.Correlate(
-        row=full, inputs=(child,), function=call.function, arguments=call.arguments, kind=node.kind, hints=node.hints
-    )
+    nullable = node.kind == "LEFT"
+    rights = [t.with_nullability(True) if nullable else t for t in call.row.types]
+    full = RowType.of(distinct([*child.row.names, *call.row.names]), [*child.row.types, *rights])
+    below = [InputRef(width + i, t) for i, t in enumerate(rights)]
+    right = list(below) if projection is None else [_over(e, below) for e in projection]
+    every: list[Expression] = [*identity(child.row), *right]
     if condition is not None:
-        made = calc(planner.context, made, identity(full), full, condition)
-    return made
+        condition = _over(condition, every)
+    made: p.Physical = p.Correlate(
+        row=full,
+        inputs=(child,),
+        function=call.function,
+        arguments=call.arguments,
+        kind=node.kind,
+        condition=condition,
+        hints=node.hints,
+    )
+    return calc(planner.context, made, every, node.row)
+
+
+def _call_of(node: l.Node) -> tuple[l.TableCall, list[Expression] | None]:
+    """The call of a table function, and what Projects over it make of its columns."""
+    projects: list[l.Project] = []
+    while isinstance(node, l.Project):
+        projects.append(node)
+        node = node.input
+    if not isinstance(node, l.TableCall):
+        raise unsupported(f"A lateral join with {type(node).__name__} on its right has not been made a join.")
+    if not projects:
+        return node, None
+    expressions: list[Expression] = list(identity(node.row))
+    for step in reversed(projects):
+        expressions = [_over(e, expressions) for e in step.expressions]
+    return node, expressions
+
+
+def _over(expression: Expression, below: Sequence[Expression]) -> Expression:
+    return rewrite(expression, lambda e: below[e.index] if isinstance(e, InputRef) else e)
 
 
 def table_call(planner: Planner, node: l.TableCall) -> p.Physical:
@@ -90,5 +119,3 @@ def match(planner: Planner, node: l.Match) -> p.Physical:
         specification=node.specification,
         partition=partition,
     )
-
-

@@ -20,7 +20,7 @@ class Target:
     """Where rows go.
 
     :param description: for messages, such as ``Table sink 'c.d.t'``. :param kinds: the changes that it takes.
-    :param update: how it takes updates. :param writer: what ``translate`` makes the end of it with.
+    :param update: how it takes updates. :param writer: what ``translate`` makes the end of it with. :param enforce: whether NOT NULL and lengths of its columns are looked after.
     """
 
     name: str
@@ -29,9 +29,12 @@ class Target:
     update: str | None
     schema: Any
     writer: Any
+    enforce: bool = True
 
     @classmethod
-    def of_mode(cls, name: str, description: str, mode: frozenset[str], schema: Any, writer: Any) -> Target:
+    def of_mode(
+        cls, name: str, description: str, mode: frozenset[str], schema: Any, writer: Any, enforce: bool = True
+    ) -> Target:
         """:param mode: kinds of rows, such as ``{"+I", "+U", "-D"}``."""
         kinds = set(INSERT_ONLY)
         if "+U" in mode:
@@ -39,7 +42,7 @@ class Target:
         if "-D" in mode:
             kinds.add(p.DELETE)
         update = None if "+U" not in mode else BEFORE_AND_AFTER if "-U" in mode else AFTER
-        return cls(name, description, frozenset(kinds), update, schema, writer)
+        return cls(name, description, frozenset(kinds), update, schema, writer, enforce)
 
 
 #: Every kind of row.
@@ -64,8 +67,7 @@ def sink(planner: Planner, node: l.Sink) -> p.Physical:
         materialize_mode="NONE" if context.batch else str(context.get(options.UPSERT_MATERIALIZE)),
         not_null=str(context.get(options.NOT_NULL_ENFORCER)),
         type_length=str(context.get(options.TYPE_LENGTH_ENFORCER)),
+        nested=str(context.get(options.NESTED_ENFORCER)),
         ttl_ms=context.ttl_ms,
         hints=node.hints,
     )
-
-

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
+from firesteel.sql.expression_text import column_names, expression_text
 from firesteel.sql.expressions import Call
-from firesteel.sql.planner.calcs import calc, identity
+from firesteel.sql.planner.calcs import calc, identity, select
 from firesteel.sql.planner.errors import wrong
+from firesteel.sql.types import RowType
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
@@ -18,16 +20,56 @@ __all__ = ["scan", "watermark_assigner"]
 
 def scan(planner: Planner, node: l.Scan) -> p.Physical:
     table = node.table
-    every = tuple(range(len(node.row.fields)))
+    source = table.schema.source_row
+    columns = tuple(range(len(source.fields))) if node.columns is None else node.columns
     if table.stream is not None:
-        read: p.Physical = p.DataStreamScan(row=node.row, table=table, columns=every, hints=node.hints)
-        mode = table.stream.changelog_mode
+        mode = frozenset(table.stream.changelog_mode)
+        reader = None
     else:
         assert planner.context.scan is not None, "a plan that reads tables needs their connectors"
-        source = planner.context.scan(table)
-        read = p.TableSourceScan(row=node.row, table=table, source=source, columns=every, hints=node.hints)
-        mode = source.changelog_mode
-    return _normalized(planner, read, table, frozenset(mode))
+        reader = planner.context.scan(table)
+        mode = frozenset(reader.changelog_mode)
+    wanted = _with_key(columns, table, mode)
+    row = (
+        node.row
+        if wanted == columns
+        else RowType.of([source.names[c] for c in wanted], [source.types[c] for c in wanted])
+    )
+    if reader is None:
+        read: p.Physical = p.DataStreamScan(row=row, table=table, columns=wanted, hints=node.hints)
+    else:
+        predicates = node.predicates if mode == {"+I"} else ()
+        read = p.TableSourceScan(
+            row=row,
+            table=table,
+            source=reader,
+            columns=wanted,
+            predicates=predicates,
+            pushed=_pushed(columns, source, predicates, row),
+            hints=node.hints,
+        )
+    made = _normalized(planner, read, table, mode)
+    return made if wanted == columns else select(planner.context, made, range(len(columns)), node.row)
+
+
+def _with_key(columns: tuple[int, ...], table: Any, mode: frozenset[str]) -> tuple[int, ...]:
+    """Changes are told apart by the primary key, so it is read with them."""
+    key = table.schema.primary_key
+    if key is None or mode == {"+I"}:
+        return columns
+    names = table.schema.source_row.names
+    return (*columns, *(i for c in key.columns if (i := names.index(c)) not in columns))
+
+
+def _pushed(columns: tuple[int, ...], source: RowType, predicates: Any, row: RowType) -> tuple[str, ...]:
+    """What plans say was given to the source."""
+    parts = []
+    if len(columns) < len(source.fields):
+        parts.append(f"project=[{', '.join(source.names[c] for c in columns)}]")
+    if predicates:
+        name = column_names(row.names)
+        parts.append(f"filter=[{', '.join(expression_text(e, name) for e in predicates)}]")
+    return tuple(parts)
 
 
 def _normalized(planner: Planner, read: p.Physical, table: Any, mode: frozenset[str]) -> p.Physical:
@@ -41,8 +83,10 @@ def _normalized(planner: Planner, read: p.Physical, table: Any, mode: frozenset[
     if key is None:
         if not upserts and not twice:
             return read
-        why = "produces a changelog stream contains UPDATE_AFTER, no UPDATE_BEFORE" if upserts else (
-            f"is set {options.CDC_DUPLICATES.key}"
+        why = (
+            "produces a changelog stream contains UPDATE_AFTER, no UPDATE_BEFORE"
+            if upserts
+            else (f"is set {options.CDC_DUPLICATES.key}")
         )
         raise wrong(
             f"Table '{table.name}' {why}. This requires to define primary key constraint on the table."

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references, rewrite
 from firesteel.sql.planner import conditions as c
+from firesteel.sql.planner.computed_keys import computed_keys, joined_row, without_added
 from firesteel.sql.planner.context import is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
@@ -38,6 +39,7 @@ def temporal_join(planner: Planner, node: l.Join, snapshot: l.Snapshot) -> p.Phy
     right = planner.plan(_without_snapshot(node.right))
     width = len(left.row.fields)
     equi = c.equi_join(node.condition, width)
+    left, right, equi, added = computed_keys(planner.context, left, right, equi)
     if not equi.keys.left:
         raise wrong("Currently the join key in Temporal Table Join can not be empty.")
     if is_proctime(period.type):
@@ -61,8 +63,8 @@ def temporal_join(planner: Planner, node: l.Join, snapshot: l.Snapshot) -> p.Phy
             "Event-Time Temporal Table Join requires both primary key and row time attribute in versioned table, "
             "but no row time attribute can be found."
         )
-    return p.TemporalJoin(
-        row=node.row,
+    made = p.TemporalJoin(
+        row=joined_row(node, left, right),
         inputs=(exchange(left, equi.keys.left), exchange(right, equi.keys.right)),
         kind=node.kind,
         keys=equi.keys,
@@ -74,6 +76,7 @@ def temporal_join(planner: Planner, node: l.Join, snapshot: l.Snapshot) -> p.Phy
         ttl_ms=planner.context.ttl_ms,
         hints=node.hints,
     )
+    return made if added == (0, 0) else without_added(planner.context, made, node, left, added)
 
 
 def _scan_of(node: l.Node) -> l.Scan | None:
@@ -117,8 +120,7 @@ def _lookup_join(
             lookup.setdefault(compared.column, compared.other)
     if not lookup:
         raise wrong(
-            "Temporal table join requires an equality condition on fields of "
-            f"table [{scan.table.name}].",
+            f"Temporal table join requires an equality condition on fields of table [{scan.table.name}].",
             hint="join by a column of the table that is looked up",
         )
     columns = tuple(sorted(lookup))
@@ -178,5 +180,3 @@ def _lookup_key(part: Expression, width: int, projection: list[Expression]) -> t
                 return None
             return target.index, other
     return None
-
-

@@ -37,7 +37,9 @@ class WindowColumns:
 
     def attached(self) -> p.WindowSpec:
         """The window as operators take it that find it in columns."""
-        return replace(self.spec, time=None, start=min(self.start, default=None), end=min(self.end, default=None))
+        return replace(
+            self.spec, time=None, start=min(self.start, default=None), end=min(self.end, default=None)
+        )
 
 
 def _plain(spec: p.WindowSpec) -> p.WindowSpec:

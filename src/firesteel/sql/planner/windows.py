@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Ordering, references, shift
-from firesteel.sql.planner.calcs import calc, select
+from firesteel.sql.planner.calcs import calc, distinct, select
 from firesteel.sql.planner.conditions import conjuncts
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
@@ -131,7 +131,9 @@ def _window_aggregate(
     types += [window_types[name] or _window_type(target) for name in properties]
     names = [target.child.row.names[k] for k in keys]
     names += [row.names[len(group) + i] for i in range(len(moved))]
-    names += [{"start": "window_start", "end": "window_end", "time": "window_time"}[name] for name in properties]
+    names += [
+        {"start": "window_start", "end": "window_end", "time": "window_time"}[name] for name in properties
+    ]
     made = p.WindowAggregate(
         row=RowType.of(names, types),
         inputs=(exchange(target.child, keys),),
@@ -214,7 +216,7 @@ def _under_window(
             kept.append(reference)
     names = [child.row.names[c] for c in wanted]
     names += [source.row.names[e.index] for e in kept[len(wanted) :] if isinstance(e, InputRef)]
-    row = RowType.of(_distinct(names), [e.type for e in kept])
+    row = RowType.of(distinct(names), [e.type for e in kept])
     pushed = calc(context, source, kept, row, condition)
     window = replace(
         below.window,
@@ -225,16 +227,6 @@ def _under_window(
     for place, column in enumerate(wanted):
         columns[column] = place
     return _Target(pushed, columns, window)
-
-
-def _distinct(names: list[str]) -> list[str]:
-    found: list[str] = []
-    for name in names:
-        made, n = name, 0
-        while made in found:
-            made, n = f"{name}{n}", n + 1
-        found.append(made)
-    return found
 
 
 def _sessions_first(

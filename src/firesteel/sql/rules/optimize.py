@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
-from firesteel.sql.logical import Node
+from typing import Final
 
-__all__ = ["optimize"]
+from firesteel.sql.logical import Node
+from firesteel.sql.rules.fold_constants import fold_constants
+from firesteel.sql.rules.lateral_queries import lateral_queries_to_joins
+from firesteel.sql.rules.prune_columns import prune_columns
+from firesteel.sql.rules.push_filters import push_filters
+from firesteel.sql.rules.set_operations import set_operations_to_joins
+from firesteel.sql.rules.subqueries import subqueries_to_joins
+
+__all__ = ["RULES", "optimize"]
+
+RULES: Final = (
+    subqueries_to_joins,
+    lateral_queries_to_joins,
+    set_operations_to_joins,
+    fold_constants,
+    push_filters,
+    fold_constants,
+    prune_columns,
+)
 
 
 def optimize(plan: Node) -> Node:
-    """The plan that the physical planner gets."""
+    """The plan that the physical planner gets: ``docs/design/sql.md``, section "Logical plan"."""
+    for rule in RULES:
+        plan = rule(plan)
     return plan

@@ -19,7 +19,5 @@ def format_options(key: str, given: Mapping[str, str]) -> list[Option]:
     found = format_named(name)
     del TABLE_FORMATS
     prefix = f"{key.removesuffix('format')}{name}."
-    options = [
-        Option(prefix + o.key, o.read, o.default, o.required, o.words) for o in found.options
-    ]
+    options = [Option(prefix + o.key, o.read, o.default, o.required, o.words) for o in found.options]
     return [text(key), *options]

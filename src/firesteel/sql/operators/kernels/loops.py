@@ -19,7 +19,7 @@ from firesteel.sql.operators.kernels.numbers import objects
 from firesteel.sql.operators.kernels.segments import Array, Segments
 from firesteel.sql.operators.objects import column_of_objects, objects_of
 from firesteel.sql.operators.row_state import Field
-from firesteel.sql.values import array_of, values_of
+from firesteel.sql.values import array_of, physical, values_of
 
 __all__ = ["LoopKernel", "UserKernel"]
 
@@ -250,6 +250,34 @@ class LastValue(_Ordered):
     """The last value that is not null."""
 
     last = True
+
+
+@kernel("LAG")
+class Lag(LoopKernel):
+    """The value some rows before: the offset and the default are literals, or the default is the second
+    argument."""
+
+    skips_null = False
+
+    def __init__(self, what: KernelCall) -> None:
+        super().__init__(what)
+        literals = what.call.literals
+        self._offset = int(literals[0].value) if literals else 1
+        self._default = physical(literals[1].value, what.call.type) if len(literals) > 1 else None
+
+    def create(self) -> Any:
+        return []
+
+    def accumulate(self, accumulator: Any, *values: Any) -> Any:
+        accumulator.append(values[0])
+        if len(accumulator) > self._offset + 1:
+            del accumulator[0]
+        if len(values) > 1:
+            self._default = values[1]
+        return accumulator
+
+    def value(self, accumulator: Any) -> Any:
+        return accumulator[0] if len(accumulator) > self._offset else self._default
 
 
 @kernel("SINGLE_VALUE")

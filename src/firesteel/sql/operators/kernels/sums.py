@@ -14,7 +14,7 @@ from firesteel.sql.operators.row_state import Field
 __all__ = ["Average", "Count", "Sum"]
 
 
-@kernel("COUNT")
+@kernel("COUNT", "ROW_NUMBER")
 class Count(Kernel):
     """Rows; with an argument those where it is not null."""
 

@@ -1,0 +1,1 @@
+"""Dashboards that come with Firesteel, as files."""

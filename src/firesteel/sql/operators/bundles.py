@@ -1,0 +1,72 @@
+"""Mini-batches: rows that wait until there are so many, or until a mark, or the task hands on what is
+ready."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from firesteel.common.columns import Columns
+from firesteel.runtime.batch import Mark
+from firesteel.runtime.program import OperatorProgram
+from firesteel.sql.operators.base import KeyedColumnsOperator
+
+__all__ = ["BundlingOperator"]
+
+#: Of a bundle for which the program says no size.
+ROWS: Final = 1 << 16
+
+
+class BundlingOperator(KeyedColumnsOperator):
+    """Its spec has ``mini_batch`` and ``bundle``, the most rows of a bundle."""
+
+    minds_time = False
+    #: Whether rows wait in batch mode, where nothing leaves before the end.
+    waits_in_batch_mode: ClassVar[bool] = False
+
+    def __init__(self, program: OperatorProgram, spec: Any) -> None:
+        super().__init__(program, spec)
+        self._held: list[Columns] = []
+        self._held_rows = 0
+
+    @property
+    def bundles(self) -> bool:
+        return bool(self.spec.mini_batch) or (self.waits_in_batch_mode and self.context.batch_mode)
+
+    def begin_epoch(self) -> None:
+        super().begin_epoch()
+        self._held, self._held_rows = [], 0
+
+    def run(self, columns: Columns, input_index: int) -> None:
+        if not self.bundles:
+            self.process_rows(columns)
+            return
+        most = self.spec.bundle or ROWS
+        while self._held_rows + len(columns) >= most:
+            rest = most - self._held_rows
+            self._held.append(columns[:rest])
+            columns = columns[rest:]
+            self._finish_bundle()
+        if len(columns):
+            self._held.append(columns)
+            self._held_rows += len(columns)
+
+    def process_rows(self, columns: Columns) -> None:
+        """Process rows that came together."""
+        raise AssertionError("each operator says what it does with rows")
+
+    def _finish_bundle(self) -> None:
+        if self._held:
+            columns = Columns.concat(self._held)
+            self._held, self._held_rows = [], 0
+            self.process_rows(columns)
+
+    def on_mark(self, mark: Mark, input_index: int) -> None:
+        self._finish_bundle()
+        super().on_mark(mark, input_index)
+
+    def flush(self) -> None:
+        self._finish_bundle()
+        super().flush()
+
+    def end_epoch(self) -> None:
+        self._finish_bundle()

@@ -1,0 +1,207 @@
+"""Regular joins. A row of one input meets what the other input holds for its key.
+
+While rows of one input are worked on, the other side stands still: candidates of all rows of a batch are
+gathered into columns, and the condition is evaluated once. Outer joins count for each row how many partners
+it has, so they go row by row in what they give, not in what they evaluate. (Flink: ``StreamingJoinOperator``,
+``StreamingSemiAntiJoinOperator``.)
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, Columns
+from firesteel.runtime.operators.base import SubtaskContext
+from firesteel.runtime.program import OperatorProgram
+from firesteel.sql.operators.base import TwoInputColumnsOperator
+from firesteel.sql.operators.join_side import JoinSide
+from firesteel.sql.operators.keyed_rows import KeyedRows
+from firesteel.sql.operators.pairs import Pairs, null_keys
+from firesteel.sql.operators.specs import Join
+from firesteel.state.backend import OperatorState
+
+__all__ = ["JoinOperator"]
+
+Array = np.ndarray[Any, Any]
+_ADDS: Final = (INSERT, UPDATE_AFTER)
+
+
+class JoinOperator(TwoInputColumnsOperator):
+    minds_time = False
+    spec: Join
+
+    def __init__(self, program: OperatorProgram, spec: Join) -> None:
+        super().__init__(program, spec)
+        self._pairs = Pairs(spec.left, spec.right, spec.condition, spec.functions)
+        self._is_semi = spec.kind in ("SEMI", "ANTI")
+        self._outer = (spec.kind in ("LEFT", "FULL"), spec.kind in ("RIGHT", "FULL"))
+        self._rows = (spec.left, spec.right)
+        self._keys = (spec.left_keys, spec.right_keys)
+
+    def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
+        super().open(context, state)
+        self._pairs.open(context)
+
+    def on_open(self) -> None:
+        spec = self.spec
+        counts = (self._outer[0] or self._is_semi, self._outer[1])
+        unique = (spec.left_unique, spec.right_unique)
+        ttl = (spec.left_ttl_ms, spec.right_ttl_ms)
+        names = ("left", "right")
+        self._sides = tuple(
+            JoinSide(self.state, names[i], self._rows[i], self._keys[i], unique[i], counts[i], ttl[i])
+            for i in (0, 1)
+        )
+
+    # ---- rows
+
+    def run(self, columns: Columns, input_index: int) -> None:
+        keyed = KeyedRows.of(columns, self._keys[input_index])
+        alone = null_keys(keyed.rows, self._keys[input_index], self.spec.null_safe)
+        mine, other = self._sides[input_index], self._sides[1 - input_index]
+        pairs = other.candidates(keyed.segments, alone)
+        rows_of_pairs = pa.array(pairs.rows)
+        own = [a.take(rows_of_pairs) for a in keyed.rows.arrays]
+        others = other.codec.decode(pairs.bodies)
+        sides = (own, others) if input_index == 0 else (others, own)
+        matches = np.flatnonzero(self._pairs.fulfilled([*sides[0], *sides[1]], len(pairs.rows)))
+        if self.spec.kind == "INNER":
+            self._emit_pairs(keyed.rows, sides, matches, pairs.rows, pairs.times)
+            mine.change_all(keyed)
+            return
+        partners: list[list[int]] = [[] for _ in range(len(keyed.rows))]
+        for at, row in zip(matches.tolist(), pairs.rows[matches].tolist(), strict=True):
+            partners[row].append(at)
+        if self._is_semi:
+            self._run_semi(keyed, input_index, pairs, partners)
+        else:
+            self._run_outer(keyed, input_index, pairs, partners, sides)
+
+    def _emit_pairs(
+        self,
+        rows: Columns,
+        sides: tuple[list[pa.Array], list[pa.Array]],
+        matches: Array,
+        of: Array,
+        times: Array,
+    ) -> None:
+        if not len(matches):
+            return
+        repeated = times[matches]
+        chosen = matches if (repeated == 1).all() else np.repeat(matches, repeated)
+        at = pa.array(chosen)
+        kinds = None
+        if rows.kinds is not None:
+            kinds = rows.kinds[of[chosen]]
+        self.emit(Columns([a.take(at) for side in sides for a in side], len(chosen), kinds))
+
+    def _run_outer(
+        self, keyed: KeyedRows, side: int, pairs: Any, partners: list[list[int]], sides: tuple[Any, Any]
+    ) -> None:
+        """Flink: ``StreamingJoinOperator.processElement``."""
+        mine, other = self._sides[side], self._sides[1 - side]
+        outer, other_outer = self._outer[side], self._outer[1 - side]
+        out = _Pairs()
+        kinds = keyed.rows.kinds_or_inserts().tolist()
+        bodies, ids = mine.encode(keyed.rows)
+        index = keyed.segments.index.tolist()
+        for row, kind in enumerate(kinds):
+            name, key = keyed.segments.names[index[row]], keyed.segments.keys[index[row]]
+            found = partners[row]
+            number = sum(int(pairs.times[at]) for at in found)
+            adds = kind in _ADDS
+            if not adds:
+                mine.take(name, key, ids[row], bodies[row])
+            if adds:
+                mine.add(name, key, ids[row], bodies[row], number)
+            if not found:
+                if outer:
+                    out.add(INSERT if adds else DELETE, row, None)
+                continue
+            alone = []  # what the other side has shown without a partner, or will
+            if other_outer:
+                had = [
+                    other.associate(pairs.names[at], pairs.keys[at], pairs.ids[at], 1 if adds else -1)
+                    for at in found
+                ]
+                alone = [at for at, n in zip(found, had, strict=True) if n == (0 if adds else 1)]
+            if adds:
+                out.add_all(DELETE, None, alone, pairs.times)
+                out.add_all(INSERT if outer or other_outer else kind, row, found, pairs.times)
+            else:
+                out.add_all(DELETE if outer else kind, row, found, pairs.times)
+                out.add_all(INSERT, None, alone, pairs.times)
+        self._emit_outer(out, keyed.rows, sides, side)
+
+    def _emit_outer(self, out: _Pairs, rows: Columns, sides: tuple[Any, Any], side: int) -> None:
+        if not out.kinds:
+            return
+        mine = pa.array(out.mine, pa.int64())
+        others = pa.array(out.others, pa.int64())
+        own = [a.take(mine) for a in rows.arrays]
+        other = [a.take(others) for a in sides[1 - side]]
+        arrays = own + other if side == 0 else other + own
+        kinds = np.array(out.kinds, np.int8)
+        self.emit(Columns(arrays, len(out.kinds), kinds if kinds.any() else None))
+
+    def _run_semi(self, keyed: KeyedRows, side: int, pairs: Any, partners: list[list[int]]) -> None:
+        """Flink: ``StreamingSemiAntiJoinOperator``."""
+        mine, other = self._sides[side], self._sides[1 - side]
+        anti = self.spec.kind == "ANTI"
+        kinds = keyed.rows.kinds_or_inserts().tolist()
+        bodies, ids = mine.encode(keyed.rows)
+        index = keyed.segments.index.tolist()
+        out: list[bytes] = []
+        out_kinds: list[int] = []
+        for row, kind in enumerate(kinds):
+            name, key = keyed.segments.names[index[row]], keyed.segments.keys[index[row]]
+            found = partners[row]
+            if side == 0:
+                if bool(found) != anti:
+                    out.append(bodies[row])
+                    out_kinds.append(kind)
+                if kind in _ADDS:
+                    mine.add(name, key, ids[row], bodies[row], sum(int(pairs.times[at]) for at in found))
+                else:
+                    mine.take(name, key, ids[row], bodies[row])
+                continue
+            adds = kind in _ADDS
+            if adds:
+                mine.add(name, key, ids[row], bodies[row], 0)
+            else:
+                mine.take(name, key, ids[row], bodies[row])
+            for at in found:
+                had = other.associate(pairs.names[at], pairs.keys[at], pairs.ids[at], 1 if adds else -1)
+                if had != (0 if adds else 1):
+                    continue
+                change = kind if not anti else DELETE if adds else INSERT
+                times = int(pairs.times[at])
+                out += [pairs.bodies[at]] * times
+                out_kinds += [change] * times
+        if out:
+            arrays = self._sides[0].codec.decode(out)
+            changes = np.array(out_kinds, np.int8)
+            self.emit(Columns(arrays, len(out), changes if changes.any() else None))
+
+
+class _Pairs:
+    """Rows that leave: of the own side by row, of the other by pair; None: nulls."""
+
+    def __init__(self) -> None:
+        self.kinds: list[int] = []
+        self.mine: list[int | None] = []
+        self.others: list[int | None] = []
+
+    def add(self, kind: int, row: int | None, pair: int | None) -> None:
+        self.kinds.append(kind)
+        self.mine.append(row)
+        self.others.append(pair)
+
+    def add_all(self, kind: int, row: int | None, pairs: list[int], times: Array) -> None:
+        """Each pair as often as its held row is there."""
+        for pair in pairs:
+            for _ in range(int(times[pair])):
+                self.add(kind, row, pair)

@@ -1,0 +1,143 @@
+"""Joins of rows of the same window and key. (Flink: ``WindowJoinOperator``.)"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from firesteel.common.columns import Columns
+from firesteel.runtime.operators.base import SubtaskContext
+from firesteel.runtime.program import OperatorProgram
+from firesteel.sql.operators.aggregates import row_text
+from firesteel.sql.operators.base import TwoInputColumnsOperator
+from firesteel.sql.operators.pairs import NO_ROW, PADS_LEFT, PADS_RIGHT, Pairs, null_keys, paired
+from firesteel.sql.operators.slices import instant_of, local_milliseconds
+from firesteel.sql.operators.specs import WindowJoin
+from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows, names_of
+from firesteel.sql.operators.window_rank import open_windows
+from firesteel.state.backend import OperatorState
+from firesteel.state.column_keys import group_rows, row_values
+
+__all__ = ["WindowJoinOperator"]
+
+Array = np.ndarray[Any, Any]
+
+
+class WindowJoinOperator(TwoInputColumnsOperator):
+    spec: WindowJoin
+
+    def __init__(self, program: OperatorProgram, spec: WindowJoin) -> None:
+        super().__init__(program, spec)
+        self._pairs = Pairs(spec.left, spec.right, spec.condition, spec.functions)
+
+    def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
+        assert state is not None
+        self._progress = KeptProgress(state)
+        super().open(context, state)
+        self._pairs.open(context)
+
+    def on_open(self) -> None:
+        def rows_of(name: str, row: Any) -> TimedRows:
+            return TimedRows(self.state, name, row, row_text(row, range(len(row.fields))))
+
+        self._sides = rows_of("left", self.spec.left), rows_of("right", self.spec.right)
+
+    def begin_epoch(self) -> None:
+        super().begin_epoch()
+        self._progress.begin(self.watermark)
+        for side in self._sides:
+            side.refresh()
+
+    def end_epoch(self) -> None:
+        self._progress.end()
+
+    def run(self, columns: Columns, input_index: int) -> None:
+        spec = self.spec
+        column = (spec.left_end, spec.right_end)[input_index]
+        key_columns = (spec.left_keys, spec.right_keys)[input_index]
+        ends = local_milliseconds(columns.arrays[column], spec.zone)
+        kept = np.flatnonzero(open_windows(ends, spec.zone, self._progress.value))
+        if len(kept) < len(columns):
+            columns, ends = columns.take(kept), ends[kept]
+        if not len(columns):
+            return
+        keys = self.key_columns(columns, key_columns)
+        groups = group_rows([*keys, pa.array(ends)], len(columns))
+        order, starts = groups.order()
+        rows = row_values(columns.take(order).arrays, len(columns))
+        first = pa.array(groups.first)
+        names, canonical = names_of([k.take(first) for k in keys], groups.count)
+        stops = [*starts.tolist()[1:], len(rows)]
+        of_group = ends[groups.first].tolist()
+        side = self._sides[input_index]
+        for i, (start, stop) in enumerate(zip(starts.tolist(), stops, strict=True)):
+            side.add(names[i], canonical[i], of_group[i], rows[start:stop])
+
+    def advance(self, watermark: int) -> None:
+        self._progress.move(watermark)
+        last = watermark + (1 if self.spec.zone == "UTC" else 15 * 3_600_000)
+        left, right = self._sides
+        for end in sorted({*left.until(last), *right.until(last)}):
+            if instant_of(end, self.spec.zone) - 1 <= watermark:
+                self._fire(end)
+
+    def _fire(self, end: int) -> None:
+        left, right = ({name: rows for name, _, rows in side.pop(end)} for side in self._sides)
+        names = list({**left, **right})
+        lefts, left_groups = _flat(left, names)
+        rights, right_groups = _flat(right, names)
+        columns = self._sides[0].columns(lefts), self._sides[1].columns(rights)
+        at, of = _products(left_groups, right_groups, len(names))
+        spec = self.spec
+        if len(at) and (spec.left_keys or spec.right_keys):
+            null = null_keys(columns[0], spec.left_keys, spec.null_safe)
+            at, of = at[~null[at]], of[~null[at]]
+        matching = self._pairs.matching(*columns, at, of)
+        at, of = at[matching], of[matching]
+        self.emit(join_result(spec.kind, *columns, at, of))
+
+
+def join_result(kind: str, left: Columns, right: Columns, at: Array, of: Array) -> Columns:
+    """The rows of a join of which *at* and *of* are the pairs: left row by left row, then what is left of the
+    right."""
+    alone = np.setdiff1d(np.arange(len(left)), at)
+    if kind == "SEMI":
+        return left.take(np.unique(at))
+    if kind == "ANTI":
+        return left.take(alone)
+    if kind in PADS_LEFT and len(alone):
+        at = np.concatenate([at, alone])
+        of = np.concatenate([of, np.full(len(alone), NO_ROW)])
+    order = np.argsort(at, kind="stable")
+    at, of = at[order], of[order]
+    if kind in PADS_RIGHT:
+        rest = np.setdiff1d(np.arange(len(right)), of)
+        at = np.concatenate([at, np.full(len(rest), NO_ROW)])
+        of = np.concatenate([of, rest])
+    return Columns(paired(left, right, at, of), len(at))
+
+
+def _flat(by_name: dict[Any, list[Any]], names: list[Any]) -> tuple[list[Any], list[int]]:
+    """All rows, by name, and for each name how many there are."""
+    rows: list[Any] = []
+    counts = []
+    for name in names:
+        of_name = by_name.get(name, [])
+        rows += of_name
+        counts.append(len(of_name))
+    return rows, counts
+
+
+def _products(left: list[int], right: list[int], groups: int) -> tuple[Array, Array]:
+    """All pairs of rows within groups of rows that follow each other."""
+    lefts, rights = np.array(left, np.int64), np.array(right, np.int64)
+    right_starts = np.cumsum(rights) - rights
+    at = np.repeat(np.arange(int(lefts.sum())), np.repeat(rights, lefts))
+    if not len(at):
+        return at, at
+    owner = np.repeat(np.arange(groups), lefts * rights)
+    pair_starts = np.cumsum(lefts * rights) - lefts * rights
+    within = np.arange(len(at)) - pair_starts[owner]
+    return at, right_starts[owner] + within % rights[owner]

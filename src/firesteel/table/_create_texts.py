@@ -1,0 +1,71 @@
+"""SHOW CREATE TABLE and SHOW CREATE VIEW."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firesteel.sql.schema import Column, ColumnKind
+
+__all__ = ["create_table_text", "create_view_text"]
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
+
+
+def _type(column: Column) -> str:
+    data_type: Any = column.data_type
+    if getattr(data_type, "attribute", "none") != "none":
+        from firesteel.sql.schema import with_attribute
+        from firesteel.sql.types import TimeAttribute
+
+        data_type = with_attribute(data_type, TimeAttribute.NONE)
+    return str(data_type).replace("STRING", "VARCHAR(2147483647)").replace("BYTES", "VARBINARY(2147483647)")
+
+
+def _column(column: Column) -> str:
+    shown = f"  {_quoted(column.name)} "
+    if column.kind is ColumnKind.COMPUTED:
+        shown += f"AS {column.text}"
+    else:
+        shown += _type(column)
+        if column.kind is ColumnKind.METADATA:
+            shown += " METADATA" + (f" FROM {_text(column.metadata_key)}" if column.metadata_key else "")
+            shown += " VIRTUAL" if column.virtual else ""
+    return shown + (f" COMMENT {_text(column.comment)}" if column.comment else "")
+
+
+def create_table_text(found: Any, table: Any) -> str:
+    """The statement that makes the table."""
+    schema = table.schema
+    lines = [_column(c) for c in schema.columns]
+    lines += [f"  WATERMARK FOR {_quoted(w.column)} AS {w.text}" for w in schema.watermarks]
+    key = schema.primary_key
+    if key is not None:
+        columns = ", ".join(map(_quoted, key.columns))
+        lines.append(f"  CONSTRAINT {_quoted(key.name)} PRIMARY KEY ({columns}) NOT ENFORCED")
+    text = (
+        f"CREATE {'TEMPORARY ' if found.temporary else ''}TABLE {found.path} (\n" + ",\n".join(lines) + "\n)"
+    )
+    text += f" COMMENT {_text(table.comment)}\n" if table.comment else "\n"
+    if table.distribution is not None:
+        text += f"{table.distribution}\n"
+    if table.partition_keys:
+        text += f"PARTITIONED BY ({', '.join(map(_quoted, table.partition_keys))})\n"
+    options = ",\n".join(f"  {_text(k)} = {_text(v)}" for k, v in table.options.items())
+    return text + f"WITH (\n{options}\n)\n"
+
+
+def create_view_text(found: Any, table: Any) -> str:
+    """The statement that makes the view."""
+    columns = ",\n".join(
+        f"  {_quoted(c.name)}" + (f" COMMENT {_text(c.comment)}" if c.comment else "")
+        for c in table.schema.columns
+    )
+    comment = f" COMMENT {_text(table.comment)}" if table.comment else ""
+    query = found.table.expanded_query or found.table.query
+    return f"CREATE {'TEMPORARY ' if found.temporary else ''}VIEW {found.path} (\n{columns}\n){comment}\nAS {query}\n"

@@ -1,0 +1,323 @@
+"""How functions of the user are called: on columns, on values, on accumulators.
+
+They see Python's objects (date, datetime, Row, list ...), not the physical values of columns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Any, Final
+
+import pyarrow as pa
+
+from firesteel.common.types import Row
+from firesteel.sql import types as t
+from firesteel.sql.arrow import arrow_type
+from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
+from firesteel.sql.operators.objects import column_of_objects, objects_of
+from firesteel.sql.type_rules import implicitly_castable
+from firesteel.sql.values import repeat as repeat_column
+
+__all__ = ["SCALARS", "Aggregate", "AsyncCall", "PandasAggregate", "TableCall", "rule"]
+
+
+def rule(inputs: Sequence[t.DataType] | None, result: t.DataType) -> TypeRule:
+    """The types of a call: arguments are cast to what was declared; None: all are taken as they are."""
+
+    def types(call: CallTypes) -> Typing | None:
+        given = tuple(call.types)
+        if inputs is None:
+            return Typing(result, tuple(t.VarCharType() if isinstance(g, t.NullType) else g for g in given))
+        if len(given) != len(inputs):
+            return None
+        wanted = []
+        for own, declared in zip(given, inputs, strict=True):
+            if not implicitly_castable(own, declared.with_nullability(True)):
+                return None
+            wanted.append(declared.with_nullability(own.nullable))
+        return Typing(result, tuple(wanted))
+
+    return types
+
+
+class _Opened:
+    """Opens a function once in each process."""
+
+    def __init__(self, function: Any, names: tuple[str, ...] | None) -> None:
+        self.function = function
+        self.names = names
+        self._eval: Callable[..., Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"function": self.function, "names": self.names, "_eval": None, **self._more()}
+
+    def _more(self) -> dict[str, Any]:
+        return {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    def opened(self) -> Callable[..., Any]:
+        if self._eval is None:
+            from firesteel.table.udf import FunctionContext, UserDefinedFunction
+
+            if isinstance(self.function, UserDefinedFunction):
+                self.function.open(FunctionContext(None, {}))
+                self._eval = self.function.eval  # type: ignore[attr-defined]
+            else:
+                self._eval = self.function
+        assert self._eval is not None
+        return self._eval
+
+
+def _objects(argument: Any, data_type: t.DataType, length: int) -> Iterable[Any]:
+    """The objects of an argument; a constant comes as a scalar."""
+    if isinstance(argument, pa.Array):
+        return objects_of(argument, data_type)
+    value = objects_of(
+        pa.array([argument.as_py()], argument.type)
+        if not isinstance(argument, pa.Scalar)
+        else repeat_one(argument),
+        data_type,
+    )[0]
+    return repeat(value, length)
+
+
+def repeat_one(scalar: pa.Scalar) -> pa.Array:
+    return pa.repeat(scalar, 1)
+
+
+class ScalarCall(_Opened):
+    """Calls a function for each row. :param names: of the columns, where it takes them as one Row."""
+
+    def __call__(self, site: Any, *arguments: Any) -> pa.Array:
+        function = self.opened()
+        columns = [_objects(a, d, site.length) for a, d in zip(arguments, site.types, strict=True)]
+        if self.names is not None:
+            rows = _rows(columns, self.names, site.length)
+            values = [function(row) for row in rows]
+        elif not columns:
+            values = [function() for _ in range(site.length)]
+        else:
+            values = list(map(function, *columns))
+        return column_of_objects(values, site.result)
+
+
+def _rows(columns: Sequence[Iterable[Any]], names: Sequence[str], length: int) -> Iterator[Row]:
+    called = list(names)
+    for values in zip(*columns, strict=True) if columns else repeat((), length):
+        row = Row(*values)
+        row.set_field_names(called)
+        yield row
+
+
+class PandasCall(_Opened):
+    """Calls a function with a Series for each argument, or one DataFrame."""
+
+    def __call__(self, site: Any, *arguments: Any) -> pa.Array:
+        import pandas as pd
+
+        function = self.opened()
+        series = [_series(a, d, site.length) for a, d in zip(arguments, site.types, strict=True)]
+        if self.names is not None:
+            found = function(pd.concat(dict(zip(self.names, series, strict=True)), axis=1))
+        else:
+            found = function(*series)
+        return _from_pandas(found, site.result, site.length)
+
+
+def _series(argument: Any, data_type: t.DataType, length: int) -> Any:
+    column = argument if isinstance(argument, pa.Array) else repeat_column(repeat_one(argument), length)
+    if isinstance(data_type, t.LocalZonedTimestampType):
+        column = column.cast(pa.timestamp(column.type.unit))
+    if isinstance(data_type, t.RowType):
+        import pandas as pd
+
+        return pd.DataFrame(
+            {f.name: _series(column.field(i), f.data_type, length) for i, f in enumerate(data_type.fields)}
+        )
+    return column.to_pandas()
+
+
+def _from_pandas(found: Any, data_type: t.DataType, length: int) -> pa.Array:
+    import pandas as pd
+
+    if isinstance(found, pd.DataFrame) and isinstance(data_type, t.RowType):
+        arrays = [_from_pandas(found.iloc[:, i], f.data_type, length) for i, f in enumerate(data_type.fields)]
+        return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(data_type)))
+    if isinstance(found, pd.Series) and not isinstance(data_type, t.RowType | t.ArrayType | t.MapType):
+        if len(found) != length:
+            raise ValueError(f"The function returned {len(found)} values for {length} rows.")
+        made = pa.array(found, from_pandas=True)
+        if isinstance(made, pa.ChunkedArray):
+            made = made.combine_chunks()
+        wanted = arrow_type(data_type)
+        return made if made.type == wanted else made.cast(wanted, safe=not pa.types.is_floating(made.type))
+    values = (
+        list(found) if hasattr(found, "__len__") and not isinstance(found, str | bytes) else [found] * length
+    )
+    if len(values) != length:
+        raise ValueError(f"The function returned {len(values)} values for {length} rows.")
+    return column_of_objects([None if _is_missing(v) else v for v in values], data_type)
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and value != value)
+
+
+SCALARS: Final[dict[str, type[_Opened]]] = {"general": ScalarCall, "pandas": PandasCall}
+
+
+class AsyncCall(_Opened):
+    """Calls a coroutine function for each row; the calls of a batch overlap.
+
+    How many may be under way, and what becomes of failures, is as ``table.exec.async-scalar.*`` says by default.
+    """
+
+    CAPACITY: Final = 10
+    ATTEMPTS: Final = 3
+    DELAY_S: Final = 0.1
+    TIMEOUT_S: Final = 180.0
+
+    def __call__(self, site: Any, *arguments: Any) -> pa.Array:
+        function = self.opened()
+        columns = [_objects(a, d, site.length) for a, d in zip(arguments, site.types, strict=True)]
+        if self.names is not None:
+            rows: Iterable[tuple[Any, ...]] = ((row,) for row in _rows(columns, self.names, site.length))
+        else:
+            rows = zip(*columns, strict=True) if columns else repeat((), site.length)
+        values = asyncio.run(self._all(function, list(rows)))
+        return column_of_objects(values, site.result)
+
+    async def _all(self, function: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
+        room = asyncio.Semaphore(self.CAPACITY)
+
+        async def one(row: tuple[Any, ...]) -> Any:
+            async with room:
+                for attempt in range(1, self.ATTEMPTS + 1):
+                    try:
+                        return await asyncio.wait_for(function(*row), self.TIMEOUT_S)
+                    except Exception:
+                        if attempt == self.ATTEMPTS:
+                            raise
+                        await asyncio.sleep(self.DELAY_S)
+
+        return await asyncio.gather(*map(one, rows))
+
+
+class TableCall(_Opened):
+    """Calls a table function for one row of Python's objects; its rows may be tuples, Rows, or bare values."""
+
+    def __call__(self, *arguments: Any) -> Any:
+        function = self.opened()
+        if self.names is not None:
+            row = Row(*arguments)
+            row.set_field_names(list(self.names))
+            arguments = (row,)
+        return function(*arguments)
+
+
+class Aggregate:
+    """An aggregate function, as the operators of groups call it: with Python's objects."""
+
+    def __init__(self, function: Any, result: t.DataType, names: tuple[str, ...] | None) -> None:
+        self.function = function
+        self.result = result
+        self.names = names
+        self._open = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_open": False}
+
+    def _opened(self) -> Any:
+        if not self._open:
+            from firesteel.table.udf import FunctionContext
+
+            self.function.open(FunctionContext(None, {}))
+            self._open = True
+        return self.function
+
+    def _arguments(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        if self.names is None:
+            return values
+        row = Row(*values)
+        row.set_field_names(list(self.names))
+        return (row,)
+
+    def create_accumulator(self) -> Any:
+        return self._opened().create_accumulator()
+
+    def accumulate(self, accumulator: Any, *values: Any) -> None:
+        self._opened().accumulate(accumulator, *self._arguments(values))
+
+    def retract(self, accumulator: Any, *values: Any) -> None:
+        self._opened().retract(accumulator, *self._arguments(values))
+
+    def merge(self, accumulator: Any, accumulators: Iterable[Any]) -> None:
+        self._opened().merge(accumulator, accumulators)
+
+    def get_value(self, accumulator: Any) -> Any:
+        return self._opened().get_value(accumulator)
+
+    def emit_value(self, accumulator: Any) -> Iterable[Any]:
+        found: Iterable[Any] = self._opened().emit_value(accumulator)
+        return found
+
+
+class PandasAggregate:
+    """A function of whole columns as an aggregate: it keeps the rows of a group, and is called for the result."""
+
+    def __init__(self, function: Any, result: t.DataType, names: tuple[str, ...] | None) -> None:
+        self.function = function
+        self.result = result
+        self.names = names
+        self._call: Callable[..., Any] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_call": None}
+
+    def create_accumulator(self) -> list[tuple[Any, ...]]:
+        return []
+
+    def accumulate(self, accumulator: list[tuple[Any, ...]], *values: Any) -> None:
+        accumulator.append(values)
+
+    def retract(self, accumulator: list[tuple[Any, ...]], *values: Any) -> None:
+        accumulator.remove(values)
+
+    def merge(
+        self, accumulator: list[tuple[Any, ...]], accumulators: Iterable[list[tuple[Any, ...]]]
+    ) -> None:
+        for other in accumulators:
+            accumulator.extend(other)
+
+    def get_value(self, accumulator: list[tuple[Any, ...]]) -> Any:
+        import pandas as pd
+
+        columns = [pd.Series(list(c)) for c in zip(*accumulator, strict=True)]
+        if self.names is not None:
+            found = self._function()(pd.concat(dict(zip(self.names, columns, strict=True)), axis=1))
+        else:
+            found = self._function()(*columns)
+        return found.item() if hasattr(found, "item") and not isinstance(found, pd.Series) else found
+
+    def _function(self) -> Callable[..., Any]:
+        if self._call is None:
+            from firesteel.table.udf import AggregateFunction, FunctionContext
+
+            function = self.function
+            if isinstance(function, AggregateFunction):
+                function.open(FunctionContext(None, {}))
+                self._call = lambda *args: _evaluated(function, args)
+            else:
+                self._call = function
+        assert self._call is not None
+        return self._call
+
+
+def _evaluated(function: Any, args: Sequence[Any]) -> Any:
+    accumulator = function.create_accumulator()
+    function.accumulate(accumulator, *args)
+    return function.get_value(accumulator)

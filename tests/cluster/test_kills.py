@@ -1,0 +1,32 @@
+"""Some runs of what ``python -m tests.cluster.kills`` does for hours."""
+
+from __future__ import annotations
+
+import random
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.kills import KINDS, one_run
+
+
+@pytest.mark.row("S-CTRL-03", "S-CTRL-04", "S-HA-04")
+def test_a_killed_dispatcher_keeps_its_word(tmp_path: Path) -> None:
+    seed = random.randrange(1 << 20)
+    with ThreadPoolExecutor(3) as pool:  # each waits for processes
+        runs = [pool.submit(one_run, kind, seed, tmp_path / str(n)) for n, kind in enumerate(KINDS[:5])]
+    outcomes = [run.result() for run in runs]
+    assert [str(outcome) for outcome in outcomes if outcome.failure] == []
+    assert all(outcome.strikes for outcome in outcomes)
+
+
+@pytest.mark.row("S-HA-01", "S-HA-02")
+def test_another_dispatcher_takes_over_from_a_leader_that_is_killed_or_stands_still(tmp_path: Path) -> None:
+    seed = random.randrange(1 << 20)
+    kinds = [kind for kind in KINDS if kind.startswith("the leader")]
+    with ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(one_run, kind, seed, tmp_path / str(n)) for n, kind in enumerate(kinds)]
+    outcomes = [run.result() for run in runs]
+    assert [str(outcome) for outcome in outcomes if outcome.failure] == []
+    assert len(outcomes) == 2

@@ -1,0 +1,58 @@
+"""Jobs that wait for slots, if they must."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+
+from firesteel.cluster.slots import MESSAGE, expired, may_start
+from tests.cluster.dispatcher import SLOTS
+from tests.cluster.support import JOB_ID, SessionCluster
+
+WIDE = """
+stream = endless() if "endless" in sys.argv else env.from_collection(["short"])
+env.set_parallelism(int(sys.argv[1]))
+stream.rebalance().map(lambda v: v).print()
+env.execute("wide")
+"""
+waiting = st.lists(st.integers(0, 6), max_size=8).map(lambda ns: [(str(i), n) for i, n in enumerate(ns)])
+
+
+@given(st.integers(0, 8), st.integers(0, 8), waiting)
+def test_who_may_start(total: int, taken: int, jobs: list[tuple[str, int]]) -> None:
+    started = may_start(total, taken, jobs)
+    needs = dict(jobs)
+    assert sum(needs[job] for job in started) <= max(0, total - taken) or not started
+    assert started == sorted(started, key=int)
+    left = total - taken
+    for job, needed in jobs:  # nobody waits who fits beside those that came before
+        assert (job in started) == (needed <= left)
+        left -= needed if job in started else 0
+
+
+def test_who_has_waited_for_too_long() -> None:
+    assert expired({"a": 0, "b": 501}, 500, 1_000) == ["a"]
+
+
+@pytest.mark.row("S-CTRL-11")
+def test_a_job_waits_and_fails_or_runs(tmp_path: Path) -> None:
+    settings = {"slot.enforce": "true", "slot.request.timeout": "9 s"}
+    cluster = SessionCluster(tmp_path / "enforced", **settings).start()
+    try:
+        (first,) = JOB_ID.findall(cluster.run(WIDE, "3", "endless", options=("-d",)).stdout)
+        cluster.await_epoch(first)
+        (second,) = JOB_ID.findall(cluster.run(WIDE, "2", options=("-d",)).stdout)
+        (never,) = JOB_ID.findall(cluster.run(WIDE, str(SLOTS + 1), options=("-d",)).stdout)
+        assert cluster.status(second) == "CREATED"
+        assert cluster.client.get(f"/v1/jobs/{second}")["vertices"][0]["status"] == "CREATED"
+        overview = cluster.client.get("/v1/overview")
+        assert overview["slots-total"] == SLOTS
+        cluster.command("cancel", first)
+        cluster.await_status(second, "FINISHED")
+        cluster.await_status(never, "FAILED")
+        assert MESSAGE in cluster.failure_of(never)
+        assert "NoResourceAvailableException" in cluster.failure_of(never)
+    finally:
+        cluster.stop()
