@@ -27,7 +27,7 @@ from tests.rest.dashboard.shop import Shop, behind, executor, shop
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs" / "pictures" / "dashboard"
 WATCHED_S = 75.0  # so that charts have something to show
-COLOURS = 40
+COMMON, RARE = 24, 40  # colours
 TALLEST = 1_150
 
 #: Where this machine keeps the programs is nothing for a picture.
@@ -131,8 +131,18 @@ def save(page: Page, file: Path, *, whole: bool) -> None:
     page.evaluate(_REPLACE, [[str(ROOT), "/home/ann/shop"], [gettempdir(), "/data"]])
     picture = Image.open(io.BytesIO(page.screenshot(full_page=whole))).convert("RGB")
     picture = picture.crop((0, 0, picture.width, min(picture.height, TALLEST)))
-    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, optimize=True)
+    picture.quantize(palette=palette(picture), dither=Image.Dither.NONE).save(file, optimize=True)
     print(f"{file.name}: {file.stat().st_size / 1024:.0f} kB, {picture.width} x {picture.height}")
+
+
+def palette(picture: Image.Image) -> Image.Image:
+    """The colours that there is most of, as they are, and some that are nearest to all others."""
+    counted = picture.getcolors(picture.width * picture.height) or []
+    most = [colour for _, colour in sorted(counted, reverse=True)[:COMMON]]
+    others = picture.quantize(RARE, Image.Quantize.MAXCOVERAGE).getpalette() or []
+    found = Image.new("P", (1, 1))
+    found.putpalette([part for colour in most for part in colour] + others[: RARE * 3])
+    return found
 
 
 if __name__ == "__main__":
