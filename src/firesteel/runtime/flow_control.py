@@ -85,8 +85,8 @@ class Pieces:
     def worked(self, records: int, seconds: float) -> None:
         """So many were processed in so much time."""
         if records:
-            # A record behind a slow one may be slow, too, though some between them are not: what is in a piece
-            # with it would leave when it is done.
+            # A record behind a slow one may be slow, too, though some between them are not: what is in a
+            # piece with it would leave when it is done.
             self._cost_s = max(seconds / records, self._cost_s * _FORGETTING, 1e-9)
             self.records = max(1, min(_MOST, int(_PIECE_S / self._cost_s), self.records * _GROWTH))
 
