@@ -21,6 +21,9 @@ EXAMPLES = (
 )
 PROGRAMS = {path.stem: path for path in sorted((HERE / "programs").glob("*.py")) if path.stem != "timed"}
 
+#: Those that depend on the clock, and run as they are: here in real time.
+BY_THE_CLOCK = {path.stem: path for path in sorted((HERE / "by_the_clock").glob("*.py"))}
+
 #: What both sides are told: with it declared types are applied between functions, too, and so can be seen.
 SETTINGS = {"python.operator-chaining.enabled": "false"}
 

@@ -16,7 +16,8 @@ Settings take out of a program what depends on the clock, and what depends on wh
 - Operators in Python are not chained: in a chain a declared type is not applied to what passes on, and what a timer
   emits comes to the next function with the watermark that fired it and not, as else, with the one before.
 
-The examples run without them.
+The examples run without them, and so do the programs of ``by_the_clock/`` (``reference/by_the_clock/``), which take
+care themselves that what they print is always the same.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.differential.comparison import (
+    BY_THE_CLOCK,
     EXAMPLES,
     HERE,
     PROGRAMS,
@@ -137,6 +139,10 @@ def lines_of(name: str, examples: Path, output: Output) -> list[str]:
         program = examples / f"{name}.py"
         first, second = run(program, output), run(program, output)
         lines, again = sorted(printed(first)), sorted(printed(second))
+    elif name in BY_THE_CLOCK:
+        program = BY_THE_CLOCK[name]
+        first, second = run(program, output), run(program, output)
+        lines, again = comparable(program, first), comparable(program, second)
     else:
         program = PROGRAMS[name]
         with without_a_clock():
@@ -147,6 +153,13 @@ def lines_of(name: str, examples: Path, output: Output) -> list[str]:
     if not lines:
         raise NoReferenceError("prints nothing")
     return lines
+
+
+def directory_of(name: str) -> Path:
+    """Where the reference is."""
+    if name in EXAMPLES:
+        return REFERENCE / "examples"
+    return REFERENCE / "by_the_clock" if name in BY_THE_CLOCK else REFERENCE
 
 
 def make_all(names: list[str]) -> int:
@@ -164,7 +177,7 @@ def make_all(names: list[str]) -> int:
             failed += 1
             said = str(e) if isinstance(e, NoReferenceError) else f"failed\n{causes(traceback.format_exc())}"
         else:
-            target = (REFERENCE / "examples" if name in EXAMPLES else REFERENCE) / f"{name}.txt"
+            target = directory_of(name) / f"{name}.txt"
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_text("".join(f"{line}\n" for line in lines), "utf-8")
             said = f"{len(lines)} lines"
@@ -173,10 +186,10 @@ def make_all(names: list[str]) -> int:
 
 
 def main(names: list[str]) -> int:
-    unknown = set(names).difference(PROGRAMS, EXAMPLES)
+    unknown = set(names).difference(PROGRAMS, EXAMPLES, BY_THE_CLOCK)
     if unknown:
         sys.exit(f"no such programs: {', '.join(sorted(unknown))}")
-    names = names or [*PROGRAMS, *EXAMPLES]
+    names = names or [*PROGRAMS, *BY_THE_CLOCK, *EXAMPLES]
     os.environ["PATH"] = (
         f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"  # Flink starts `python`
     )

@@ -75,8 +75,6 @@ def test_a_sender_that_had_nothing_to_send_is_not_taken_for_a_slow_receiver() ->
 def test_pieces_are_as_long_as_they_should_be() -> None:
     pieces = Pieces()
     assert pieces.records == 1, "nothing is known of the first one"
-    pieces.worked(1, 0.5)
-    assert pieces.records == 1
     for wanted in (4, 16, 64, 256, 1_000, 1_000):
         pieces.worked(pieces.records, pieces.records * 1e-6)
         assert pieces.records == wanted
@@ -84,6 +82,18 @@ def test_pieces_are_as_long_as_they_should_be() -> None:
     assert pieces.records == 10
     pieces.worked(0, 5.0)
     assert pieces.records == 10
+
+
+def test_records_behind_a_slow_one_come_one_by_one_for_a_while() -> None:
+    """Though some that are quick are between them."""
+    pieces = Pieces()
+    pieces.worked(1, 1.0)
+    for _ in range(20):
+        assert pieces.records == 1
+        pieces.worked(1, 1e-6)
+    for _ in range(80):
+        pieces.worked(pieces.records, pieces.records * 1e-6)
+    assert pieces.records == 1_000
 
 
 def test_progress_is_said_now_and_then_and_in_the_end() -> None:

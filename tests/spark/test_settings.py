@@ -57,7 +57,7 @@ def test_a_directory_with_a_space_is_one_word(monkeypatch: pytest.MonkeyPatch) -
 def test_only_a_session_for_real_time_goes_without_the_second_compiler() -> None:
     configuration = Configuration().set_string(OPTIONS, "-Dmine=1")
     assert settings_of(configuration)[OPTIONS] == "-Dmine=1"
-    assert settings_of(configuration, slots=6)[OPTIONS] == "-XX:TieredStopAtLevel=1 -Dmine=1"
+    assert settings_of(configuration, slots=6)[OPTIONS] == "-XX:TieredStopAtLevel=1 -XX:-UsePerfData -Dmine=1"
 
 
 def test_a_user_may_have_both_compilers_in_real_time() -> None:

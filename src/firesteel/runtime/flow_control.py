@@ -17,6 +17,7 @@ _ON_THE_WAY_S: Final = 0.4
 _STALE_S: Final = 1.0  # between two looks: the sender had no need to look
 _GROWTH: Final = 4
 _PIECE_S: Final = 0.05  # of work, after which a source task sees to other things
+_FORGETTING: Final = 0.9  # what a slow record has cost, with each piece after it
 _MOST: Final = 1_000  # records of a piece
 
 #: Records by channel, since the tasks began.
@@ -79,12 +80,15 @@ class Pieces:
 
     def __init__(self) -> None:
         self.records = 1
+        self._cost_s = 0.0  # of a record, as far as one is to be reckoned with that costs so much
 
     def worked(self, records: int, seconds: float) -> None:
         """So many were processed in so much time."""
         if records:
-            fitting = int(_PIECE_S * records / max(seconds, 1e-9))
-            self.records = max(1, min(_MOST, fitting, self.records * _GROWTH))
+            # A record behind a slow one may be slow, too, though some between them are not: what is in a piece
+            # with it would leave when it is done.
+            self._cost_s = max(seconds / records, self._cost_s * _FORGETTING, 1e-9)
+            self.records = max(1, min(_MOST, int(_PIECE_S / self._cost_s), self.records * _GROWTH))
 
 
 class Progress:

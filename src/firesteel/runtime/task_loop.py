@@ -42,6 +42,10 @@ Deliver: TypeAlias = Callable[[int, list[Ack], float, TaskReport], None]
 Splits: TypeAlias = Sequence[tuple[Split, Any]]
 
 _WAITING_MS: Final = 5.0  # how often it is seen whether answers from outside, or files, are there
+# A function that takes so long for a record keeps what is in a buffer from leaving in time. So nothing waits
+# in one for a while after it.
+_SLOW_MS: Final = 100.0
+_AFTER_SLOW_MS: Final = 1000.0
 #: A tick comes at least so often.
 IDLE_MS: Final = 1000.0
 
@@ -123,6 +127,7 @@ class TaskLoop:
         self._last: frozenset[str] = frozenset()  # uids of sources that get no more splits
         self._flushed_ms = 0.0
         self._is_dirty = False  # something may wait to be flushed
+        self._at_once_until_ms = 0.0  # and does not wait for others
         self._tick_ms = 0.0  # when the next tick is due at the latest
         self._looked_ms = 0.0  # when it was last seen what is due
         # Most operators have neither, and it is asked twice for each buffer.
@@ -168,10 +173,18 @@ class TaskLoop:
         if gate is None:
             self._out.append(row)
             return
-        self._move_time(self._now_ms())
+        begun_ms = self._now_ms()
+        self._move_time(begun_ms)
+        batch = gate.decode(row.body)
         with self.watch.on(self._level.vertex_of[edge]):
-            gate.receive(row.channel, gate.decode(row.body))
+            gate.receive(row.channel, batch)
         self._is_dirty = True
+        self._worked(len(batch.values), self._now_ms() - begun_ms)
+
+    def _worked(self, records: int, ms: float) -> None:
+        """So many records were processed in so much time."""
+        if ms > _SLOW_MS * max(1, records):
+            self._at_once_until_ms = self._now_ms() + _AFTER_SLOW_MS
 
     # ---- sources
 
@@ -227,6 +240,7 @@ class TaskLoop:
                 worked_s += seconds
                 self._is_dirty = True
                 wait_ms = 0.0
+        self._worked(found, worked_s * 1000)
         return found, worked_s
 
     def cut(self, drain: bool) -> None:
@@ -289,7 +303,9 @@ class TaskLoop:
 
     def _is_flush_due(self, now_ms: float) -> bool:
         timeout = self._settings.buffer_timeout_ms
-        return timeout is not None and now_ms - self._flushed_ms >= timeout
+        if timeout is None:
+            return False
+        return now_ms - self._flushed_ms >= timeout or now_ms < self._at_once_until_ms
 
     def _move_time(self, now_ms: float) -> None:
         for chain in self._live():
