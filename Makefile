@@ -35,6 +35,7 @@ test: $(READY) ## run all tests (ARGS="-m 'not spark'" for those that start no S
 soak: $(READY) ## for hours: RUNS runs of each kind of kill test (docs/design/kills.md; goes on where it stopped), half an hour of Kafka, RUNS times as many examples of model tests
 	@$(WITH_JAVA) $(BIN)/python -m tests.kills.soak --runs $(RUNS) $(ARGS)
 	@$(WITH_JAVA) $(BIN)/python -m tests.servers.kafka.soak --report kafka-soak-report.md
+	@$(BIN)/python -m tests.cluster.kills --runs $(RUNS)
 	@FIRESTEEL_SOAK=$(RUNS) $(BIN)/python -m pytest -m 'not spark' --timeout 0 \
 		tests/runtime tests/state tests/jobmanager
 

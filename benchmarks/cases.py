@@ -285,6 +285,19 @@ def files(environments: Environments, rounds: int) -> list[Comparison]:
     return results
 
 
+def metrics(environments: Environments, rounds: int) -> list[Comparison]:
+    """Both are of one run, whose epochs alternate."""
+    ours = System("with metrics", OURS, "many_subtasks.py", arguments=("--parallelism", "500"))
+    return compare(
+        "n: metrics of 1,000 subtasks",
+        "of the throughput without",
+        True,
+        by_value(ours, environments, "throughput"),
+        [(Measured("without", lambda: 1.0), 0.98)],
+        rounds,
+    )
+
+
 CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "a": keyed_count,
     "b": chain,
@@ -297,4 +310,5 @@ CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "i": window_memory,
     "j": kafka,
     "k": files,
+    "n": metrics,
 }

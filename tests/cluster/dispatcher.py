@@ -88,7 +88,7 @@ def _die_after_order(*, stops: bool, seconds: float) -> None:
         if isinstance(message, TakeSavepoint) and message.order.stop is stops:
             asyncio.get_running_loop().call_later(seconds, _die)
 
-    JobProcess._send = outer  # type: ignore[method-assign]
+    JobProcess._send = outer  # type: ignore[assignment, method-assign]
 
 
 def main() -> None:

@@ -95,7 +95,7 @@ def windows(records: int) -> list[Any]:
 
 @in_both_modes
 def test_it_changes_under_load(mode: str) -> None:
-    records = 3_200
+    records = 4_800
     with wide_platform():
         env = environment(2, **{"execution.mode": mode, "execution.checkpointing.interval": "150 ms"})
         env.set_max_parallelism(16)

@@ -124,7 +124,7 @@ def test_a_job_that_stays_as_it_is_says_so(batch: bool) -> None:
         assert page["schedulerType"] == job["schedulerType"] == "Default"
         for name in ("config", "history", "overview", "summary", "details/" + "0" * 32):
             assert client.get(f"{root}/rescales/{name}").status_code == 404
-        assert client.get(f"{root}/resource-requirements").status_code == 500
+        assert client.get(f"{root}/resource-requirements").status_code == 404
         (vertex,) = page["vertices"]
         answer = client.put(f"{root}/resource-requirements", json={vertex["id"]: bounds(1, 1)})
         assert answer.status_code == 404

@@ -12,7 +12,6 @@ from firesteel.sql.logical import Node
 from firesteel.sql.parser import statements as s
 from firesteel.sql.parser.statement_parser import parse_statement
 from firesteel.sql.types import DataType
-from tests.sql import standins
 
 TABLES = (
     """CREATE TABLE t (a INT, b BIGINT, c STRING, d DECIMAL(10, 2), r ROW<x INT, y ROW<z STRING>>,
@@ -28,7 +27,7 @@ TABLES = (
 def catalog(*statements: str) -> CatalogManager:
     """A session with the built-in functions and tables made by *statements* (``TABLES`` if there are
     none)."""
-    manager = CatalogManager(builtin=standins.find, builtin_names=functions.sql_names)
+    manager = CatalogManager(builtin=functions.find, builtin_names=functions.sql_names)
     for statement in statements or TABLES:
         create(manager, statement)
     return manager

@@ -23,6 +23,11 @@ _READY: Final = "FIRESTEEL_READY"  # the descriptor on which a cluster in the ba
 DEFINE = click.option(
     "-D", "definitions", multiple=True, metavar="KEY=VALUE", help="A configuration option; may be repeated."
 )
+FLINK_UI = click.option(
+    "--flink-ui",
+    type=click.Path(exists=True, dir_okay=False, resolve_path=True),
+    help="A jar with Flink's dashboard (flink-dist-2.3.0.jar), to be served at / too.",
+)
 _PORT = click.option("--port", help="The port of the REST API, 8081; or several, as 8081-8099.")
 
 
@@ -36,6 +41,7 @@ def cluster() -> None:
 @_PORT
 @click.option("--spark-master", help="Where Spark runs; local[*,4] when it is left out.")
 @click.option("--foreground", is_flag=True, help="Stay in this terminal, or under this service manager.")
+@FLINK_UI
 @DEFINE
 @talking
 def start(
@@ -43,9 +49,14 @@ def start(
     port: str | None,
     spark_master: str | None,
     foreground: bool,
+    flink_ui: str | None,
     definitions: tuple[str, ...],
 ) -> None:
     """Start a cluster, and print where it is. Its jobs of before go on."""
+    from firesteel.common.options import rest
+
+    if flink_ui is not None:
+        definitions = (*definitions, f"{rest.FLINK_UI.key}={flink_ui}")
     configure(definitions, host, port, spark_master)
     if foreground:
         _be_the_cluster()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from firesteel.cli._cluster import cluster
+from firesteel.cli._cluster import FLINK_UI, cluster
 from firesteel.cli._jobs import COMMANDS, SavepointGroup, savepoint_of_job
 from firesteel.cli._memory import memory
 from firesteel.cli._rescale import rescale
@@ -72,6 +72,7 @@ class _WithAddress(click.Command):
     help="Serve the REST API while the program runs; without an address: as rest.* says, or at "
     "127.0.0.1:8081.",
 )
+@FLINK_UI
 @JOBMANAGER
 @click.option(
     "-d", "--detached", is_flag=True, help="With -m: print the id of the job, and do not wait for it."
@@ -123,6 +124,7 @@ def run(
     definitions: tuple[str, ...],
     pyflink: bool,
     rest: str | None,
+    flink_ui: str | None,
     jobmanager: str | None,
     detached: bool,
     shutdown: bool,
@@ -163,9 +165,9 @@ def run(
     if jobmanager is not None:
         from firesteel.cli._remote import run_remotely
 
-        if master is not None or rest is not None:
+        if master is not None or rest is not None or flink_ui is not None:
             raise click.UsageError(
-                "The cluster at -m has its Spark and its REST API: leave --master and --rest out."
+                "The cluster at -m has its Spark and its REST API: leave --master, --rest and --flink-ui out."
             )
         _configure(None, parallelism, definitions)
         run_remotely(
@@ -175,7 +177,9 @@ def run(
     if detached or shutdown:
         raise click.UsageError("-d and -sae are for a job on a cluster: say where it is by -m HOST:PORT.")
     if rest is not None:
-        definitions = (*definitions, *_rest_options(rest))
+        definitions = (*definitions, *_rest_options(rest, flink_ui))
+    elif flink_ui is not None:
+        raise click.UsageError("--flink-ui is served by the REST API: say --rest, too.")
     _configure(master, parallelism, definitions)
     if pyflink:
         become_pyflink()
@@ -334,8 +338,15 @@ def _configure(master: str | None, parallelism: int | None, definitions: tuple[s
     set_defaults(definitions, {key: str(value) for key, value in named.items() if value is not None})
 
 
-def _rest_options(address: str) -> tuple[str, ...]:
+def _rest_options(address: str, flink_ui: str | None) -> tuple[str, ...]:
     """``8081``, ``HOST:8081`` or ``[::1]:8081`` as options; nothing: what is configured, or the default."""
+    from firesteel.common.options import rest
+
+    found = _address_options(address)
+    return found if flink_ui is None else (*found, f"{rest.FLINK_UI.key}={flink_ui}")
+
+
+def _address_options(address: str) -> tuple[str, ...]:
     from firesteel.common.options import rest
     from firesteel.datastream._session_defaults import session_defaults
 

@@ -23,6 +23,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.common.logs import logger
 from firesteel.common.options import checkpointing, cluster as options, recovery
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
@@ -43,6 +44,8 @@ from firesteel.rest.messages.submission import Collected, JobEnd, Missing, Shipp
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+log = logger(__name__)
 
 _WAIT_S: Final = 10.0  # how long the cluster may think about one question
 _REMEMBERED: Final = 10_000  # blocks of collected records
@@ -164,6 +167,7 @@ class RemoteExecutor:
         configuration = env.configuration
         check(configuration)
         _check_remote(env, transformations)
+        _warn_of_spark(configuration)
         graph = create_job_graph(generate(transformations, graph_config(env, job_name)))
         check_graph(graph, configuration)
         check_functions(graph)
@@ -224,6 +228,13 @@ def _check_remote(env: Environment, transformations: Sequence[Transformation]) -
                 hint="leave cache() out, or run the program by itself: `firesteel run program.py`",
             )
         waiting += transformation.inputs
+
+
+def _warn_of_spark(configuration: Configuration) -> None:
+    """What a job says of a Spark that runs already."""
+    late = sorted(key for key in configuration.key_set() if key.startswith("spark."))
+    if late:
+        log.warning("of no effect on a cluster, which has its Spark already: %s", ", ".join(late))
 
 
 def _carried(configuration: Configuration) -> Iterator[Carried]:

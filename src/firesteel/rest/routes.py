@@ -167,7 +167,8 @@ class Call:
 
     def once(self, make: Callable[[], Struct]) -> Encoded:
         """The answer to this path for the view of the job as it is, encoded once for all who ask."""
-        key = (self.route.path, *self.parameters.values())
+        # The same path may be under two prefixes: of Flink and of ours.
+        key = (self.route.handler.__module__, self.route.path, *self.parameters.values())
         return Encoded(self.context.answers.of(self.job, key, make))
 
 

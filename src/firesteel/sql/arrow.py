@@ -1,11 +1,11 @@
 """Which Arrow type a column of each data type has.
 
-Physical form: integers, floats, booleans and decimals are Arrow's own; CHAR and VARCHAR are ``string``, BINARY
-and VARBINARY ``binary``; DATE is ``date32``; TIME is ``time32[ms]``; TIMESTAMP(p) is ``timestamp`` in
-milliseconds for p <= 3, microseconds for p <= 6, else nanoseconds; TIMESTAMP_LTZ(p) the same with the zone
-UTC; year-month intervals are ``int32`` months, day-time intervals ``int64`` milliseconds; ARRAY is ``list``,
-MAP is ``map``, MULTISET is ``map`` to ``int32``, ROW is ``struct``; VARIANT is ``string`` of canonical JSON;
-RAW is ``binary`` of a pickle; BITMAP is ``binary`` in Roaring's portable form.
+Physical form: integers, floats, booleans and decimals are Arrow's own; CHAR and VARCHAR are ``string``,
+BINARY and VARBINARY ``binary``; DATE is ``date32``; TIME is ``time32[ms]``; TIMESTAMP(p) is ``timestamp``
+in milliseconds for p <= 3, microseconds for p <= 6, else nanoseconds; TIMESTAMP_LTZ(p) the same with the
+zone UTC; year-month intervals are ``int32`` months, day-time intervals ``int64`` milliseconds; ARRAY is
+``list``, MAP is ``map``, MULTISET is ``map`` to ``int32``, ROW is ``struct``; VARIANT is ``string`` of
+canonical JSON; RAW is ``binary`` of a pickle; BITMAP is ``binary`` in Roaring's portable form.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """CAST and TRY_CAST on columns: ``cast_column``.
 
-A cast of numbers, dates and times is arithmetic here; text of values is made in ``cast_to_text.py`` and read in
-``cast_from_text.py``. Integers wrap, floats are cut off and clamped as in Java, a DECIMAL without room is null; a
-text that is no such value fails, or is null for TRY_CAST.
+A cast of numbers, dates and times is arithmetic here; text of values is made in ``cast_to_text.py`` and
+read in ``cast_from_text.py``. Integers wrap, floats are cut off and clamped as in Java, a DECIMAL without
+room is null; a text that is no such value fails, or is null for TRY_CAST.
 """
 
 from __future__ import annotations
@@ -59,7 +59,8 @@ def cast_column(
 def _caster(source: t.DataType, target: t.DataType) -> Cast:
     for wanted_source, wanted_target, cast in _CASTS:
         if isinstance(source, wanted_source) and isinstance(target, wanted_target):
-            return cast
+            found: Cast = cast
+            return found
     raise TypeError(f"Unsupported cast from {source} to {target}.")
 
 
@@ -76,7 +77,7 @@ def _to_number(array: pa.Array, source: Any, target: Any, zone: str, attempt: bo
     return array.cast(wanted, safe=False)
 
 
-_LIMITS: Final = {
+_LIMITS: Final[dict[type[t.DataType], Any]] = {
     t.TinyIntType: np.iinfo(np.int32),
     t.SmallIntType: np.iinfo(np.int32),
     t.IntType: np.iinfo(np.int32),
@@ -135,7 +136,7 @@ def _decimal(text: str) -> Any:
 
 
 def _to_boolean(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
-    return pc.not_equal(array, pa.scalar(0, pa.int8()).cast(array.type))
+    return pc.not_equal(array, decimals.zero_of(array.type))
 
 
 def _from_boolean(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
@@ -149,9 +150,21 @@ def _interval_to_number(array: pa.Array, source: Any, target: Any, zone: str, at
     return numbers.cast(arrow_type(target), safe=False)
 
 
+_STEPS: Final = {
+    "YEAR": 12,
+    "MONTH": 1,
+    "DAY": c.DAY_MS,
+    "HOUR": 3_600_000,
+    "MINUTE": 60_000,
+    "SECOND": 1_000,
+}
+
+
 def _number_to_interval(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
+    """The number counts the first unit of the interval."""
     numbers = _to_number(array, source, t.BigIntType(), zone, attempt)
-    return numbers.cast(arrow_type(target), safe=False)
+    step = _STEPS[target.resolution.split("_TO_")[0]]
+    return pc.multiply(numbers, step).cast(arrow_type(target), safe=False)
 
 
 def _interval(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
@@ -293,7 +306,8 @@ def _rows(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -
 
 def _to_text(array: pa.Array, source: Any, target: Any, zone: str, attempt: bool) -> pa.Array:
     made = to_text(array, source, target, zone)
-    # Flink does not look whether a NOT NULL value is null, as a DECIMAL is that had no room: its text is empty
+    # Flink does not look whether a NOT NULL value is null, as a DECIMAL is that had no room: its text is
+    # empty
     return made if source.nullable or not made.null_count else pc.fill_null(made, "")
 
 

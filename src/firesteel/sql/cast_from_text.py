@@ -95,7 +95,7 @@ _FALSE: Final = frozenset(("f", "false", "n", "no", "0"))
 
 def _boolean(_: Any, __: str) -> Callable[[str], bool]:
     def parse(text: str) -> bool:
-        word = text.strip().lower()
+        word = text.lower()
         if word in _TRUE:
             return True
         if word in _FALSE:
@@ -226,7 +226,7 @@ def _time(target: Any, _: str) -> Callable[[str], int]:
                 f"Invalid time format: '{text}'. Expected format: HH:mm:ss[.fff] where HH is 00-23, "
                 "mm is 00-59, ss is 00-59"
             )
-        return found // step * step
+        return int(found // step * step)
 
     return parse
 
@@ -241,7 +241,8 @@ def _timestamp(target: Any, zone: str) -> Callable[[str], int]:
         found = int(c.cut(c.converted(nanos, 1_000_000_000, unit), target))
         if unit == 1_000_000_000 and not -(1 << 63) <= found < 1 << 63:
             raise CastError(
-                f"'{text}' is out of range: of more than 6 digits are timestamps from 1677-09-21 to 2262-04-11"
+                f"'{text}' is out of range: timestamps of more than 6 digits are those from 1677-09-21 to "
+                "2262-04-11"
             )
         return int(c.to_instant(np.array([found]), unit, zone)[0]) if zoned else found
 

@@ -54,7 +54,19 @@ def _decimal(array: pa.Array, _: Any, __: str) -> pa.Array:
 
 def _floating(show: Callable[[float], str]) -> Callable[[pa.Array, Any, str], pa.Array]:
     def text(array: pa.Array, _: Any, __: str) -> pa.Array:
-        return pa.array([None if x is None else show(x) for x in array.to_pylist()], pa.string())
+        numbers = np.abs(array.to_numpy(zero_copy_only=False))
+        plain = (numbers >= 1e-3) & (numbers < 1e7)
+        if array.type != pa.float64() or np.count_nonzero(plain) < len(array) // 2:
+            return pa.array([None if x is None else show(x) for x in array.to_pylist()], pa.string())
+        # without an exponent Arrow's digits are Java's, but for the .0 of whole numbers
+        texts = array.cast(pa.string())
+        whole = pc.invert(pc.match_substring(texts, "."))
+        texts = pc.if_else(whole, pc.binary_join_element_wise(texts, ".0", ""), texts)
+        rest = np.flatnonzero(~plain)
+        if not len(rest):
+            return texts
+        others = [None if x is None else show(x) for x in array.take(pa.array(rest)).to_pylist()]
+        return pc.replace_with_mask(texts, pa.array(~plain), pa.array(others, pa.string()))
 
     return text
 
@@ -179,9 +191,7 @@ def _texts(array: pa.Array, data_type: t.DataType, zone: str) -> list[str]:
 
 def _joined(flat: list[str], array: pa.Array, left: str, right: str) -> pa.Array:
     offsets = array.offsets.to_pylist()
-    found: list[str | None] = [
-        f"{left}{', '.join(flat[a:b])}{right}" for a, b in pairwise(offsets)
-    ]
+    found: list[str | None] = [f"{left}{', '.join(flat[a:b])}{right}" for a, b in pairwise(offsets)]
     return c.with_nulls_of(pa.array(found, pa.string()), array)
 
 

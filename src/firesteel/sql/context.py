@@ -34,7 +34,8 @@ class EvaluationContext:
 
     :param time_zone: ``table.local-time-zone``.
     :param clock: the time in milliseconds; called once for a batch that asks for it.
-    :param query_start: in batch mode the time at which the query began: CURRENT_TIMESTAMP is that. Streaming: None.
+    :param query_start: in batch mode the time at which the query began: CURRENT_TIMESTAMP is that.
+        Streaming: None.
     :param watermark: the current watermark in milliseconds; None: there is none yet.
     :param random: seeds of RAND and UUID without a seed of their own; None: not to be foreseen.
     :param attributes: other facts of the session: ``current_catalog``, ``current_database``, ``user``.

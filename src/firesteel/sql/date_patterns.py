@@ -1,6 +1,7 @@
 """Date and time patterns of Java (``yyyy-MM-dd HH:mm:ss.SSS``): formatting and parsing.
 
-``pattern(text)`` splits a pattern into fields. A pattern of fields of fixed width formats whole columns at once.
+``pattern(text)`` splits a pattern into fields. A pattern of fields of fixed width formats whole columns at
+once.
 """
 
 from __future__ import annotations
@@ -183,6 +184,11 @@ _SHOW: Final[dict[str, _Show]] = {
 
 # ---- whole columns
 
+
+def _fraction_digits(count: int) -> Callable[[dict[str, Any]], list[Any]]:
+    return lambda parts: digits(parts["nanos"] // 10 ** (9 - count), count)
+
+
 _WIDE: Final[dict[tuple[str, int], Callable[[dict[str, Any]], list[Any]]]] = {
     **dict.fromkeys((("y", 4), ("u", 4)), lambda p: digits(p["year"], 4)),
     **dict.fromkeys((("y", 2), ("u", 2)), lambda p: digits(p["year"], 2)),
@@ -192,7 +198,7 @@ _WIDE: Final[dict[tuple[str, int], Callable[[dict[str, Any]], list[Any]]]] = {
     ("h", 2): lambda p: digits((p["seconds"] // 3600 + 11) % 12 + 1, 2),
     ("m", 2): lambda p: digits(p["seconds"] // 60 % 60, 2),
     ("s", 2): lambda p: digits(p["seconds"] % 60, 2),
-    **{("S", n): lambda p, n=n: digits(p["nanos"] // 10 ** (9 - n), n) for n in range(1, 10)},
+    **{("S", n): _fraction_digits(n) for n in range(1, 10)},
 }
 
 
@@ -336,4 +342,4 @@ def _assembled(found: dict[str, Any], lenient: bool) -> int | None:
     if "D" in found:
         days = int(c.days_from(year, 1, 1)) + int(found["D"]) - 1
     seconds = ((days * 24 + hour) * 60 + minute) * 60 + second - away
-    return seconds * _NANOS + int(nanos)
+    return int(seconds) * _NANOS + int(nanos)

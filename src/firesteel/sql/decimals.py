@@ -1,7 +1,8 @@
-"""Arithmetic of DECIMAL columns as Flink does it: exact, rounded half up to the result's scale, null on overflow.
+"""Arithmetic of DECIMAL columns as Flink does it: exact, rounded half up to the result's scale, null on
+overflow.
 
-Numbers of at most 18 digits are computed as 64-bit integers, others as 256-bit decimals of Arrow, and what does not
-fit there one by one.
+Numbers of at most 18 digits are computed as 64-bit integers, others as 256-bit decimals of Arrow, and what
+does not fit there one by one.
 """
 
 from __future__ import annotations
@@ -154,43 +155,111 @@ def multiply(a: Operand, b: Operand, result: t.DecimalType) -> Any:
     return rescale(pc.multiply(a, b), result)
 
 
-def _checked(b: Operand) -> None:
-    zero = pc.equal(b, pa.scalar(decimal.Decimal(0), b.type))
-    if (zero.as_py() if isinstance(zero, pa.Scalar) else pc.any(zero).as_py()) is True:
-        raise ZeroDivisionError("Division by zero")
+def zero_of(kind: pa.DataType) -> pa.Scalar:
+    """The number 0 as a scalar of a type of numbers."""
+    return pa.scalar(decimal.Decimal(0) if pa.types.is_decimal(kind) else 0, kind)
+
+
+def check_divisor(a: Operand, b: Operand, message: str) -> None:
+    """:raises ZeroDivisionError: a number that is not null is divided by zero."""
+    zero = pc.equal(b, zero_of(b.type))
+    if isinstance(zero, pa.Scalar):
+        if zero.as_py() is not True:
+            return
+        failing = a.is_valid if isinstance(a, pa.Scalar) else a.null_count < len(a)
+    else:
+        if not pc.any(zero).as_py():
+            return
+        valid = pa.scalar(a.is_valid) if isinstance(a, pa.Scalar) else a.is_valid()
+        failing = pc.any(pc.and_(pc.fill_null(zero, False), valid)).as_py()
+    if failing:
+        raise ZeroDivisionError(message)
+
+
+def _divisor(b: Operand) -> Any:
+    """The divisors as integers; where a quotient is null anyway, 1."""
+    numbers = _integers(b)
+    return np.where(numbers == 0, 1, numbers) if isinstance(b, pa.Array) else (numbers or np.int64(1))
 
 
 def divide(a: Operand, b: Operand, result: t.DecimalType) -> Any:
-    _checked(b)
+    check_divisor(a, b, "Division by zero")
     if _null(a) or _null(b):
         return pa.nulls(_length(a, b), pa.decimal128(result.precision, result.scale))
     # one more digit than is kept, cut off: rounding half up needs no other
     shift = result.scale + 1 + b.type.scale - a.type.scale
     if shift >= 0 and a.type.precision + shift <= _SMALL and b.type.precision <= _SMALL:
         return _divided(a, b, shift, result)
+    found = _long_division(a, b, result)
+    if found is not None:
+        return found
     return _one_by_one(lambda x, y: _DIVISION.divide(x, y), a, b, result)
 
 
 def _divided(a: Operand, b: Operand, shift: int, result: t.DecimalType) -> pa.Array:
-    left, right = _integers(a) * np.int64(_POWERS[shift]), _integers(b)
-    if isinstance(b, pa.Array) and b.null_count:
-        right = np.where(b.is_valid().to_numpy(zero_copy_only=False), right, 1)
+    left, right = _integers(a) * np.int64(_POWERS[shift]), _divisor(b)
     signs = np.sign(left) * np.sign(right)
     found = signs * ((np.abs(left) // np.abs(right) + 5) // 10)
     target = pa.decimal128(result.precision, result.scale)
     return from_integers(np.broadcast_to(found, _length(a, b)).astype(np.int64), target, _valid(a, b))
 
 
+#: digits of a quotient that are found at a time
+_CHUNK: Final = 9
+
+
+def _long_division(a: Operand, b: Operand, result: t.DecimalType) -> pa.Array | None:
+    """The whole part, then nine digits at a time of what is left over; None: the numbers are too large for
+    that."""
+    if a.type.precision > _SMALL or b.type.precision > _SMALL:
+        return None
+    scale = a.type.scale - b.type.scale
+    digits = result.scale + 1 - scale
+    left, right = np.abs(_integers(a)), np.abs(_divisor(b))
+    if not 1 <= digits <= _SMALL or scale < 0 or np.max(right, initial=0) >= _POWERS[_CHUNK]:
+        return None
+    length, valid = _length(a, b), _valid(a, b)
+    whole, rest = np.divmod(left, right)
+    fraction = np.zeros_like(whole)
+    missing = digits
+    while missing > 0:
+        step = np.int64(_POWERS[min(missing, _CHUNK)])
+        part, rest = np.divmod(rest * step, right)
+        fraction = fraction * step + part
+        missing -= _CHUNK
+    low, high = _times_plus(whole, _POWERS[digits - 1], (fraction + 5) // 10)
+    negative = (_integers(a) < 0) != (_integers(b) < 0)
+    low, high = np.where(negative, ~low + np.uint64(1), low), np.where(negative, ~high + (low == 0), high)
+    words = np.empty((length, 2), np.uint64)
+    words[:, 0], words[:, 1] = low, high
+    kind = pa.decimal128(result.precision, result.scale)
+    made = pa.Array.from_buffers(kind, length, [None, pa.py_buffer(words)])
+    return made if valid is None else pc.if_else(valid, made, pa.scalar(None, kind))
+
+
+def _times_plus(numbers: Any, factor: int, more: Any) -> tuple[Any, Any]:
+    """``numbers * factor + more`` of numbers that are not negative, as two words of 64 bits."""
+    mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    x = np.asarray(numbers).astype(np.uint64)
+    x0, x1 = x & mask, x >> half
+    f0, f1 = np.uint64(factor & 0xFFFFFFFF), np.uint64(factor >> 32)
+    middle = x1 * f0 + ((x0 * f0) >> half)
+    crossed = x0 * f1 + (middle & mask)
+    high = x1 * f1 + (middle >> half) + (crossed >> half)
+    low = (crossed << half) | ((x0 * f0) & mask)
+    total = low + np.asarray(more).astype(np.uint64)
+    return total, high + (total < low)
+
+
 def modulo(a: Operand, b: Operand, result: t.DecimalType) -> Any:
     """The remainder has the sign of *a*."""
-    _checked(b)
+    check_divisor(a, b, "Division by zero")
     if _null(a) or _null(b):
         return pa.nulls(_length(a, b), pa.decimal128(result.precision, result.scale))
     scale = max(a.type.scale, b.type.scale)
     if scale == result.scale and all(o.type.precision + scale - o.type.scale <= _SMALL for o in (a, b)):
-        left, right = (_integers(o) * np.int64(_POWERS[scale - o.type.scale]) for o in (a, b))
-        if isinstance(b, pa.Array) and b.null_count:
-            right = np.where(b.is_valid().to_numpy(zero_copy_only=False), right, 1)
+        left = _integers(a) * np.int64(_POWERS[scale - a.type.scale])
+        right = _divisor(b) * np.int64(_POWERS[scale - b.type.scale])
         found = np.broadcast_to(np.fmod(left, right), _length(a, b)).astype(np.int64)
         return from_integers(found, pa.decimal128(result.precision, result.scale), _valid(a, b))
     return _one_by_one(CONTEXT.remainder, a, b, result)

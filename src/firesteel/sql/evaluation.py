@@ -1,7 +1,7 @@
 """What a program of expressions is made of: frames of rows, and nodes that are evaluated in them.
 
-CASE, AND, OR and COALESCE evaluate a branch that may fail, or that is costly, in a frame of the rows that need it
-only; what the larger frame has computed already is not computed anew there.
+CASE, AND, OR and COALESCE evaluate a branch that may fail, or that is costly, in a frame of the rows that
+need it only; what the larger frame has computed already is not computed anew there.
 """
 
 from __future__ import annotations
@@ -138,11 +138,11 @@ class CallNode(Node):
         self.site = CallSite(tuple(o.type for o in operands), call.type, describe(call))
 
     def compute(self, frame: Frame) -> Value:
+        if not frame.length:
+            return pa.nulls(0, arrow_type(self.type))
         arguments = [o.value(frame) for o in self.operands]
         if arguments and not any(isinstance(a, pa.Array) for a in arguments):
             length = 1 if self.definition.deterministic else frame.length
-            if not frame.length:
-                return pa.nulls(0, arrow_type(self.type))
             arguments = [a if isinstance(a, SymbolScalar) else pa.repeat(a, length) for a in arguments]
             found = self._apply(arguments, frame, length)
             return found[0] if self.definition.deterministic else found

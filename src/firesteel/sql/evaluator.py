@@ -1,8 +1,8 @@
 """Expressions to a program over columns.
 
-A program is a graph of nodes in which equal expressions are one node. It is evaluated once for a batch, in a *frame*
-(``evaluation.py``): the columns, and what nodes have given so far. What depends on no column is computed when the
-program is made.
+A program is a graph of nodes in which equal expressions are one node. It is evaluated once for a batch, in
+a *frame* (``evaluation.py``): the columns, and what nodes have given so far. What depends on no column is
+computed when the program is made.
 """
 
 from __future__ import annotations
@@ -106,8 +106,14 @@ class _Compiler:
 
 def _literal(literal: Literal) -> pa.Scalar:
     if not isinstance(literal.type, SymbolType):
-        return v.constant(literal.value, literal.type)[0]
-    return SymbolScalar(literal.value)  # type: ignore[return-value]
+        try:
+            return v.constant(literal.value, literal.type)[0]
+        except OverflowError as error:
+            raise EvaluationError(
+                f"{literal.value!r} is out of the range of {literal.type.text()}.",
+                hint="timestamps of more than 6 digits are those from 1677-09-21 to 2262-04-11",
+            ) from error
+    return SymbolScalar(literal.value)
 
 
 def _key(expression: Expression) -> Any:

@@ -1,7 +1,7 @@
 """Regular expressions in Java's syntax, compiled for Python.
 
-Most of it is the same. What ``re`` does not know (``\\p{..}``, sets in sets, ``&&``) goes to the package ``regex``,
-which has it; it is imported for such an expression only.
+Most of it is the same. What ``re`` does not know (``\\p{..}``, sets in sets, ``&&``) goes to the package
+``regex``, which has it; it is imported for such an expression only.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import re
 from functools import lru_cache
 from typing import Any, Final
 
-from firesteel.common.errors import UnsupportedFeatureError
+from firesteel.common.extras import extra
 
-__all__ = ["compile_java", "for_arrow", "is_valid", "replacement"]
+__all__ = ["compile_java", "for_arrow", "group_for_arrow", "is_valid"]
 
 _ESCAPES: Final = {
     "z": r"\Z",
@@ -24,6 +24,8 @@ _ESCAPES: Final = {
     "V": r"[^\n\x0B\f\r\x85\u2028\u2029]",
     "v": r"[\n\x0B\f\r\x85\u2028\u2029]",
 }
+#: what these letters mean to Java; with properties the package ``regex`` is not held to ASCII
+_ASCII: Final = {"d": "0-9", "w": "a-zA-Z0-9_", "s": r" \t\n\x0B\f\r"}
 _POSIX: Final = {
     "Lower": "a-z",
     "Upper": "A-Z",
@@ -42,12 +44,12 @@ _POSIX: Final = {
 
 
 class _Translator:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, extended: bool = False) -> None:
         self.text = text
         self.position = 0
         self.parts: list[str] = []
         self.depth = 0
-        self.extended = False
+        self.extended = extended
 
     def translated(self) -> str:
         while self.position < len(self.text):
@@ -105,6 +107,11 @@ class _Translator:
             self._property(following)
         elif following in _ESCAPES and not self.depth:
             self._take(_ESCAPES[following], 2)
+        elif self.extended and following in _ASCII:
+            plain = _ASCII[following]
+            self._take(plain if self.depth else f"[{plain}]", 2)
+        elif self.extended and following in ("D", "W", "S") and not self.depth:
+            self._take(f"[^{_ASCII[following.lower()]}]", 2)
         elif following == "k":
             self.parts.append("(?P=")
             end = self.text.find(">", self.position)
@@ -133,22 +140,16 @@ class _Translator:
 def compile_java(text: str, flags: int = 0) -> Any:
     """Return a compiled expression with the methods of ``re.Pattern``.
 
-    :raises re.error: it is none. :raises UnsupportedFeatureError: it needs a package that is not there.
+    :raises re.error: it is none. :raises ConfigurationError: it needs a package that is not there.
     """
     translator = _Translator(text)
     made = translator.translated()
     if not translator.extended:
         return re.compile(made, re.ASCII | flags)
+    regex = extra("regex", f"The regular expression {text!r}", "regex")
     try:
-        import regex
-    except ImportError as error:
-        raise UnsupportedFeatureError(
-            "The regular expression has a construct that Python's own do not have.",
-            detail=text,
-            hint="pip install regex: it has \\p{...}, sets in sets and &&",
-        ) from error
-    try:
-        return regex.compile(made, regex.ASCII | regex.VERSION1 | flags)
+        extended = _Translator(text, extended=True).translated()
+        return regex.compile(extended, regex.VERSION1 | flags)
     except regex.error as error:
         raise re.error(str(error), text) from error
 
@@ -161,40 +162,11 @@ def is_valid(text: str) -> bool:
     return True
 
 
-_REFERENCE: Final = re.compile(r"\\(.)|\$(\d)|\$\{(\w+)\}|\$", re.DOTALL)
-
-
-@lru_cache(maxsize=1024)
-def replacement(text: str) -> Any:
-    """A replacement of Java (``$1``, ``${name}``, ``\\$``) as a function of the match."""
-    if "$" not in text and "\\" not in text:
-        return lambda _: text
-    pieces: list[Any] = []
-    position = 0
-    for match in _REFERENCE.finditer(text):
-        pieces.append(text[position : match.start()])
-        if match[1] is not None:
-            pieces.append(match[1])
-        elif match[2] is not None:
-            pieces.append(int(match[2]))
-        elif match[3] is not None:
-            pieces.append((match[3],))
-        else:
-            raise re.error("Illegal group reference", text)
-        position = match.end()
-    pieces.append(text[position:])
-
-    def made(match: Any) -> str:
-        return "".join(
-            p if isinstance(p, str) else match[p if isinstance(p, int) else p[0]] or "" for p in pieces
-        )
-
-    return made
-
-
 #: what RE2 understands exactly as Java does
 _COMMON: Final = re.compile(
-    r"(?:[\w \-,:;/@#%&=!~<>\"'^.|()*+?]|\\[dwsDWS.\\/\-]|\[\^?(?:[\w \-,.:/]|\\[dws])+\])*", re.ASCII
+    r"(?:[\w \-,:;/@#%&=!~<>\"'^.|()*+?]|\\[dwsDWS.\\/\-()\[\]{}+*?|^$]"
+    r"|\[\^?(?:[\w \-,.:/&=?%#@!~;\"']|\\[dws])+\])*",
+    re.ASCII,
 )
 
 
@@ -204,3 +176,66 @@ def for_arrow(text: str) -> bool:
     if _COMMON.fullmatch(text) is None or "(?" in text or re.search(r"[*+?]\+", text) or ".^" in text:
         return False
     return is_valid(text)
+
+
+@lru_cache(maxsize=1024)
+def group_for_arrow(text: str, index: int) -> str | None:
+    """The expression with group *index* (0: all of it) named ``g`` and no other one; None: Arrow may not
+    match it, or the group may take part in no match."""
+    if not for_arrow(text) or "&&" in text:
+        return None
+    if index == 0:
+        return f"(?P<g>{_one_group(text, 0)})"
+    depth = count = 0
+    inside = escaped = False
+    opened = -1
+    for i, character in enumerate(text):
+        if escaped or character == "\\":
+            escaped = not escaped
+        elif inside:
+            inside = character != "]"
+        elif character == "[":
+            inside = True
+        elif character == "(":
+            count += 1
+            opened = i if count == index and depth == 0 else opened
+            depth += 1
+        elif character == ")":
+            depth -= 1
+            if depth == 0 and opened >= 0 and text[i + 1 : i + 2] in ("?", "*"):
+                return None
+            if depth == 0 and opened >= 0:
+                break
+        elif character == "|" and depth == 0:
+            return None
+    return _one_group(text, index) if opened >= 0 and "|" not in _outside(text) else None
+
+
+def _outside(text: str) -> str:
+    """The text without what is in parentheses."""
+    while True:
+        shorter = re.sub(r"\([^()]*\)", "", text)
+        if shorter == text:
+            return text
+        text = shorter
+
+
+def _one_group(text: str, index: int) -> str:
+    count = 0
+    made: list[str] = []
+    inside = escaped = False
+    for character in text:
+        if character == "(" and not inside and not escaped:
+            count += 1
+            made.append("(?P<g>" if count == index else "(?:")
+            continue
+        if escaped:
+            escaped = False
+        elif character == "\\":
+            escaped = True
+        elif inside:
+            inside = character != "]"
+        elif character == "[":
+            inside = True
+        made.append(character)
+    return "".join(made)

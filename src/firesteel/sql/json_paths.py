@@ -1,7 +1,7 @@
 """JSON paths of SQL/JSON as Flink reads them: ``lax $.a.b[0]``, ``strict $..c``, ``$.a[?(@.b > 1)]``.
 
-Without ``lax`` or ``strict`` a path is strict. A path is definite if it can mean one value at most; an indefinite one
-gives a list.
+Without ``lax`` or ``strict`` a path is strict. A path is definite if it can mean one value at most; an
+indefinite one gives a list.
 """
 
 from __future__ import annotations
@@ -34,6 +34,18 @@ class JsonPath:
     definite: bool
     steps: tuple[Step, ...]
     text: str
+    #: names and places only; None: there are other steps
+    plain: tuple[str | int, ...] | None = None
+
+    def find(self, document: Any) -> Any:
+        """What a plain path leads to; None: nothing, or JSON's null."""
+        assert self.plain is not None
+        try:
+            for part in self.plain:
+                document = document[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+        return document
 
     def read(self, document: Any) -> Any:
         """The value, or a list of values of an indefinite path.
@@ -73,7 +85,18 @@ def json_path(text: str) -> JsonPath:
         )
     mode, path = match.groups()
     definite, steps = _steps(path.rstrip())
-    return JsonPath((mode or "strict").lower() == "strict", definite, steps, path)
+    return JsonPath((mode or "strict").lower() == "strict", definite, steps, path, _plain(path.rstrip()))
+
+
+_PLAIN: Final = re.compile(r"\$((?:\.[A-Za-z_]\w*|\[\d+\])*)")
+
+
+def _plain(path: str) -> tuple[str | int, ...] | None:
+    match = _PLAIN.fullmatch(path)
+    if match is None:
+        return None
+    parts = re.findall(r"\.(\w+)|\[(\d+)\]", match[1])
+    return tuple(name if name else int(number) for name, number in parts)
 
 
 def _steps(path: str) -> tuple[bool, tuple[Step, ...]]:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, Final
 
+import msgspec
+
 __all__ = ["JsonError", "is_scalar", "parse", "quoted", "text_of", "unquoted"]
 
 
@@ -15,28 +17,27 @@ class JsonError(ValueError):
     """A text is no JSON."""
 
 
-def _refuse(constant: str) -> Any:
-    raise JsonError(f"Non-standard token '{constant}'")
-
-
-_DECODER: Final = json.JSONDecoder(parse_float=decimal.Decimal, parse_constant=_refuse)
+_DECODER: Final = msgspec.json.Decoder(float_hook=decimal.Decimal)
+#: the same as ``parse``, which raises what msgspec raises
+decode: Final = _DECODER.decode
 
 
 @lru_cache(maxsize=8)
-def _parsed(text: str) -> Any:
-    # several functions of one row read the same text, one after the other
-    try:
-        return _DECODER.decode(text)
-    except (ValueError, RecursionError) as error:
-        raise JsonError(str(error)) from error
-
-
 def parse(text: str) -> Any:
     """Return dicts, lists, str, int, Decimal, bool and None; callers do not change them.
 
+    Several functions of one row read the same text one after the other: it is parsed once.
+
     :raises JsonError: it is no JSON.
     """
-    return _parsed(text)
+    try:
+        return _DECODER.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise JsonError(str(error)) from error
+
+
+def _refuse(constant: str) -> Any:
+    raise JsonError(f"Non-standard token '{constant}'")
 
 
 def parse_strictly(text: str) -> Any:

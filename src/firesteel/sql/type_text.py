@@ -1,6 +1,7 @@
 """Text to data type, in all spellings of Flink (``LogicalTypeParser``).
 
-``parse_type("ROW<a INT NOT NULL, b DECIMAL(10, 2)>")``. What is wrong is said with the column where it stands.
+``parse_type("ROW<a INT NOT NULL, b DECIMAL(10, 2)>")``. What is wrong is said with the column where it
+stands.
 """
 
 from __future__ import annotations
@@ -307,12 +308,11 @@ def _row(reader: _Reader, _: _Token) -> t.DataType:
     while not reader.at(closing):
         if fields:
             reader.expect(",")
+        name = reader.current
         fields.append(reader.field())
+        if name.text in (f.name for f in fields[:-1]):
+            raise reader.error(f"Field names must be unique; {name.text!r} is there twice.", name)
     reader.expect(closing)
-    names = [f.name for f in fields]
-    for name in names:
-        if names.count(name) > 1:
-            raise reader.error(f"Field names must be unique; {name!r} is there twice.")
     return t.RowType(fields=tuple(fields))
 
 

@@ -2,8 +2,8 @@
 
 Functions for one value see: int, float, bool, Decimal, str and bytes as themselves; DATE as days, TIME as
 milliseconds, timestamps as a count of the column's unit (``unit_of``), intervals as months or milliseconds;
-ARRAY as list, ROW as tuple, MAP and MULTISET as list of pairs; VARIANT as its JSON text. Nothing is rounded on
-the way, and nothing depends on the range of Python's own dates.
+ARRAY as list, ROW as tuple, MAP and MULTISET as list of pairs; VARIANT as its JSON text. Nothing is rounded
+on the way, and nothing depends on the range of Python's own dates.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def unit_of(data_type: t.DataType) -> int:
 def values_of(array: pa.Array, data_type: t.DataType) -> list[Any]:
     """Return the values of a column, null as None."""
     read = _READ.get(type(data_type))
-    return array.to_pylist() if read is None else read(array, data_type)
+    found: list[Any] = array.to_pylist() if read is None else read(array, data_type)
+    return found
 
 
 def _as_integers(integer: pa.DataType) -> Callable[[pa.Array, t.DataType], list[Any]]:
@@ -50,7 +51,8 @@ def _as_integers(integer: pa.DataType) -> Callable[[pa.Array, t.DataType], list[
 
 def _read_timestamp(array: pa.Array, data_type: t.DataType) -> list[Any]:
     wanted = arrow_type(data_type)
-    return (array if array.type == wanted else array.cast(wanted)).view(pa.int64()).to_pylist()
+    found: list[Any] = (array if array.type == wanted else array.cast(wanted)).view(pa.int64()).to_pylist()
+    return found
 
 
 def _read_list(array: pa.Array, data_type: Any) -> list[Any]:
@@ -221,8 +223,8 @@ def _physical_timestamp(value: Any, data_type: t.DataType) -> int:
     if value.tzinfo is not None:
         value = value.astimezone(datetime.UTC).replace(tzinfo=None)
     seconds = (value.toordinal() - _EPOCH) * 86_400 + (value.hour * 60 + value.minute) * 60 + value.second
-    nanos = getattr(value, "nanosecond", 0)  # pandas' timestamps have it
-    return seconds * unit + (value.microsecond * 1_000 + nanos) * unit // 1_000_000_000
+    nanos: int = getattr(value, "nanosecond", 0)  # pandas' timestamps have it
+    return int(seconds * unit + (value.microsecond * 1_000 + nanos) * unit // 1_000_000_000)
 
 
 def _physical_list(value: Any, data_type: Any) -> list[Any]:

@@ -1,4 +1,5 @@
-"""VARIANT: semi-structured values, kept as canonical JSON text (keys in order, no digits that mean nothing)."""
+"""VARIANT: semi-structured values, kept as canonical JSON text (keys in order, no digits that mean
+nothing)."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import StateError
@@ -49,6 +49,17 @@ class GroupKeys(dict[CanonicalKey, bytes]):
     def key_groups(self) -> range:
         """The key groups of the subtask."""
         return self._key_groups
+
+    def learn(self, keys: Sequence[CanonicalKey], codes: Any) -> None:
+        """Know keys of columns, of which *codes* are the hash codes (``column_keys``): all at once."""
+        from firesteel.state.column_keys import column_groups  # with it comes NumPy
+
+        groups = column_groups(codes, self._max_parallelism).tolist()
+        own = self._key_groups
+        for key, group in zip(keys, groups, strict=True):
+            if type(key) is bytes and key not in self and group in own:
+                length = len(key)
+                self[key] = group.to_bytes(2, "big") + length_prefix(length) + key
 
     def __missing__(self, key: CanonicalKey) -> bytes:
         if type(key) is str:

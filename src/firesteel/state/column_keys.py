@@ -69,7 +69,8 @@ def _integers(array: pa.Array) -> Array:
         array = array.view(pa.int32() if kind.bit_width == 32 else pa.int64())
     if array.null_count:
         array = array.fill_null(0)
-    return array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)  # type: ignore[no-any-return]
+    found: Array = array.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+    return found
 
 
 def _validity(array: pa.Array) -> Array | None:
@@ -166,7 +167,7 @@ _known_powers: Array = np.zeros(0, _U32)
 
 def column_groups(codes: Array, max_parallelism: int) -> Array:
     """The key group of each hash code (``state.keys``: murmur, as Flink)."""
-    return murmur(codes) % max_parallelism  # type: ignore[no-any-return]
+    return murmur(codes) % max_parallelism
 
 
 def murmur(codes: Array) -> Array:

@@ -63,7 +63,8 @@ def opened(browser: Browser, url: str, width: int = WIDE, **context: object) -> 
     try:
         watched = Watched(made.new_page())
         yield watched
-        assert watched.problems == []
-        assert [u for u in watched.requests if not u.startswith((url, "data:", "blob:"))] == []
+        assert not watched.problems, watched.problems
+        elsewhere = [u for u in watched.requests if not u.startswith((url, "data:", "blob:"))]
+        assert not elsewhere, elsewhere
     finally:
         made.close()

@@ -153,6 +153,15 @@ def parsed(click: tuple[int, str, int]) -> tuple[int, int]:
     return click[2], 1
 
 
+def parsed_slowly(click: tuple[int, str, int]) -> tuple[int, int]:
+    """As `parsed`, with something to see in it."""
+    return click[2], len({checksum(click[1], number) for number in range(20)})
+
+
+def checksum(text: str, seed: int) -> int:
+    return sum(ord(letter) * seed for letter in text * 20)
+
+
 def behind(mini: MiniCluster, directory: Path, name: str, rate: float | None = 4_000) -> str:
     """A source with far more records than there is time for.
 
@@ -161,7 +170,13 @@ def behind(mini: MiniCluster, directory: Path, name: str, rate: float | None = 4
     env = mini.environment(settings(directory), parallelism=2)
     source = Clicks(_order, 3_000_000, rate)
     clicks = env.from_source(source, WatermarkStrategy.no_watermarks(), "clicks of 2025").uid("clicks")
-    counted = clicks.map(parsed).name("parse").key_by(lambda v: v[0]).sum(1).name("clicks of pages")
+    counted = (
+        clicks.map(parsed if rate else parsed_slowly)
+        .name("parse")
+        .key_by(lambda v: v[0])
+        .sum(1)
+        .name("clicks of pages")
+    )
     counted.filter(lambda v: False).print().name("archive")
     return str(env.execute_async(name).get_job_id())
 

@@ -102,7 +102,8 @@ def test_a_vertex_by_the_keyboard(browser: Browser, jobs: Shop) -> None:
 
 
 def test_everything_to_press_has_a_name(browser: Browser, jobs: Shop) -> None:
-    nameless = """[...document.querySelectorAll("button, a, input, select, [role=img], [role=region]")].filter(
+    kinds = "button, a, input, select, [role=img], [role=region]"
+    nameless = f"""[...document.querySelectorAll("{kinds}")].filter(
         (e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.title || e.closest("label")
             || e.getAttribute("placeholder"))).map((e) => e.outerHTML)"""
     with opened(browser, jobs.server.url) as watched:

@@ -139,7 +139,7 @@ def test_the_greatest_rows_with_their_number():
     ]
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data(), st.booleans(), st.sampled_from([1, 3]), st.booleans())
 def test_ranks_are_those_of_the_rows_that_are_left(data, numbers, end, offset):
     start = 2 if offset and end > 1 else 1
@@ -236,6 +236,32 @@ def test_the_elements_of_a_collection_beside_their_row(outer):
     harness.feed_changes(("+I", "a", [1, 2]), ("+I", "b", None), ("-D", "c", [3]))
     lonely = [("+I", "b", None, None)] if outer else []
     assert harness.take() == [("+I", "a", [1, 2], 1), ("+I", "a", [1, 2], 2), *lonely, ("-D", "c", [3], 3)]
+
+
+def test_several_collections_go_side_by_side_with_the_number_of_each_place():
+    pair = t.RowType(fields=(t.RowField("a", LONG), t.RowField("b", TEXT)))
+    row = t.RowType.of(("xs", "ys"), (t.ArrayType(element_type=LONG), t.ArrayType(element_type=pair)))
+    spec = Correlate(
+        input=row,
+        output=t.RowType.of((*row.names, "x", "a", "b", "o"), (*row.types, LONG, LONG, TEXT, t.IntType())),
+        function="UNNEST_WITH_ORDINALITY",
+        arguments=(InputRef(0, row.types[0]), InputRef(1, row.types[1])),
+    )
+    harness = TableHarness(spec, [row], spec.output)
+    harness.feed(([1, 2], [(7, "p")]))
+    assert [r[3:] for r in harness.take()] == [(1, 7, "p", 1), (2, None, None, 2)]
+
+
+def test_rows_are_repeated_as_often_as_a_column_says():
+    spec = Correlate(
+        input=ROW,
+        output=t.RowType.of(("k", "v", "k2"), (TEXT, LONG, TEXT)),
+        function="REPLICATE_ROWS",
+        arguments=(InputRef(1, LONG), InputRef(0, TEXT)),
+    )
+    harness = TableHarness(spec, [ROW], spec.output)
+    harness.feed(("a", 2), ("b", 0), ("c", 1))
+    assert [r[3] for r in harness.take()] == ["a", "a", "c"]
 
 
 def split(text):

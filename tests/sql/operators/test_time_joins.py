@@ -77,7 +77,7 @@ def test_a_row_that_met_nobody_is_shown_when_nobody_can_come():
     assert sorted(pairs(harness.take()), key=repr) == [(2, None), (None, 8)]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(
     st.lists(st.tuples(st.integers(0, 1), st.sampled_from("ab"), st.integers(0, 20)), max_size=12),
     st.sampled_from(["INNER", "LEFT", "RIGHT", "FULL"]),

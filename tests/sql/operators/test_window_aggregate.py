@@ -193,7 +193,7 @@ def naive(rows, kind, size, slide, offset, distinct):
     return sorted(out, key=repr)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
 @given(ROWS, KINDS, st.integers(0, 12), st.sampled_from([0, 3]), st.booleans(), st.sampled_from([1, 2]))
 def test_rows_that_are_not_late_are_in_their_windows_whatever_the_epochs_are(
     rows, kind, cut, offset, distinct, parallelism

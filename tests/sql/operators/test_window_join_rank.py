@@ -28,9 +28,16 @@ def at(ms):
 def join_of(kind, condition=None):
     output = ROW if kind in ("SEMI", "ANTI") else BOTH
     return WindowJoin(
-        left=ROW, right=ROW, output=output, kind=kind, left_keys=(0,), right_keys=(0,), left_end=2, right_end=2,
+        left=ROW,
+        right=ROW,
+        output=output,
+        kind=kind,
+        left_keys=(0,),
+        right_keys=(0,),
+        left_end=2,
+        right_end=2,
         condition=condition,
-    )  # fmt: skip
+    )
 
 
 def expected_join(kind, lefts, rights, fits):

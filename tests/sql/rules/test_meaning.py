@@ -84,6 +84,13 @@ QUERIES = (
     "SELECT a + 1, CASE WHEN a > 1 THEN 'x' WHEN TRUE THEN 'y' ELSE 'z' END FROM l WHERE NOT (a "
     "> 2) AND 1 + 1 = 2",
     "SELECT a FROM l WHERE a > 1 AND FALSE",
+    "SELECT k, ROW_NUMBER() OVER (ORDER BY COUNT(*), k), SUM(a) FROM l GROUP BY k",
+    "SELECT k, n FROM (SELECT k, ROW_NUMBER() OVER (PARTITION BY MAX(b) ORDER BY k) AS n FROM "
+    "l GROUP BY k) WHERE n = 1",
+    "SELECT k FROM l GROUP BY k HAVING COUNT(*) > (SELECT COUNT(*) FROM r)",
+    "SELECT k FROM l GROUP BY k HAVING k IN (SELECT a FROM r WHERE r.k = l.k)",
+    "SELECT k, SUM(a) + 1, (SELECT COUNT(*) FROM r WHERE r.k = l.k) FROM l GROUP BY k",
+    "SELECT a FROM l QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY a, b) = 1",
     "SELECT v.x, l.a FROM (VALUES (1, 2), (2, 3)) AS v(x, y) JOIN l ON l.a = v.y",
     "WITH q AS (SELECT k, MAX(a) AS m FROM l GROUP BY k) SELECT x.k, y.m FROM q AS x JOIN q AS "
     "y ON x.m = y.m WHERE x.k > 1",

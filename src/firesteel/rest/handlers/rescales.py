@@ -7,7 +7,7 @@ from typing import Final
 from firesteel.common.errors import ConfigurationError
 from firesteel.jobmanager.requirements import check_bounds
 from firesteel.rest.answers import rescales as answers
-from firesteel.rest.errors import RestError, bad_request, not_found
+from firesteel.rest.errors import bad_request, not_found
 from firesteel.rest.messages.base import Empty
 from firesteel.rest.messages.rescales import (
     Requirements,
@@ -28,12 +28,7 @@ def _require_adaptive(call: Call) -> None:
 
 
 def requirements(call: Call) -> Requirements:
-    if not call.job.rescales.adaptive:
-        raise RestError(
-            500,
-            "The DefaultScheduler does not support changing the parallelism without a job restart. "
-            "jobmanager.scheduler: adaptive does, for a job in STREAMING mode.",
-        )
+    _require_adaptive(call)
     return answers.requirements(call.job)
 
 
@@ -90,7 +85,6 @@ ROUTES: Final = (
         requirements,
         Requirements,
         "Between which bounds the parallelism of each vertex is to be.",
-        refusals=((500, "The parallelism of the job does not change."),),
     ),
     Route(
         "PUT",

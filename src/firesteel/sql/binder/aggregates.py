@@ -38,10 +38,12 @@ from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind, T
 from firesteel.sql.logical import Aggregate, GroupWindow, GroupWindowAggregate, Node, Project
 from firesteel.sql.parser import nodes
 
-__all__ = ["CALL", "PROPERTY", "AggregateBinder", "PendingCall", "aggregate_of", "has_aggregate"]
+__all__ = ["CALL", "OVER", "PROPERTY", "AggregateBinder", "PendingCall", "aggregate_of", "has_aggregate"]
 
 CALL: Final = 1_000_000
 PROPERTY: Final = 2_000_000
+#: Where the numbers of the layer above begin (``over.py``).
+OVER: Final = 4_000_000
 
 _GROUPING: Final = ("GROUPING", "GROUPING_ID", "GROUP_ID")
 
@@ -304,6 +306,8 @@ class AggregateBinder(ExpressionBinder):
             )
 
         def position(index: int) -> int:
+            if index >= OVER:
+                return index
             if index >= PROPERTY:
                 return keys + count + index - PROPERTY
             return keys + index - CALL if index >= CALL else index
@@ -349,7 +353,7 @@ def pending_call(
             order = outer.expression
         outer = outer.this
     for part in (*call.expressions, *(order.expressions if order else ())):
-        if has_aggregate(inner.binder, part):
+        if not over and has_aggregate(inner.binder, part):
             inner.refuse(node, "Aggregate expressions cannot be nested")
     operands = _operands(inner, call)
     typing, operands = _typed(inner, definition, operands, node)

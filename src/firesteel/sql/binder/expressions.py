@@ -187,6 +187,12 @@ class ExpressionBinder:
         one = literals.interval("1", args["unit"], negative=negative)
         return self.call("TIMES", [one, self.bind(node.this)], node)
 
+    def difference(self, node: exp.Expr) -> Expression:
+        kind = node.args["kind"].args
+        data_type = literals.interval_type(kind["unit"])
+        operands = [self.bind(node.this), self.bind(node.expression), symbol(data_type)]
+        return self.call("DATETIME_DIFFERENCE", operands, node)
+
     def null(self, node: exp.Expr) -> Expression:
         return Literal(None, t.BooleanType() if node.args.get("boolean") else t.NullType())
 
@@ -548,6 +554,7 @@ _HANDLERS: Final[dict[type[exp.Expr], Callable[[Any, exp.Expr], Expression]]] = 
     exp.HexString: _B.hex_string,
     nodes.TypedLiteral: _B.typed_literal,
     nodes.IntervalLiteral: _B.interval,
+    nodes.DateTimeDifference: _B.difference,
     exp.Null: _B.null,
     exp.Boolean: _B.boolean,
     nodes.Symbol: _B.symbol,

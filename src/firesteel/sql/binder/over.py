@@ -12,15 +12,13 @@ from typing import Any, Final, NoReturn
 from sqlglot import exp
 
 from firesteel.sql import types as t
-from firesteel.sql.binder.aggregates import Columns, PendingCall, Term, aggregate_of, pending_call
+from firesteel.sql.binder.aggregates import OVER, Columns, PendingCall, Term, aggregate_of, pending_call
 from firesteel.sql.binder.expressions import ExpressionBinder
 from firesteel.sql.binder.row_types import unique
 from firesteel.sql.expressions import Expression, InputRef, Literal, Ordering, shift
 from firesteel.sql.logical import Node, Over, OverCall
 
 __all__ = ["OVER", "SelectBinder"]
-
-OVER: Final = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
-"""Aggregates and functions of windows: names, types, documentation. What computes them is in ``sql/operators``.
+"""Aggregates and functions of windows: names, types, documentation. What computes them is in
+``sql/operators``.
 
 The type is that of a group with rows; ``null_when_empty`` says that it is nullable where there may be none.
 """
@@ -241,7 +242,8 @@ def _plain(kind: Any) -> t.DataType:
 
 
 def _rowtime(kind: Any) -> t.DataType:
-    return type(kind)(precision=3, nullable=False, attribute=t.TimeAttribute.ROWTIME)
+    made: t.DataType = type(kind)(precision=3, nullable=False, attribute=t.TimeAttribute.ROWTIME)
+    return made
 
 
 def _proctime(kind: Any) -> t.DataType:
@@ -249,7 +251,7 @@ def _proctime(kind: Any) -> t.DataType:
 
 
 for _window in ("TUMBLE", "HOP", "SESSION"):
-    for _end, _result, _doc in (
+    for _end, _property, _doc in (
         ("START", _plain, "The first point of time of the window."),
         ("END", _plain, "The first point of time after the window."),
         ("ROWTIME", _rowtime, "The last point of time of the window, as a rowtime."),
@@ -257,7 +259,7 @@ for _window in ("TUMBLE", "HOP", "SESSION"):
     ):
         aggregate(
             f"{_window}_{_end}",
-            _auxiliary(_result),
+            _auxiliary(_property),
             kernel="WINDOW_PROPERTY",
             signatures=(f"{_window}_{_end}(<TIME ATTRIBUTE>, <INTERVAL>...)",),
             doc=f"{_doc} With GROUP BY {_window}(...).",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -84,37 +83,27 @@ def _float(a: Any) -> bool:
     return bool(pa.types.is_floating(a.type))
 
 
-def _check_zero(b: Any) -> None:
-    zero = pc.equal(b, pa.scalar(0, b.type))
-    if (zero.as_py() if isinstance(zero, pa.Scalar) else pc.any(zero).as_py()) is True:
-        raise ZeroDivisionError("/ by zero")
-
-
 def _divide(a: Any, b: Any) -> Any:
     if _float(a):
         return pc.divide(a, b)
-    _check_zero(b)
-    # Java: the smallest number divided by -1 is itself; Arrow gives 0
-    minus = pc.equal(b, pa.scalar(-1, b.type))
-    if (minus.as_py() if isinstance(minus, pa.Scalar) else pc.any(minus).as_py()) is True:
-        return pc.if_else(minus, pc.negate(a), pc.divide(a, pc.if_else(minus, pa.scalar(1, b.type), b)))
-    return pc.divide(a, b)
+    decimals.check_divisor(a, b, "/ by zero")
+    # 1 stands where the quotient is null anyway; Java: the smallest number divided by -1 is itself, Arrow
+    # gives 0
+    one = pa.scalar(1, b.type)
+    minus, zero = pc.equal(b, pa.scalar(-1, b.type)), pc.equal(b, pa.scalar(0, b.type))
+    special = pc.or_(minus, zero)
+    if not _any(special):
+        return pc.divide(a, b)
+    found = pc.divide(a, pc.if_else(special, one, b))
+    return pc.if_else(minus, pc.negate(a), found)
+
+
+def _any(mask: Any) -> bool:
+    return (mask.as_py() if isinstance(mask, pa.Scalar) else pc.any(mask).as_py()) is True
 
 
 def _modulo(a: Any, b: Any) -> Any:
-    if _float(a):
-        left, right = (_floats(o) for o in (a, b))
-        with np.errstate(all="ignore"):
-            found = pa.array(np.fmod(left, right), from_pandas=False)
-        return pc.if_else(pc.and_(_valid(a), _valid(b)), found, pa.scalar(None, found.type))
-    _check_zero(b)
     return pc.subtract(a, pc.multiply(b, _divide(a, b)))
-
-
-def _floats(operand: Any) -> Any:
-    if isinstance(operand, pa.Scalar):
-        return np.nan if operand.as_py() is None else operand.as_py()
-    return operand.to_numpy(zero_copy_only=False)
 
 
 def _valid(operand: Any) -> Any:
@@ -165,7 +154,7 @@ scalar(
 def _modulo_rule(call: CallTypes) -> Typing | None:
     """Of integers the result has the type of the divisor."""
     found = numbers(r.decimal_modulo)(call)
-    if found is None:
+    if found is None or isinstance(found.result, r.APPROXIMATE):
         return None
     a, b = _known(call) or (found.result, found.result)
     if isinstance(b, r.INTEGER) and isinstance(a, r.INTEGER):

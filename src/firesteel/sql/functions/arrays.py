@@ -35,7 +35,8 @@ def _with_element(result: Callable[[t.ArrayType, t.DataType], t.DataType]) -> Ty
     def rule(call: CallTypes) -> Typing | None:
         if len(call.types) != 2 or not isinstance(call.types[0], t.ArrayType):
             return None
-        array, given = call.types
+        array, given = call.types[0], call.types[1]
+        assert isinstance(array, t.ArrayType)
         element = array.element_type
         if r.is_null_type(given):
             wanted = element.with_nullability(True)
@@ -151,7 +152,7 @@ def compare(a: Any, b: Any) -> int:
     """As Java compares: NaN is the greatest number."""
     if isinstance(a, float) and isinstance(b, float) and (math.isnan(a) or math.isnan(b)):
         return int(math.isnan(a)) - int(math.isnan(b))
-    return (a > b) - (a < b)
+    return int(a > b) - int(a < b)
 
 
 def _sort(
@@ -204,7 +205,8 @@ scalar(
 
 
 def _element(types: Any) -> t.DataType:
-    return types[0].element_type.with_nullability(True)
+    found: t.DataType = types[0].element_type.with_nullability(True)
+    return found
 
 
 def _extreme(pick: Callable[..., Any]) -> Callable[..., Any]:

@@ -115,6 +115,8 @@ def describe(expression: Expression) -> str:
         return f"$outer{expression.level}.{expression.index}"
     if isinstance(expression, Literal):
         return "NULL" if expression.value is None else repr(expression.value)
+    if not isinstance(expression, Call):
+        return f"{expression.kind}(sub-query)"
     if expression.function in ("CAST", "TRY_CAST"):
         return f"{expression.function}({describe(expression.operands[0])} AS {expression.type.text()})"
     return f"{expression.function}({', '.join(describe(o) for o in expression.operands)})"

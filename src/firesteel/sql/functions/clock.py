@@ -119,7 +119,7 @@ scalar(
 
 def _source_watermark(site: CallSite) -> Any:
     raise ValueError(
-        "SOURCE_WATERMARK() is a declarative marker function and doesn't have concrete runtime implementation. "
+        "SOURCE_WATERMARK() only marks a watermark strategy and has no value of its own. "
         "It can only be used as a single expression of a watermark strategy in table DDL."
     )
 
@@ -172,7 +172,7 @@ def _seeded(site: CallSite, seed: Any) -> _JavaRandom:
     if found is None:
         constant = seed.as_py() if isinstance(seed, pa.Scalar) else seed[0].as_py()
         found = site.state["seeded"] = _JavaRandom(int(constant or 0))
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _rand(site: CallSite, seed: Any = None) -> pa.Array:

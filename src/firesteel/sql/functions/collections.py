@@ -12,7 +12,7 @@ from firesteel.sql.arrow import arrow_type
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.comparison import comparable_value
 from firesteel.sql.functions.define import scalar
-from firesteel.sql.functions.lifting import rows_of
+from firesteel.sql.functions.lifting import list_elements, rows_of
 from firesteel.sql.functions.logic import least_restrictive
 from firesteel.sql.functions.registry import CallTypes, Typing
 from firesteel.sql.functions.rules import ANY, INT, many, takes
@@ -127,8 +127,8 @@ def _at_rule(call: CallTypes) -> Typing | None:
         return None
     source, index = call.types
     if isinstance(source, t.ArrayType) and isinstance(index, (*r.INTEGER, t.NullType)):
-        wanted = t.IntType(nullable=index.nullable)
-        return Typing(source.element_type.with_nullability(True), (source, wanted))
+        place = t.IntType(nullable=index.nullable)
+        return Typing(source.element_type.with_nullability(True), (source, place))
     if isinstance(source, t.MapType):
         key = index if r.is_null_type(index) else r.common_type((source.key_type, index))
         if key is None:
@@ -164,18 +164,8 @@ def _at_columns(site: CallSite, source: Any, index: Any) -> Any:
         place = index.as_py()
         if place < 1:
             raise ValueError(f"Array element access needs an index starting at 1 but was {place}.")
-        return _elements(source, place)
+        return list_elements(source, place)
     return rows_of(_at, site, (source, index))
-
-
-def _elements(source: pa.Array, place: int) -> pa.Array:
-    import numpy as np
-
-    offsets = source.offsets.to_numpy()
-    starts, ends = offsets[:-1], offsets[1:]
-    inside = (starts + place <= ends) & source.is_valid().to_numpy(zero_copy_only=False)
-    positions = pa.array(np.where(inside, starts + place - 1, 0), mask=~inside)
-    return source.values.take(positions)
 
 
 scalar(
@@ -204,7 +194,7 @@ def _get_rule(call: CallTypes) -> Typing | None:
 def _get(site: CallSite, row: Any, field: Any) -> Any:
     kind = site.types[0]
     assert isinstance(kind, t.RowType)
-    index = field.as_py()
+    index = (field[0] if isinstance(field, pa.Array) else field).as_py()
     place = kind.names.index(index) if isinstance(index, str) else int(index)
     array = row if isinstance(row, pa.Array) else pa.repeat(row, site.length)
     found = array.field(place)

@@ -48,7 +48,7 @@ def comparison(equality: bool, nullable: bool = True) -> TypeRule:
     def rule(call: CallTypes) -> Typing | None:
         if len(call.types) != 2:
             return None
-        found = compared(*call.types, equality)
+        found = compared(call.types[0], call.types[1], equality)
         if found is None:
             return None
         null = nullable and any(d.nullable or r.is_null_type(d) for d in call.types)
@@ -63,7 +63,8 @@ def plain_equal(data_type: t.DataType) -> bool:
 
 
 def comparable_value(value: Any, data_type: t.DataType) -> Any:
-    """A value in a form of which ``==`` and hash mean equality: the order of a map's entries does not count."""
+    """A value in a form of which ``==`` and hash mean equality: the order of a map's entries does not
+    count."""
     if value is None:
         return None
     if isinstance(data_type, t.ArrayType):
@@ -192,11 +193,34 @@ def _between_symmetric(x: Expression, low: Expression, high: Expression) -> Expr
     return _call("OR", _between(x, low, high), _between(x, high, low))
 
 
+#: from how many constants on a list is searched, and not compared one by one
+_MANY = 4
+
+
 def _in(x: Expression, *values: Expression) -> Expression:
-    found = _call("EQUALS", x, values[0])
-    for value in values[1:]:
-        found = _call("OR", found, _call("EQUALS", x, value))
-    return found
+    from firesteel.sql.expressions import Call, Literal
+    from firesteel.sql.functions.calls import implicit
+
+    if len(values) >= _MANY and all(isinstance(v, Literal) for v in values):
+        found = r.common_type([x.type, *(v.type for v in values)])
+        if found is not None and plain_equal(found):
+            operands = tuple(implicit(o, found.with_nullability(o.type.nullable)) for o in (x, *values))
+            null = any(o.type.nullable or r.is_null_type(o.type) for o in (x, *values))
+            return Call("IN", operands, BOOLEAN.with_nullability(null))
+    equal_ones = [_call("EQUALS", x, value) for value in values]
+    return equal_ones[0] if len(equal_ones) == 1 else _call("OR", *equal_ones)
+
+
+def _is_in(site: CallSite, x: Any, *values: Any) -> Any:
+    """Null if nothing is equal, and a value of the list or *x* is null."""
+    column = x if isinstance(x, pa.Array) else pa.repeat(x, site.length)
+    # constants are scalars, but columns of one row where all of them are
+    scalars = [v[0] if isinstance(v, pa.Array) else v for v in values]
+    known = pa.array([s.as_py() for s in scalars if s.is_valid], column.type)
+    found = pc.is_in(column, value_set=known, skip_nulls=True)
+    if len(known) < len(values):
+        return pc.if_else(found, True, pa.scalar(None, pa.bool_()))
+    return pc.if_else(column.is_valid(), found, pa.scalar(None, pa.bool_())) if column.null_count else found
 
 
 def _nullif(a: Expression, b: Expression) -> Expression:
@@ -239,7 +263,6 @@ for _name, _signature, _expand, _doc, _example in (
         "Whether a value is not between two others in any order.",
         "4 NOT BETWEEN SYMMETRIC 3 AND 1",
     ),
-    ("IN", "<ANY> IN (<ANY>...)", _in, "Whether a value is one of a list.", "2 IN (1, 2, 3)"),
     (
         "NOT_IN",
         "<ANY> NOT IN (<ANY>...)",
@@ -249,6 +272,17 @@ for _name, _signature, _expand, _doc, _example in (
     ),
 ):
     scalar(_name, _never, sql=(), expand=_expand, signatures=(_signature,), doc=_doc, example=_example)
+scalar(
+    "IN",
+    _never,
+    sql=(),
+    expand=_in,
+    columns=_is_in,
+    total=True,
+    signatures=("<ANY> IN (<ANY>...)",),
+    doc="Whether a value is one of a list.",
+    example="2 IN (1, 2, 3)",
+)
 scalar(
     "NULLIF",
     _never,

@@ -257,7 +257,8 @@ scalar(
     "PARSE_URL",
     takes(TEXT, TEXT, optional(TEXT), result=nullable(STRING)),
     value=_parse_url,
-    doc="A part of a URL (HOST, PATH, QUERY, REF, PROTOCOL, AUTHORITY, FILE, USERINFO), or a parameter of its query.",
+    doc="A part of a URL (HOST, PATH, QUERY, REF, PROTOCOL, AUTHORITY, FILE, USERINFO), or a parameter of "
+    "its query.",
     example="PARSE_URL('http://facebook.com/p?k1=v1', 'QUERY', 'k1')",
 )
 

@@ -1,7 +1,7 @@
 """JSON_VALUE, JSON_QUERY, JSON_EXISTS, IS JSON, quoting, and VARIANT from JSON.
 
-Clauses come as pairs of symbols after the operands: its name (``RETURNING``, ``ON EMPTY`` ...), then its value; a
-DEFAULT is an expression in the value's place.
+Clauses come as pairs of symbols after the operands: its name (``RETURNING``, ``ON EMPTY`` ...), then its
+value; a DEFAULT is an expression in the value's place.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ import decimal
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
+
 from firesteel.sql import json_text as j, type_rules as r, types as t, variants
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
+from firesteel.sql.functions.lifting import rows_of_all
 from firesteel.sql.functions.registry import CallTypes, Typing
 from firesteel.sql.functions.rules import (
     BOOLEAN,
@@ -26,6 +29,7 @@ from firesteel.sql.functions.rules import (
     takes,
 )
 from firesteel.sql.json_paths import JsonPathError, PathNotFoundError, json_path
+from firesteel.sql.values import array_of
 
 Clauses = dict[str, Any]
 
@@ -108,6 +112,56 @@ def _json_value(site: CallSite, text: str | None, path: str | None, *rest: Any) 
         return None
 
 
+def _json_value_columns(site: CallSite, text: Any, path: Any, *rest: Any) -> pa.Array:
+    slow = rows_of_all(_json_value)
+    constant = isinstance(path, pa.Scalar) and path.is_valid and isinstance(text, pa.Array)
+    plain = constant and json_path_or_none(path.as_py())
+    if not plain or not isinstance(site.result, (t.VarCharType, t.IntType, t.BigIntType)):
+        return slow(site, text, path, *rest)
+    find, wanted = plain.find, str if isinstance(site.result, t.VarCharType) else int
+    found: list[Any] = []
+    others: list[int] = []
+    decode = j.decode
+    # without other clauses what is missing, and what is no scalar, is NULL
+    quiet = not rest or (len(rest) == 2 and rest[0].as_py() == "RETURNING")
+    for i, document in enumerate(text.to_pylist()):
+        try:
+            value = None if document is None else find(decode(document))
+        except ValueError:
+            value = None
+        if type(value) is int and wanted is str:
+            value = str(value)
+        elif quiet and (value is None or type(value) in (dict, list)):
+            value = None
+        elif type(value) is not wanted and document is not None:
+            others.append(i)
+            value = None
+        found.append(value)
+    if others:
+        part = text.take(pa.array(others))
+        length, site.length = site.length, len(others)
+        try:
+            more = slow(site, part, path, *(_part(r, others) for r in rest))
+        finally:
+            site.length = length
+        for i, value in zip(others, more.to_pylist(), strict=True):
+            found[i] = value
+    return array_of(found, site.result)
+
+
+def _part(column: Any, rows: list[int]) -> Any:
+    return column.take(pa.array(rows)) if isinstance(column, pa.Array) else column
+
+
+def json_path_or_none(text: str) -> Any:
+    """The path if it consists of names and places only."""
+    try:
+        found = json_path(text)
+    except JsonPathError:
+        return None
+    return None if found.plain is None else found
+
+
 def _scalar(text: str, path: str) -> Any:
     value, error = _read(text, path)
     if error is not None:
@@ -144,8 +198,7 @@ _ON: Final = "[{NULL | ERROR | DEFAULT <ANY>} ON EMPTY] [{NULL | ERROR | DEFAULT
 scalar(
     "JSON_VALUE",
     _with_clauses(_value_type),
-    value=_json_value,
-    takes_null=True,
+    columns=_json_value_columns,
     signatures=(f"JSON_VALUE(<CHARACTER_STRING>, <PATH> [RETURNING <TYPE>] {_ON})",),
     doc="The scalar at a path of a JSON text.",
     example="JSON_VALUE('{\"a\": [1, 2]}', '$.a[1]' RETURNING INT)",
@@ -201,7 +254,8 @@ def _structure(text: str, path: str, wrapper: str) -> Any:
         raise _Event("ON EMPTY", ValueError("Empty result of JSON_QUERY function is not allowed"))
     if j.is_scalar(value):
         cause = ValueError(
-            f"Strict jsonpath mode requires array or object value, and the actual value is: '{j.text_of(value)}'"
+            "Strict jsonpath mode requires array or object value, and the actual value is: "
+            f"'{j.text_of(value)}'"
         )
         raise _Event("ON ERROR", cause)
     return value

@@ -172,9 +172,7 @@ scalar(
 
 
 def _json(_: CallSite, text: str) -> str:
-    raise ValueError(
-        "The JSON() function is currently only supported inside JSON_ARRAY() or as the VALUE of JSON_OBJECT()."
-    )
+    raise ValueError("JSON() stands inside of JSON_ARRAY() or as a VALUE of JSON_OBJECT() only.")
 
 
 scalar(

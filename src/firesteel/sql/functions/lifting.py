@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import repeat
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -14,11 +15,11 @@ from firesteel.sql.context import CallSite
 from firesteel.sql.functions.registry import FunctionDefinition
 from firesteel.sql.types import SymbolType
 
-__all__ = ["lifted", "rows_of"]
+__all__ = ["lifted", "list_elements", "rows_of", "rows_of_all"]
 
-_SAMPLE: Final = 256
+_SAMPLE: Final = 1024
 #: from how many rows on it is worth looking whether values repeat
-_LOOK: Final = 1024
+_LOOK: Final = 2048
 
 
 def lifted(definition: FunctionDefinition, site: CallSite, arguments: Sequence[Any]) -> pa.Array:
@@ -32,8 +33,18 @@ def lifted(definition: FunctionDefinition, site: CallSite, arguments: Sequence[A
 
 
 def rows_of(function: Callable[..., Any], site: CallSite, arguments: Sequence[Any]) -> pa.Array:
-    """Call a function for the rows in which no argument is null; ``site.types`` are those of the arguments."""
+    """Call a function for the rows in which no argument is null; ``site.types`` are those of the
+    arguments."""
     return v.array_of(_results(function, site, arguments, takes_null=False), site.result)
+
+
+def rows_of_all(function: Callable[..., Any]) -> Callable[..., pa.Array]:
+    """A function on columns that calls one for each row, also where arguments are null."""
+
+    def compute(site: CallSite, *arguments: Any) -> pa.Array:
+        return v.array_of(_results(function, site, arguments, takes_null=True), site.result)
+
+    return compute
 
 
 def _repeats(array: pa.Array) -> bool:
@@ -83,3 +94,11 @@ def _results(
         None if any(row[i] is None for i in places) else function(site, *row)
         for row in zip(*columns, strict=True)
     ]
+
+
+def list_elements(source: pa.Array, place: int) -> pa.Array:
+    """Element *place*, from 1, of each list; null where there are fewer."""
+    offsets = source.offsets.to_numpy()
+    starts, ends = offsets[:-1], offsets[1:]
+    inside = (starts + place <= ends) & source.is_valid().to_numpy(zero_copy_only=False)
+    return source.values.take(pa.array(np.where(inside, starts + place - 1, 0), mask=~inside))

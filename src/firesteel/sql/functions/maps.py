@@ -57,8 +57,8 @@ def _from_arrays_rule(call: CallTypes) -> Typing | None:
 def _from_arrays(site: CallSite, keys: list[Any], values: list[Any]) -> Pairs:
     if len(keys) != len(values):
         raise ValueError(
-            f"Invalid function MAP_FROM_ARRAYS call: the length of the keys array {len(keys)} is not equal to "
-            f"the length of the values array {len(values)}"
+            f"Invalid function MAP_FROM_ARRAYS call: the length of the keys array {len(keys)} is not "
+            f"equal to the length of the values array {len(values)}"
         )
     return distinct_pairs(list(zip(keys, values, strict=True)), site.result)
 

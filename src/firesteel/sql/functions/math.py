@@ -40,7 +40,8 @@ def _floats(column: Any) -> Any:
 
 
 def _precise(fast: Callable[[Any], Any], precise: Callable[[float], float]) -> Callable[[Any], Any]:
-    """The C library's function where the result is finite: NumPy's own is one unit off in the last place at times."""
+    """The C library's function where the result is finite: NumPy's own is one unit off in the last place at
+    times."""
 
     def function(x: Any) -> Any:
         found = np.array(fast(np.asarray(x, np.float64)), np.float64, ndmin=1)
@@ -197,7 +198,7 @@ scalar(
 
 
 def _whole(types: Any) -> t.DataType:
-    kind = types[0]
+    kind: t.DataType = types[0]
     if isinstance(kind, t.DecimalType):
         return t.DecimalType(precision=kind.precision, scale=0, nullable=kind.nullable)
     return kind

@@ -25,7 +25,7 @@ from firesteel.sql.functions.rules import (
     strict,
     takes,
 )
-from firesteel.sql.java_regex import compile_java, for_arrow
+from firesteel.sql.java_regex import compile_java, for_arrow, group_for_arrow
 
 # ---- LIKE
 
@@ -245,10 +245,19 @@ def _regexp_extract(_: CallSite, text: str, pattern: str, index: int = 0) -> str
     return _group(compiled.search(text), index)
 
 
+def _regexp_extract_columns(site: CallSite, text: Any, pattern: Any, *index: Any) -> Any:
+    known = all(isinstance(x, pa.Scalar) and x.is_valid for x in (pattern, *index))
+    if known and isinstance(text, pa.Array):
+        named = group_for_arrow(pattern.as_py(), index[0].as_py() if index else 0)
+        if named is not None:
+            return pc.struct_field(pc.extract_regex(text, named), 0)
+    return rows_of(_regexp_extract, site, (text, pattern, *index))
+
+
 scalar(
     "REGEXP_EXTRACT",
     takes(TEXT, TEXT, optional(AS_INT), result=nullable(STRING)),
-    value=_regexp_extract,
+    columns=_regexp_extract_columns,
     doc="A group (0: all) of the first match of a regular expression; NULL: there is none.",
     example="REGEXP_EXTRACT('foothebar', 'foo(.*?)(bar)', 2)",
 )

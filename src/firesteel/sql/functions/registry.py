@@ -45,8 +45,8 @@ class Typing:
     """What a type rule answers.
 
     :param result: the type of the call.
-    :param arguments: the type to which each argument is cast implicitly; equal to the given one where nothing is
-        to be done.
+    :param arguments: the type to which each argument is cast implicitly; equal to the given one where
+        nothing is to be done.
     """
 
     result: DataType

@@ -1,7 +1,7 @@
 """Pieces of type rules: which arguments a function takes, and which type its result has.
 
-``takes(TEXT, optional(INT), result=nullable(STRING))`` is a rule. An ``Argument`` answers with the type to which what
-is given is cast, or None; ``result`` is a type, or computes it from the types of the arguments.
+``takes(TEXT, optional(INT), result=nullable(STRING))`` is a rule. An ``Argument`` answers with the type to
+which what is given is cast, or None; ``result`` is a type, or computes it from the types of the arguments.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def many(argument: Argument) -> Argument:
 
 
 def family(text: str, kinds: tuple[type[t.DataType], ...], default: t.DataType) -> Argument:
-    """Types of a family stay as they are, NULL becomes *default*, others are cast to it if that goes implicitly."""
+    """Types of a family stay as they are, NULL becomes *default*, others are cast to it if that goes
+    implicitly."""
 
     def accept(given: t.DataType) -> t.DataType | None:
         if isinstance(given, kinds):

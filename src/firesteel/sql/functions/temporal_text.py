@@ -1,4 +1,5 @@
-"""Dates and times to text and back: DATE_FORMAT, TO_DATE, TO_TIMESTAMP, TO_TIMESTAMP_LTZ, FROM_UNIXTIME ..."""
+"""Dates and times to text and back: DATE_FORMAT, TO_DATE, TO_TIMESTAMP, TO_TIMESTAMP_LTZ, FROM_UNIXTIME
+..."""
 
 from __future__ import annotations
 

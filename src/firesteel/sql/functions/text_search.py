@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from firesteel.sql import type_rules as r
 from firesteel.sql.context import CallSite
 from firesteel.sql.functions.define import scalar
+from firesteel.sql.functions.lifting import list_elements
 from firesteel.sql.functions.registry import CallTypes, Typing
 from firesteel.sql.functions.rules import (
     AS_BIGINT,
@@ -126,6 +127,14 @@ scalar(
 # ---- pieces and characters
 
 
+def _split_index_columns(site: CallSite, text: Any, separator: Any, index: Any) -> Any:
+    usual = isinstance(text, pa.Array) and constant(separator, index)
+    if usual and isinstance(separator.as_py(), str) and separator.as_py() and index.as_py() >= 0:
+        pieces = list_elements(pc.split_pattern(text, separator.as_py()), index.as_py() + 1)
+        return pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), pieces)
+    return by_rows(site, _split_index, text, separator, index)
+
+
 def _split_index(_: CallSite, text: str, separator: str | int, index: int) -> str | None:
     if index < 0:
         return None
@@ -140,7 +149,7 @@ def _split_index(_: CallSite, text: str, separator: str | int, index: int) -> st
 scalar(
     "SPLIT_INDEX",
     takes(TEXT, any_of(TEXT, exactly(INT)), AS_INT, result=nullable(STRING)),
-    value=_split_index,
+    columns=_split_index_columns,
     doc="The n-th piece (from 0) between separators; NULL: there are fewer.",
     example="SPLIT_INDEX('a,b,c', ',', 1)",
 )

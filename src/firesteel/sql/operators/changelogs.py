@@ -32,7 +32,9 @@ class LastRows:
 
     def __init__(self, state: OperatorState, name: str, row: RowType, ttl_ms: int) -> None:
         self.codec = RowCodec(row)
-        self.rows: RowsColumn = rows_state(state, name, (Field("object", None),), str(row), ttl_ms)
+        self.rows: RowsColumn = rows_state(
+            state, name, (Field("object", None, packs=True),), str(row), ttl_ms
+        )
 
     def read(self, slots: Array) -> tuple[list[pa.Array], Array]:
         """The rows of slots as columns, nulls where there is none; and where there is one."""

@@ -25,6 +25,8 @@ __all__ = ["CorrelateOperator", "bare"]
 Array = np.ndarray[Any, Any]
 UNNEST: Final = "UNNEST"
 UNNEST_WITH_ORDINALITY: Final = "UNNEST_WITH_ORDINALITY"
+#: Its other arguments as often as the first one says: INTERSECT ALL and EXCEPT ALL.
+REPLICATE_ROWS: Final = "REPLICATE_ROWS"
 
 
 class CorrelateOperator(RowwiseOperator):
@@ -53,7 +55,12 @@ class CorrelateOperator(RowwiseOperator):
     def convert(self, columns: Columns) -> tuple[Columns, Array | None]:
         arguments = self._arguments.run(columns, self.watermark)
         if self._function is None and self.spec.function in (UNNEST, UNNEST_WITH_ORDINALITY):
-            counts, made = self._unnested(arguments[0])
+            counts, made = self._unnested(arguments)
+        elif self._function is None and self.spec.function == REPLICATE_ROWS:
+            times = arguments[0].fill_null(0).to_numpy(zero_copy_only=False)
+            counts = np.maximum(times, 0).astype(np.int64)
+            repeated = pa.array(np.repeat(np.arange(len(columns)), counts))
+            made = [a.take(repeated) for a in arguments[1:]]
         else:
             counts, made = self._called(columns, arguments)
         rows = np.repeat(np.arange(len(columns)), counts)
@@ -68,26 +75,33 @@ class CorrelateOperator(RowwiseOperator):
 
     # ---- UNNEST
 
-    def _unnested(self, argument: pa.Array) -> tuple[Array, list[pa.Array]]:
-        data_type = self._argument_types[0]
-        values = values_of(argument, data_type)
-        lists = [_elements(v, data_type) for v in values]
-        counts = np.array([len(e) for e in lists], np.int64)
-        flat: list[Any] = [e for elements in lists for e in elements]
-        width = len(self._made.fields)
-        ordinal: list[pa.Array] = []
-        types = self._made.types
-        if self.spec.function == UNNEST_WITH_ORDINALITY:
-            numbers = [i + 1 for elements in lists for i in range(len(elements))]
-            ordinal = [array_of(numbers, types[-1])]
-            width, types = width - 1, types[:-1]
-        if _are_rows(data_type):
+    def _unnested(self, arguments: list[pa.Array]) -> tuple[Array, list[pa.Array]]:
+        """The elements of collections side by side; of a shorter one nulls follow."""
+        every = [
+            [_elements(v, kind) for v in values_of(array, kind)]
+            for array, kind in zip(arguments, self._argument_types, strict=True)
+        ]
+        counts = [max(map(len, lists)) for lists in zip(*every, strict=True)]
+        made: list[pa.Array] = []
+        for lists, kind in zip(every, self._argument_types, strict=True):
+            flat: list[Any] = []
+            for elements, count in zip(lists, counts, strict=True):
+                flat += elements
+                flat += [None] * (count - len(elements))
+            width = _width(kind)
+            types = self._made.types[len(made) : len(made) + (width or 1)]
+            if width is None:
+                made.append(array_of(flat, types[0]))
+                continue
             none = (None,) * width
-            columns: Any = (
+            fields: Any = (
                 zip(*(none if e is None else e for e in flat), strict=True) if flat else ((),) * width
             )
-            return counts, [array_of(list(c), d) for c, d in zip(columns, types, strict=True)] + ordinal
-        return counts, [array_of(flat, types[0]), *ordinal]
+            made += [array_of(list(c), d) for c, d in zip(fields, types, strict=True)]
+        if self.spec.function == UNNEST_WITH_ORDINALITY:
+            numbers = [i + 1 for count in counts for i in range(count)]
+            made.append(array_of(numbers, self._made.types[-1]))
+        return np.array(counts, np.int64), made
 
     # ---- functions
 
@@ -150,12 +164,12 @@ def _elements(value: Any, data_type: t.DataType) -> list[Any]:
     return list(value)
 
 
-def _are_rows(data_type: t.DataType) -> bool:
-    """Whether the elements of a collection have several columns."""
+def _width(data_type: t.DataType) -> int | None:
+    """How many columns the elements of a collection have; None: they are one value."""
     if isinstance(data_type, t.MapType):
-        return True
+        return 2
     element = getattr(data_type, "element_type", None)
-    return isinstance(element, t.RowType)
+    return len(element.fields) if isinstance(element, t.RowType) else None
 
 
 def _with_the_lonely(rows: Array, made: list[pa.Array], count: int) -> tuple[Array, list[pa.Array]]:

@@ -46,7 +46,9 @@ class Distinct:
         """Look at rows; what they count for is in ``weights`` then."""
         arrays = [rows.arrays[i] for i in self._arguments]
         of_values = group_rows(arrays, len(rows))
-        pairs = Groups(*renumbered(pa.array(segments.index * of_values.count + of_values.codes)))
+        # A value is counted for its key, whatever becomes of the key in between.
+        of_keys = segments.index if segments.owners is None else segments.owners[segments.index]
+        pairs = Groups(*renumbered(pa.array(of_keys * of_values.count + of_values.codes)))
         order, starts = pairs.order()
         within = Segments(starts, len(rows))
         first = pairs.first

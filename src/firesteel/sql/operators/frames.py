@@ -201,7 +201,7 @@ class Frames:
         for i, aggregates in self._distinct.items():
             arguments = self._calls[i].arguments
             (out[i],) = _over(aggregates, rows, low[wanted], high[wanted], arguments)
-        return out  # type: ignore[return-value]
+        return out
 
 
 def _search(placed: Placed, values: Array, wanted: Array, side: Any) -> Array:

@@ -86,7 +86,7 @@ class GroupAggregateOperator(BundlingOperator):
         owners = lives.owners(len(slots))
         names = names if owners is None else [names[i] for i in owners.tolist()]
         canonical = canonical if owners is None else [canonical[i] for i in owners.tolist()]
-        segments = Segments(lives.starts, lives.count, names, canonical)
+        segments = Segments(lives.starts, lives.total, names, canonical, owners)
         at = slots if owners is None else slots[owners]
         continued = lives.continued
         base = [field[at] for field in self._rows.fields]

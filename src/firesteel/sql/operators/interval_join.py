@@ -167,12 +167,11 @@ class TimeIntervalJoinOperator(TwoInputColumnsOperator):
     def next_timer_ms(self) -> int | None:
         if self.spec.event_time or self.ended or not any(self._outer):
             return None
-        due = [
-            inner[0] + self._reach[side][1] + 1
-            for side in (0, 1)
-            for name, key in self._sides[side].all()
-            for inner in self._sides[side].rows.of(name, key)
-        ]
+        due: list[int] = []
+        for side, own in enumerate(self._sides):
+            for name, key in own.all():
+                inners: Any = own.rows.of(name, key)
+                due += [inner[0] + self._reach[side][1] + 1 for inner in inners]
         return min(due, default=None)
 
     def _expire(self, now: int) -> None:

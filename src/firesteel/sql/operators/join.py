@@ -65,11 +65,12 @@ class JoinOperator(TwoInputColumnsOperator):
         pairs = other.candidates(keyed.segments, alone)
         rows_of_pairs = pa.array(pairs.rows)
         own = [a.take(rows_of_pairs) for a in keyed.rows.arrays]
-        others = other.codec.decode(pairs.bodies)
+        held = pa.array(pairs.at)
+        others = [a.take(held) for a in other.codec.decode(pairs.bodies)]
         sides = (own, others) if input_index == 0 else (others, own)
         matches = np.flatnonzero(self._pairs.fulfilled([*sides[0], *sides[1]], len(pairs.rows)))
         if self.spec.kind == "INNER":
-            self._emit_pairs(keyed.rows, sides, matches, pairs.rows, pairs.times)
+            self._emit_pairs(keyed.rows, sides, matches, pairs.rows, pairs.times[pairs.at])
             mine.change_all(keyed)
             return
         partners: list[list[int]] = [[] for _ in range(len(keyed.rows))]
@@ -106,12 +107,13 @@ class JoinOperator(TwoInputColumnsOperator):
         outer, other_outer = self._outer[side], self._outer[1 - side]
         out = _Pairs()
         kinds = keyed.rows.kinds_or_inserts().tolist()
+        held, times = pairs.at.tolist(), pairs.times[pairs.at]
         bodies, ids = mine.encode(keyed.rows)
         index = keyed.segments.index.tolist()
         for row, kind in enumerate(kinds):
             name, key = keyed.segments.names[index[row]], keyed.segments.keys[index[row]]
             found = partners[row]
-            number = sum(int(pairs.times[at]) for at in found)
+            number = int(times[found].sum())
             adds = kind in _ADDS
             if not adds:
                 mine.take(name, key, ids[row], bodies[row])
@@ -124,16 +126,18 @@ class JoinOperator(TwoInputColumnsOperator):
             alone = []  # what the other side has shown without a partner, or will
             if other_outer:
                 had = [
-                    other.associate(pairs.names[at], pairs.keys[at], pairs.ids[at], 1 if adds else -1)
+                    other.associate(
+                        pairs.names[held[at]], pairs.keys[held[at]], pairs.ids[held[at]], 1 if adds else -1
+                    )
                     for at in found
                 ]
                 alone = [at for at, n in zip(found, had, strict=True) if n == (0 if adds else 1)]
             if adds:
-                out.add_all(DELETE, None, alone, pairs.times)
-                out.add_all(INSERT if outer or other_outer else kind, row, found, pairs.times)
+                out.add_all(DELETE, None, alone, times)
+                out.add_all(INSERT if outer or other_outer else kind, row, found, times)
             else:
-                out.add_all(DELETE if outer else kind, row, found, pairs.times)
-                out.add_all(INSERT, None, alone, pairs.times)
+                out.add_all(DELETE if outer else kind, row, found, times)
+                out.add_all(INSERT, None, alone, times)
         self._emit_outer(out, keyed.rows, sides, side)
 
     def _emit_outer(self, out: _Pairs, rows: Columns, sides: tuple[Any, Any], side: int) -> None:
@@ -152,6 +156,7 @@ class JoinOperator(TwoInputColumnsOperator):
         mine, other = self._sides[side], self._sides[1 - side]
         anti = self.spec.kind == "ANTI"
         kinds = keyed.rows.kinds_or_inserts().tolist()
+        held, times = pairs.at.tolist(), pairs.times[pairs.at]
         bodies, ids = mine.encode(keyed.rows)
         index = keyed.segments.index.tolist()
         out: list[bytes] = []
@@ -164,7 +169,7 @@ class JoinOperator(TwoInputColumnsOperator):
                     out.append(bodies[row])
                     out_kinds.append(kind)
                 if kind in _ADDS:
-                    mine.add(name, key, ids[row], bodies[row], sum(int(pairs.times[at]) for at in found))
+                    mine.add(name, key, ids[row], bodies[row], int(times[found].sum()))
                 else:
                     mine.take(name, key, ids[row], bodies[row])
                 continue
@@ -174,13 +179,15 @@ class JoinOperator(TwoInputColumnsOperator):
             else:
                 mine.take(name, key, ids[row], bodies[row])
             for at in found:
-                had = other.associate(pairs.names[at], pairs.keys[at], pairs.ids[at], 1 if adds else -1)
+                had = other.associate(
+                    pairs.names[held[at]], pairs.keys[held[at]], pairs.ids[held[at]], 1 if adds else -1
+                )
                 if had != (0 if adds else 1):
                     continue
                 change = kind if not anti else DELETE if adds else INSERT
-                times = int(pairs.times[at])
-                out += [pairs.bodies[at]] * times
-                out_kinds += [change] * times
+                often = int(times[at])
+                out += [pairs.bodies[held[at]]] * often
+                out_kinds += [change] * often
         if out:
             arrays = self._sides[0].codec.decode(out)
             changes = np.array(out_kinds, np.int8)

@@ -29,11 +29,13 @@ Array = np.ndarray[Any, Any]
 class Candidates(NamedTuple):
     """Pairs of a row of a batch and a row that is held for its key.
 
-    :ivar rows: the rows of the batch. :ivar bodies: the held ones. :ivar times: how often each of these is
-    there. :ivar names, keys, ids: where they are.
+    :ivar rows: for each pair the row of the batch. :ivar at: the held row, by its number below.
+    :ivar bodies: the held rows. :ivar times: how often each of them is there.
+    :ivar names, keys, ids: where they are; where partners count.
     """
 
     rows: Array
+    at: Array
     bodies: list[bytes]
     times: Array
     names: list[Any]
@@ -76,37 +78,41 @@ class JoinSide:
         assert self._unique is not None
         return bodies, self._id_codec.encode(rows.with_arrays([rows.arrays[i] for i in self._unique]))
 
-    # An entry is (body or None where it is the id, how often, partners).
+    # An entry is a number where rows may repeat and partners do not count, the row where it is unique and
+    # they do not, else (row or None where it is the id, how often, partners).
 
     def candidates(self, segments: Segments, alone: Array) -> Candidates:
         """All pairs of the rows of a batch, but for those *alone*, and what is held for their keys."""
-        rows: list[int] = []
         bodies: list[bytes] = []
         times: list[int] = []
         names: list[Any] = []
         keys: list[CanonicalKey] = []
         ids: list[bytes] = []
-        stops = (segments.last + 1).tolist()
-        for i, (start, stop) in enumerate(zip(segments.starts.tolist(), stops, strict=True)):
-            if alone[start]:
-                continue
-            name, key = segments.names[i], segments.keys[i]
-            held: Any = self._rows.of(name, key)
+        counts: list[int] = []
+        apart = alone[segments.starts].tolist()
+        repeats = self._unique is None
+        of = self._rows.of
+        for name, key, is_alone in zip(segments.names, segments.keys, apart, strict=True):
+            held: Any = () if is_alone else of(name, key)
+            counts.append(len(held))
             if not held:
                 continue
-            count = len(held)
-            mine = [inner if entry[0] is None else entry[0] for inner, entry in held.items()]
-            often = [entry[1] for entry in held.values()]
-            for row in range(start, stop):
-                rows += [row] * count
-                bodies += mine
-                times += often
-            if self._counts:
-                length = stop - start
-                names += [name] * (count * length)
-                keys += [key] * (count * length)
-                ids += list(held) * length
-        return Candidates(np.array(rows, np.int64), bodies, np.array(times, np.int64), names, keys, ids)
+            if not self._counts:
+                bodies += held if repeats else held.values()
+                times += held.values() if repeats else [1] * len(held)
+                continue
+            bodies += [inner if entry[0] is None else entry[0] for inner, entry in held.items()]
+            times += [entry[1] for entry in held.values()]
+            names += [name] * len(held)
+            keys += [key] * len(held)
+            ids += held
+        of_segments = np.array(counts, np.int64)
+        firsts = np.cumsum(of_segments) - of_segments
+        of_rows = of_segments[segments.index]
+        rows = np.repeat(np.arange(segments.count), of_rows)
+        before = np.cumsum(of_rows) - of_rows
+        at = np.arange(len(rows)) - before[rows] + firsts[segments.index[rows]]
+        return Candidates(rows, at, bodies, np.array(times, np.int64), names, keys, ids)
 
     def change_all(self, keyed: KeyedRows) -> None:
         """Add and take the rows of a batch, where partners do not count."""
@@ -114,35 +120,43 @@ class JoinSide:
         kinds = keyed.rows.kinds
         segments = keyed.segments
         index = segments.index.tolist()
-        if kinds is None:
-            backwards = [False] * len(bodies)
-        else:
-            backwards = ((kinds == DELETE) | (kinds == UPDATE_BEFORE)).tolist()
-        for row, back in enumerate(backwards):
-            name, key = segments.names[index[row]], segments.keys[index[row]]
-            if back:
-                self.take(name, key, ids[row], bodies[row])
+        names = [segments.names[i] for i in index]
+        keys = [segments.keys[i] for i in index]
+        backwards = None if kinds is None else (kinds == DELETE) | (kinds == UPDATE_BEFORE)
+        if self._unique is None and (backwards is None or not backwards.any()):
+            self._rows.count_up(names, keys, ids)
+            return
+        back = [False] * len(bodies) if backwards is None else backwards.tolist()
+        for row, is_back in enumerate(back):
+            if is_back:
+                self.take(names[row], keys[row], ids[row], bodies[row])
             else:
-                self.add(name, key, ids[row], bodies[row], 0)
+                self.add(names[row], keys[row], ids[row], bodies[row], 0)
 
     def add(self, name: Any, key: CanonicalKey, inner: bytes, body: bytes, partners: int) -> None:
         """Add a row that has so many partners."""
-        if self._unique is not None:
-            self._rows.get(name, key, inner)
-            self._rows.put(name, inner, (body, 1, partners))
-            return
         held = self._rows.get(name, key, inner)
-        self._rows.put(name, inner, (None, 1 if held is None else held[1] + 1, partners))
+        entry: Any
+        if self._unique is not None:
+            entry = (body, 1, partners) if self._counts else body
+        elif self._counts:
+            entry = (None, 1 if held is None else held[1] + 1, partners)
+        else:
+            entry = (held or 0) + 1
+        self._rows.put(name, inner, entry)
 
     def take(self, name: Any, key: CanonicalKey, inner: bytes, body: bytes) -> None:
         """Take a row back. One that is not there is passed over: its state may have expired."""
         held = self._rows.get(name, key, inner)
         if held is None:
             return
-        if held[1] > 1:
-            self._rows.put(name, inner, (held[0], held[1] - 1, held[2]))
-        else:
+        count = 1 if type(held) is bytes else held[1] if self._counts else held
+        if count == 1:
             self._rows.remove(name, inner)
+        elif self._counts:
+            self._rows.put(name, inner, (held[0], count - 1, held[2]))
+        else:
+            self._rows.put(name, inner, count - 1)
 
     def associate(self, name: Any, key: CanonicalKey, inner: bytes, step: int) -> int:
         """Change the number of partners of a row; how many it had before."""

@@ -19,13 +19,13 @@ Array = np.ndarray[Any, Any]
 class Lives(NamedTuple):
     """
     :ivar starts: where each life starts among the rows that are kept; none is empty.
-    :ivar count: how many rows are kept. :ivar kept: which; None: all.
+    :ivar total: how many rows are kept. :ivar kept: which; None: all.
     :ivar owner: for each life its key; None: each key has one.
     :ivar continued: whether a life goes on with what there was before the batch; None: all do.
     """
 
     starts: Array
-    count: int
+    total: int
     kept: Array | None
     owner: Array | None = None
     continued: Array | None = None

@@ -8,7 +8,7 @@ entry of its own, so an epoch writes what it has changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -37,7 +37,7 @@ _unpack_tuple: Final = msgspec.msgpack.Decoder(tuple).decode
 def _decode_inner(data: bytes) -> Inner:
     first = data[0]
     of_tuple = 0x90 <= first <= 0x9F or first in (0xDC, 0xDD)
-    return _unpack_tuple(data) if of_tuple else _unpack(data)  # type: ignore[no-any-return]
+    return _unpack_tuple(data) if of_tuple else _unpack(data)
 
 
 class MapsColumn(Column):
@@ -101,6 +101,29 @@ class MapsColumn(Column):
         held[inner] = value
         if self.ttl is not None:
             self._written[pair] = self._core.now_ms
+
+    def count_up(
+        self, names: Sequence[Any], keys: Sequence[CanonicalKey], inners: Sequence[Inner]
+    ) -> None:  # hot
+        """Add one to the values of pairs, which are numbers."""
+        maps, dirty, partial = self._maps, self._dirty, self._partial
+        for name, key, inner in zip(names, keys, inners, strict=True):
+            held = maps.get(name)
+            if held is None:
+                held = self._opened(name, key)
+            count = held.get(inner)
+            if (count is None and name in partial) or self.ttl is not None:
+                count = self.get(name, key, inner)
+            pair = name, inner
+            if count is None:
+                held[inner] = 1
+                self._size += 1
+                dirty.setdefault(pair, False)
+            else:
+                held[inner] = count + 1
+                dirty.setdefault(pair, True)
+            if self.ttl is not None:
+                self._written[pair] = self._core.now_ms
 
     def remove(self, name: Any, inner: Inner) -> None:
         """Delete a pair that is there."""

@@ -25,7 +25,7 @@ def order_codes(array: pa.Array, ordering: Ordering) -> Array:
     elif pa.types.is_null(array.type):
         return np.zeros(len(array), np.int64)
     ranks = pc.rank(array, "ascending", tiebreaker="dense")
-    codes = ranks.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes: Array = ranks.to_numpy(zero_copy_only=False).astype(np.int64)
     if not ordering.ascending:
         codes = -codes
     if array.null_count:

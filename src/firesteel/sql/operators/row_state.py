@@ -8,7 +8,7 @@ operation of NumPy. An entry of a key is the tuple of its fields, as a value sta
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -44,10 +44,17 @@ _OBJECT: Final = np.dtype(object)
 
 
 class Field(NamedTuple):
-    """A field of the rows: its NumPy type and what it is for a key that has no row."""
+    """A field of the rows: its NumPy type and what it is for a key that has no row.
+
+    :ivar packs: whether the objects of an ``object`` field are such that msgpack gives them back as they are.
+    :ivar encode: what is stored of an object that goes on changing. :ivar decode: the inverse.
+    """
 
     dtype: str
     initial: Any = 0
+    packs: bool = False
+    encode: Callable[[Any], Any] | None = None
+    decode: Callable[[Any], Any] | None = None
 
 
 def ttl_of(ttl_ms: int) -> Ttl | None:
@@ -79,7 +86,7 @@ class RowsColumn(Column):
         self._of = tuple(fields)
         #: Counts how often what is held may have changed by other hands than the operator's.
         self.generation = 0
-        self._plain = all(np.dtype(f.dtype) != _OBJECT for f in fields)
+        self._plain = all(f.packs or np.dtype(f.dtype) != _OBJECT for f in fields)
         self._reset()
 
     def _reset(self) -> None:
@@ -105,7 +112,9 @@ class RowsColumn(Column):
         missing = np.flatnonzero(slots < 0)
         if len(missing):
             names = [identities[i] for i in missing.tolist()]
-            slots[missing] = self._made(names, canonical_column_keys(names, codes[missing]))
+            keys = canonical_column_keys(names, codes[missing])
+            self._core.group_keys.learn(keys, codes[missing])
+            slots[missing] = self._made(names, keys)
         if self.ttl is not None and len(slots):
             self._expire(slots)
         return slots
@@ -144,7 +153,8 @@ class RowsColumn(Column):
             self._written[at] = [written_ms(entry) for entry in entries]
             entries = [entry[8:] for entry in entries]
         rows = list(map(decode_value, entries))
-        for field, values in zip(self.fields, zip(*rows, strict=True), strict=True):
+        for field, of, column in zip(self.fields, self._of, zip(*rows, strict=True), strict=True):
+            values = column if of.decode is None else tuple(map(of.decode, column))
             if field.dtype == _OBJECT:
                 for slot, value in zip(slots, values, strict=True):
                     field[slot] = value
@@ -274,7 +284,10 @@ class RowsColumn(Column):
         self._changes = 0
 
     def _entries(self, slots: Array) -> list[bytes]:
-        columns = [field[slots].tolist() for field in self.fields]
+        columns = [
+            field[slots].tolist() if of.encode is None else list(map(of.encode, field[slots].tolist()))
+            for field, of in zip(self.fields, self._of, strict=True)
+        ]
         rows = zip(*columns, strict=True) if columns else iter([()] * len(slots))
         entries = list(map(_pack if self._plain else encode_value, rows))
         if self.ttl is not None:

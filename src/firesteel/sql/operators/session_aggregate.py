@@ -179,8 +179,8 @@ class SessionAggregateOperator(KeyedColumnsOperator):
                     step += 1
         for pairs in reversed(rounds):  # the earliest last, for it comes first
             at = np.array([i for i, _ in pairs], np.int64)
-            slots = np.array([slot for _, slot in pairs], np.int64)
-            old = [field[slots] for field in held[:-1]]
+            there = np.array([slot for _, slot in pairs], np.int64)
+            old = [field[there] for field in held[:-1]]
             together = self.aggregates.merge(old, [field[at] for field in fields])
             for field, values in zip(fields, together, strict=True):
                 field[at] = values

@@ -59,7 +59,7 @@ class Slices:
 
     def ends(self, times: Array) -> Array:
         """The slice of each time."""
-        return (times - self.offset) // self.step * self.step + self.offset + self.step  # type: ignore[no-any-return]
+        return (times - self.offset) // self.step * self.step + self.offset + self.step
 
     def start(self, end: int) -> int:
         """Where the window of an end starts."""
@@ -72,10 +72,10 @@ class Slices:
         windows that are shorter than their slide leave gaps."""
         if self.kind == "HOP":
             starts = (ends - self.step - self.offset) // self.slide * self.slide + self.offset
-            return starts + self.size  # type: ignore[no-any-return]
+            return starts + self.size
         if self.kind == "CUMULATE":
             starts = (ends - self.offset - 1) // self.size * self.size + self.offset
-            return starts + self.size  # type: ignore[no-any-return]
+            return starts + self.size
         return ends
 
     def windows(self, end: int) -> range:

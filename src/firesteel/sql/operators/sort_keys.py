@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import total_ordering
-from typing import Any
+from typing import Any, Final
 
+import pyarrow as pa
+
+from firesteel.sql import types as t
 from firesteel.sql.expressions import Ordering
+from firesteel.sql.operators.kernels.numbers import is_exact
+from firesteel.sql.values import values_of
 
-__all__ = ["sort_key"]
+__all__ = ["SortKeys"]
+
+_INFINITE: Final = float("inf")
 
 
 @total_ordering
@@ -30,21 +37,39 @@ class _Backwards:
         return hash(self.value)
 
 
-def sort_key(order: Sequence[Ordering]) -> Callable[[Sequence[Any]], tuple[Any, ...]]:
-    """What the physical values of a row are compared by."""
+def _part(ordering: Ordering, data_type: t.DataType) -> Callable[[Any], Any]:
+    """What a value is compared by. Whole numbers, dates and times are compared as they are, for they are
+    most."""
+    if is_exact(data_type):
+        null = -_INFINITE if ordering.nulls_first else _INFINITE
+        if ordering.ascending:
+            return lambda value: null if value is None else value
+        return lambda value: null if value is None else -value
+    first = (0 if ordering.nulls_first else 2,)
+    if ordering.ascending:
+        return lambda value: first if value is None else (1, value)
+    return lambda value: first if value is None else (1, _Backwards(value))
 
-    def key(values: Sequence[Any]) -> tuple[Any, ...]:
-        parts: list[Any] = []
-        for o in order:
-            value = values[o.index]
-            if value is None:
-                parts.append((0 if o.nulls_first else 2,))
-            elif o.ascending:
-                parts.append((1, value))
-            elif isinstance(value, (int, float)):
-                parts.append((1, -value))
-            else:
-                parts.append((1, _Backwards(value)))
-        return tuple(parts)
 
-    return key
+class SortKeys:
+    """What rows are compared by.
+
+    :param types: of the columns of a row.
+    """
+
+    def __init__(self, order: Sequence[Ordering], types: Sequence[t.DataType]) -> None:
+        self._parts = [(o.index, types[o.index], _part(o, types[o.index])) for o in order]
+
+    def of_values(self, values: Sequence[Any]) -> Any:
+        """Of one row, by its physical values."""
+        if len(self._parts) == 1:
+            index, _, part = self._parts[0]
+            return part(values[index])
+        return tuple(part(values[index]) for index, _, part in self._parts)
+
+    def of_columns(self, arrays: Sequence[pa.Array], count: int) -> list[Any]:
+        """Of all rows."""
+        columns = [list(map(part, values_of(arrays[index], kind))) for index, kind, part in self._parts]
+        if len(columns) == 1:
+            return columns[0]
+        return list(zip(*columns, strict=True)) if columns else [()] * count

@@ -72,6 +72,7 @@ class TemporalJoinOperator(TwoInputColumnsOperator):
     # ---- event time
 
     def _wait(self, keyed: KeyedRows) -> None:
+        assert self.spec.left_time is not None
         times = milliseconds(keyed.rows.arrays[self.spec.left_time])
         kinds = keyed.rows.kinds_or_inserts().tolist()
         index = keyed.segments.index.tolist()
@@ -84,6 +85,7 @@ class TemporalJoinOperator(TwoInputColumnsOperator):
     def _learn(self, keyed: KeyedRows) -> None:
         """A version is found by its time; of two of one time the last one counts, and what it replaces does
         not."""
+        assert self.spec.right_time is not None
         times = milliseconds(keyed.rows.arrays[self.spec.right_time])
         kinds = keyed.rows.kinds_or_inserts().tolist()
         index = keyed.segments.index.tolist()

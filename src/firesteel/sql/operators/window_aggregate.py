@@ -123,7 +123,7 @@ class SlicedWindows(KeyedColumnsOperator):
         if not self.window.event_time:
             return np.zeros(len(ends), bool)
         if self.window.zone == "UTC":
-            return ends - 1 <= self._progress.value  # type: ignore[no-any-return]
+            return ends - 1 <= self._progress.value
         known = {end: self.fires_at(end) <= self._progress.value for end in np.unique(ends).tolist()}
         return np.array([known[end] for end in ends.tolist()], bool)
 

@@ -32,7 +32,7 @@ def open_windows(ends: Array, zone: str, progress: int) -> Array:
     """Which rows are not late: their window, of local end *ends*, has not fired."""
     found, inverse = np.unique(ends, return_inverse=True)
     is_open = np.array([instant_of(end, zone) - 1 > progress for end in found.tolist()], bool)
-    return is_open[inverse]  # type: ignore[no-any-return]
+    return is_open[inverse]
 
 
 class WindowRankOperator(KeyedColumnsOperator):

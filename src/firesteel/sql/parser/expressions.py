@@ -13,6 +13,7 @@ from sqlglot import exp
 from firesteel.sql.parser.cursor import Cursor, unicode_text
 from firesteel.sql.parser.nodes import (
     Collection,
+    DateTimeDifference,
     IntervalLiteral,
     NamedArgument,
     Symbol,
@@ -42,6 +43,10 @@ _MULTIPLICATIVE: Final[dict[str, type[exp.Binary]]] = {
 }
 _UNITS: Final = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_STARTS: Final = ("SELECT", "WITH", "VALUES", "TABLE")
+
+
+#: words after a difference in parentheses
+_DIFFERENCES: Final = ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND")
 
 
 class ExpressionParser(Cursor):
@@ -242,8 +247,24 @@ class ExpressionParser(Cursor):
         items = self.comma_list(self.expression)
         self.expect(")")
         if len(items) == 1:
+            if isinstance(items[0], exp.Sub) and self.at_any(*_DIFFERENCES):
+                return self._difference(start, items[0])
             return self.node(exp.Paren, start, this=items[0])
         return self.node(exp.Tuple, start, expressions=items)
+
+    def _difference(self, start: Token, minus: exp.Sub) -> exp.Expr:
+        """``(a - b) DAY TO SECOND``: the interval between two points of time."""
+        token = self.token
+        unit, precision, fraction = self._interval_unit()
+        kind = self.node(
+            IntervalLiteral,
+            token,
+            this=self.node(exp.Null, token),
+            unit=unit,
+            precision=precision,
+            fraction=fraction,
+        )
+        return self.node(DateTimeDifference, start, this=minus.this, expression=minus.expression, kind=kind)
 
     def at_query(self) -> bool:
         """Whether a query begins here, after any number of parentheses."""

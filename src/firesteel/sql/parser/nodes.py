@@ -6,6 +6,7 @@ from sqlglot import exp
 
 __all__ = [
     "Collection",
+    "DateTimeDifference",
     "Descriptor",
     "JsonCall",
     "NamedArgument",
@@ -42,6 +43,12 @@ class IntervalLiteral(exp.Expression):
     such as ``DAY_TO_MINUTE``, ``precision`` of the first unit, ``fraction`` of seconds."""
 
     arg_types = {"this": True, "unit": True, "negative": False, "precision": False, "fraction": False}
+
+
+class DateTimeDifference(exp.Expression):
+    """``(a - b) DAY``: ``kind`` is an ``IntervalLiteral`` whose value does not matter."""
+
+    arg_types = {"this": True, "expression": True, "kind": True}
 
 
 class Collection(exp.Expression):

@@ -96,5 +96,5 @@ def valid_rows(array: pa.Array, weights: Array | None, count: int) -> Array:
     """What each row counts for when one with a null does not."""
     if not array.null_count:
         return np.ones(count, np.int64) if weights is None else weights
-    valid = array.is_valid().to_numpy(zero_copy_only=False)
+    valid: Array = array.is_valid().to_numpy(zero_copy_only=False)
     return valid.astype(np.int64) if weights is None else weights * valid

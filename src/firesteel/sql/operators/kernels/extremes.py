@@ -94,7 +94,7 @@ class NumberExtreme(_Extreme):
 class TextExtreme(_Extreme):
     """Of text and bytes, in the order of their bytes."""
 
-    fields = (Field("object", None),)
+    fields = (Field("object", None, packs=True),)
 
     def _ranked(
         self, arguments: Arguments, weights: Array | None, segments: Segments, base: Fields

@@ -23,15 +23,22 @@ class Segments:
     :param starts: where each segment starts; none is empty.
     :param count: how many rows there are.
     :param names: the identity of the key of each segment. :param keys: its canonical form.
+    :param owners: the number of the key of each segment, where a key may have several; None: each has one.
 
     :ivar index: for each row its segment. :ivar last: for each segment its last row.
     """
 
-    __slots__ = ("_rank", "count", "index", "keys", "last", "names", "starts")
+    __slots__ = ("_rank", "count", "index", "keys", "last", "names", "owners", "starts")
 
     def __init__(
-        self, starts: Array, count: int, names: Sequence[Any] = (), keys: Sequence[CanonicalKey] = ()
+        self,
+        starts: Array,
+        count: int,
+        names: Sequence[Any] = (),
+        keys: Sequence[CanonicalKey] = (),
+        owners: Array | None = None,
     ) -> None:
+        self.owners = owners
         self.starts = starts
         self.count = count
         self.names = names
@@ -57,7 +64,7 @@ class Segments:
         return sums - before[self.index]  # type: ignore[no-any-return]
 
     def sums(self, values: Array) -> Array:
-        return np.add.reduceat(values, self.starts)  # type: ignore[no-any-return]
+        return np.add.reduceat(values, self.starts)
 
     def running_floats(self, values: Array, base: Array) -> Array:
         """The same of floats, added one by one in order, as their result depends on it; with the base."""
@@ -92,4 +99,4 @@ class Segments:
 
     def fold(self, operation: np.ufunc, values: Array) -> Array:
         """The same of whole segments."""
-        return operation.reduceat(values, self.starts)  # type: ignore[no-any-return]
+        return operation.reduceat(values, self.starts)

@@ -87,7 +87,7 @@ def _weighted(found: Array, weights: Array | None) -> Array:
         return found
     if found.dtype.kind == "f":  # what is left out may be NaN
         return np.where(weights == 0, found.dtype.type(0), np.where(weights < 0, -found, found))
-    return found * weights  # type: ignore[no-any-return]
+    return found * weights
 
 
 def _safe(found: Array, base: Array) -> Array:
@@ -170,7 +170,7 @@ def _floats(array: pa.Array) -> Array:
     found = numbers(array).astype(np.float64)
     if pa.types.is_decimal(array.type):
         found = found / 10.0**array.type.scale
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _of_floats(found: Array, present: Array, result: t.DataType) -> pa.Array:

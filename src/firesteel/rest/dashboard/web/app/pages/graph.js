@@ -6,7 +6,7 @@ import { Card, Icon, Nothing, State, Table } from "../parts.js";
 import { go, link } from "../router.js";
 import { Vertex } from "./vertex.js";
 
-const WIDTH = 240;
+const WIDTH = 264;
 const OPERATORS = 4; // that a box names
 const named = (vertex) => (vertex.operators.length <= OPERATORS ? vertex.operators : vertex.operators.slice(0, OPERATORS - 1));
 /** A line for each operator of the chain. */
