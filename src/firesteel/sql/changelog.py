@@ -1,7 +1,7 @@
 """Which changes each node of a physical plan makes (Flink: ``FlinkChangelogModeInferenceProgram``).
 
-First, from the sources on: which *kinds* of changes there are, and whether each consumer can take them. Then, from
-the sinks on: whether updates need their old row (-U); where nobody needs it, it is not made.
+First, from the sources on: which *kinds* of changes there are, and whether each consumer can take them. Then,
+from the sinks on: whether updates need their old row (-U); where nobody needs it, it is not made.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def with_changes(root: Physical) -> Physical:
     return done
 
 
-# ------------------------------------------------------------------------------------------------ kinds
+# ---- kinds
 
 
 class _Kinds:
@@ -184,7 +184,7 @@ _MADE: Final[dict[type[Physical], Callable[[Any, Kinds], frozenset[str]]]] = {
 }
 
 
-# ------------------------------------------------------------------------------------------------ updates
+# ---- updates
 
 
 class _Updates:
@@ -383,7 +383,8 @@ _SPECIAL: Final[dict[type[Physical], _Rule]] = {
 
 
 def kinds_of_query(node: Any, context: Any) -> frozenset[str]:
-    """Which kinds of rows a logical plan makes, before anybody says what it needs of them: ``{"+I", "+U", ...}``."""
+    """Which kinds of rows a logical plan makes, before anybody says what it needs of them: ``{"+I", "+U",
+    ...}``."""
     from firesteel.sql.planner.builder import Planner
 
     known = _Kinds().visit(Planner(context).plan(node), ALL, "The root")

@@ -1,5 +1,5 @@
-"""Expressions as plans show them: ``+(a, 1)`` in physical plans, ``(a + 1)`` in execution plans, ``+($0, 1)`` in
-abstract syntax trees."""
+"""Expressions as plans show them: ``+(a, 1)`` in physical plans, ``(a + 1)`` in execution plans, ``+($0, 1)``
+in abstract syntax trees."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Physical nodes -> transformations, whose operators are specs of ``operators/specs.py``.
 
-A node becomes one transformation; an ``Exchange`` becomes the partitioning of the edge. Uids are made of the place of
-a node in the plan and of its kind, so the same program has the same uids when it runs again.
+A node becomes one transformation; an ``Exchange`` becomes the partitioning of the edge. Uids are made of the
+place of a node in the plan and of its kind, so the same program has the same uids when it runs again.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _retracts(node: p.Physical) -> bool:
     return not node.input.is_insert_only
 
 
-# ------------------------------------------------------------------------------------------------ sources
+# ---- sources
 
 
 def _scan(run: Translator, node: p.TableSourceScan) -> Transformation:
@@ -180,7 +180,7 @@ def _mini_batches(run: Translator, node: p.MiniBatchAssigner) -> Transformation:
     return run.one(node, specs.MiniBatchAssigner(interval_ms=node.interval_ms, event_time=node.rowtime))
 
 
-# ------------------------------------------------------------------------------------------------ row by row
+# ---- row by row
 
 
 def _calc(run: Translator, node: p.Calc) -> Transformation:
@@ -212,12 +212,11 @@ def _correlate(run: Translator, node: p.Correlate) -> Transformation:
 
 
 def _union(run: Translator, node: p.Union) -> Transformation:
-    made = UnionTransformation(
+    return UnionTransformation(
         name="Union",
         union_of=tuple(run.translate(i) for i in node.inputs),
         output_type=columns_type(node.row),
     )
-    return made
 
 
 def _exchange(run: Translator, node: p.Exchange) -> Transformation:
@@ -250,7 +249,7 @@ def _normalize(run: Translator, node: p.ChangelogNormalize) -> Transformation:
     return run.one(node, spec, keys=node.key)
 
 
-# ------------------------------------------------------------------------------------------------ aggregates
+# ---- aggregates
 
 
 def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
@@ -413,7 +412,7 @@ def _over(run: Translator, node: p.OverAggregate) -> Transformation:
     return run.one(node, spec, keys=first.partition)
 
 
-# ------------------------------------------------------------------------------------------------ order
+# ---- order
 
 _STRATEGIES: Final = {"AppendFast": "append", "UpdateFast": "update_fast", "Retract": "retract"}
 
@@ -536,7 +535,7 @@ def _window_deduplicate(run: Translator, node: p.WindowDeduplicate) -> Transform
     return run.one(node, spec, keys=node.partition)
 
 
-# ------------------------------------------------------------------------------------------------ joins
+# ---- joins
 
 
 def _join(run: Translator, node: p.Join) -> Transformation:
@@ -630,7 +629,7 @@ def _lookup_join(run: Translator, node: p.LookupJoin) -> Transformation:
     return run.one(node, spec)
 
 
-# ------------------------------------------------------------------------------------------------ sinks
+# ---- sinks
 
 
 def _sink(run: Translator, node: p.Sink) -> Transformation:

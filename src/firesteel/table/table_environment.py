@@ -253,7 +253,7 @@ class StreamTableEnvironment(TableEnvironment):
             return self._stream_table(found, None)
         from firesteel.table._stream_fields import with_fields
 
-        return with_fields(self, found, [f for f in fields_or_schema])
+        return with_fields(self, found, list(fields_or_schema))
 
     def from_changelog_stream(
         self,

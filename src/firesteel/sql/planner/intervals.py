@@ -38,7 +38,8 @@ def interval_of(
     equal: Sequence[tuple[int, int]],
     types: Sequence[DataType],
 ) -> Interval | None:
-    """:param equal: pairs of time columns that the keys say are equal. None: there is no bound on both sides."""
+    """:param equal: pairs of time columns that the keys say are equal. None: there is no bound on both
+    sides."""
     bounds: list[tuple[_Bound, Expression]] = []
     for part in parts:
         found = _bound(part, width, times)
