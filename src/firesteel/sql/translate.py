@@ -252,9 +252,16 @@ def _normalize(run: Translator, node: p.ChangelogNormalize) -> Transformation:
 # ---- aggregates
 
 
+def _by_keys(source: Transformation, keys: tuple[int, ...], row: RowType) -> Transformation:
+    partitioning = Partitioning(PartitionKind.HASH, ColumnKeys(keys))
+    return PartitionTransformation(
+        name="Exchange", input=source, partitioning=partitioning, output_type=columns_type(row)
+    )
+
+
 def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
     functions = run.functions(calls=node.calls)
-    common = {
+    common: dict[str, Any] = {
         "input": node.input.row,
         "keys": node.group,
         "retracts": _retracts(node),
@@ -272,8 +279,6 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
             ),
             keys=node.group,
         )
-    if node.two_phase and not functions:
-        return _two_phase(run, node)
     spec = specs.GroupAggregate(
         output=node.row,
         calls=node.calls,
@@ -284,38 +289,6 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
         **common,
     )
     return run.one(node, spec, keys=node.group)
-
-
-def _two_phase(run: Translator, node: p.GroupAggregate) -> Transformation:
-    """Aggregate each bundle before the exchange, then put the parts together."""
-    from firesteel.sql.operators.two_phase import local_row
-
-    below = _below_exchange(node.input)
-    local = specs.LocalGroupAggregate(
-        input=below.row, keys=node.group, calls=node.calls, retracts=_retracts(node), bundle=run.bundle
-    )
-    row = local_row(local)
-    first = run.one(node, local, row=row, source=run.translate(below), name="LocalGroupAggregate")
-    keys = tuple(range(len(node.group)))
-    spec = specs.GlobalGroupAggregate(
-        local=local,
-        output=node.row,
-        generate_update_before=_old_rows(node),
-        bundle=run.bundle,
-        ttl_ms=node.ttl_ms,
-    )
-    return run.one(node, spec, keys=keys, source=_by_keys(first, keys, row), name="GlobalGroupAggregate")
-
-
-def _below_exchange(node: p.Physical) -> p.Physical:
-    return node.input if isinstance(node, p.Exchange) else node
-
-
-def _by_keys(source: Transformation, keys: tuple[int, ...], row: RowType) -> Transformation:
-    partitioning = Partitioning(PartitionKind.HASH, ColumnKeys(keys))
-    return PartitionTransformation(
-        name="Exchange", input=source, partitioning=partitioning, output_type=columns_type(row)
-    )
 
 
 def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
@@ -343,16 +316,6 @@ def _window_table(run: Translator, node: p.WindowTableFunction) -> Transformatio
 def _window_aggregate(run: Translator, node: p.WindowAggregate) -> Transformation:
     functions = run.functions(calls=node.calls)
     window = _time_window(run, node.window)
-    if node.two_phase and not functions and node.input.is_insert_only:
-        from firesteel.sql.operators.two_phase import local_row
-
-        below = _below_exchange(node.input)
-        local = specs.LocalWindowAggregate(input=below.row, window=window, keys=node.group, calls=node.calls)
-        row = local_row(local)
-        first = run.one(node, local, row=row, source=run.translate(below), name="LocalWindowAggregate")
-        keys = tuple(range(len(node.group)))
-        last = specs.GlobalWindowAggregate(local=local, output=node.row, properties=node.properties)
-        return run.one(node, last, keys=keys, source=_by_keys(first, keys, row), name="GlobalWindowAggregate")
     spec = specs.WindowAggregate(
         input=node.input.row,
         output=node.row,

@@ -614,7 +614,11 @@ def flat_aggregate_rows(
 
 
 def changelog(session: Any, node: l.Node, function: str, arguments: Sequence[tree.Tree]) -> l.Node:
-    """TO_CHANGELOG and FROM_CHANGELOG of a table, as SQL calls them."""
-    from firesteel.table._changelog_calls import bind
+    """TO_CHANGELOG and FROM_CHANGELOG of a table.
 
-    return bind(session, node, function, arguments)
+    :raises UnsupportedFeatureError: always: SQL has them.
+    """
+    raise UnsupportedFeatureError(
+        f"{function} is a function of SQL alone.",
+        hint=f"create_temporary_view('changes', table), then sql_query('SELECT * FROM {function}(TABLE changes)')",
+    )

@@ -148,11 +148,7 @@ def load_all() -> None:
 def _context(
     table: ResolvedTable, connector: TableConnector, configuration: Configuration, batch: bool
 ) -> TableContext:
-    from firesteel.sql.connectors.formats import format_options
-
     every = [*connector.options]
-    for key in connector.formats:
-        every += format_options(key, table.options)
     given = {k: v for k, v in table.options.items() if k != "connector"}
     options = TableOptions.checked(connector.name, table.name, given, every, connector.wildcards)
     for check in connector.checks:
