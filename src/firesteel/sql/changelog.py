@@ -275,7 +275,7 @@ def _filters_updates(node: Any) -> bool:
     return not any(read <= key for key in upsert_keys(node.input))
 
 
-def _join(run: _Updates, node: p.Join, required: str | None) -> Physical | None:
+def _join_updates(run: _Updates, node: p.Join, required: str | None) -> Physical | None:
     if required != AFTER:
         return run.made(node, [BEFORE_AND_AFTER, BEFORE_AND_AFTER], required)
     keys = (node.keys.left, node.keys.right)
@@ -353,7 +353,7 @@ def _source_with(run: _Updates, node: Any, required: str | None) -> Physical | N
         else node.table.stream.changelog_mode
     )
     has = None if UPDATE not in node.kinds else BEFORE_AND_AFTER if "-U" in mode else AFTER
-    done = replace(node, update=has)
+    done: Physical = replace(node, update=has)
     if has == BEFORE_AND_AFTER and required == AFTER:
         return p.DropUpdateBefore(row=node.row, inputs=(done,), kinds=node.kinds, update=AFTER)
     if has == AFTER and required == BEFORE_AND_AFTER:
@@ -370,7 +370,7 @@ def _lookup(run: _Updates, node: p.LookupJoin, required: str | None) -> Physical
 _SPECIAL: Final[dict[type[Physical], _Rule]] = {
     p.Sink: _sink,
     p.Calc: _calc,
-    p.Join: _join,
+    p.Join: _join_updates,
     p.TemporalJoin: _temporal,
     p.LookupJoin: _lookup,
     p.ChangelogNormalize: _normalize,

@@ -637,7 +637,8 @@ def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
 
 
 def _process_table(run: Translator, node: p.ProcessTable) -> Transformation:
-    return translate_process_table(run, node)
+    made: Transformation = translate_process_table(run, node)
+    return made
 
 
 def _match(run: Translator, node: p.Match) -> Transformation:

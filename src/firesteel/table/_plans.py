@@ -411,7 +411,8 @@ def order_by(session: Any, node: l.Node, fields: Sequence[tree.Tree]) -> l.Node:
     for f in expand(fields, node.row, resolver):
         ascending = True
         if isinstance(f, tree.Ordered):
-            f, ascending = f.operand, f.ascending
+            ascending = f.ascending
+            f = f.operand
         terms.append(Ordering(columns.place(resolver.resolve(f)), ascending, ascending))
     project = columns.over(node)
     made: l.Node = l.Sort(row=project.row, input=project, order=tuple(terms))
@@ -620,5 +621,5 @@ def changelog(session: Any, node: l.Node, function: str, arguments: Sequence[tre
     """
     raise UnsupportedFeatureError(
         f"{function} is a function of SQL alone.",
-        hint=f"create_temporary_view('changes', table), then sql_query('SELECT * FROM {function}(TABLE changes)')",
+        hint=f"make a view of it, then sql_query('SELECT * FROM {function}(TABLE view)')",
     )

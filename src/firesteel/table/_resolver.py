@@ -318,7 +318,8 @@ class Resolver:
     def function(self, node: tree.FunctionCall) -> Expression:
         special = _SPECIAL.get(node.function) if isinstance(node.function, str) else None
         if special is not None:
-            return special(self, node)
+            found: Expression = special(self, node)
+            return found
         definition = self.definition(node)
         if definition is not None and definition.kind is FunctionKind.AGGREGATE:
             return self.aggregate(node, definition)

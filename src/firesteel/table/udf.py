@@ -299,7 +299,7 @@ class UserDefinedScalarFunctionWrapper(UserFunction):
 
     def _made(self) -> FunctionDefinition:
         result = logical_type(self._result_type)
-        implementation = calls.SCALARS[self._func_type](
+        implementation: Any = calls.SCALARS[self._func_type](
             self._func, self._row_names if self._takes_row else None
         )
         return FunctionDefinition(

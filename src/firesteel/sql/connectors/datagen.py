@@ -122,7 +122,7 @@ class _Scan:
     def build(self, run: Any, node: p.TableSourceScan) -> Any:
         rows: Any = self.source.function
         every: Rows = getattr(rows, "function", rows)
-        chosen = Rows(tuple(every.fields[c] for c in node.columns), every.seed)
+        chosen: Any = Rows(tuple(every.fields[c] for c in node.columns), every.seed)
         made = SourceTransformation(
             name=f"Source: {node.table.name.rpartition('.')[2]}",
             source=DatagenSource(chosen, self.source.count, self.source.rate_per_second),
@@ -310,7 +310,7 @@ def _sequence_field(
         raise options.error(
             prefix + "end", f"the sequence of {name} ends before it starts: from {start} to {end}"
         )
-    if not isinstance(data_type, (*_INTEGERS, *_FLOATS, t.CharType, t.VarCharType, t.DecimalType)):  # type: ignore[arg-type]
+    if not isinstance(data_type, (*_INTEGERS, *_FLOATS, t.CharType, t.VarCharType, t.DecimalType)):
         raise TableException(f"Unsupported type for sequence generator: {data_type}.", detail=f"field {name}")
     bits = _INTEGERS.get(type(data_type))
     if bits is not None and not -(1 << bits - 1) <= start <= end < 1 << bits - 1:
