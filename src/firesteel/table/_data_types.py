@@ -825,7 +825,6 @@ class VariantType(DataType):
     _sql = t.VariantType
 
 
-
 class BitmapType(DataType):
     """A set of 32-bit integers, in Python the bytes of a Roaring bitmap."""
 
