@@ -38,6 +38,12 @@ def main() -> int:
     )
     parser.add_argument("--rate", type=float, default=1_000, help="of case m, in records a second")
     parser.add_argument("--seconds", type=float, default=120, help="that a run of case m lasts")
+    parser.add_argument(
+        "--systems",
+        default="",
+        metavar="PARTS",
+        help="of case m: only those whose names have one of these, with commas between them",
+    )
     parser.add_argument("--rounds", type=int, default=3, help="how often each pair is measured (default: 3)")
     parser.add_argument(
         "--env",
@@ -50,7 +56,7 @@ def main() -> int:
     options = parser.parse_args()
     cases = CASES | {
         "l": partial(large_state, state_bytes=options.state),
-        "m": partial(latency, rate=options.rate, seconds=options.seconds),
+        "m": partial(latency, rate=options.rate, seconds=options.seconds, systems=options.systems),
         "start": start,
     }
     chosen = options.only.split(",") if options.only else list(cases)

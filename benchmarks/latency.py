@@ -113,10 +113,15 @@ def _cpu_s(system: list[psutil.Process]) -> float:
     return total
 
 
-def latency(environments: Environments, rounds: int, rate: float, seconds: float) -> list[Comparison]:
+def latency(
+    environments: Environments, rounds: int, rate: float, seconds: float, systems: str = ""
+) -> list[Comparison]:
+    """:param systems: parts of the names of those that are measured, with commas between them; empty: all."""
+    parts = systems.split(",")
+    chosen = {n: c for n, c in _systems(environments).items() if any(part in n for part in parts)}
     collected: dict[str, list[Latencies]] = {}
     for turn in range(1, rounds + 1):
-        for name, command in _systems(environments).items():
+        for name, command in chosen.items():
             with broker() as running:
                 for topic in ("latency-in", "latency-out", "latency-between"):
                     running.topic(2, topic)

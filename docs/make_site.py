@@ -26,7 +26,10 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         *("systems", "kafka", "files", "jdbc", "pulsar", "kinesis", "cassandra"),
         *("formats", "sinks", "connectors"),
     ),
-    "Operation": ("recovery", "real-time", "rest", "security", "workers", "configuration"),
+    "Operation": (
+        *("recovery", "real-time", "cluster", "dashboard", "metrics", "scaling", "rest", "security"),
+        *("workers", "configuration"),
+    ),
     "Development": ("testing", "extending"),
 }
 #: Packages whose public names make the reference.

@@ -80,12 +80,12 @@ class Pieces:
 
     def __init__(self) -> None:
         self.records = 1
-        self._cost_s = 0.0  # of a record, as far as one is to be reckoned with that costs so much
+        self._cost_s = 0.0  # that a record may have, as far as is known
 
     def worked(self, records: int, seconds: float) -> None:
         """So many were processed in so much time."""
         if records:
-            # A record behind a slow one may be slow, too, though some between them are not: what is in a piece
+            # A record behind a slow one may be slow, too, though some between are not: what is in a piece
             # with it would leave when it is done.
             self._cost_s = max(seconds / records, self._cost_s * _FORGETTING, 1e-9)
             self.records = max(1, min(_MOST, int(_PIECE_S / self._cost_s), self.records * _GROWTH))

@@ -1,7 +1,7 @@
 """Which changes each node of a physical plan makes (Flink: ``FlinkChangelogModeInferenceProgram``).
 
-First, from the sources on: which *kinds* of changes there are, and whether each consumer can take them. Then, from
-the sinks on: whether updates need their old row (-U); where nobody needs it, it is not made.
+First, from the sources on: which *kinds* of changes there are, and whether each consumer can take them. Then,
+from the sinks on: whether updates need their old row (-U); where nobody needs it, it is not made.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def with_changes(root: Physical) -> Physical:
     return done
 
 
-# ------------------------------------------------------------------------------------------------ kinds
+# ---- kinds
 
 
 class _Kinds:
@@ -184,7 +184,7 @@ _MADE: Final[dict[type[Physical], Callable[[Any, Kinds], frozenset[str]]]] = {
 }
 
 
-# ------------------------------------------------------------------------------------------------ updates
+# ---- updates
 
 
 class _Updates:
@@ -275,7 +275,7 @@ def _filters_updates(node: Any) -> bool:
     return not any(read <= key for key in upsert_keys(node.input))
 
 
-def _join(run: _Updates, node: p.Join, required: str | None) -> Physical | None:
+def _join_updates(run: _Updates, node: p.Join, required: str | None) -> Physical | None:
     if required != AFTER:
         return run.made(node, [BEFORE_AND_AFTER, BEFORE_AND_AFTER], required)
     keys = (node.keys.left, node.keys.right)
@@ -353,7 +353,7 @@ def _source_with(run: _Updates, node: Any, required: str | None) -> Physical | N
         else node.table.stream.changelog_mode
     )
     has = None if UPDATE not in node.kinds else BEFORE_AND_AFTER if "-U" in mode else AFTER
-    done = replace(node, update=has)
+    done: Physical = replace(node, update=has)
     if has == BEFORE_AND_AFTER and required == AFTER:
         return p.DropUpdateBefore(row=node.row, inputs=(done,), kinds=node.kinds, update=AFTER)
     if has == AFTER and required == BEFORE_AND_AFTER:
@@ -370,7 +370,7 @@ def _lookup(run: _Updates, node: p.LookupJoin, required: str | None) -> Physical
 _SPECIAL: Final[dict[type[Physical], _Rule]] = {
     p.Sink: _sink,
     p.Calc: _calc,
-    p.Join: _join,
+    p.Join: _join_updates,
     p.TemporalJoin: _temporal,
     p.LookupJoin: _lookup,
     p.ChangelogNormalize: _normalize,
@@ -383,7 +383,8 @@ _SPECIAL: Final[dict[type[Physical], _Rule]] = {
 
 
 def kinds_of_query(node: Any, context: Any) -> frozenset[str]:
-    """Which kinds of rows a logical plan makes, before anybody says what it needs of them: ``{"+I", "+U", ...}``."""
+    """Which kinds of rows a logical plan makes, before anybody says what it needs of them: ``{"+I", "+U",
+    ...}``."""
     from firesteel.sql.planner.builder import Planner
 
     known = _Kinds().visit(Planner(context).plan(node), ALL, "The root")

@@ -1,5 +1,5 @@
-"""Expressions as plans show them: ``+(a, 1)`` in physical plans, ``(a + 1)`` in execution plans, ``+($0, 1)`` in
-abstract syntax trees."""
+"""Expressions as plans show them: ``+(a, 1)`` in physical plans, ``(a + 1)`` in execution plans, ``+($0, 1)``
+in abstract syntax trees."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from firesteel.sql import types as t
-from firesteel.sql.expressions import AggregateCall, Call, Expression, InputRef, Literal, Ordering, Outer
+from firesteel.sql.expressions import (
+    AggregateCall,
+    Call,
+    Expression,
+    InputRef,
+    Literal,
+    Ordering,
+    Outer,
+    SubQuery,
+)
 
 __all__ = ["aggregate_text", "expression_text", "infix_text", "ordering_text"]
 
@@ -55,6 +64,8 @@ def expression_text(expression: Expression, name: Callable[[int], str]) -> str:
         return f"$cor{expression.level}.${expression.index}"
     if isinstance(expression, Literal):
         return _literal(expression, typed=True)
+    if isinstance(expression, SubQuery):
+        return f"{expression.kind}(...)"  # gone before a plan is physical
     function, operands = expression.function, [expression_text(o, name) for o in expression.operands]
     if function in ("CAST", "TRY_CAST"):
         return f"{function}({operands[0]} AS {_type(expression.type)})"

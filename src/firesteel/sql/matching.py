@@ -83,7 +83,7 @@ class _Matching:
             self._node, specs.ToColumns(output=gathered), row=gathered, source=matches, name="MatchOutput"
         )
         keys = len(specification.partition)
-        projection = tuple(InputRef(i, gathered.types[i]) for i in range(keys))
+        projection: tuple[Expression, ...] = tuple(InputRef(i, gathered.types[i]) for i in range(keys))
         projection += tuple(
             rewrite(m, lambda e: InputRef(e.index + keys, e.type) if isinstance(e, InputRef) else e)
             for m in measures

@@ -1,7 +1,7 @@
 """The physical plan: which operators compute a query, how rows find them, which changes each of them makes.
 
-Plain data, made by ``planner/`` from the logical plan. A node names its inputs; ``row`` is its output. The traits
-``kinds`` and ``update`` are empty until ``changelog.py`` has filled them in; ``translate/`` then makes
+Plain data, made by ``planner/`` from the logical plan. A node names its inputs; ``row`` is its output. The
+traits ``kinds`` and ``update`` are empty until ``changelog.py`` has filled them in; ``translate/`` then makes
 transformations of the nodes. The names of the classes are those that Flink's plans show.
 """
 
@@ -94,8 +94,10 @@ def walk(node: Physical) -> Iterator[Physical]:
 class TableSourceScan(Physical):
     """A table of a connector.
 
-    :param source: what the connector has made of it (``connectors.ScanSource``), with what was pushed into it.
-    :param columns: of the source's row, those that are read, in order. :param predicates: over ``row``; rows for which
+    :param source: what the connector has made of it (``connectors.ScanSource``), with what was pushed into
+        it.
+    :param columns: of the source's row, those that are read, in order. :param predicates: over ``row``; rows
+        for which
     one of them is not true may be left out. :param pushed: texts for plans.
     """
 
@@ -202,8 +204,8 @@ class ProcessTable(Physical):
 class GroupAggregate(Physical):
     """Output: the grouping columns, then the calls.
 
-    :param mini_batch: the last result of a key and batch leaves. :param two_phase: what comes is aggregated before
-        the exchange, too. :param table_function: it is a
+    :param mini_batch: the last result of a key and batch leaves. :param two_phase: what comes is aggregated
+        before the exchange, too. :param table_function: it is a
         table aggregate.
     """
 
@@ -287,11 +289,11 @@ class OverAggregate(Physical):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rank(Physical):
-    """Rows ``start`` to ``end`` of each partition by ``order``. Output: the input's columns, and the number when it
-    is shown.
+    """Rows ``start`` to ``end`` of each partition by ``order``. Output: the input's columns, and the number
+    when it is shown.
 
-    :param strategy: AppendFast, UpdateFast or Retract. :param end: a number, or for a variable rank end None with
-        its column in ``end_column``. :param key: for UpdateFast, the upsert key of the input.
+    :param strategy: AppendFast, UpdateFast or Retract. :param end: a number, or for a variable rank end None
+        with its column in ``end_column``. :param key: for UpdateFast, the upsert key of the input.
     """
 
     function: str
@@ -443,8 +445,8 @@ class TemporalJoin(Physical):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LookupJoin(Physical):
-    """Each row asks a table outside. :param source: ``connectors.LookupSource``; :param lookup: column of the right
-    table -> left column or constant. :param projection: right columns, after ``right_condition``."""
+    """Each row asks a table outside. :param source: ``connectors.LookupSource``; :param lookup: column of the
+    right table -> left column or constant. :param projection: right columns, after ``right_condition``."""
 
     kind: str
     table: Any
@@ -480,9 +482,10 @@ class Match(Physical):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Sink(Physical):
-    """:param target: what takes the rows (``sinks.Target``). :param materialize: upserts are made unambiguous first,
-    by the sink's primary key; ``input_key``: the upsert key of the input.
-    :param conflict: what ON CONFLICT says. :param require_on_conflict: whether it has to say something where keys differ.
+    """:param target: what takes the rows (``sinks.Target``). :param materialize: upserts are made unambiguous
+    first, by the sink's primary key; ``input_key``: the upsert key of the input.
+    :param conflict: what ON CONFLICT says. :param require_on_conflict: whether it has to say something where
+        keys differ.
     :param materialize_mode: NONE, AUTO or FORCE."""
 
     target: Any

@@ -35,7 +35,7 @@ class ColumnKind(enum.Enum):
     COMPUTED = "computed"
 
 
-# ------------------------------------------------------------------------------------------------ declared
+# ---- declared
 
 #: SQL text, or what the Table API makes of one of its expression trees: called with the type of the row
 #: that the
@@ -111,7 +111,7 @@ class Distribution:
         return f"DISTRIBUTED BY {kind}({', '.join(f'`{c}`' for c in self.columns)}){into}"
 
 
-# ------------------------------------------------------------------------------------------------ resolved
+# ---- resolved
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Physical nodes -> transformations, whose operators are specs of ``operators/specs.py``.
 
-A node becomes one transformation; an ``Exchange`` becomes the partitioning of the edge. Uids are made of the place of
-a node in the plan and of its kind, so the same program has the same uids when it runs again.
+A node becomes one transformation; an ``Exchange`` becomes the partitioning of the edge. Uids are made of the
+place of a node in the plan and of its kind, so the same program has the same uids when it runs again.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def _retracts(node: p.Physical) -> bool:
     return not node.input.is_insert_only
 
 
-# ------------------------------------------------------------------------------------------------ sources
+# ---- sources
 
 
 def _scan(run: Translator, node: p.TableSourceScan) -> Transformation:
@@ -180,7 +180,7 @@ def _mini_batches(run: Translator, node: p.MiniBatchAssigner) -> Transformation:
     return run.one(node, specs.MiniBatchAssigner(interval_ms=node.interval_ms, event_time=node.rowtime))
 
 
-# ------------------------------------------------------------------------------------------------ row by row
+# ---- row by row
 
 
 def _calc(run: Translator, node: p.Calc) -> Transformation:
@@ -212,12 +212,11 @@ def _correlate(run: Translator, node: p.Correlate) -> Transformation:
 
 
 def _union(run: Translator, node: p.Union) -> Transformation:
-    made = UnionTransformation(
+    return UnionTransformation(
         name="Union",
         union_of=tuple(run.translate(i) for i in node.inputs),
         output_type=columns_type(node.row),
     )
-    return made
 
 
 def _exchange(run: Translator, node: p.Exchange) -> Transformation:
@@ -250,12 +249,19 @@ def _normalize(run: Translator, node: p.ChangelogNormalize) -> Transformation:
     return run.one(node, spec, keys=node.key)
 
 
-# ------------------------------------------------------------------------------------------------ aggregates
+# ---- aggregates
+
+
+def _by_keys(source: Transformation, keys: tuple[int, ...], row: RowType) -> Transformation:
+    partitioning = Partitioning(PartitionKind.HASH, ColumnKeys(keys))
+    return PartitionTransformation(
+        name="Exchange", input=source, partitioning=partitioning, output_type=columns_type(row)
+    )
 
 
 def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
     functions = run.functions(calls=node.calls)
-    common = {
+    common: dict[str, Any] = {
         "input": node.input.row,
         "keys": node.group,
         "retracts": _retracts(node),
@@ -273,8 +279,6 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
             ),
             keys=node.group,
         )
-    if node.two_phase and not functions:
-        return _two_phase(run, node)
     spec = specs.GroupAggregate(
         output=node.row,
         calls=node.calls,
@@ -285,38 +289,6 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
         **common,
     )
     return run.one(node, spec, keys=node.group)
-
-
-def _two_phase(run: Translator, node: p.GroupAggregate) -> Transformation:
-    """Aggregate each bundle before the exchange, then put the parts together."""
-    from firesteel.sql.operators.two_phase import local_row
-
-    below = _below_exchange(node.input)
-    local = specs.LocalGroupAggregate(
-        input=below.row, keys=node.group, calls=node.calls, retracts=_retracts(node), bundle=run.bundle
-    )
-    row = local_row(local)
-    first = run.one(node, local, row=row, source=run.translate(below), name="LocalGroupAggregate")
-    keys = tuple(range(len(node.group)))
-    spec = specs.GlobalGroupAggregate(
-        local=local,
-        output=node.row,
-        generate_update_before=_old_rows(node),
-        bundle=run.bundle,
-        ttl_ms=node.ttl_ms,
-    )
-    return run.one(node, spec, keys=keys, source=_by_keys(first, keys, row), name="GlobalGroupAggregate")
-
-
-def _below_exchange(node: p.Physical) -> p.Physical:
-    return node.input if isinstance(node, p.Exchange) else node
-
-
-def _by_keys(source: Transformation, keys: tuple[int, ...], row: RowType) -> Transformation:
-    partitioning = Partitioning(PartitionKind.HASH, ColumnKeys(keys))
-    return PartitionTransformation(
-        name="Exchange", input=source, partitioning=partitioning, output_type=columns_type(row)
-    )
 
 
 def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
@@ -344,16 +316,6 @@ def _window_table(run: Translator, node: p.WindowTableFunction) -> Transformatio
 def _window_aggregate(run: Translator, node: p.WindowAggregate) -> Transformation:
     functions = run.functions(calls=node.calls)
     window = _time_window(run, node.window)
-    if node.two_phase and not functions and node.input.is_insert_only:
-        from firesteel.sql.operators.two_phase import local_row
-
-        below = _below_exchange(node.input)
-        local = specs.LocalWindowAggregate(input=below.row, window=window, keys=node.group, calls=node.calls)
-        row = local_row(local)
-        first = run.one(node, local, row=row, source=run.translate(below), name="LocalWindowAggregate")
-        keys = tuple(range(len(node.group)))
-        last = specs.GlobalWindowAggregate(local=local, output=node.row, properties=node.properties)
-        return run.one(node, last, keys=keys, source=_by_keys(first, keys, row), name="GlobalWindowAggregate")
     spec = specs.WindowAggregate(
         input=node.input.row,
         output=node.row,
@@ -413,7 +375,7 @@ def _over(run: Translator, node: p.OverAggregate) -> Transformation:
     return run.one(node, spec, keys=first.partition)
 
 
-# ------------------------------------------------------------------------------------------------ order
+# ---- order
 
 _STRATEGIES: Final = {"AppendFast": "append", "UpdateFast": "update_fast", "Retract": "retract"}
 
@@ -536,7 +498,7 @@ def _window_deduplicate(run: Translator, node: p.WindowDeduplicate) -> Transform
     return run.one(node, spec, keys=node.partition)
 
 
-# ------------------------------------------------------------------------------------------------ joins
+# ---- joins
 
 
 def _join(run: Translator, node: p.Join) -> Transformation:
@@ -630,7 +592,7 @@ def _lookup_join(run: Translator, node: p.LookupJoin) -> Transformation:
     return run.one(node, spec)
 
 
-# ------------------------------------------------------------------------------------------------ sinks
+# ---- sinks
 
 
 def _sink(run: Translator, node: p.Sink) -> Transformation:
@@ -675,7 +637,8 @@ def _enforcer(node: p.Sink) -> specs.ConstraintEnforcer | None:
 
 
 def _process_table(run: Translator, node: p.ProcessTable) -> Transformation:
-    return translate_process_table(run, node)
+    made: Transformation = translate_process_table(run, node)
+    return made
 
 
 def _match(run: Translator, node: p.Match) -> Transformation:

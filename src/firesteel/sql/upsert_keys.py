@@ -1,7 +1,9 @@
-"""Which columns of a node's output identify a row of its table (Flink: ``FlinkRelMdUniqueKeys``, ``FlinkRelMdUpsertKeys``).
+"""Which columns of a node's output identify a row of its table (Flink: ``FlinkRelMdUniqueKeys``,
+``FlinkRelMdUpsertKeys``).
 
-A *unique* key identifies a row at each instant; an *upsert* key does so while its changes stay in order, too, so an
-exchange by other columns loses it. Keys are sets of columns; ``shortest`` picks the one that operators use.
+A *unique* key identifies a row at each instant; an *upsert* key does so while its changes stay in order, too,
+so an exchange by other columns loses it. Keys are sets of columns; ``shortest`` picks the one that operators
+use.
 """
 
 from __future__ import annotations
@@ -71,7 +73,8 @@ def _values(node: p.Values, upsert: bool) -> Keys:
 
 
 def is_injective_cast(expression: Expression) -> InputRef | None:
-    """The column that a cast keeps apart: to a type that has each of its values (Flink: ``isFidelityCast``)."""
+    """The column that a cast keeps apart: to a type that has each of its values (Flink:
+    ``isFidelityCast``)."""
     if not isinstance(expression, Call) or expression.function != "CAST":
         return None
     operand = expression.operands[0]

@@ -68,8 +68,9 @@ def _add(table: CatalogTable, action: s.AddColumns) -> CatalogTable:
             raise TableException(f"Try to add a column `{column.name}` which already exists in the table.")
         _placed(columns, column, position)
     if action.primary_key is not None and table.schema.primary_key is not None:
+        known = ", ".join(f"`{c}`" for c in table.schema.primary_key.columns)
         raise TableException(
-            f"The base table has already defined the primary key constraint [{', '.join(f'`{c}`' for c in table.schema.primary_key.columns)}].",
+            f"The base table has already defined the primary key constraint [{known}].",
             hint="DROP PRIMARY KEY first, or MODIFY it",
         )
     if action.watermark is not None and table.schema.watermarks:

@@ -9,7 +9,7 @@ from firesteel.datastream.data_stream import DataStream
 from firesteel.sql.catalog import TableKind
 from firesteel.table._session import Session
 from firesteel.table.table_descriptor import TableDescriptor
-from firesteel.util.exceptions import TableException, TableNotExistException
+from firesteel.util.exceptions import TableNotExistException
 
 __all__ = ["CatalogMethods"]
 
@@ -31,7 +31,7 @@ class CatalogMethods:
         tokens = [t for t in tokenize(path, FLINK.tokenizer()) if t.kind != END]
         return tuple(t.text.strip("`") for t in tokens if t.text != ".")
 
-    def _no_table(self, path: str) -> TableException:
+    def _no_table(self, path: str) -> TableNotExistException:
         catalogs = self._session.catalogs
         full = catalogs.path(self._parts(path))
         known = catalogs.list_tables() if catalogs.current_catalog == full.catalog else []

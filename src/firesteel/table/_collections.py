@@ -30,7 +30,7 @@ __all__ = ["counts", "final_arrow", "of_arrow", "of_elements", "of_pandas", "ok"
 Made = tuple[DeclaredSchema, CollectionTable]
 
 
-# ------------------------------------------------------------------------------------------------ in
+# ---- in
 
 
 def of_elements(elements: Iterable[Any], schema: Any, verify: bool) -> Made:
@@ -188,7 +188,8 @@ def of_pandas(pdf: Any, schema: Any) -> Made:
             names, types = list(logical.names), list(logical.types)
         else:
             raise TypeError(
-                f"Unsupported schema type, it could only be of DataType, List[str] or List[DataType], got {schema}"
+                "Unsupported schema type, it could only be of DataType, List[str] or List[DataType], "
+                f"got {schema}"
             )
     if len(names) != len(table.schema) or len(types) != len(table.schema):
         raise ProgramError(
@@ -248,7 +249,7 @@ def logical_of_arrow(arrow: pa.DataType) -> t.DataType:
     raise TypeMismatchError(f"There is no data type for the Arrow type {arrow}.")
 
 
-# ------------------------------------------------------------------------------------------------ out
+# ---- out
 
 
 def final_arrow(row: t.RowType, parts: Iterator[Columns]) -> pa.Table:
@@ -296,7 +297,7 @@ def to_pandas(row: t.RowType, parts: Iterator[Columns], zone: str) -> Any:
     return pd.concat(series.values(), axis=1) if series else pd.DataFrame(index=range(table.num_rows))
 
 
-# ------------------------------------------------------------------------------------------------ small results
+# ---- small results
 
 
 class _Few(Iterator[Columns]):

@@ -68,4 +68,7 @@ def create_view_text(found: Any, table: Any) -> str:
     )
     comment = f" COMMENT {_text(table.comment)}" if table.comment else ""
     query = found.table.expanded_query or found.table.query
-    return f"CREATE {'TEMPORARY ' if found.temporary else ''}VIEW {found.path} (\n{columns}\n){comment}\nAS {query}\n"
+    return (
+        f"CREATE {'TEMPORARY ' if found.temporary else ''}VIEW {found.path} "
+        f"(\n{columns}\n){comment}\nAS {query}\n"
+    )

@@ -1,7 +1,7 @@
 """Data types under PyFlink's names (``pyflink.table.types``).
 
-They describe columns in programs; what the planner works with is ``firesteel.sql.types``, and ``logical`` gives that.
-The methods ``to_sql_type`` and ``from_sql_type`` are PyFlink's conversions of single values.
+They describe columns in programs; what the planner works with is ``firesteel.sql.types``, and ``logical``
+gives that. The methods ``to_sql_type`` and ``from_sql_type`` are PyFlink's conversions of single values.
 """
 
 from __future__ import annotations
@@ -774,8 +774,8 @@ class RawType(DataType):
 
 
 class UserDefinedType(DataType):
-    """A type of the user's, whose values are stored as those of another type. Not the type of a column: PyFlink's
-    planner does not take it either."""
+    """A type of the user's, whose values are stored as those of another type. Not the type of a column:
+    PyFlink's planner does not take it either."""
 
     @classmethod
     def type_name(cls) -> str:

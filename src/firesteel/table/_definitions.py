@@ -24,7 +24,7 @@ def _catalogs(env: Any) -> Any:
     return env._session.catalogs
 
 
-# ------------------------------------------------------------------------------------------------ tables
+# ---- tables
 
 
 def _create_table(env: Any, statement: s.CreateTable, sql: str) -> TableResult:
@@ -72,7 +72,8 @@ def _check_partition_keys(table: CatalogTable, schema: Any) -> None:
     for key in table.partition_keys:
         if key not in schema.names:
             raise TableException(
-                f"Partition column '{key}' not defined in the table schema. Available columns: {list(schema.names)}"
+                f"Partition column '{key}' not defined in the table schema. Available columns: "
+                f"{list(schema.names)}"
             )
 
 
@@ -171,7 +172,7 @@ def _alter_view(env: Any, statement: s.AlterView, sql: str) -> TableResult:
     return ok(env)
 
 
-# ------------------------------------------------------------------------------------------------ DROP
+# ---- DROP
 
 
 def _drop(env: Any, statement: s.Drop, sql: str) -> TableResult:
@@ -234,7 +235,7 @@ _DROPPERS: Final[dict[str, Callable[[Any, s.Drop], None]]] = {
 }
 
 
-# ------------------------------------------------------------------------------------------------ catalogs
+# ---- catalogs
 
 
 def _create_catalog(env: Any, statement: s.CreateCatalog, sql: str) -> TableResult:
@@ -317,7 +318,7 @@ def _unload_module(env: Any, statement: s.UnloadModule, sql: str) -> TableResult
     return ok(env)
 
 
-# ------------------------------------------------------------------------------------------------ functions, models
+# ---- functions, models
 
 
 def _function(env: Any, class_name: str, language: str) -> Any:

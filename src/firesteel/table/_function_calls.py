@@ -173,7 +173,8 @@ SCALARS: Final[dict[str, type[_Opened]]] = {"general": ScalarCall, "pandas": Pan
 class AsyncCall(_Opened):
     """Calls a coroutine function for each row; the calls of a batch overlap.
 
-    How many may be under way, and what becomes of failures, is as ``table.exec.async-scalar.*`` says by default.
+    How many may be under way, and what becomes of failures, is as ``table.exec.async-scalar.*`` says by
+    default.
     """
 
     CAPACITY: Final = 10
@@ -203,12 +204,14 @@ class AsyncCall(_Opened):
                         if attempt == self.ATTEMPTS:
                             raise
                         await asyncio.sleep(self.DELAY_S)
+            return None
 
         return await asyncio.gather(*map(one, rows))
 
 
 class TableCall(_Opened):
-    """Calls a table function for one row of Python's objects; its rows may be tuples, Rows, or bare values."""
+    """Calls a table function for one row of Python's objects; its rows may be tuples, Rows, or bare
+    values."""
 
     def __call__(self, *arguments: Any) -> Any:
         function = self.opened()
@@ -267,7 +270,8 @@ class Aggregate:
 
 
 class PandasAggregate:
-    """A function of whole columns as an aggregate: it keeps the rows of a group, and is called for the result."""
+    """A function of whole columns as an aggregate: it keeps the rows of a group, and is called for the
+    result."""
 
     def __init__(self, function: Any, result: t.DataType, names: tuple[str, ...] | None) -> None:
         self.function = function

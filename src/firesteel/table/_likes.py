@@ -69,7 +69,8 @@ def _schema(base: DeclaredSchema, own: DeclaredSchema, choice: Mapping[str, str]
     if watermarks and own.watermarks:
         if choice["WATERMARKS"] != "OVERWRITING":
             raise TableException(
-                f"There already exists a watermark spec for column '{own.watermarks[0].column}' in the base table.",
+                f"There already exists a watermark spec for column '{own.watermarks[0].column}' in "
+                "the base table.",
                 hint="OVERWRITING WATERMARKS or EXCLUDING WATERMARKS",
             )
         watermarks = ()

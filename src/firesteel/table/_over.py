@@ -52,7 +52,8 @@ def _order(resolver: Any, node: tree.Tree | None) -> tuple[Term, ...]:
         return ()
     ascending = True
     if isinstance(node, tree.Ordered):
-        node, ascending = node.operand, node.ascending
+        ascending = node.ascending
+        node = node.operand
     if isinstance(node, tree.WindowProperty):
         node = node.operand
     return (Term(resolver.resolve(node), ascending, ascending),)

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 
-# ------------------------------------------------------------------------------------------------ columns
+# ---- columns
 
 
 def name_of(node: tree.Tree, bound: Expression, row: t.RowType, counter: list[int]) -> str:
@@ -163,7 +163,7 @@ def distinct(node: l.Node) -> l.Node:
     return l.Aggregate(row=node.row, input=node, group=every, calls=(), sets=(every,))
 
 
-# ------------------------------------------------------------------------------------------------ groups
+# ---- groups
 
 
 def _keys(session: Any, node: l.Node, keys: Sequence[tree.Tree]) -> tuple[list[Expression], list[tree.Tree]]:
@@ -262,7 +262,7 @@ def _shown(field: tree.Tree) -> str:
     return show(field)
 
 
-# ------------------------------------------------------------------------------------------------ windows
+# ---- windows
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,7 +298,8 @@ def bound_window(session: Any, node: l.Node, parts: Any) -> BoundWindow:
     attribute = getattr(time.type, "attribute", "none")
     if attribute == t.TimeAttribute.NONE and not session.batch:
         raise SqlValidationError(
-            f"A group window expects a time attribute for grouping in a stream environment; {time.type} is none.",
+            "A group window expects a time attribute for grouping in a stream environment; "
+            f"{time.type} is none.",
             hint="declare a watermark for the column, or use a processing-time column",
         )
     by_rows = isinstance(parts.size, tree.RowInterval)
@@ -351,7 +352,7 @@ def over_select(session: Any, node: l.Node, windows: dict[str, Any], fields: Seq
     return projected(made, moved, names)
 
 
-# ------------------------------------------------------------------------------------------------ two tables
+# ---- two tables
 
 
 def join(session: Any, left: l.Node, right: l.Node, kind: str, condition: tree.Tree | None) -> l.Node:
@@ -400,7 +401,7 @@ def set_operation(left: l.Node, right: l.Node, kind: str, every: bool) -> l.Node
     return l.SetOperation(row=row, operands=operands, kind=kind, all=every)
 
 
-# ------------------------------------------------------------------------------------------------ order
+# ---- order
 
 
 def order_by(session: Any, node: l.Node, fields: Sequence[tree.Tree]) -> l.Node:
@@ -410,7 +411,8 @@ def order_by(session: Any, node: l.Node, fields: Sequence[tree.Tree]) -> l.Node:
     for f in expand(fields, node.row, resolver):
         ascending = True
         if isinstance(f, tree.Ordered):
-            f, ascending = f.operand, f.ascending
+            ascending = f.ascending
+            f = f.operand
         terms.append(Ordering(columns.place(resolver.resolve(f)), ascending, ascending))
     project = columns.over(node)
     made: l.Node = l.Sort(row=project.row, input=project, order=tuple(terms))
@@ -429,7 +431,7 @@ def limit(node: l.Node, offset: int | None = None, fetch: int | None = None) -> 
     return l.Sort(row=node.row, input=node, offset=offset or 0, fetch=fetch)
 
 
-# ------------------------------------------------------------------------------------------------ functions
+# ---- functions
 
 
 def whole_row_call(function: Any) -> tree.Tree:
@@ -517,7 +519,7 @@ def aggregate_rows(
     inner = call.operand if isinstance(call, tree.Alias) else call
     inner = _without_time(inner, node, window)
     if window is None:
-        key_fields = [k for k in keys]
+        key_fields = list(keys)
         made = group_select(session, node, keys, [*key_fields, tree.Alias(inner, ("$aggregate",))])
     else:
         others = [k for k in keys if not (isinstance(k, tree.Column) and k.name == window.alias)]
@@ -613,7 +615,11 @@ def flat_aggregate_rows(
 
 
 def changelog(session: Any, node: l.Node, function: str, arguments: Sequence[tree.Tree]) -> l.Node:
-    """TO_CHANGELOG and FROM_CHANGELOG of a table, as SQL calls them."""
-    from firesteel.table._changelog_calls import bind
+    """TO_CHANGELOG and FROM_CHANGELOG of a table.
 
-    return bind(session, node, function, arguments)
+    :raises UnsupportedFeatureError: always: SQL has them.
+    """
+    raise UnsupportedFeatureError(
+        f"{function} is a function of SQL alone.",
+        hint=f"make a view of it, then sql_query('SELECT * FROM {function}(TABLE view)')",
+    )

@@ -27,8 +27,9 @@ def print_result(
     plain: bool = False,
     write: Callable[[str], Any] = print,
 ) -> None:
-    """:param streaming: rows are shown as they come, with their kinds, in columns of a width by their types; else the
-    columns are as wide as what is in them. :param plain: a result of one text alone, such as a plan."""
+    """:param streaming: rows are shown as they come, with their kinds, in columns of a width by their types;
+    else the columns are as wide as what is in them. :param plain: a result of one text alone, such as a
+    plan."""
     if plain:
         for part in parts:
             for text in part.arrays[0].to_pylist():

@@ -1,7 +1,7 @@
 """Expressions of programs bound against the columns of a table: names, types, calls.
 
-What SQL does with sqlglot's trees (``sql/binder``) is done here with those of ``_tree.py``; functions are found and typed by
-the same ``bind_call``.
+What SQL does with sqlglot's trees (``sql/binder``) is done here with those of ``_tree.py``; functions are
+found and typed by the same ``bind_call``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def strip_alias(node: tree.Tree) -> tuple[tree.Tree, str | None]:
     return node, None
 
 
-# ------------------------------------------------------------------------------------------------ columns
+# ---- columns
 
 
 def expand(nodes: Sequence[tree.Tree], row: t.RowType, resolver: Resolver | None = None) -> list[tree.Tree]:
@@ -118,7 +118,7 @@ def _no_column(name: str, row: t.RowType) -> ColumnError:
     )
 
 
-# ------------------------------------------------------------------------------------------------ constants
+# ---- constants
 
 
 def literal_of(value: Any) -> Expression:
@@ -180,14 +180,14 @@ def milliseconds(node: tree.Tree, resolver: Resolver) -> int:
     raise ProgramError("The size of a window is a constant interval.", hint="such as lit(10).minutes")
 
 
-# ------------------------------------------------------------------------------------------------ the resolver
+# ---- the resolver
 
 
 class Resolver:
     """Binds over the columns of *row*.
 
-    :param aggregates: whether aggregates may stand in the expressions; they are gathered in ``calls``, and references
-        to them are numbered from ``CALL``.
+    :param aggregates: whether aggregates may stand in the expressions; they are gathered in ``calls``, and
+        references to them are numbered from ``CALL``.
     :param properties: of a window called so, asked for as ``col('w').start``; numbered from ``PROPERTY``.
     """
 
@@ -318,7 +318,8 @@ class Resolver:
     def function(self, node: tree.FunctionCall) -> Expression:
         special = _SPECIAL.get(node.function) if isinstance(node.function, str) else None
         if special is not None:
-            return special(self, node)
+            found: Expression = special(self, node)
+            return found
         definition = self.definition(node)
         if definition is not None and definition.kind is FunctionKind.AGGREGATE:
             return self.aggregate(node, definition)
@@ -399,7 +400,8 @@ class Resolver:
     def interval(self, node: tree.FunctionCall) -> Expression:
         operand = self.resolve(node.arguments[0])
         unit, factor = node.arguments[1], node.arguments[2]
-        assert isinstance(unit, tree.Mark) and isinstance(factor, tree.Value)
+        assert isinstance(unit, tree.Mark)
+        assert isinstance(factor, tree.Value)
         if unit.value == "MONTH":
             data_type: t.DataType = t.YearMonthIntervalType("MONTH", nullable=operand.type.nullable)
         else:

@@ -32,7 +32,7 @@ from firesteel.util.exceptions import TableException
 __all__ = ["attached", "collected", "insert_node", "query_sink", "started", "stream_of", "targeted"]
 
 
-# ------------------------------------------------------------------------------------------------ results
+# ---- results
 
 
 class Parts(Iterator[Columns]):
@@ -92,7 +92,7 @@ def collected(session: Session, node: l.Node) -> tuple[t.RowType, Parts]:
     return sink.row, Parts(records)
 
 
-# ------------------------------------------------------------------------------------------------ INSERT
+# ---- INSERT
 
 
 def insert_node(session: Session, node: l.Node, table: ResolvedTable, **more: Any) -> l.Sink:
@@ -151,7 +151,7 @@ def started(session: Session, sinks: Sequence[l.Sink], job_name: str) -> Any:
     return get_executor().execute_async(env, program, env._job_name(None) or job_name)
 
 
-# ------------------------------------------------------------------------------------------------ streams
+# ---- streams
 
 
 def stream_of(

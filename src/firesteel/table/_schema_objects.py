@@ -219,7 +219,10 @@ class WatermarkSpec:
         return ResolvedExpression(self._watermark.expression, self._watermark.text)
 
     def as_summary_string(self) -> str:
-        return f"WATERMARK FOR `{self._watermark.column}`: {self._watermark.expression.type} AS {self._watermark.text}"
+        return (
+            f"WATERMARK FOR `{self._watermark.column}`: {self._watermark.expression.type} AS "
+            f"{self._watermark.text}"
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, WatermarkSpec) and self._watermark == other._watermark

@@ -1,4 +1,5 @@
-"""What all parts of a table environment share: catalogs, functions, settings, and the way of a plan to a job."""
+"""What all parts of a table environment share: catalogs, functions, settings, and the way of a plan to a
+job."""
 
 from __future__ import annotations
 

@@ -116,13 +116,15 @@ def _create_table(env: Any, statement: s.Show) -> TableResult:
     found = env._session.catalogs.find_table(statement.path)
     if found is None:
         raise TableException(
-            f"Could not execute SHOW CREATE TABLE. Table with identifier {env._session.catalogs.path(statement.path)} does not exist."
+            "Could not execute SHOW CREATE TABLE. Table with identifier "
+            f"{env._session.catalogs.path(statement.path)} does not exist."
         )
     view = statement.what == "CREATE VIEW"
     if view is not (found.table.kind is TableKind.VIEW):
         what, other = ("VIEW", "TABLE") if view else ("TABLE", "VIEW")
         raise TableException(
-            f"SHOW CREATE {what} is only supported for {what.lower()}s, but {found.path} is a {other.lower()}.",
+            f"SHOW CREATE {what} is only supported for {what.lower()}s, but {found.path} is a "
+            f"{other.lower()}.",
             hint=f"Please use SHOW CREATE {other} instead.",
         )
     from firesteel.table._create_texts import create_table_text, create_view_text
@@ -171,7 +173,7 @@ _SHOW: Final[dict[str, Callable[[Any, s.Show], TableResult]]] = {
 }
 
 
-# ------------------------------------------------------------------------------------------------ DESCRIBE
+# ---- DESCRIBE
 
 
 def describe(env: Any, statement: s.Describe, sql: str) -> TableResult:
@@ -186,7 +188,8 @@ def _table(env: Any, path: Sequence[str]) -> Any:
     found = env._session.catalogs.find_table(path)
     if found is None:
         raise TableException(
-            f"Tables or views with the identifier '{env._session.catalogs.path(path).summary()}' doesn't exist."
+            f"Tables or views with the identifier '{env._session.catalogs.path(path).summary()}' "
+            "doesn't exist."
         )
     return resolve(env._session.binder(), found)
 

@@ -36,7 +36,7 @@ def _query(env: Any, statement: s.Query, sql: str) -> TableResult:
     return result
 
 
-# ------------------------------------------------------------------------------------------------ INSERT
+# ---- INSERT
 
 
 def _sink(env: Any, statement: s.Insert, sql: str) -> Any:
@@ -80,7 +80,7 @@ def _end(env: Any, statement: s.EndStatementSet, sql: str) -> TableResult:
     return result
 
 
-# ------------------------------------------------------------------------------------------------ EXPLAIN
+# ---- EXPLAIN
 
 
 def _nodes(env: Any, statement: Any, sql: str) -> list[Any]:
@@ -111,7 +111,7 @@ def _explain(env: Any, statement: s.Explain, sql: str) -> TableResult:
     return rows_result(env, row, [(text,)], plain=True)
 
 
-# ------------------------------------------------------------------------------------------------ options
+# ---- options
 
 
 def _set(env: Any, statement: s.SetOption, sql: str) -> TableResult:
@@ -149,7 +149,7 @@ def _reset(env: Any, statement: s.Reset, sql: str) -> TableResult:
     return ok(env)
 
 
-# ------------------------------------------------------------------------------------------------ others
+# ---- others
 
 
 def _jar(env: Any, statement: s.Jar, sql: str) -> TableResult:

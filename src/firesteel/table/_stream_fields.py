@@ -107,13 +107,10 @@ def _fitted(expression: Expression, data_type: t.DataType) -> Expression:
     if isinstance(data_type, t.CharType | t.VarCharType | t.BinaryType | t.VarBinaryType):
         own: Any = expression.type
         longest = getattr(own, "length", None)
-        if type(own) is not type(data_type) or (longest is not None and longest != data_type.length):
-            if (
-                longest is None
-                or longest > data_type.length
-                or isinstance(data_type, t.CharType | t.BinaryType)
-            ):
-                return Call("CAST", (expression,), data_type.with_nullability(own.nullable))
+        differs = type(own) is not type(data_type) or (longest is not None and longest != data_type.length)
+        fixed = isinstance(data_type, t.CharType | t.BinaryType)
+        if differs and (longest is None or longest > data_type.length or fixed):
+            return Call("CAST", (expression,), data_type.with_nullability(own.nullable))
     return implicit(expression, data_type.with_nullability(expression.type.nullable))
 
 

@@ -1,7 +1,7 @@
 """Plans of INSERTs that are kept and run later (PyFlink: ``pyflink.table.compiled_plan``).
 
-A plan is kept in a form of Firesteel's own: JSON with the logical plan, pickled, and its text. A plan of Flink cannot be
-read, nor can Flink read one of these.
+A plan is kept in a form of Firesteel's own: JSON with the logical plan, pickled, and its text. A plan of
+Flink cannot be read, nor can Flink read one of these.
 """
 
 from __future__ import annotations

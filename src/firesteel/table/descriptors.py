@@ -1,4 +1,5 @@
-"""The older descriptors of schemas and rowtimes (PyFlink: ``pyflink.table.descriptors``): builders of properties."""
+"""The older descriptors of schemas and rowtimes (PyFlink: ``pyflink.table.descriptors``): builders of
+properties."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from firesteel.common.errors import ProgramError
 from firesteel.table import _tree as tree
@@ -20,6 +20,9 @@ __all__ = [
     "TimeIntervalUnit",
     "TimePointUnit",
 ]
+
+
+_TEXT: Final = DataTypes.STRING()
 
 
 class TimeIntervalUnit(Enum):
@@ -1052,7 +1055,7 @@ class Expression(Generic[T]):
     def json_value(
         self,
         path: str,
-        returning_type: DataType = DataTypes.STRING(),
+        returning_type: DataType = _TEXT,
         on_empty: JsonValueOnEmptyOrError = JsonValueOnEmptyOrError.NULL,
         default_on_empty: Any = None,
         on_error: JsonValueOnEmptyOrError = JsonValueOnEmptyOrError.NULL,

@@ -32,7 +32,7 @@ class PlanReference:
         return self._content.decode() if isinstance(self._content, bytes) else self._content
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self._content == other._content  # type: ignore[attr-defined]
+        return type(self) is type(other) and self._content == other._content
 
     def __hash__(self) -> int:
         return hash(self._content)

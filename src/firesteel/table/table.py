@@ -1,4 +1,5 @@
-"""A table of a program: a query that is put together, and run when it is asked for (PyFlink: ``pyflink.table.table``)."""
+"""A table of a program: a query that is put together, and run when it is asked for (PyFlink:
+``pyflink.table.table``)."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def _trees(fields: tuple[Any, ...]) -> list[tree.Tree]:
 
 
 class Table:
-    """A query over other tables. Every method gives another table, and nothing runs before ``execute`` and its like."""
+    """A query over other tables. Every method gives another table, and nothing runs before ``execute`` and
+    its like."""
 
     def __init__(self, node: l.Node, t_env: TableEnvironment) -> None:
         self._node = node

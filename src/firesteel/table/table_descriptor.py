@@ -93,7 +93,8 @@ class TableDescriptor:
         def format(
             self, format: str | FormatDescriptor, format_option: ConfigOption[str] | str | None = None
         ) -> TableDescriptor.Builder:
-            """Set the format, with its options; ``format_option`` is ``format``, ``key.format`` or ``value.format``."""
+            """Set the format, with its options; ``format_option`` is ``format``, ``key.format`` or
+            ``value.format``."""
             key = format_option.key if isinstance(format_option, ConfigOption) else format_option or "format"
             if isinstance(format, str):
                 format = FormatDescriptor.for_format(format).build()

@@ -236,7 +236,7 @@ class StreamTableEnvironment(TableEnvironment):
     """Tables beside the streams of an environment (Flink: ``StreamTableEnvironment``)."""
 
     @staticmethod
-    def create(
+    def create(  # type: ignore[override]
         stream_execution_environment: StreamExecutionEnvironment | None = None,
         environment_settings: EnvironmentSettings | None = None,
     ) -> StreamTableEnvironment:
@@ -253,7 +253,8 @@ class StreamTableEnvironment(TableEnvironment):
             return self._stream_table(found, None)
         from firesteel.table._stream_fields import with_fields
 
-        return with_fields(self, found, [f for f in fields_or_schema])
+        made: Table = with_fields(self, found, list(fields_or_schema))
+        return made
 
     def from_changelog_stream(
         self,

@@ -170,7 +170,7 @@ class TableAggregateFunction(ImperativeAggregateFunction[T, ACC]):
         """The rows of an accumulator."""
 
 
-# ------------------------------------------------------------------------------------------------ wrappers
+# ---- wrappers
 
 
 def _types(given: Any) -> list[Any] | None:
@@ -207,7 +207,8 @@ def _split(text: str) -> list[str]:
 
 
 class UserFunction:
-    """A function with what was declared of it: the object that the decorators give. Calling it gives an expression."""
+    """A function with what was declared of it: the object that the decorators give. Calling it gives an
+    expression."""
 
     kind = FunctionKind.SCALAR
 
@@ -298,7 +299,7 @@ class UserDefinedScalarFunctionWrapper(UserFunction):
 
     def _made(self) -> FunctionDefinition:
         result = logical_type(self._result_type)
-        implementation = calls.SCALARS[self._func_type](
+        implementation: Any = calls.SCALARS[self._func_type](
             self._func, self._row_names if self._takes_row else None
         )
         return FunctionDefinition(
@@ -473,7 +474,8 @@ def udaf(
     name: str | None = None,
     func_type: str = "general",
 ) -> Any:
-    """Make an aggregate function of an AggregateFunction, or, of pandas, of a function; also as a decorator."""
+    """Make an aggregate function of an AggregateFunction, or, of pandas, of a function; also as a
+    decorator."""
 
     def make(function: Any) -> UserDefinedAggregateFunctionWrapper:
         return UserDefinedAggregateFunctionWrapper(
@@ -513,7 +515,8 @@ def wrapped(function: Any) -> UserFunction:
     if isinstance(function, TableAggregateFunction):
         return UserDefinedAggregateFunctionWrapper(function, None, None, None, "general", None, None, True)
     raise TypeError(
-        f"Parameter 'function' should be a function made by udf, udtf, udaf or udtaf, or an AggregateFunction, "
+        "Parameter 'function' should be a function made by udf, udtf, udaf or udtaf, or an "
+        "AggregateFunction, "
         f"got {function!r}."
     )
 

@@ -31,7 +31,8 @@ DYNAMIC_OPTIONS: Final = boolean(
 )
 COLUMN_EXPANSION: Final = texts(
     "table.column-expansion-strategy",
-    "Which columns `*` leaves out: EXCLUDE_DEFAULT_VIRTUAL_METADATA_COLUMNS, EXCLUDE_ALIASED_VIRTUAL_METADATA_COLUMNS.",
+    "Which columns `*` leaves out: EXCLUDE_DEFAULT_VIRTUAL_METADATA_COLUMNS, "
+    "EXCLUDE_ALIASED_VIRTUAL_METADATA_COLUMNS.",
 )
 SQL_DIALECT: Final = word("table.sql-dialect", "default", ("default",), "The dialect of statements.")
 STATE_TTL: Final = duration(
@@ -75,7 +76,8 @@ UPSERT_MATERIALIZE: Final = word(
     "table.exec.sink.upsert-materialize",
     "AUTO",
     ("NONE", "AUTO", "FORCE"),
-    "Whether changes are put in order before a sink with a primary key: AUTO, where they may come in disorder.",
+    "Whether changes are put in order before a sink with a primary key: AUTO, where they may come in "
+    "disorder.",
 )
 REQUIRE_ON_CONFLICT: Final = boolean(
     "table.exec.sink.require-on-conflict",

@@ -23,8 +23,8 @@ def make_catalog(name: str, options: Mapping[str, str]) -> Catalog:
         raise TableException(
             f"Unable to create catalog '{name}'.",
             detail=f"Could not find any factory for identifier '{kind}'",
-            hint=f"'type' is one of {', '.join(sorted(_TYPES))}; tables of other catalogs are read through Spark: "
-            "t_env.from_spark(spark.table(...))",
+            hint=f"'type' is one of {', '.join(sorted(_TYPES))}; tables of other catalogs are read "
+            "through Spark: t_env.from_spark(spark.table(...))",
         )
     return make(name, {k: v for k, v in options.items() if k != "type"})
 

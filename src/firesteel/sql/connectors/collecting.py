@@ -18,7 +18,8 @@ __all__ = ["ColumnsCollectSink"]
 
 @dataclass(frozen=True, slots=True)
 class ColumnsCollectSink(CollectSink):
-    """A collecting sink of columns: each record that comes to the program is ``columns_to_bytes`` of some rows."""
+    """A collecting sink of columns: each record that comes to the program is ``columns_to_bytes`` of some
+    rows."""
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
         return _Writer(context)

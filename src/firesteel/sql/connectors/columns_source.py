@@ -1,4 +1,5 @@
-"""A bounded source of columns that are there when the job starts: VALUES, collections, DataFrames, Arrow tables."""
+"""A bounded source of columns that are there when the job starts: VALUES, collections, DataFrames, Arrow
+tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``datagen``: rows of random values and sequences, made as columns. The same number of a row gives the same row."""
+"""``datagen``: rows of random values and sequences, made as columns. The same number of a row gives the same
+row."""
 
 from __future__ import annotations
 
@@ -17,7 +18,16 @@ from firesteel.program.transformations import SourceTransformation
 from firesteel.sql import physical as p, types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.connectors.factory import TableConnector, TableContext
-from firesteel.sql.connectors.options import Option, TableOptions, boolean, duration, integer, number, text, word
+from firesteel.sql.connectors.options import (
+    Option,
+    TableOptions,
+    boolean,
+    duration,
+    integer,
+    number,
+    text,
+    word,
+)
 from firesteel.sql.operators.borders import columns_type
 from firesteel.util.exceptions import TableException
 
@@ -76,7 +86,9 @@ class ColumnsOfNumbers(SourceReader):
         stop = stop if count is None else min(stop, count)
         while position < stop:
             end = min(position + _CHUNK, stop)
-            numbers = np.arange(position, end, dtype=np.uint64) * np.uint64(split.step) + np.uint64(split.first)
+            numbers = np.arange(position, end, dtype=np.uint64) * np.uint64(split.step) + np.uint64(
+                split.first
+            )
             values: Any = self._rows(numbers)
             position = end
             yield Chunk(values, None, position, position == count)
@@ -110,7 +122,7 @@ class _Scan:
     def build(self, run: Any, node: p.TableSourceScan) -> Any:
         rows: Any = self.source.function
         every: Rows = getattr(rows, "function", rows)
-        chosen = Rows(tuple(every.fields[c] for c in node.columns), every.seed)
+        chosen: Any = Rows(tuple(every.fields[c] for c in node.columns), every.seed)
         made = SourceTransformation(
             name=f"Source: {node.table.name.rpartition('.')[2]}",
             source=DatagenSource(chosen, self.source.count, self.source.rate_per_second),
@@ -120,7 +132,7 @@ class _Scan:
         return run.add(made, node)
 
 
-# ------------------------------------------------------------------------------------------------ fields
+# ---- fields
 
 
 def _whole(low: int, high: int, data_type: t.DataType) -> Field:
@@ -164,7 +176,9 @@ def _text(length: int, varying: bool, binary: bool) -> Field:
                 nibble = (current >> np.uint64(4 * place)) & np.uint64(15)
                 digits[:, block * 16 + place] = _HEX[nibble.astype(np.int64)]
             current = mixed(current)
-        sizes = (mixed(bits) % np.uint64(length)).astype(np.int64) + 1 if varying else np.full(len(bits), length)
+        sizes = (
+            (mixed(bits) % np.uint64(length)).astype(np.int64) + 1 if varying else np.full(len(bits), length)
+        )
         made = [row[:n].tobytes() for row, n in zip(digits, sizes, strict=True)]
         return pa.array(made, pa.binary()) if binary else pa.array([m.decode() for m in made], pa.string())
 
@@ -217,7 +231,7 @@ def _array(data_type: t.ArrayType, length: int, inner: Field) -> Field:
     return field
 
 
-# ------------------------------------------------------------------------------------------------ options
+# ---- options
 
 _OWN: Final = ("kind", "min", "max", "start", "end", "length", "max-past", "null-rate", "var-len")
 
@@ -247,7 +261,12 @@ def _field_options(names: list[str]) -> list[Option]:
 def create(context: TableContext) -> _Scan:
     """The source of a datagen table."""
     columns = _columns(context)
-    nested = [f"{c.name}.{f.name}" for c in columns if isinstance(c.data_type, t.RowType) for f in c.data_type.fields]
+    nested = [
+        f"{c.name}.{f.name}"
+        for c in columns
+        if isinstance(c.data_type, t.RowType)
+        for f in c.data_type.fields
+    ]
     names = [*(c.name for c in columns), *nested, *(f"{c.name}.element" for c in columns)]
     known = [*_TABLE, *_field_options(names)]
     options = TableOptions.checked("datagen", context.table.name, context.options.given, known)
@@ -278,15 +297,20 @@ def _field(options: TableOptions, name: str, data_type: t.DataType) -> tuple[Fie
     return _random_field(options, prefix, name, data_type), None
 
 
-def _sequence_field(options: TableOptions, prefix: str, name: str, data_type: t.DataType) -> tuple[Field, int]:
+def _sequence_field(
+    options: TableOptions, prefix: str, name: str, data_type: t.DataType
+) -> tuple[Field, int]:
     start, end = options[prefix + "start"], options[prefix + "end"]
     if start is None or end is None:
         raise TableException(
-            f"Could not find required property 'fields.{name}.{'start' if start is None else 'end'}' for sequence generator."
+            f"Could not find required property 'fields.{name}.{'start' if start is None else 'end'}' "
+            "for sequence generator."
         )
     if end < start:
-        raise options.error(prefix + "end", f"the sequence of {name} ends before it starts: from {start} to {end}")
-    if not isinstance(data_type, (*_INTEGERS, *_FLOATS, t.CharType, t.VarCharType, t.DecimalType)):  # type: ignore[arg-type]
+        raise options.error(
+            prefix + "end", f"the sequence of {name} ends before it starts: from {start} to {end}"
+        )
+    if not isinstance(data_type, (*_INTEGERS, *_FLOATS, t.CharType, t.VarCharType, t.DecimalType)):
         raise TableException(f"Unsupported type for sequence generator: {data_type}.", detail=f"field {name}")
     bits = _INTEGERS.get(type(data_type))
     if bits is not None and not -(1 << bits - 1) <= start <= end < 1 << bits - 1:
@@ -319,8 +343,12 @@ def _random_field(options: TableOptions, prefix: str, name: str, data_type: t.Da
         if fixed and length != found.length:
             raise options.error(prefix + "length", f"{length}: the length of {data_type} is fixed")
         if length > found.length:
-            raise options.error(prefix + "length", f"{length}: a {data_type} is not longer than {found.length}")
-        return _text(length, bool(options.get(prefix + "var-len", False)), kind in (t.BinaryType, t.VarBinaryType))
+            raise options.error(
+                prefix + "length", f"{length}: a {data_type} is not longer than {found.length}"
+            )
+        return _text(
+            length, bool(options.get(prefix + "var-len", False)), kind in (t.BinaryType, t.VarBinaryType)
+        )
     if kind in (t.DateType, t.TimeType, t.TimestampType, t.LocalZonedTimestampType):
         import time
 
@@ -328,11 +356,17 @@ def _random_field(options: TableOptions, prefix: str, name: str, data_type: t.Da
     if kind is t.RowType:
         return _row(found, tuple(_field(options, f"{name}.{f.name}", f.data_type)[0] for f in found.fields))
     if kind is t.ArrayType:
-        return _array(found, options.get(prefix + "length", 3), _random_field(options, f"fields.{name}.element.", name, found.element_type))
+        return _array(
+            found,
+            options.get(prefix + "length", 3),
+            _random_field(options, f"fields.{name}.element.", name, found.element_type),
+        )
     raise TableException(f"Unsupported type for random generator: {data_type}.", detail=f"field {name}")
 
 
-def _bounds(options: TableOptions, prefix: str, read: Callable[[str], Any], low: Any, high: Any) -> tuple[Any, Any]:
+def _bounds(
+    options: TableOptions, prefix: str, read: Callable[[str], Any], low: Any, high: Any
+) -> tuple[Any, Any]:
     found = []
     for key, default in (("min", low), ("max", high)):
         given = options.get(prefix + key)

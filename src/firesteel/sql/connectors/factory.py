@@ -1,6 +1,7 @@
 """Table connectors: one record each, with the options it has and what makes sources, targets and lookups.
 
-Built-in ones have a line in the table below; other packages call ``TABLE_CONNECTORS.register`` when they are imported.
+Built-in ones have a line in the table below; other packages call ``TABLE_CONNECTORS.register`` when they are
+imported.
 """
 
 from __future__ import annotations
@@ -87,8 +88,10 @@ class TableContext:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableConnector:
     """:param options: all that it has. :param formats: the options that name formats, such as ``format``.
-    :param wildcards: options that begin so are its own, too. :param scan: ``TableContext -> ScanSource``, or its place as
-    ``"module:name"``; None: it cannot be read. ``sink`` and ``lookup`` likewise; lookup gets the columns asked, too.
+    :param wildcards: options that begin so are its own, too. :param scan: ``TableContext -> ScanSource``, or
+        its place as
+    ``"module:name"``; None: it cannot be read. ``sink`` and ``lookup`` likewise; lookup gets the columns
+    asked, too.
     :param overwrites: whether INSERT OVERWRITE is possible.
     """
 
@@ -120,7 +123,8 @@ def connector_of(table: ResolvedTable) -> TableConnector:
     known = sorted(record.name for record in TABLE_CONNECTORS.all())
     if name is None:
         raise TableException(
-            f"Table options do not contain an option key 'connector' for discovering a connector: {table.name}.",
+            "Table options do not contain an option key 'connector' for discovering a connector: "
+            f"{table.name}.",
             hint=f"one of {', '.join(known)}",
         )
     found = TABLE_CONNECTORS.find(name)
@@ -144,11 +148,7 @@ def load_all() -> None:
 def _context(
     table: ResolvedTable, connector: TableConnector, configuration: Configuration, batch: bool
 ) -> TableContext:
-    from firesteel.sql.connectors.formats import format_options
-
     every = [*connector.options]
-    for key in connector.formats:
-        every += format_options(key, table.options)
     given = {k: v for k, v in table.options.items() if k != "connector"}
     options = TableOptions.checked(connector.name, table.name, given, every, connector.wildcards)
     for check in connector.checks:
@@ -167,7 +167,8 @@ def scan_source(table: ResolvedTable, configuration: Configuration, batch: bool 
     made: ScanSource = _maker(connector.scan)(_context(table, connector, configuration, batch))
     if batch and not made.bounded:
         raise TableException(
-            f"Querying an unbounded table '{table.name}' in batch mode is not allowed. The table source is unbounded.",
+            f"Querying an unbounded table '{table.name}' in batch mode is not allowed. The table "
+            "source is unbounded.",
             hint="read it in streaming mode, or bound it by its options",
         )
     return made
@@ -186,7 +187,8 @@ def sink_target(
         raise _refused(connector, table, "sink", "written")
     if overwrite and not connector.overwrites:
         raise TableException(
-            f"INSERT OVERWRITE requires that the underlying DynamicTableSink of table '{table.name}' supports overwriting.",
+            f"INSERT OVERWRITE requires that the underlying DynamicTableSink of table '{table.name}' "
+            "supports overwriting.",
             hint=f"the connector '{connector.name}' adds rows only",
         )
     context = replace(

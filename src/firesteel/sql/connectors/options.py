@@ -111,8 +111,8 @@ class TableOptions:
         if missing:
             raise TableException(
                 "One or more required options are missing.",
-                detail=f"Missing required options are: {', '.join(missing)}, of the connector '{connector}' of "
-                f"table {table}",
+                detail=f"Missing required options are: {', '.join(missing)}, of the connector "
+                f"'{connector}' of table {table}",
             )
         made = cls(connector, table, given, known)
         for key in given:

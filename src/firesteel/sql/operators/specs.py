@@ -214,31 +214,6 @@ class GroupAggregate(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LocalGroupAggregate(OperatorSpec):
-    """The part of ``GroupAggregate`` before the exchange, not keyed: key columns, then the accumulators of
-    each bundle. Its output row is ``local_row(spec)`` of ``sql.operators.two_phase``."""
-
-    input: RowType
-    keys: tuple[int, ...]
-    calls: tuple[AggregateCall, ...]
-    retracts: bool = False
-    bundle: int = 0
-    functions: Functions = field(default_factory=_none)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalGroupAggregate(OperatorSpec):
-    """The part behind the exchange: ``local`` says what comes; keyed by its first ``len(local.keys)``
-    columns."""
-
-    local: LocalGroupAggregate
-    output: RowType
-    generate_update_before: bool = True
-    bundle: int = 0
-    ttl_ms: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupTableAggregate(OperatorSpec):
     """A table aggregate function of the user; keyed by ``keys``. Output: key columns, then the function's
     rows.
@@ -299,26 +274,6 @@ class WindowAggregate(OperatorSpec):
     properties: tuple[str, ...] = ()
     retracts: bool = False
     functions: Functions = field(default_factory=_none)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalWindowAggregate(OperatorSpec):
-    """Before the exchange: key columns, accumulators, slice end. Output row: ``local_row(spec)``."""
-
-    input: RowType
-    window: TimeWindow
-    keys: tuple[int, ...]
-    calls: tuple[AggregateCall, ...]
-    functions: Functions = field(default_factory=_none)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GlobalWindowAggregate(OperatorSpec):
-    """Behind the exchange; keyed by the first ``len(local.keys)`` columns."""
-
-    local: LocalWindowAggregate
-    output: RowType
-    properties: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -603,15 +558,9 @@ _kind(ConstraintEnforcer, "constraints:ConstraintEnforcerOperator")
 _kind(ChangelogNormalize, "changelogs:ChangelogNormalizeOperator", keyed=True)
 _kind(SinkUpsertMaterialize, "changelogs:SinkUpsertMaterializeOperator", keyed=True)
 _kind(GroupAggregate, "group_aggregate:GroupAggregateOperator", keyed=True)
-_kind(LocalGroupAggregate, "two_phase:LocalGroupAggregateOperator")
-_kind(GlobalGroupAggregate, "two_phase:GlobalGroupAggregateOperator", keyed=True)
 _kind(GroupTableAggregate, "table_aggregate:GroupTableAggregateOperator", keyed=True)
 _kind(WindowTableFunction, "window_table:WindowTableOperator")
 _kind(WindowAggregate, "window_aggregate:window_aggregate", keyed=True, operator_state=True)
-_kind(LocalWindowAggregate, "window_two_phase:LocalWindowAggregateOperator")
-_kind(
-    GlobalWindowAggregate, "window_two_phase:GlobalWindowAggregateOperator", keyed=True, operator_state=True
-)
 _kind(GroupWindowAggregate, "group_window:group_window", keyed=True, operator_state=True)
 _kind(Sort, "sort:SortOperator", keyed=True)
 _kind(TemporalSort, "sort:TemporalSortOperator", keyed=True)

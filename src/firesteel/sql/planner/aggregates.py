@@ -49,8 +49,8 @@ def _is_simple(node: l.Aggregate) -> bool:
 def expand(
     context: PlannerContext, child: p.Physical, node: l.Aggregate
 ) -> tuple[p.Physical, tuple[int, ...], tuple[AggregateCall, ...]]:
-    """Each row once for each grouping set: columns that are not in it NULL, the number of the set, and what each
-    GROUPING call gives for it. Returns the node, the columns to group by, and the other calls."""
+    """Each row once for each grouping set: columns that are not in it NULL, the number of the set, and what
+    each GROUPING call gives for it. Returns the node, the columns to group by, and the other calls."""
     sets = node.sets or (tuple(range(len(node.group))),)
     types = child.row.types
     width = len(types)
@@ -149,7 +149,7 @@ def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:
         )
     if node.window.kind.startswith("COUNT") and rowtime:
         raise unsupported("Row count windows need a processing time attribute.")
-    made = p.GroupWindowAggregate(
+    return p.GroupWindowAggregate(
         row=node.row,
         inputs=(exchange(child, node.group),),
         window=node.window,
@@ -161,4 +161,3 @@ def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:
         ttl_ms=planner.context.ttl_ms,
         hints=node.hints,
     )
-    return made

@@ -1,4 +1,5 @@
-"""Conditions taken apart: conjunctions, equal keys, ranges. Names of the registry's operators stand here once."""
+"""Conditions taken apart: conjunctions, equal keys, ranges. Names of the registry's operators stand here
+once."""
 
 from __future__ import annotations
 
@@ -142,7 +143,8 @@ def _null_safe_or(part: Call) -> Call | None:
 def split_sides(
     parts: Sequence[Expression], width: int
 ) -> tuple[list[Expression], list[Expression], list[Expression]]:
-    """Conditions over left columns alone, over right columns alone (as those of the right input), over both."""
+    """Conditions over left columns alone, over right columns alone (as those of the right input), over
+    both."""
     left, right, both = [], [], []
     for part in parts:
         read = references(part)

@@ -11,9 +11,12 @@ from firesteel.sql.upsert_keys import shortest, upsert_keys
 __all__ = ["needs_materialize"]
 
 _CHOICES: Final = (
-    "This can lead to non-deterministic results when multiple records with different upsert keys map to the same "
-    "primary key. Please specify an ON CONFLICT clause to define how conflicts should be handled: ON CONFLICT DO "
-    "DEDUPLICATE (update to the latest record, state intensive, since we need to keep the entire history), or ON "
+    "This can lead to non-deterministic results when multiple records with different upsert keys map "
+    "to the same "
+    "primary key. Please specify an ON CONFLICT clause to define how conflicts should be handled: ON "
+    "CONFLICT DO "
+    "DEDUPLICATE (update to the latest record, state intensive, since we need to keep the entire "
+    "history), or ON "
     "CONFLICT DO ERROR (fail on conflict), or ON CONFLICT DO NOTHING (keep first record)."
 )
 

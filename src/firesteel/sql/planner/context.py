@@ -35,8 +35,8 @@ def _attribute(data_type: DataType) -> str:
 @dataclass(frozen=True, slots=True)
 class PlannerContext:
     """:param functions: those of users by the name that the plan has for them.
-    :param scan: a ResolvedTable -> what reads it. :param lookup: a ResolvedTable and the columns asked -> what looks
-        rows up, or None."""
+    :param scan: a ResolvedTable -> what reads it. :param lookup: a ResolvedTable and the columns asked ->
+        what looks rows up, or None."""
 
     configuration: Configuration
     batch: bool = False
@@ -45,8 +45,7 @@ class PlannerContext:
     lookup: Callable[[Any, tuple[int, ...]], Any] | None = None
 
     def get(self, option: ConfigOption[T]) -> T:
-        found = self.configuration.get(option)
-        return found  # type: ignore[return-value]
+        return self.configuration.get(option)
 
     def function(self, name: str) -> FunctionDefinition | None:
         found = self.functions.get(name)
@@ -56,7 +55,8 @@ class PlannerContext:
         return found
 
     def is_once_only(self, name: str) -> bool:
-        """Whether a call must not be made twice for one row: it is the user's, or gives another value each time."""
+        """Whether a call must not be made twice for one row: it is the user's, or gives another value each
+        time."""
         if name in self.functions:
             return True
         definition = self.function(name)

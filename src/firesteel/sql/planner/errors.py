@@ -25,7 +25,10 @@ def no_plan(root: Physical) -> PlanningError:
 
     return PlanningError(
         "Can't generate a valid execution plan for the given query:\n" + plan_text(root),
-        hint="the changes that an operator needs of its input are not made there: see the changelog modes in the plan",
+        hint=(
+            "the changes that an operator needs of its input are not made there: see the changelog "
+            "modes in the plan"
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references
 from firesteel.sql.planner import conditions as c
@@ -38,7 +39,8 @@ def interval_of(
     equal: Sequence[tuple[int, int]],
     types: Sequence[DataType],
 ) -> Interval | None:
-    """:param equal: pairs of time columns that the keys say are equal. None: there is no bound on both sides."""
+    """:param equal: pairs of time columns that the keys say are equal. None: there is no bound on both
+    sides."""
     bounds: list[tuple[_Bound, Expression]] = []
     for part in parts:
         found = _bound(part, width, times)
@@ -115,8 +117,9 @@ def _milliseconds(expression: Expression) -> int | None:
         and isinstance(expression.type, DayTimeIntervalType)
         and not references(expression)
     ):
-        values = [_milliseconds(o) if not isinstance(o, Literal) else o.value for o in expression.operands]
-        if any(v is None for v in values):
+        found = [o.value if isinstance(o, Literal) else _milliseconds(o) for o in expression.operands]
+        values: list[Any] = [value for value in found if value is not None]
+        if len(values) < len(found):
             return None
         if expression.function == "TIMES":
             return int(values[0] * values[1])

@@ -45,7 +45,7 @@ def _snapshot(node: l.Node) -> l.Snapshot | None:
     return node if isinstance(node, l.Snapshot) else None
 
 
-# ------------------------------------------------------------------------------------------------ regular
+# ---- regular
 
 
 def regular_join(
@@ -80,7 +80,7 @@ def key_spec(side: p.Physical, join_key: tuple[int, ...]) -> p.KeySpec:
     return p.KeySpec(shortest(keys))
 
 
-# ------------------------------------------------------------------------------------------------ windows
+# ---- windows
 
 
 def _window_join(
@@ -119,7 +119,7 @@ def _window_join(
     )
 
 
-# ------------------------------------------------------------------------------------------------ intervals
+# ---- intervals
 
 
 def _interval_join(node: l.Join, left: p.Physical, right: p.Physical, equi: c.EquiJoin) -> p.Physical | None:

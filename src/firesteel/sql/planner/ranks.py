@@ -25,7 +25,7 @@ __all__ = ["deduplications", "filter_of_rank", "over", "project_of_rank", "sort"
 RANKS: Final = frozenset(("ROW_NUMBER", "RANK", "DENSE_RANK"))
 
 
-# ------------------------------------------------------------------------------------------------ Top-N
+# ---- Top-N
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,11 @@ class _Ranked:
 
 
 def filter_of_rank(planner: Planner, node: l.Filter) -> p.Physical | None:
-    """``WHERE rank <= n`` over ROW_NUMBER: the best rows, not all of them (Flink: ``FlinkLogicalRankRule``)."""
+    """``WHERE rank <= n`` over ROW_NUMBER: the best rows, not all of them (Flink:
+    ``FlinkLogicalRankRule``)."""
     below = node.input
     if isinstance(below, l.Project) and isinstance(below.input, l.Over):
-        columns = {i: e for i, e in enumerate(below.expressions)}
+        columns = dict(enumerate(below.expressions))
         condition = rewrite(node.condition, lambda e: columns[e.index] if isinstance(e, InputRef) else e)
         found = _ranked(planner.context, below.input, condition)
         if found is None:
@@ -280,7 +281,7 @@ def _deduplicated(node: p.Rank, context: PlannerContext) -> p.Physical:
     )
 
 
-# ------------------------------------------------------------------------------------------------ OVER
+# ---- OVER
 
 
 def over(planner: Planner, node: l.Over) -> p.Physical:
@@ -337,7 +338,7 @@ def _check_streamed_rank(child: p.Physical, call: l.OverCall) -> None:
         )
 
 
-# ------------------------------------------------------------------------------------------------ order
+# ---- order
 
 
 def sort(planner: Planner, node: l.Sort) -> p.Physical:

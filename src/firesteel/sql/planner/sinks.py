@@ -20,7 +20,8 @@ class Target:
     """Where rows go.
 
     :param description: for messages, such as ``Table sink 'c.d.t'``. :param kinds: the changes that it takes.
-    :param update: how it takes updates. :param writer: what ``translate`` makes the end of it with. :param enforce: whether NOT NULL and lengths of its columns are looked after.
+    :param update: how it takes updates. :param writer: what ``translate`` makes the end of it with. :param
+        enforce: whether NOT NULL and lengths of its columns are looked after.
     """
 
     name: str

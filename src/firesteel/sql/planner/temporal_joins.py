@@ -1,4 +1,5 @@
-"""``JOIN t FOR SYSTEM_TIME AS OF time``: versions of a table in a stream, or a table outside that is asked."""
+"""``JOIN t FOR SYSTEM_TIME AS OF time``: versions of a table in a stream, or a table outside that is
+asked."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def temporal_join(planner: Planner, node: l.Join, snapshot: l.Snapshot) -> p.Phy
     period = snapshot.period
     if not isinstance(period, InputRef) or not (is_rowtime(period.type) or is_proctime(period.type)):
         raise wrong(
-            "Temporal table join currently only supports 'FOR SYSTEM_TIME AS OF' left table's time attribute field."
+            "Temporal table join currently only supports 'FOR SYSTEM_TIME AS OF' left table's time "
+            "attribute field."
         )
     scan = _scan_of(snapshot.input)
     if is_proctime(period.type):
@@ -60,7 +62,8 @@ def temporal_join(planner: Planner, node: l.Join, snapshot: l.Snapshot) -> p.Phy
     times = [i for i, t in enumerate(right.row.types) if is_rowtime(t)]
     if not times:
         raise wrong(
-            "Event-Time Temporal Table Join requires both primary key and row time attribute in versioned table, "
+            "Event-Time Temporal Table Join requires both primary key and row time attribute in "
+            "versioned table, "
             "but no row time attribute can be found."
         )
     made = p.TemporalJoin(
@@ -93,7 +96,7 @@ def _without_snapshot(node: l.Node) -> l.Node:
     return node
 
 
-# ------------------------------------------------------------------------------------------------ lookups
+# ---- lookups
 
 
 def _lookup_join(

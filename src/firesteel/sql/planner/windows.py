@@ -46,14 +46,14 @@ def window_table(planner: Planner, node: l.WindowTable) -> p.Physical:
     return p.WindowTableFunction(row=node.row, inputs=(child,), window=spec)
 
 
-# ------------------------------------------------------------------------------------------------ aggregates
+# ---- aggregates
 
 
 class _Target(NamedTuple):
     """What the rows of a window aggregate come from.
 
-    :param child: its input. :param columns: for each column of the logical aggregate's input its place there; window
-        columns have none. :param window: where the window is found.
+    :param child: its input. :param columns: for each column of the logical aggregate's input its place there;
+        window columns have none. :param window: where the window is found.
     """
 
     child: p.Physical
@@ -236,7 +236,8 @@ def _sessions_first(
     group: tuple[int, ...],
     calls: tuple[AggregateCall, ...],
 ) -> tuple[_Target, tuple[int, ...], tuple[AggregateCall, ...]]:
-    """Sessions are those of the partition, not those of the group: rows get theirs before they are grouped."""
+    """Sessions are those of the partition, not those of the group: rows get theirs before they are
+    grouped."""
     target = _attached(child, windows)
     keys = tuple(c for c in group if c not in windows.start | windows.end | windows.time)
     return target, keys, calls
