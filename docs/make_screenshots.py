@@ -27,8 +27,8 @@ from tests.rest.dashboard.shop import Shop, behind, executor, shop
 ROOT = Path(__file__).parent.parent
 TARGET = ROOT / "docs" / "pictures" / "dashboard"
 WATCHED_S = 75.0  # so that charts have something to show
-COMMON, RARE = 24, 40  # colours
-TALLEST = 1_150
+COMMON, RARE = 16, 24  # colours
+TALLEST = 1_000
 
 #: Where this machine keeps the programs is nothing for a picture.
 _REPLACE = """(pairs) => {

@@ -124,6 +124,7 @@ def test_a_checkpoint_that_failed_last() -> None:
     assert summary(replace(job, checkpoints=newer), Rates(), [], NOW).health == "good"
 
 
+@pytest.mark.row("S-REST-04")
 def test_the_bottleneck_is_the_busiest_vertex_that_has_no_time_left() -> None:
     job = view(1, 4)
     rates = Rates()

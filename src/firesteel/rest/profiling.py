@@ -138,7 +138,7 @@ async def _look(pid: int, file: Path, idle: bool) -> str | None:
     py_spy = _py_spy()
     assert py_spy is not None
     arguments = ["record", "--pid", str(pid), "--duration", str(SECONDS), "--rate", str(PER_SECOND)]
-    arguments += ["--format", "raw", "--nonblocking", "--output", str(file)]
+    arguments += ["--format", "raw", "--nonblocking", "--full-filenames", "--output", str(file)]
     arguments += ["--idle"] if idle else []
     spy = await asyncio.create_subprocess_exec(
         py_spy, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE

@@ -222,10 +222,10 @@ def shop(server_settings: RestSettings | None = None) -> Iterator[Shop]:
         try:
             with RestServer(cluster, server_settings or RestSettings(ports=(0,))) as server:
                 ids = start(mini, directory)
-                until(lambda: _status(cluster, ids["failed"]) == "FAILED")
-                until(lambda: _status(cluster, ids["restarting"]) == "RESTARTING")
-                until(lambda: (view := cluster.job(ids["orders"])) and view.checkpoints.completed > 2)
-                until(lambda: (view := cluster.job(ids["cancelled"])) and view.epoch > 1)
+                until(lambda: _status(cluster, ids["failed"]) == "FAILED", 60)
+                until(lambda: _status(cluster, ids["restarting"]) == "RESTARTING", 60)
+                until(lambda: (view := cluster.job(ids["orders"])) and view.checkpoints.completed > 2, 60)
+                until(lambda: (view := cluster.job(ids["cancelled"])) and view.checkpoints.completed, 60)
                 for job in executor().running_jobs:
                     if str(job.job_id) == ids["cancelled"]:
                         job.cancel().result(20)

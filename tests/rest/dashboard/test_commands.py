@@ -51,6 +51,23 @@ def test_a_savepoint_then_a_stop(browser: Browser, jobs: Shop) -> None:
         expect(page.get_by_role("group", name="Commands")).to_have_count(0)
 
 
+def test_a_rescale(browser: Browser, jobs: Shop) -> None:
+    with (
+        jobs.job(lambda mini, directory: orders(mini, directory, "to rescale", 50)) as job_id,
+        opened(browser, jobs.server.url) as watched,
+    ):
+        page = watched.page
+        command(page, job_id, "Rescale")
+        dialog = page.get_by_role("dialog")
+        for field in dialog.get_by_role("spinbutton").all():
+            field.fill("2")
+        expect(dialog.locator("code")).to_have_text(re.compile(f"^firesteel rescale -m .* {job_id} 2$"))
+        dialog.get_by_role("button", name="Change the parallelism").click()
+        expect(dialog).to_contain_text("The parallelism has changed", timeout=30_000)
+        dialog.get_by_role("button", name="Close").click()
+        expect(page.locator("button.vertex .tag", has_text="\u00d72")).to_have_count(3)
+
+
 def test_a_cancel_by_the_keyboard_alone(browser: Browser, jobs: Shop) -> None:
     with (
         jobs.job(lambda mini, directory: orders(mini, directory, "to cancel", 50)) as job_id,

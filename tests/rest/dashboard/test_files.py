@@ -101,7 +101,8 @@ def test_our_place_without_its_slash(client: TestClient) -> None:
     assert (answer.status_code, answer.headers["location"]) == (308, "/firesteel/dashboard/")
 
 
-def test_pages_have_no_script_or_style_in_their_markup() -> None:
+@pytest.mark.row("S-REST-08")
+def test_pages_have_no_script_or_style_in_their_markup_and_ask_this_server_alone() -> None:
     page = (OWN / "index.html").read_text()
     assert re.search(r"<script(?![^>]*\bsrc=)|<style|\bstyle=|\bon\w+=|https?://", page) is None
     for file in OWN.rglob("*"):
@@ -109,9 +110,11 @@ def test_pages_have_no_script_or_style_in_their_markup() -> None:
             assert file.suffix.lower() in TYPES, file
         if file.suffix == ".js" and "vendor" not in file.parts:
             text = file.read_text()
-            assert not re.search(r"innerHTML|dangerouslySet|document\.write|\beval\(|new Function", text), (
-                file
-            )
+            for wrong in (
+                r"innerHTML|dangerouslySet|document\.write|\beval\(|new Function",
+                r"""["'`](https?:)?//|["'`]/(jobs|v1|firesteel)""",
+            ):
+                assert re.search(wrong, text) is None, (file, wrong)
 
 
 def test_what_was_vendored_is_what_is_pinned() -> None:

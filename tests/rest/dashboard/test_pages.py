@@ -44,6 +44,7 @@ def until_loaded(page: Page) -> None:
     expect(page.locator(".bones")).to_have_count(0)
 
 
+@pytest.mark.row("S-REST-03")
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_pages_of_the_cluster(browser: Browser, jobs: Shop, width: int) -> None:
     with opened(browser, jobs.server.url, width) as watched:
@@ -54,8 +55,18 @@ def test_pages_of_the_cluster(browser: Browser, jobs: Shop, width: int) -> None:
             watched.fits()
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-@pytest.mark.parametrize("job", ["orders", "failed", "restarting", "finished", "cancelled"])
+@pytest.mark.parametrize(
+    ("job", "width"),
+    [
+        ("orders", WIDE),
+        ("orders", NARROW),
+        ("failed", WIDE),
+        ("failed", NARROW),
+        ("restarting", WIDE),
+        ("finished", WIDE),
+        ("cancelled", WIDE),
+    ],
+)
 def test_pages_of_a_job(browser: Browser, jobs: Shop, job: str, width: int) -> None:
     with opened(browser, jobs.server.url, width) as watched:
         for route, text in JOB_PAGES.items():
@@ -236,3 +247,20 @@ def test_links_that_were_made_for_flink_lead_to_the_same(
     with opened(browser, jobs.server.url) as watched:
         watched.page.goto("/" + flink.format(**jobs.ids))
         expect(watched.page.locator("main")).to_contain_text(text)
+
+
+@pytest.mark.row("S-REST-03", "S-REST-06", "S-SLOT-31")
+def test_the_overview_counts_jobs_slots_and_task_managers(browser: Browser, jobs: Shop) -> None:
+    """At the place where Flink has it, and as the REST API has them."""
+    with opened(browser, jobs.server.url) as watched:
+        told = watched.page.request.get(f"{jobs.server.url}/overview").json()
+        watched.page.goto("/#/overview")
+        figures = watched.page.get_by_label("The cluster", exact=True)
+        slots = figures.locator(".figure", has_text="Free slots")
+        assert (told["slots-total"], told["taskmanagers"]) == (4, 1)
+        expect(slots.locator("dd")).to_have_text(f"{told['slots-available']} of 4")
+        expect(slots).to_contain_text("1 task manager")
+        running = figures.locator(".figure", has_text="Running")
+        expect(running.locator("dd")).to_have_text(str(told["jobs-running"]))
+        ended = figures.locator(".figure", has_text="Ended")
+        expect(ended).to_contain_text(f"{told['jobs-finished']} finished, {told['jobs-failed']} failed")

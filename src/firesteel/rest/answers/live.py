@@ -147,6 +147,7 @@ def live_job(view: JobView, rates: Rates, recent: Sequence[float], now_ms: int) 
         attempt=view.attempt,
         timestamps={status.name: ms for status, ms in view.timestamps},
         vertices=vertices,
+        rescalable=view.rescales.adaptive and view.ended_ms is None,
         bottleneck=_bottleneck(vertices),
     )
 
@@ -316,5 +317,5 @@ def _nothing(columns: Sequence[str]) -> Chart:
     return Chart(columns=list(columns), values=[[] for _ in columns])
 
 
-def _rounded(value: float) -> float:
-    return value if math.isnan(value) else round(value, 2)
+def _rounded(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 2)

@@ -128,7 +128,7 @@ class LiveJob(Message, frozen=True):
     """A job with its vertices as they are now, sources first.
 
     :param timestamps: when it last entered each status that it has had.
-    :param settings: its configuration without secrets.
+    :param rescalable: whether its parallelism can be changed while it runs.
     """
 
     now: int
@@ -136,6 +136,7 @@ class LiveJob(Message, frozen=True):
     attempt: int
     timestamps: dict[str, int]
     vertices: list[LiveVertex]
+    rescalable: bool
     bottleneck: Bottleneck | None
 
 
@@ -196,7 +197,7 @@ class Chart(Message, frozen=True):
     """Columns of numbers, ``time_ms`` first; null: not known."""
 
     columns: list[str]
-    values: list[list[float]]
+    values: list[list[float | None]]
 
 
 class VertexChart(Message, frozen=True):

@@ -18,7 +18,7 @@ export function Actions({ data, config, session, refresh }) {
   const button = (key, name, kind = "") => html`<button class=${`button ${kind}`} type="button" disabled=${mayNot} title=${mayNot} onClick=${() => setOpen(key)}>${name}</button>`;
   return html`<div class="row" role="group" aria-label="Commands">
     ${job.ended_ms == null && html`${button("savepoint", "Savepoint")}
-      ${features["web-rescale"] && button("rescale", "Rescale")}
+      ${features["web-rescale"] && data.rescalable && button("rescale", "Rescale")}
       ${button("stop", "Stop")}
       ${features["web-cancel"] && button("cancel", "Cancel", "danger")}`}
     ${Window && html`<${Window} data=${data} onClose=${() => setOpen(null)} refresh=${refresh} />`}
@@ -115,12 +115,20 @@ function Rescale({ data: { job, vertices }, onClose, refresh }) {
   const changed = vertices.filter((v) => Number(wanted[v.id]) !== v.parallelism);
   const act = async () => {
     const body = Object.fromEntries(vertices.map((v) => [v.id, { parallelism: { lowerBound: known?.[v.id]?.parallelism.lowerBound ?? 1, upperBound: Number(wanted[v.id]) } }]));
+    const before = new Set((await get(`jobs/${job.jid}/rescales/history`)).map((entry) => entry.rescaleUuid));
     await send("PUT", `jobs/${job.jid}/resource-requirements`, body);
-    refresh();
-    return "The job changes its parallelism between two epochs.";
+    for (let n = 0; n < 120; n += 1) {
+      const made = (await get(`jobs/${job.jid}/rescales/history`)).find((entry) => !before.has(entry.rescaleUuid));
+      if (made) {
+        refresh();
+        return `${made.terminalState === "COMPLETED" ? "The parallelism has changed." : `It did not change: ${made.terminatedReason ?? made.terminalState}.`}`;
+      }
+      await new Promise((done) => setTimeout(done, 500));
+    }
+    return "The job was told. It changes its parallelism between two epochs.";
   };
   const all = vertices.every((v) => wanted[v.id] === wanted[vertices[0].id]);
-  const line = all ? cli("rescale", job.jid, "-p", String(wanted[vertices[0].id])) : cli("rescale", job.jid, ...vertices.map((v) => `${v.id}=${wanted[v.id]}`));
+  const line = all ? cli("rescale", job.jid, String(wanted[vertices[0].id])) : cli("rescale", job.jid, ...vertices.flatMap((v) => ["--vertex", `${v.id}=${wanted[v.id]}`]));
   return html`<${Confirm} title=${`Rescale ${job.name}`} verb="Change the parallelism" act=${act} onClose=${onClose} line=${line}>
     <p>The job goes on with another parallelism from the next epoch on. Keyed state moves with its keys.</p>
     ${vertices.map((v) => html`<label key=${v.id} class="field"><span>${chain(v.name)}</span><input type="number" min="1" max=${v.max_parallelism} required value=${wanted[v.id]} onInput=${(e) => setWanted({ ...wanted, [v.id]: Number(e.currentTarget.value) })} /></label>`)}

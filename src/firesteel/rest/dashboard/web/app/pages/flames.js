@@ -5,6 +5,8 @@ import { useLive } from "../live.js";
 import { get } from "../api.js";
 import { Bones, Nothing, Segments } from "../parts.js";
 
+/** Where a function is, without the directories that all have. */
+const shortened = (name) => name.replace(/\((?:[^()]*\/)?(?:site-packages|src|lib\/python[\d.]+)\//, "(");
 const LEAST = 0.002; // narrower frames are not drawn
 
 export function Flames({ id, vertex, over }) {
@@ -43,7 +45,7 @@ function Tree({ root }) {
     ${top.length > 1 && html`<button class="button small" type="button" onClick=${() => setTop(top.slice(0, -1))}>Back to what called it</button>`}
     ${rows.map((row, depth) => html`<div key=${depth} class="frames">${row.map(({ node, left, width }, n) => html`
       <button key=${n} type="button" class=${frameKind(node.name)} style=${{ left: `${left * 100}%`, width: `${width * 100}%` }} title=${`${node.name}\n${percent(node.value / root.value)} of all, seen ${node.value} times`}
-        aria-label=${`${node.name}, ${percent(node.value / root.value)}`} onClick=${() => node !== shown && node.children.length && setTop([...top, node])}>${width > 0.03 ? node.name : ""}</button>`)}</div>`)}
+        aria-label=${`${node.name}, ${percent(node.value / root.value)}`} onClick=${() => node !== shown && node.children.length && setTop([...top, node])}>${width > 0.03 ? shortened(node.name) : ""}</button>`)}</div>`)}
   </div>`;
 }
 
