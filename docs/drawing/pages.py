@@ -49,7 +49,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def pages() -> list[Path]:
-    return sorted(DOCS.glob("*.md"))
+    return sorted([*DOCS.glob("*.md"), *DOCS.glob("sql/*.md")])
 
 
 def pictures() -> Iterator[tuple[Example, str]]:
