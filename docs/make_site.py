@@ -90,7 +90,7 @@ def _navigation(files: Files) -> list[dict[str, Any]]:
     tables = sorted(page for page in pages if page.startswith("sql/"))
     more = sorted(page for page in pages - shown if "/" not in page and f"{page}.md" not in OUTSIDE)
     if tables:
-        nav.append({"Tables and SQL": [f"{page}.md" for page in tables]})
+        nav.append({"Tables and SQL": ["sql/index.md", *(f"{p}.md" for p in tables if p != "sql/index")]})
     nav.append({"Reference": [{f"firesteel.{name}": f"reference/{name}.md"} for name in REFERENCE]})
     nav.append({"Design": ["design/index.md", *(f"{page}.md" for page in design)]})
     others = [page for page in more if page != "readme"]

@@ -243,6 +243,7 @@ def _normalize(run: Translator, node: p.ChangelogNormalize) -> Transformation:
         generate_update_before=_old_rows(node),
         condition=node.condition,
         mini_batch=node.mini_batch,
+        bundle=run.bundle,
         ttl_ms=node.ttl_ms,
         functions=run.functions([node.condition]),
     )

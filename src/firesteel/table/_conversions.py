@@ -27,6 +27,7 @@ _PLAIN: Final[dict[type[t.DataType], type[d.DataType]]] = {
     t.DateType: d.DateType,
     t.RawType: d.RawType,
     t.VariantType: d.VariantType,
+    t.BitmapType: d.BitmapType,
 }
 _SIZED: Final[dict[type[t.DataType], type[Any]]] = {
     t.CharType: d.CharType,
@@ -100,6 +101,7 @@ _INFOS: Final[dict[type[t.DataType], Callable[[Any], TypeInformation]]] = {
     t.MultisetType: lambda x: Types.MAP(type_info_of(x.element_type), Types.INT()),
     t.RowType: lambda x: Types.ROW_NAMED(list(x.names), [type_info_of(y) for y in x.types]),
     t.VariantType: lambda _: Types.STRING(),
+    t.BitmapType: lambda _: Types.PICKLED_BYTE_ARRAY(),
     t.RawType: lambda _: Types.PICKLED_BYTE_ARRAY(),
     t.NullType: lambda _: Types.PICKLED_BYTE_ARRAY(),
 }

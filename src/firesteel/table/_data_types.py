@@ -823,3 +823,9 @@ class VariantType(DataType):
     """Semi-structured data."""
 
     _sql = t.VariantType
+
+
+class BitmapType(DataType):
+    """A set of 32-bit integers, in Python the bytes of a Roaring bitmap."""
+
+    _sql = t.BitmapType

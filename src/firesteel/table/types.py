@@ -13,6 +13,7 @@ from firesteel.table._data_types import (
     AtomicType,
     BigIntType,
     BinaryType,
+    BitmapType,
     BooleanType,
     CharType,
     DataType,
@@ -52,6 +53,7 @@ __all__ = [
     "AtomicType",
     "BigIntType",
     "BinaryType",
+    "BitmapType",
     "BooleanType",
     "CharType",
     "DataType",
@@ -215,6 +217,11 @@ class DataTypes:
     def MULTISET(element_type: DataType, nullable: bool = True) -> MultisetType:
         """Elements with their counts; a dict in Python."""
         return MultisetType(element_type, nullable)
+
+    @staticmethod
+    def BITMAP(nullable: bool = True) -> BitmapType:
+        """A set of 32-bit integers."""
+        return BitmapType(nullable)
 
     @staticmethod
     def VARIANT(nullable: bool = True) -> VariantType:

@@ -150,11 +150,15 @@ class _Key:
         shift: int,
         out: list[tuple[int, tuple[Any, ...]]],
     ) -> None:
-        """What changed of the rows from *start* to *stop*; ``before`` has them *shift* places further."""
+        """What changed of the rows from *start* to *stop*; ``before`` has them *shift* places further.
+
+        Of a frame of rows all that stand behind the change are told of, whether their results differ or not.
+        """
         with_old = self._way.spec.generate_update_before
+        every = self._way.spec.rows and shift != 0
         for i in range(start, stop):
             old, new = before[i + shift], after[i]
-            if old != new:
+            if every or old != new:
                 if with_old:
                     out.append((UPDATE_BEFORE, self.rows[i] + old))
                 out.append((UPDATE_AFTER, self.rows[i] + new))
