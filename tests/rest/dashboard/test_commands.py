@@ -131,9 +131,9 @@ def test_everything_to_press_has_a_name(browser: Browser, jobs: Shop) -> None:
             *(f"job/{jobs.ids['orders']}/{tab}" for tab in ("graph", "metrics")),
         ):
             page.goto(f"/#/{route}")
+            expect(page.locator("h1")).to_have_count(1)
             expect(page.locator(".bones")).to_have_count(0)
             assert page.evaluate(nameless) == []
-            assert page.locator("h1").count() == 1
 
 
 def contrast(page: Page, selector: str) -> float:

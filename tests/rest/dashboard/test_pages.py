@@ -41,6 +41,7 @@ def show(page: Page, route: str) -> None:
 
 
 def until_loaded(page: Page) -> None:
+    expect(page.locator("main h1")).to_have_count(1)
     expect(page.locator(".bones")).to_have_count(0)
 
 
