@@ -24,6 +24,8 @@ UNITS: Final = {
     "spark": ("tests/spark/",),
     "kafka": ("tests/servers/kafka/",),
     "cassandra": ("tests/servers/cassandra/",),
+    "session cluster": ("tests/cluster/",),
+    "dashboard": ("tests/rest/dashboard/",),
     "aws": ("tests/servers/aws/",),
     "pulsar": ("tests/servers/pulsar/",),
     "elasticsearch": ("tests/servers/elasticsearch/",),
