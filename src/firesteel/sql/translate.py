@@ -505,8 +505,11 @@ def _window_deduplicate(run: Translator, node: p.WindowDeduplicate) -> Transform
 # ---- joins
 
 
-def _join(run: Translator, node: p.Join) -> Transformation:
-    spec = specs.Join(
+def _keyed_join(
+    run: Translator, node: p.Join | p.IntervalJoin | p.WindowJoin | p.TemporalJoin, spec: Any, **more: Any
+) -> Transformation:
+    """A join of two inputs by their keys. :param spec: the class of its spec. :param more: its own fields."""
+    made = spec(
         left=node.left.row,
         right=node.right.row,
         output=node.row,
@@ -514,74 +517,65 @@ def _join(run: Translator, node: p.Join) -> Transformation:
         left_keys=node.keys.left,
         right_keys=node.keys.right,
         condition=node.rest,
+        functions=run.functions([node.rest]),
+        **more,
+    )
+    return run.two(node, made, node.keys.left, node.keys.right)
+
+
+def _join(run: Translator, node: p.Join) -> Transformation:
+    return _keyed_join(
+        run,
+        node,
+        specs.Join,
         null_safe=node.keys.null_safe,
         left_unique=node.left_spec.unique,
         right_unique=node.right_spec.unique,
         left_ttl_ms=node.left_ttl_ms,
         right_ttl_ms=node.right_ttl_ms,
-        functions=run.functions([node.rest]),
     )
-    return run.two(node, spec, node.keys.left, node.keys.right)
 
 
 def _interval_join(run: Translator, node: p.IntervalJoin) -> Transformation:
-    spec = specs.TimeIntervalJoin(
-        left=node.left.row,
-        right=node.right.row,
-        output=node.row,
-        kind=node.kind,
-        left_keys=node.keys.left,
-        right_keys=node.keys.right,
+    return _keyed_join(
+        run,
+        node,
+        specs.TimeIntervalJoin,
         left_time=node.left_time,
         right_time=node.right_time,
         lower_ms=node.lower,
         upper_ms=node.upper,
-        condition=node.rest,
         null_safe=node.keys.null_safe,
         event_time=node.rowtime,
-        functions=run.functions([node.rest]),
     )
-    return run.two(node, spec, node.keys.left, node.keys.right)
 
 
 def _window_join(run: Translator, node: p.WindowJoin) -> Transformation:
-    spec = specs.WindowJoin(
-        left=node.left.row,
-        right=node.right.row,
-        output=node.row,
-        kind=node.kind,
-        left_keys=node.keys.left,
-        right_keys=node.keys.right,
+    return _keyed_join(
+        run,
+        node,
+        specs.WindowJoin,
         left_end=_end_of(node.left_window),
         right_end=_end_of(node.right_window),
-        condition=node.rest,
         null_safe=node.keys.null_safe,
         zone=run.zone,
-        functions=run.functions([node.rest]),
     )
-    return run.two(node, spec, node.keys.left, node.keys.right)
 
 
 def _temporal_join(run: Translator, node: p.TemporalJoin) -> Transformation:
-    spec = specs.TemporalJoin(
-        left=node.left.row,
-        right=node.right.row,
-        output=node.row,
-        kind=node.kind,
-        left_keys=node.keys.left,
-        right_keys=node.keys.right,
+    return _keyed_join(
+        run,
+        node,
+        specs.TemporalJoin,
         left_time=node.left_time,
         right_time=node.right_time,
-        condition=node.rest,
         ttl_ms=node.ttl_ms,
-        functions=run.functions([node.rest]),
     )
-    return run.two(node, spec, node.keys.left, node.keys.right)
 
 
 def _lookup_join(run: Translator, node: p.LookupJoin) -> Transformation:
-    projection, condition = node.right_calc or (None, None)
-    del condition  # the source applies what it can; the rest is part of the join's condition
+    # The condition of the right side: the source applies what it can, the rest is part of the join's.
+    projection, _condition = node.right_calc or (None, None)
     spec = specs.LookupJoin(
         left=node.input.row,
         right=node.right_row,

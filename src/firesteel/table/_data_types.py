@@ -105,9 +105,6 @@ class DataType:
 class AtomicType(DataType):
     """A type without parts."""
 
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
-
 
 class NullType(AtomicType):
     """The type of None."""
@@ -121,22 +118,13 @@ class NullType(AtomicType):
 class NumericType(AtomicType):
     """A number."""
 
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
-
 
 class IntegralType(NumericType):
     """A whole number."""
 
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
-
 
 class FractionalType(NumericType):
     """A number with a fraction."""
-
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
 
 
 class _Sized(AtomicType):
@@ -157,17 +145,11 @@ class CharType(_Sized):
 
     _sql = t.CharType
 
-    def __init__(self, length: int = 1, nullable: bool = True) -> None:
-        super().__init__(length, nullable)
-
 
 class VarCharType(_Sized):
     """Text of at most ``length`` characters."""
 
     _sql = t.VarCharType
-
-    def __init__(self, length: int = 1, nullable: bool = True) -> None:
-        super().__init__(length, nullable)
 
 
 class BinaryType(_Sized):
@@ -175,17 +157,11 @@ class BinaryType(_Sized):
 
     _sql = t.BinaryType
 
-    def __init__(self, length: int = 1, nullable: bool = True) -> None:
-        super().__init__(length, nullable)
-
 
 class VarBinaryType(_Sized):
     """At most ``length`` bytes."""
 
     _sql = t.VarBinaryType
-
-    def __init__(self, length: int = 1, nullable: bool = True) -> None:
-        super().__init__(length, nullable)
 
 
 class BooleanType(AtomicType):
@@ -193,17 +169,11 @@ class BooleanType(AtomicType):
 
     _sql = t.BooleanType
 
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
-
 
 class TinyIntType(IntegralType):
     """8 bits."""
 
     _sql = t.TinyIntType
-
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
 
 
 class SmallIntType(IntegralType):
@@ -211,17 +181,11 @@ class SmallIntType(IntegralType):
 
     _sql = t.SmallIntType
 
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
-
 
 class IntType(IntegralType):
     """32 bits."""
 
     _sql = t.IntType
-
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
 
 
 class BigIntType(IntegralType):
@@ -229,26 +193,17 @@ class BigIntType(IntegralType):
 
     _sql = t.BigIntType
 
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
-
 
 class FloatType(FractionalType):
     """32 bits."""
 
     _sql = t.FloatType
 
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
-
 
 class DoubleType(FractionalType):
     """64 bits."""
 
     _sql = t.DoubleType
-
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
 
 
 class DecimalType(FractionalType):
@@ -276,9 +231,6 @@ class DateType(AtomicType):
     _sql = t.DateType
     EPOCH_ORDINAL = datetime.datetime(1970, 1, 1).toordinal()
 
-    def __init__(self, nullable: bool = True) -> None:
-        super().__init__(nullable)
-
     def need_conversion(self) -> bool:
         return True
 
@@ -290,9 +242,7 @@ class DateType(AtomicType):
 
 
 class _Timed(AtomicType):
-    _default = 6
-
-    def __init__(self, precision: int, nullable: bool) -> None:
+    def __init__(self, precision: int = 6, nullable: bool = True) -> None:
         super().__init__(nullable)
         self.precision = _checked("precision", precision, 0, 9)
 
@@ -342,9 +292,6 @@ class TimestampType(_Timed):
 
     _sql = t.TimestampType
 
-    def __init__(self, precision: int = 6, nullable: bool = True) -> None:
-        super().__init__(precision, nullable)
-
     def to_sql_type(self, dt: Any) -> Any:
         return None if dt is None else _micros(dt)
 
@@ -358,9 +305,6 @@ class LocalZonedTimestampType(_Timed):
     _sql = t.LocalZonedTimestampType
     EPOCH_ORDINAL = 0
 
-    def __init__(self, precision: int = 6, nullable: bool = True) -> None:
-        super().__init__(precision, nullable)
-
     def to_sql_type(self, dt: Any) -> Any:
         return None if dt is None else _micros(dt)
 
@@ -370,9 +314,6 @@ class LocalZonedTimestampType(_Timed):
 
 class ZonedTimestampType(_Timed):
     """A date and a time of day with a zone. No column of a table can have it, as in Flink."""
-
-    def __init__(self, precision: int = 6, nullable: bool = True) -> None:
-        super().__init__(precision, nullable)
 
     @property
     def logical(self) -> t.DataType:

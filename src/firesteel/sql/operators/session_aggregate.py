@@ -14,18 +14,16 @@ import pyarrow as pa
 
 from firesteel.common.columns import Columns
 from firesteel.common.errors import UnsupportedFeatureError
-from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, Batch, Mark
-from firesteel.runtime.operators.base import SubtaskContext
+from firesteel.runtime.batch import MIN_WATERMARK, Batch
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
-from firesteel.sql.operators.base import KeyedColumnsOperator, arrow_types
+from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.row_state import Field, RowsColumn, rows_state
 from firesteel.sql.operators.slices import instant_of, local_milliseconds
 from firesteel.sql.operators.specs import TimeWindow
-from firesteel.sql.operators.timed_rows import KeptProgress
+from firesteel.sql.operators.timed_windows import TimedWindows
 from firesteel.sql.operators.window_times import WindowTimes
-from firesteel.state.backend import OperatorState
 from firesteel.state.column_keys import group_rows, hash_codes, identities, key_arrays
 
 __all__ = ["SessionAggregateOperator"]
@@ -34,12 +32,11 @@ Array = np.ndarray[Any, Any]
 _FAR = 2**62
 
 
-class SessionAggregateOperator(KeyedColumnsOperator):
+class SessionAggregateOperator(TimedWindows):
     _rows: RowsColumn
 
     def __init__(self, program: OperatorProgram, spec: Any, window: TimeWindow) -> None:
-        super().__init__(program, spec)
-        self.window = window
+        super().__init__(program, spec, window)
         self.aggregates = Aggregates(spec.calls, spec.input, spec.retracts, spec.functions)
         if not self.aggregates.merges:
             raise UnsupportedFeatureError(
@@ -52,12 +49,6 @@ class SessionAggregateOperator(KeyedColumnsOperator):
         self._of: dict[Any, list[int]] = {}  # key -> slots of its sessions
         self._next = _FAR  # no session ends before
         self._seen = -1
-        self._progress: KeptProgress
-
-    def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
-        assert state is not None
-        self._progress = KeptProgress(state)
-        super().open(context, state)
 
     def on_open(self) -> None:
         spec = self.spec
@@ -67,7 +58,6 @@ class SessionAggregateOperator(KeyedColumnsOperator):
 
     def begin_epoch(self) -> None:
         super().begin_epoch()
-        self._progress.begin(self.watermark if self.window.event_time else MIN_WATERMARK)
         if self._seen != self._rows.generation:
             self._of.clear()
             names, slots = self._rows.items()
@@ -82,9 +72,7 @@ class SessionAggregateOperator(KeyedColumnsOperator):
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         super().process(batch, input_index)
-        if not self.window.event_time and not self.ended:
-            self._fire_until(self.context.clock.now_ms)
-            self.outputs.flush()
+        self.on_processing_time()
 
     # ---- rows
 
@@ -209,25 +197,6 @@ class SessionAggregateOperator(KeyedColumnsOperator):
         self._next = min(self._next, int(ends.min()))
 
     # ---- time
-
-    def _local(self, instant: int) -> int:
-        if self.window.zone == "UTC" or instant in (MAX_WATERMARK, MIN_WATERMARK):
-            return instant
-        return int(local_milliseconds(pa.array([instant], pa.timestamp("ms", "UTC")), self.window.zone)[0])
-
-    def advance(self, watermark: int) -> None:
-        if self.window.event_time:
-            self._fire_until(watermark)
-
-    def on_mark(self, mark: Mark, input_index: int) -> None:
-        if mark == END and not self.window.event_time:
-            self._fire_until(MAX_WATERMARK if self.context.batch_mode else self.context.clock.now_ms)
-        super().on_mark(mark, input_index)
-
-    def on_processing_time(self) -> None:
-        if not self.window.event_time and not self.ended:
-            self._fire_until(self.context.clock.now_ms)
-            self.outputs.flush()
 
     def next_timer_ms(self) -> int | None:
         if self.window.event_time or self.ended or self._next == _FAR:

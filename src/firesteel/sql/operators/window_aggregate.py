@@ -13,18 +13,16 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns
-from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, Batch, Mark
-from firesteel.runtime.operators.base import SubtaskContext
+from firesteel.runtime.batch import MIN_WATERMARK, Batch
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
-from firesteel.sql.operators.base import KeyedColumnsOperator, arrow_types
+from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.slice_state import Contents, SliceState
 from firesteel.sql.operators.slices import Slices, instant_of, local_milliseconds
 from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
-from firesteel.sql.operators.timed_rows import KeptProgress
+from firesteel.sql.operators.timed_windows import TimedWindows
 from firesteel.sql.operators.window_times import WindowTimes
-from firesteel.state.backend import OperatorState
 from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_codes
 
 __all__ = ["SlicedWindows", "WindowAggregateOperator", "window_aggregate"]
@@ -32,23 +30,12 @@ __all__ = ["SlicedWindows", "WindowAggregateOperator", "window_aggregate"]
 Array = np.ndarray[Any, Any]
 
 
-class SlicedWindows(KeyedColumnsOperator):
-    """What fires when: the progress of time, of which the state keeps how far it has come."""
+class SlicedWindows(TimedWindows):
+    """What fires when."""
 
     def __init__(self, program: OperatorProgram, spec: Any, window: TimeWindow) -> None:
-        super().__init__(program, spec)
-        self.window = window
+        super().__init__(program, spec, window)
         self.slices = Slices(window)
-        self._progress: KeptProgress
-
-    def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
-        assert state is not None
-        self._progress = KeptProgress(state)
-        super().open(context, state)
-
-    def begin_epoch(self) -> None:
-        super().begin_epoch()
-        self._progress.begin(self.watermark if self.window.event_time else MIN_WATERMARK)
 
     def end_epoch(self) -> None:
         matters = self.window.event_time or self.window.kind != "TUMBLE"
@@ -80,30 +67,9 @@ class SlicedWindows(KeyedColumnsOperator):
         before, after = self._local(self._progress.value), self._local(watermark)
         return before == MIN_WATERMARK or self.slices.crosses(before, after)
 
-    def _local(self, instant: int) -> int:
-        """As the clocks of the session show it, where windows are of instants."""
-        if self.window.zone == "UTC" or instant in (MAX_WATERMARK, MIN_WATERMARK):
-            return instant
-        times = pa.array([instant], pa.timestamp("ms", "UTC"))
-        return int(local_milliseconds(times, self.window.zone)[0])
-
     def fires_at(self, end: int) -> int:
         """The instant at which a window fires."""
         return instant_of(end, self.window.zone) - 1
-
-    def advance(self, watermark: int) -> None:
-        if self.window.event_time:
-            self._fire_until(watermark)
-
-    def on_mark(self, mark: Mark, input_index: int) -> None:
-        if mark == END and not self.window.event_time:
-            self._fire_until(MAX_WATERMARK if self.context.batch_mode else self.context.clock.now_ms)
-        super().on_mark(mark, input_index)
-
-    def on_processing_time(self) -> None:
-        if not self.window.event_time and not self.ended:
-            self._fire_until(self.context.clock.now_ms)
-            self.outputs.flush()
 
     def next_timer_ms(self) -> int | None:
         if self.window.event_time or self.ended:
@@ -279,7 +245,7 @@ class WindowAggregateOperator(SlicedWindows):
             self._state.rows.drop()
 
 
-def window_aggregate(program: OperatorProgram, spec: WindowAggregate) -> KeyedColumnsOperator:
+def window_aggregate(program: OperatorProgram, spec: WindowAggregate) -> TimedWindows:
     """The operator of an aggregate over a windowing TVF."""
     if spec.window.kind == "SESSION":
         from firesteel.sql.operators.session_aggregate import SessionAggregateOperator
