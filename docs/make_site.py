@@ -16,7 +16,11 @@ from mkdocs.structure.pages import Page
 
 ROOT: Final = Path(__file__).parents[1]
 #: Pages at the root of the repository, which links of the documentation lead to.
-OUTSIDE: Final = ("README.md", "ARCHITECTURE.md", "CHANGELOG.md")
+OUTSIDE: Final = {
+    "README.md": "readme.md",  # a README would be the index of the site
+    "ARCHITECTURE.md": "ARCHITECTURE.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+}
 SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Begin": ("index", "installation", "tutorial", "coming-from", "glossary", "limits"),
     "Time and windows": ("event-time", "windows", "triggers", "evictors-and-lateness"),
@@ -31,6 +35,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         *("workers", "configuration"),
     ),
     "Development": ("testing", "extending"),
+    "Tables and SQL": ("sql/index", "sql/functions"),
 }
 #: Packages whose public names make the reference.
 REFERENCE: Final = (
@@ -40,8 +45,7 @@ REFERENCE: Final = (
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    for name in OUTSIDE:
-        target = "readme.md" if name == "README.md" else name  # a README would be the index of the site
+    for name, target in OUTSIDE.items():
         files.append(File.generated(config, target, content=_from_root(name)))
     for package in REFERENCE:
         files.append(File.generated(config, f"reference/{package}.md", content=_reference(package)))
@@ -51,8 +55,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     """Links to pages at the root of the repository lead to their copies; to other files of it, nowhere."""
-    for name in OUTSIDE:
-        target = "readme.md" if name == "README.md" else name
+    for name, target in OUTSIDE.items():
         up = "../" * page.file.src_uri.count("/")
         markdown = re.sub(rf"\]\((\.\./)+{re.escape(name)}", f"]({up}{target}", markdown)
     return markdown
@@ -87,14 +90,14 @@ def _navigation(files: Files) -> list[dict[str, Any]]:
     nav: list[dict[str, Any]] = [
         {title: [f"{name}.md" for name in names]} for title, names in SECTIONS.items()
     ]
-    tables = sorted(page for page in pages if page.startswith("sql/"))
-    more = sorted(page for page in pages - shown if "/" not in page and f"{page}.md" not in OUTSIDE)
-    if tables:
-        nav.append({"Tables and SQL": ["sql/index.md", *(f"{p}.md" for p in tables if p != "sql/index")]})
+    others = sorted(
+        page
+        for page in pages - shown
+        if not page.startswith(("reference/", "design/")) and f"{page}.md" not in OUTSIDE.values()
+    )
     nav.append({"Reference": [{f"firesteel.{name}": f"reference/{name}.md"} for name in REFERENCE]})
     nav.append({"Design": ["design/index.md", *(f"{page}.md" for page in design)]})
-    others = [page for page in more if page != "readme"]
     if others:
         raise ValueError(f"docs/make_site.py: in which section are {', '.join(others)}?")
-    nav.append({"Project": ["readme.md", "ARCHITECTURE.md", "CHANGELOG.md"]})
+    nav.append({"Project": [*OUTSIDE.values()]})
     return nav

@@ -7,7 +7,10 @@ Everything is taken from the table of functions (``firesteel.sql.functions``); t
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for tests.sql
 
 from firesteel.sql import functions
 from firesteel.sql.functions.define import BY_MODULE

@@ -1,16 +1,7 @@
-"""A job that goes on until it is told to end, with metrics of its own."""
+"""What the tests of metrics share."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from tests.servers.fixtures import platform
 
-import pytest
-
-from firesteel.testing.local_platform import LocalPlatform
-from tests.runtime.support import local_platform
-
-
-@pytest.fixture(autouse=True)
-def platform() -> Iterator[LocalPlatform]:
-    with local_platform() as running:
-        yield running
+__all__ = ["platform"]

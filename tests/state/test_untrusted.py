@@ -311,7 +311,7 @@ def test_a_reader_and_a_writer_of_savepoints_look_first(tmp_path: Path) -> None:
         metrics.Meter(),
         metrics.Distribution(),
         metrics.Histogram(),
-        metrics.Gauge(None, 3),
+        metrics.Gauge(3),
     ],
     ids=lambda accumulator: type(accumulator).__name__,
 )

@@ -26,7 +26,6 @@ from firesteel.program.output_tag import OutputTag
 from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch
 from firesteel.runtime.contexts import TaskRuntimeContext
 from firesteel.runtime.functions import require_results
-from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.operators.keyed import KeyedOperator
 from firesteel.runtime.program import OperatorProgram
@@ -90,7 +89,7 @@ class CepOperator(KeyedOperator):
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        metrics = TaskMetricGroup(context.metrics, self.program.uid, self.program.name)
+        metrics = context.metric_group(self.program)
         self._late = metrics.counter(LATE_RECORDS_DROPPED)
         self._cut = metrics.counter(PARTIAL_MATCHES_DROPPED)
         for condition in self._rich():

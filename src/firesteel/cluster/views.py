@@ -11,7 +11,7 @@ from firesteel.common.masking import masked_value
 from firesteel.graph.execution_graph import ExecutionState
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
 from firesteel.jobmanager.checkpoints.statistics import CheckpointsView
-from firesteel.jobmanager.events import ExceptionRaised, Journal, StatusChanged
+from firesteel.jobmanager.events import ExceptionRaised, StatusChanged
 from firesteel.jobmanager.job_view import (
     AttemptView,
     ExceptionView,
@@ -36,20 +36,8 @@ def new_view(record: JobRecord, status: JobStatus = JobStatus.INITIALIZING) -> J
         CheckpointOptions(),
         "",
     )
-    return JobView(
-        version=0,
-        published_ms=now_ms,
-        info=info,
-        status=status,
-        timestamps=((status, now_ms),),
-        started_ms=now_ms,
-        ended_ms=None,
-        attempt=0,
-        restarts=0,
-        vertices=tuple(_vertex(vertex, submission.job_id, now_ms) for vertex in submission.vertices),
-        checkpoints=CheckpointsView(),
-        journal=Journal((StatusChanged(now_ms, status),)),
-    )
+    vertices = tuple(_vertex(vertex, submission.job_id, now_ms) for vertex in submission.vertices)
+    return JobView.first(info, status, vertices, CheckpointsView(), now_ms)
 
 
 def _vertex(info: VertexInfo, job_id: str, now_ms: int) -> VertexView:

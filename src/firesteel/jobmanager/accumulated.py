@@ -27,7 +27,7 @@ class Accumulated:
                 self._merge(key.accumulator, copy.copy(metric))
         for report in reports:
             for key, value in report.gauges.items():
-                self.by_name[key.accumulator] = Gauge(None, value)
+                self.by_name[key.accumulator] = Gauge(value)
 
     def _merge(self, name: str, part: Any) -> None:
         if name in self.by_name:

@@ -261,6 +261,31 @@ class JobView(msgspec.Struct, frozen=True):
     exceptions_dropped: int = 0
     rescales: RescalesView = RescalesView()
 
+    @classmethod
+    def first(
+        cls,
+        info: JobInfo,
+        status: JobStatus,
+        vertices: tuple[VertexView, ...],
+        checkpoints: CheckpointsView,
+        now_ms: int,
+    ) -> JobView:
+        """That of a job of which nothing has run yet."""
+        return cls(
+            version=0,
+            published_ms=now_ms,
+            info=info,
+            status=status,
+            timestamps=((status, now_ms),),
+            started_ms=now_ms,
+            ended_ms=None,
+            attempt=0,
+            restarts=0,
+            vertices=vertices,
+            checkpoints=checkpoints,
+            journal=Journal((StatusChanged(now_ms, status),)),
+        )
+
     @property
     def job_id(self) -> str:
         return self.info.id

@@ -29,7 +29,6 @@ from firesteel.jobmanager.events import (
     CheckpointTriggered,
     CommandReceived,
     ExceptionRaised,
-    Journal,
     RecoveryStep,
     Rescaled,
     RestartPlanned,
@@ -80,20 +79,8 @@ class JobObserver:
         self._statuses = StatusMachine()
         self._vertices = VertexViews(info.vertices, graph, info.id, now_ms)
         status = self._statuses.status
-        self._next = JobView(  # what is published next, as far as it is known
-            version=0,
-            published_ms=now_ms,
-            info=info,
-            status=status,
-            timestamps=((status, now_ms),),
-            started_ms=now_ms,
-            ended_ms=None,
-            attempt=0,
-            restarts=0,
-            vertices=self._vertices.take(),
-            checkpoints=statistics.view,
-            journal=Journal((StatusChanged(now_ms, status),)),
-        )
+        # What is published next, as far as it is known.
+        self._next = JobView.first(info, status, self._vertices.take(), statistics.view, now_ms)
         self.published = Published(self._next)
 
     @property

@@ -15,14 +15,13 @@ import pyarrow as pa
 from firesteel.common.columns import Columns
 from firesteel.common.errors import TypeMismatchError, UnsupportedFeatureError
 from firesteel.common.options.firesteel import MAX_RECORD_BYTES
-from firesteel.graph.distribution import pointwise_consumers
 from firesteel.program.column_keys import ColumnKeys
 from firesteel.program.functions.base import Function
 from firesteel.program.transformations import PartitionKind
-from firesteel.runtime.batch import IDLE, MIN_WATERMARK, Batch, Mark
+from firesteel.runtime.batch import MIN_WATERMARK, Batch, Mark
 from firesteel.runtime.column_wire import encode_columns
 from firesteel.runtime.program import OutEdge
-from firesteel.runtime.routers import RowSink
+from firesteel.runtime.routers import RowSink, targets_of
 from firesteel.runtime.sizes import too_large
 from firesteel.runtime.wire import RowKind, WireRow, channel_id
 from firesteel.state.column_keys import column_groups, hash_codes
@@ -80,20 +79,12 @@ class ColumnRouter:
             )
         keys = edge.partitioning.key_selector
         self._keys = keys.indices if isinstance(keys, ColumnKeys) else ()
-        self._reached: Sequence[int]
-        match kind:
-            case PartitionKind.FORWARD:
-                self._reached = (subtask,)
-            case PartitionKind.RESCALE:
-                self._reached = pointwise_consumers(subtask, parallelism, self._n)
-            case _:
-                self._reached = range(self._n)
+        self._reached = targets_of(kind, subtask, parallelism, self._n)
         self._targets = _TARGETS[kind]
         self._next = 0
         self._random: np.random.Generator
         self._send: RowSink
         self._watermark = MIN_WATERMARK
-        self._was_idle = False
         self._pending: dict[int, _Pending] = {}
         self._sent = 0
         self.bytes = 0
@@ -123,7 +114,10 @@ class ColumnRouter:
         if isinstance(targets, np.ndarray):
             for target, pending in self._pending.items():
                 rows = np.flatnonzero(targets == target)
-                part = columns if len(rows) == len(columns) else columns.take(rows)
+                if not len(rows):
+                    part = columns[:0]  # much cheaper than to take none
+                else:
+                    part = columns if len(rows) == len(columns) else columns.take(rows)
                 places = np.searchsorted(rows, [at for at, _ in marks]).tolist() if marks else ()
                 self._deal(pending, part, [(at, m) for at, (_, m) in zip(places, marks, strict=True)], size)
         else:
@@ -135,8 +129,6 @@ class ColumnRouter:
         for _, mark in marks:
             if type(mark) is int:
                 self._watermark = mark
-            elif mark == IDLE:
-                self._was_idle = True
 
     def _deal(self, pending: _Pending, part: Columns, marks: Sequence[tuple[int, Mark]], size: float) -> None:
         """Append rows with the marks between them: of watermarks those that have a row behind them."""
@@ -163,7 +155,6 @@ class ColumnRouter:
         if type(mark) is int:
             self._watermark = mark
             return
-        self._was_idle = self._was_idle or mark == IDLE
         for pending in self._pending.values():
             self._catch_up(pending, pending.rows, self._watermark)
             pending.marks.append((pending.rows, mark))
@@ -231,11 +222,10 @@ class ColumnRouter:
             self._flush(pending)
 
     def snapshot(self) -> Any:
-        return self._next, self._watermark, self._was_idle
+        return self._next, self._watermark
 
     def restore(self, carry: Any) -> None:
-        fresh = self._subtask, MIN_WATERMARK, False
-        self._next, self._watermark, self._was_idle = fresh if carry is None else carry
+        self._next, self._watermark = (self._subtask, MIN_WATERMARK) if carry is None else carry
 
     # How targets are chosen.
 

@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from firesteel.common.columns import Columns
 from firesteel.runtime.batch import Batch, Marks
+from firesteel.state.column_keys import fixed_bytes
 
 __all__ = ["decode_columns", "encode_columns"]
 
@@ -90,13 +91,7 @@ def _encode_booleans(array: pa.Array, parts: list[Part]) -> None:
 
 
 def _encode_fixed(array: pa.Array, parts: list[Part]) -> None:
-    length, width = len(array), array.type.bit_width // 8
-    data = array.buffers()[1]
-    values: Any = np.frombuffer(data, f"V{width}", length, array.offset * width) if length else b""
-    if array.null_count:
-        values = values.copy()
-        values[~array.is_valid().to_numpy(zero_copy_only=False)] = np.zeros((), f"V{width}")
-    parts.append(values)
+    parts.append(fixed_bytes(array))
 
 
 def _encode_texts(array: pa.Array, parts: list[Part]) -> None:

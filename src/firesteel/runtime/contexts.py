@@ -27,7 +27,6 @@ from firesteel.program.time_domain import TimeDomain
 from firesteel.program.timerservice import TimerService
 from firesteel.runtime.batch import NO_TIMESTAMP
 from firesteel.runtime.descriptors import require_descriptor
-from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.state.backend import OperatorState
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class TaskRuntimeContext(RuntimeContext):
         return self._job_parameters.get(key, default_value)
 
     def get_metrics_group(self) -> MetricGroup:
-        return TaskMetricGroup(self._context.metrics, self._program.uid, self._program.name)
+        return self._context.metric_group(self._program)
 
     def add_accumulator(self, name: str, accumulator: Any) -> None:
         """Register an accumulator (``add(value)``, ``get_local_value()``, ``merge(other)``)."""

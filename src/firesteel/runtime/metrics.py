@@ -139,13 +139,10 @@ class Histogram(metrics.Histogram):
 
 
 class Gauge:
-    """The value of a gauge as it was last reported (Flink: ``Gauge``).
+    """The value of a gauge as it was last reported (Flink: ``Gauge``)."""
 
-    :param supplier: nothing any more: checkpoints of earlier releases name it.
-    """
-
-    def __init__(self, supplier: None, value: Any) -> None:
-        self._supplier = supplier
+    def __init__(self, value: Any) -> None:
+        self._supplier = None  # checkpoints name it, since earlier releases had it
         self._value = value
 
     def get_local_value(self) -> Any:

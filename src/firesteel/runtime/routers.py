@@ -54,6 +54,17 @@ def channels_of(partitioning: PartitionKind, producers: int, consumers: int, con
             return list(range(producers))
 
 
+def targets_of(partitioning: PartitionKind, subtask: int, producers: int, consumers: int) -> Sequence[int]:
+    """The consumers that a producer reaches: the other side of ``channels_of``."""
+    match partitioning:
+        case PartitionKind.FORWARD:
+            return (subtask,)
+        case PartitionKind.RESCALE:
+            return pointwise_consumers(subtask, producers, consumers)
+        case _:
+            return range(consumers)
+
+
 class _Pending:
     """The records on their way to one target."""
 
@@ -84,19 +95,12 @@ class Router:
         self._subtask = subtask
         self._channel = channel_id(edge.edge, subtask)
         self._n = edge.consumers
-        self._reached: Sequence[int]
         kind = edge.partitioning.kind
         self._select = edge.partitioning.key_selector
         self._keyed = kind is PartitionKind.HASH
         self._coerce_keys = compile_key_coercion(edge.partitioning.key_type) if self._keyed else None
         self._plain_keys = frozenset((untouched(edge.partitioning.key_type),)) & SELF_CANONICAL
-        match kind:
-            case PartitionKind.FORWARD:
-                self._reached = (subtask,)
-            case PartitionKind.RESCALE:
-                self._reached = pointwise_consumers(subtask, parallelism, self._n)
-            case _:
-                self._reached = range(self._n)
+        self._reached = targets_of(kind, subtask, parallelism, self._n)
         self._targets = _TARGETS[kind]
         self._combiner = None if edge.pre_aggregation is None else Combiner(edge.pre_aggregation)
         self._next = 0  # round robin position, carried from epoch to epoch

@@ -163,7 +163,7 @@ def _restore(handler: Any) -> None:
 
 def _uniquely_named(path: str, job_id: str) -> str:
     """An archive with a name that no other job has: Spark has one place for the files of all."""
-    target = new_directory() / f"{job_id}.zip"
+    target = new_directory() / f"{job_id}-{os.urandom(4).hex()}.zip"
     if os.path.isdir(path):
         with zipfile.ZipFile(target, "w") as archive:
             for file in sorted(Path(path).rglob("*")):
@@ -171,5 +171,4 @@ def _uniquely_named(path: str, job_id: str) -> str:
                     archive.write(file, file.relative_to(path))
     else:
         shutil.copyfile(path, target)
-    named = target.with_name(f"{job_id}-{os.urandom(4).hex()}.zip")
-    return str(target.rename(named))
+    return str(target)

@@ -108,7 +108,7 @@ def _column_codes(array: pa.Array) -> Array:
     elif pa.types.is_binary(kind):
         codes = _byte_codes(array)
     elif pa.types.is_decimal128(kind):
-        halves = _decimal_bytes(array).view(np.uint64).reshape(-1, 2)
+        halves = fixed_bytes(array).view(np.uint64).reshape(-1, 2)
         bits = halves[:, 0] ^ (halves[:, 1] * np.uint64(31))
         codes = (bits ^ (bits >> np.uint64(32))).astype(_U32)
     elif pa.types.is_null(kind):
@@ -124,10 +124,11 @@ def _column_codes(array: pa.Array) -> Array:
 def _text_codes(array: pa.Array) -> Array:
     """Java's ``String.hashCode``, which is made of UTF-16 units; the bytes of ASCII are the same."""
     codes = _byte_codes(array)
-    if pc.all(pc.string_is_ascii(array)).as_py() is False:
+    is_ascii = pc.string_is_ascii(array)
+    if pc.all(is_ascii).as_py() is False:
         from firesteel.state.keys import key_hash
 
-        ascii_only = pc.fill_null(pc.string_is_ascii(array), True).to_numpy(zero_copy_only=False)
+        ascii_only = pc.fill_null(is_ascii, True).to_numpy(zero_copy_only=False)
         for at in np.flatnonzero(~ascii_only).tolist():
             codes[at] = key_hash(array[at].as_py())
     return codes
@@ -192,15 +193,16 @@ def murmur(codes: Array) -> Array:
 # ---- identities
 
 
-def _decimal_bytes(array: pa.Array) -> Array:
-    """16 bytes for each value, zeros where it is null."""
-    length = len(array)
-    data = array.buffers()[1]
-    found = np.frombuffer(data, np.dtype("V16"), length, array.offset * 16) if length else np.zeros(0, "V16")
+def fixed_bytes(array: pa.Array) -> Array:
+    """The bytes of each value of a type of fixed width, zeros where it is null."""
+    length, width = len(array), array.type.bit_width // 8
+    if not length:
+        return np.zeros(0, f"V{width}")
+    found: Array = np.frombuffer(array.buffers()[1], f"V{width}", length, array.offset * width)
     valid = _validity(array)
     if valid is not None:
         found = found.copy()
-        found[~valid] = np.zeros(1, "V16")[0]
+        found[~valid] = np.zeros((), f"V{width}")
     return found
 
 
@@ -225,7 +227,7 @@ def _parts(array: pa.Array) -> list[Any]:
     elif _is_text(kind) or pa.types.is_binary(kind):
         return list(array.to_pylist())
     elif pa.types.is_decimal128(kind):
-        parts = _decimal_bytes(array).tolist()
+        parts = fixed_bytes(array).tolist()
     elif pa.types.is_null(kind):
         return [None] * len(array)
     else:
@@ -244,7 +246,7 @@ def identities(arrays: Sequence[pa.Array], length: int) -> list[Any]:
         if _is_single(arrays[0].type):
             return parts if not arrays[0].null_count else [(None,) if p is None else p for p in parts]
         return [(part,) for part in parts]
-    return list(zip(*map(_parts, arrays), strict=True)) if arrays else [()] * length
+    return row_values(arrays, length)
 
 
 def _is_single(kind: pa.DataType) -> bool:
@@ -267,8 +269,7 @@ def key_arrays(found: Sequence[Any], types: Sequence[pa.DataType]) -> list[pa.Ar
     """The columns of which *found* are the identities."""
     if len(types) == 1 and _is_single(types[0]):
         return [_array([None if type(key) is tuple else key for key in found], types[0])]
-    columns = zip(*found, strict=True) if found else ((),) * len(types)
-    return [_array(list(parts), kind) for parts, kind in zip(columns, types, strict=True)]
+    return row_arrays(found, types)
 
 
 def row_values(arrays: Sequence[pa.Array], length: int) -> list[tuple[Any, ...]]:
@@ -292,7 +293,7 @@ def _array(parts: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_decimal128(kind):
         valid = pa.array([p is not None for p in parts], pa.bool_())
         data = pa.py_buffer(b"".join(bytes(16) if p is None else p for p in parts))
-        bits = None if None not in parts else pa.array(valid).buffers()[1]
+        bits = None if None not in parts else valid.buffers()[1]
         return pa.Array.from_buffers(kind, len(parts), [bits, data])
     if pa.types.is_nested(kind):
         return pa.array([None if p is None else _thawed(decode_key(p), kind) for p in parts], kind)

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from firesteel.common._coercion import compile_coercion
 from firesteel.program.output_tag import OutputTag
 from firesteel.runtime.batch import Batch, Collector, Mark
-from firesteel.runtime.metrics import TaskMetrics
+from firesteel.runtime.metrics import TaskMetricGroup, TaskMetrics
 from firesteel.runtime.program import OperatorProgram
 from firesteel.runtime.stopwatch import Stopwatch
 from firesteel.runtime.task_clock import TaskClock
@@ -52,6 +52,10 @@ class SubtaskContext:
     watch: Stopwatch = field(default_factory=Stopwatch)  # of the task
     vertex_id: str = ""
     warnings: list[str] = field(default_factory=list)
+
+    def metric_group(self, program: OperatorProgram) -> TaskMetricGroup:
+        """Where an operator registers its metrics."""
+        return TaskMetricGroup(self.metrics, program.uid, program.name)
 
 
 class Consumer(NamedTuple):

@@ -15,7 +15,6 @@ from firesteel.program.bad_records import SIDE_OUTPUT
 from firesteel.program.operators import TimestampsAndWatermarks
 from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader, Split
 from firesteel.runtime.batch import END, MAX_WATERMARK, NO_TIMESTAMP, Batch, Mark
-from firesteel.runtime.metrics import TaskMetricGroup
 from firesteel.runtime.moved import ANEW
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
 from firesteel.runtime.operators.planned_ranges import PlannedRanges, ReadSoFar
@@ -49,9 +48,8 @@ class SourceOperator(BaseOperator):
         self.positions: dict[str, Any] = {}
         self.ended_splits: list[str] = []
         self.is_cut = False
-        self.lag_ms: int | None = (
-            None  # how old the last record of the epoch was when it came, by its event time
-        )
+        # How old the last record of the epoch was when it came, by its event time.
+        self.lag_ms: int | None = None
         self._says_again = False
         self._polling: PollingReader | None = None
         self._planned: PlannedRanges | None = None  # the same, where the driver plans what is read
@@ -233,7 +231,7 @@ class SourceOperator(BaseOperator):
 
     def _bad_records(self, chunk: Chunk) -> None:
         """Send bad records to their side output, before the watermarks of their chunk."""
-        metrics = TaskMetricGroup(self.context.metrics, self.program.uid, self.program.name)
+        metrics = self.context.metric_group(self.program)
         metrics.counter(RECORDS_IN_ERRORS).inc(len(chunk.bad) + chunk.ignored)
         if not chunk.bad:
             return

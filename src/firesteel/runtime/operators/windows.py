@@ -21,7 +21,7 @@ from firesteel.program.windows.evictors import Evictor
 from firesteel.program.windows.triggers import TriggerResult
 from firesteel.runtime.batch import MAX_WATERMARK, NO_TIMESTAMP, Batch
 from firesteel.runtime.contexts import TaskRuntimeContext
-from firesteel.runtime.metrics import Counter, TaskMetricGroup
+from firesteel.runtime.metrics import Counter
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.operators.keyed import KeyedOperator, stamp_at
 from firesteel.runtime.program import OperatorProgram
@@ -53,7 +53,7 @@ class WindowedOperator(KeyedOperator):
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
-        metrics = TaskMetricGroup(context.metrics, self.program.uid, self.program.name)
+        metrics = context.metric_group(self.program)
         self._dropped: Counter = metrics.counter(LATE_RECORDS_DROPPED)
 
     def on_open(self) -> None:
