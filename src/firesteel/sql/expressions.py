@@ -7,7 +7,7 @@ where something is implemented.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ __all__ = [
     "references",
     "rewrite",
     "shift",
+    "substitute",
     "walk",
 ]
 
@@ -139,6 +140,11 @@ def rewrite(expression: Expression, change: Callable[[Expression], Expression]) 
 def shift(expression: Expression, mapping: Callable[[int], int]) -> Expression:
     """The same expression over other column numbers."""
     return rewrite(expression, lambda e: replace(e, index=mapping(e.index)) if isinstance(e, InputRef) else e)
+
+
+def substitute(expression: Expression, columns: Sequence[Expression]) -> Expression:
+    """The expression with each column replaced by what computes it; columns of sub-queries too."""
+    return rewrite(expression, lambda e: columns[e.index] if isinstance(e, InputRef) else e)
 
 
 def references(expression: Expression) -> set[int]:

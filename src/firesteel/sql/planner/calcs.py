@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from firesteel.sql import physical as p
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references, rewrite, walk
+from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references, substitute, walk
 from firesteel.sql.planner.conditions import and_, conjuncts
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.types import RowType
@@ -50,8 +50,8 @@ def calc(
     if isinstance(child, p.ChangelogNormalize) and condition is not None:
         child, condition = into_normalize(context, child, condition)
     if isinstance(child, p.Calc) and _may_merge(context, child, expressions, condition):
-        expressions = [_inlined(e, child.expressions) for e in expressions]
-        parts = [_inlined(part, child.expressions) for part in conjuncts(condition)]
+        expressions = [substitute(e, child.expressions) for e in expressions]
+        parts = [substitute(part, child.expressions) for part in conjuncts(condition)]
         condition = and_([*conjuncts(child.condition), *parts])
         child = child.input
     if condition is None and columns_of(expressions) == tuple(range(len(child.row.fields))):
@@ -106,10 +106,6 @@ def select(context: PlannerContext, child: p.Physical, columns: Sequence[int], r
 def renamed(node: p.Physical, names: Sequence[str]) -> p.Physical:
     fields = tuple(replace(f, name=n) for f, n in zip(node.row.fields, names, strict=True))
     return replace(node, row=replace(node.row, fields=fields))
-
-
-def _inlined(expression: Expression, below: Sequence[Expression]) -> Expression:
-    return rewrite(expression, lambda e: below[e.index] if isinstance(e, InputRef) else e)
 
 
 def _may_merge(

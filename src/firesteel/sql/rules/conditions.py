@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Outer, SubQuery, walk
+from firesteel.sql.expressions import Call, Expression, Literal, Outer, SubQuery, walk
 from firesteel.sql.functions.registry import FUNCTIONS
 from firesteel.sql.types import BooleanType
 
@@ -22,7 +21,6 @@ __all__ = [
     "is_false",
     "is_true",
     "negation",
-    "substitute",
 ]
 
 TRUE: Final = Literal(True, BooleanType(nullable=False))
@@ -78,18 +76,6 @@ def equals(left: Expression, right: Expression) -> Expression:
 def predicate(function: str, *operands: Expression) -> Expression:
     """A call that is never NULL, such as IS_NULL."""
     return Call(function, operands, BooleanType(nullable=False))
-
-
-def substitute(expression: Expression, columns: Sequence[Expression]) -> Expression:
-    """The expression with each column replaced by what computes it; columns of sub-queries too."""
-    if isinstance(expression, InputRef):
-        return columns[expression.index]
-    if isinstance(expression, Call):
-        operands = tuple(substitute(o, columns) for o in expression.operands)
-        return expression if operands == expression.operands else replace(expression, operands=operands)
-    if isinstance(expression, SubQuery):
-        return replace(expression, operands=tuple(substitute(o, columns) for o in expression.operands))
-    return expression
 
 
 def has_subquery(expression: Expression) -> bool:

@@ -18,6 +18,7 @@ from firesteel.sql.expressions import (
     Ordering,
     references,
     shift,
+    substitute,
 )
 from firesteel.sql.logical import (
     Aggregate,
@@ -40,7 +41,7 @@ from firesteel.sql.logical import (
     WatermarkAssigner,
     WindowTable,
 )
-from firesteel.sql.rules.conditions import is_deterministic, substitute
+from firesteel.sql.rules.conditions import is_deterministic
 from firesteel.sql.types import RowType
 
 __all__ = ["prune_columns"]

@@ -18,6 +18,7 @@ from firesteel.sql.expressions import (
     SubQuery,
     rewrite,
     shift,
+    substitute,
 )
 from firesteel.sql.logical import Aggregate, Filter, Join, Node, Project, Sort, Values
 from firesteel.sql.rules.conditions import (
@@ -29,7 +30,6 @@ from firesteel.sql.rules.conditions import (
     equals,
     has_subquery,
     predicate,
-    substitute,
 )
 from firesteel.sql.rules.decorrelate import Decorrelated, _keyed, _with_columns, decorrelate, outwards
 from firesteel.sql.rules.expressions_of import expressions_of
