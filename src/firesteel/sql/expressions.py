@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from firesteel.sql.types import DataType
+from firesteel.sql.types import DataType, RowType
 
 __all__ = [
     "AggregateCall",
@@ -23,6 +23,7 @@ __all__ = [
     "Outer",
     "SubQuery",
     "children",
+    "identity",
     "references",
     "rewrite",
     "shift",
@@ -145,6 +146,11 @@ def shift(expression: Expression, mapping: Callable[[int], int]) -> Expression:
 def substitute(expression: Expression, columns: Sequence[Expression]) -> Expression:
     """The expression with each column replaced by what computes it; columns of sub-queries too."""
     return rewrite(expression, lambda e: columns[e.index] if isinstance(e, InputRef) else e)
+
+
+def identity(row: RowType) -> tuple[Expression, ...]:
+    """Each column of a row, as it is."""
+    return tuple(InputRef(i, t) for i, t in enumerate(row.types))
 
 
 def references(expression: Expression) -> set[int]:

@@ -15,7 +15,7 @@ from firesteel.program.transformations import (
     Transformation,
 )
 from firesteel.sql import physical as p, types as t
-from firesteel.sql.expressions import AggregateCall, Expression, InputRef, shift, substitute
+from firesteel.sql.expressions import AggregateCall, Expression, InputRef, identity, shift, substitute
 from firesteel.sql.match_recognize import (
     AggregateValue,
     MatchExpression,
@@ -47,7 +47,7 @@ class _Matching:
         self._child = child.input if isinstance(child, p.Exchange) else child
         self._row = self._child.row
         #: What an event has: the columns of the input, then what single rows have to give.
-        self._columns: list[Expression] = [InputRef(i, d) for i, d in enumerate(self._row.types)]
+        self._columns: list[Expression] = list(identity(self._row))
 
     def transformation(self) -> Transformation:
         from firesteel.cep.compiler import compiled

@@ -12,11 +12,10 @@ from firesteel.sql import types as t
 from firesteel.sql.binder.binder import Binder
 from firesteel.sql.binder.errors import near
 from firesteel.sql.binder.expressions import ExpressionBinder
-from firesteel.sql.binder.row_types import identity
 from firesteel.sql.binder.scope import Scope, relation_of
 from firesteel.sql.catalog import CatalogTable, ObjectPath, ResolvedTable, TableKind
 from firesteel.sql.catalog_manager import FoundTable
-from firesteel.sql.expressions import Expression, InputRef
+from firesteel.sql.expressions import Expression, InputRef, identity
 from firesteel.sql.functions.calls import implicit
 from firesteel.sql.logical import Node, Project, Scan, WatermarkAssigner
 from firesteel.sql.parser.dialect import parse_expression, parse_query

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references, rewrite, substitute
+from firesteel.sql.expressions import (
+    Call,
+    Expression,
+    InputRef,
+    Literal,
+    identity,
+    references,
+    rewrite,
+    substitute,
+)
 from firesteel.sql.planner import conditions as c
-from firesteel.sql.planner.calcs import calc, identity, select
+from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange

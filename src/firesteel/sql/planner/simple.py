@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from firesteel.sql import logical as l, physical as p
-from firesteel.sql.expressions import Expression, InputRef, Literal, substitute
+from firesteel.sql.expressions import Expression, InputRef, Literal, identity, substitute
 from firesteel.sql.planner import ranks
-from firesteel.sql.planner.calcs import calc, distinct, identity
+from firesteel.sql.planner.calcs import calc
 from firesteel.sql.planner.conditions import is_true
 from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
-from firesteel.sql.types import RowType
+from firesteel.sql.types import RowType, unique
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
@@ -65,7 +65,7 @@ def correlate(planner: Planner, node: l.Correlate) -> p.Physical:
     condition = None if node.condition is None or is_true(node.condition) else node.condition
     nullable = node.kind == "LEFT"
     rights = [t.with_nullability(True) if nullable else t for t in call.row.types]
-    full = RowType.of(distinct([*child.row.names, *call.row.names]), [*child.row.types, *rights])
+    full = RowType.of(unique([*child.row.names, *call.row.names]), [*child.row.types, *rights])
     below = [InputRef(width + i, t) for i, t in enumerate(rights)]
     right = list(below) if projection is None else [substitute(e, below) for e in projection]
     every: list[Expression] = [*identity(child.row), *right]

@@ -42,7 +42,7 @@ from firesteel.sql.logical import (
     WindowTable,
 )
 from firesteel.sql.rules.conditions import is_deterministic
-from firesteel.sql.types import RowType
+from firesteel.sql.types import RowType, unique
 
 __all__ = ["prune_columns"]
 
@@ -327,8 +327,6 @@ def _join(node: Join, needed: list[int]) -> tuple[Node, Moved]:
 
 
 def _distinct(fields: Sequence[Any]) -> list[Any]:
-    from firesteel.sql.binder.row_types import unique
-
     names = unique([f.name for f in fields])
     return [f if f.name == n else replace(f, name=n) for f, n in zip(fields, names, strict=True)]
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import NoReturn
 
 from firesteel.common.errors import UnsupportedFeatureError
-from firesteel.sql.binder.row_types import identity, unique
 from firesteel.sql.expressions import (
     AggregateCall,
     Call,
@@ -16,6 +15,7 @@ from firesteel.sql.expressions import (
     Literal,
     Outer,
     SubQuery,
+    identity,
     rewrite,
     shift,
     substitute,
@@ -35,7 +35,7 @@ from firesteel.sql.rules.decorrelate import Decorrelated, _keyed, _with_columns,
 from firesteel.sql.rules.expressions_of import expressions_of
 from firesteel.sql.rules.fold_constants import simplified
 from firesteel.sql.rules.trees import transform
-from firesteel.sql.types import BigIntType, BooleanType, RowType
+from firesteel.sql.types import BigIntType, BooleanType, RowType, unique
 
 __all__ = ["subqueries_to_joins"]
 
