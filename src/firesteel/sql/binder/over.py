@@ -58,8 +58,6 @@ class SelectBinder(ExpressionBinder):
             self._refuse_function(node)
         frame = self._specification(node)
         pending = pending_call(self.base, node.this, call, grouped=True, over=True)
-        if pending.distinct:
-            pass  # checked by the planner, which knows the mode
         partition = tuple(self.base.bind(p) for p in frame.get("partition_by") or ())
         order = frame.get("order")
         terms = tuple(

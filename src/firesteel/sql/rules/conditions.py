@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from firesteel.sql.expressions import Call, Expression, Literal, Outer, SubQuery, walk
+from firesteel.sql.expressions import Call, Expression, Literal, SubQuery, walk
 from firesteel.sql.functions.registry import FUNCTIONS
 from firesteel.sql.types import BooleanType
 
@@ -20,7 +20,6 @@ __all__ = [
     "is_deterministic",
     "is_false",
     "is_true",
-    "negation",
 ]
 
 TRUE: Final = Literal(True, BooleanType(nullable=False))
@@ -64,10 +63,6 @@ def disjunction(parts: Sequence[Expression]) -> Expression:
     return Call("OR", tuple(parts), BooleanType(nullable=any(p.type.nullable for p in parts)))
 
 
-def negation(expression: Expression) -> Expression:
-    return Call("NOT", (expression,), BooleanType(nullable=expression.type.nullable))
-
-
 def equals(left: Expression, right: Expression) -> Expression:
     nullable = left.type.nullable or right.type.nullable
     return Call("EQUALS", (left, right), BooleanType(nullable=nullable))
@@ -80,10 +75,6 @@ def predicate(function: str, *operands: Expression) -> Expression:
 
 def has_subquery(expression: Expression) -> bool:
     return any(isinstance(e, SubQuery) for e in walk(expression))
-
-
-def has_outer(expression: Expression) -> bool:
-    return any(isinstance(e, Outer) for e in walk(expression))
 
 
 def is_deterministic(expression: Expression) -> bool:

@@ -29,7 +29,6 @@ from firesteel.sql.logical import (
     Node,
     Over,
     OverCall,
-    ProcessTable,
     Project,
     Scan,
     SetOperation,
@@ -371,10 +370,6 @@ def _sort(node: Sort, needed: list[int]) -> tuple[Node, Moved]:
     return replace(node, row=child.row, input=child, order=_ordering(node.order, moved)), moved
 
 
-def _process(node: ProcessTable, needed: list[int]) -> tuple[Node, Moved]:
-    return _whole(node), {i: i for i in range(len(node.row.fields))}
-
-
 def _sink(node: Sink, needed: list[int]) -> tuple[Node, Moved]:
     child, moved = _prune(node.input, {c for c in node.columns if c is not None})
     columns = tuple(None if c is None else moved[c] for c in node.columns)
@@ -396,6 +391,5 @@ _HANDLERS: Final[dict[type[Node], Callable[[Any, list[int]], tuple[Node, Moved]]
     Correlate: _correlate,
     SetOperation: _set_operation,
     Sort: _sort,
-    ProcessTable: _process,
     Sink: _sink,
 }
