@@ -204,10 +204,6 @@ _LAST: Final = 4_102_444_800
 # ---- timestamps and their parts
 
 
-def unit_scale(source: t.DataType, target: t.DataType) -> tuple[int, int]:
-    return unit_of(source), unit_of(target)
-
-
 def converted(numbers: Numbers, source: int, target: int) -> Numbers:
     """Counts of one unit as counts of another one, cut off towards the past."""
     if source == target:

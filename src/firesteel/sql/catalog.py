@@ -8,7 +8,7 @@ definitions whose texts are read anew whenever they are used; ``catalog_manager.
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -257,8 +257,3 @@ class Catalog(Protocol):
     def rename_model(self, database: str, name: str, new_name: str, ignore_if_not_exists: bool) -> None: ...
 
     def drop_model(self, database: str, name: str, ignore_if_not_exists: bool) -> None: ...
-
-
-def names_of(objects: Sequence[ObjectPath]) -> str:
-    """For messages: names in order."""
-    return ", ".join(sorted(o.summary() for o in objects))

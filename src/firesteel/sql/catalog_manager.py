@@ -316,16 +316,6 @@ class CatalogManager:
 
     # ---- models
 
-    def find_model(self, parts: Sequence[str]) -> tuple[ObjectPath, CatalogModel] | None:
-        path = self.path(parts)
-        temporary = self._temporary_models.get(path)
-        if temporary is not None:
-            return path, temporary
-        catalog = self._catalogs.get(path.catalog)
-        if catalog is None or not catalog.model_exists(path.database, path.name):
-            return None
-        return path, catalog.get_model(path.database, path.name)
-
     def create_temporary_model(
         self, path: ObjectPath, model: CatalogModel, ignore_if_exists: bool = False
     ) -> None:

@@ -80,8 +80,6 @@ def _accepted(node: Physical) -> tuple[frozenset[str], ...]:
         return (INSERT_ONLY if node.time is not None else ALL,)
     if isinstance(node, _INSERT_ONLY_INPUT):
         return (INSERT_ONLY,) * len(node.inputs)
-    if isinstance(node, p.ProcessTable):
-        return (ALL,) * len(node.inputs)
     return (ALL,) * len(node.inputs)
 
 

@@ -7,11 +7,11 @@ where something is implemented.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from firesteel.sql.types import DataType
+from firesteel.sql.types import DataType, RowType
 
 __all__ = [
     "AggregateCall",
@@ -23,9 +23,11 @@ __all__ = [
     "Outer",
     "SubQuery",
     "children",
+    "identity",
     "references",
     "rewrite",
     "shift",
+    "substitute",
     "walk",
 ]
 
@@ -139,6 +141,16 @@ def rewrite(expression: Expression, change: Callable[[Expression], Expression]) 
 def shift(expression: Expression, mapping: Callable[[int], int]) -> Expression:
     """The same expression over other column numbers."""
     return rewrite(expression, lambda e: replace(e, index=mapping(e.index)) if isinstance(e, InputRef) else e)
+
+
+def substitute(expression: Expression, columns: Sequence[Expression]) -> Expression:
+    """The expression with each column replaced by what computes it; columns of sub-queries too."""
+    return rewrite(expression, lambda e: columns[e.index] if isinstance(e, InputRef) else e)
+
+
+def identity(row: RowType) -> tuple[Expression, ...]:
+    """Each column of a row, as it is."""
+    return tuple(InputRef(i, t) for i, t in enumerate(row.types))
 
 
 def references(expression: Expression) -> set[int]:

@@ -15,7 +15,7 @@ from firesteel.program.transformations import (
     Transformation,
 )
 from firesteel.sql import physical as p, types as t
-from firesteel.sql.expressions import AggregateCall, Expression, InputRef, rewrite
+from firesteel.sql.expressions import AggregateCall, Expression, InputRef, identity, shift, substitute
 from firesteel.sql.match_recognize import (
     AggregateValue,
     MatchExpression,
@@ -47,7 +47,7 @@ class _Matching:
         self._child = child.input if isinstance(child, p.Exchange) else child
         self._row = self._child.row
         #: What an event has: the columns of the input, then what single rows have to give.
-        self._columns: list[Expression] = [InputRef(i, d) for i, d in enumerate(self._row.types)]
+        self._columns: list[Expression] = list(identity(self._row))
 
     def transformation(self) -> Transformation:
         from firesteel.cep.compiler import compiled
@@ -84,10 +84,7 @@ class _Matching:
         )
         keys = len(specification.partition)
         projection: tuple[Expression, ...] = tuple(InputRef(i, gathered.types[i]) for i in range(keys))
-        projection += tuple(
-            rewrite(m, lambda e: InputRef(e.index + keys, e.type) if isinstance(e, InputRef) else e)
-            for m in measures
-        )
+        projection += tuple(shift(m, lambda i: i + keys) for m in measures)
         calc = specs.Calc(
             input=gathered,
             output=self._node.row,
@@ -162,11 +159,7 @@ class _Matching:
             if not is_row:
                 return None
         values: Any = defined.values
-
-        def placed(e: Expression) -> Expression:
-            return values[e.index].expression if isinstance(e, InputRef) else e
-
-        return rewrite(defined.expression, placed)
+        return substitute(defined.expression, [v.expression for v in values])
 
     def _measure(self, measure: MatchExpression, values: list[Any], types: list[t.DataType]) -> Expression:
         """The expression of a measure over all gathered values, to which its own are added."""
@@ -174,10 +167,7 @@ class _Matching:
         for value in measure.values:
             values.append(self._gathered(value))
             types.append(self._type(value))
-        return rewrite(
-            measure.expression,
-            lambda e: InputRef(e.index + start, e.type) if isinstance(e, InputRef) else e,
-        )
+        return shift(measure.expression, lambda i: i + start)
 
     def _type(self, value: Any) -> t.DataType:
         kind: t.DataType = value.expression.type if isinstance(value, RowValue) else value.type

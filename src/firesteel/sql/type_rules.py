@@ -6,7 +6,6 @@ After Flink's ``LogicalTypeMerging`` and ``LogicalTypeCasts``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import reduce
 from typing import Final
 
 from firesteel.sql import types as t
@@ -389,7 +388,3 @@ def common_of(types: Sequence[t.DataType]) -> t.DataType:
     """The common type, or NULL where all are NULL; for types known to have one."""
     found = common_type(types)
     return t.NullType() if found is None else found
-
-
-def wider(types: Sequence[t.DataType]) -> t.DataType:
-    return reduce(lambda a, b: _common(a, b) or a, types)

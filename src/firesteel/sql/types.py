@@ -7,7 +7,7 @@ text, such as ``DECIMAL(10, 2) NOT NULL``; two types are equal when everything a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Self
 
@@ -41,6 +41,7 @@ __all__ = [
     "VarCharType",
     "VariantType",
     "YearMonthIntervalType",
+    "unique",
 ]
 
 MAX_LENGTH: Final = 0x7FFFFFFF
@@ -372,3 +373,18 @@ class SymbolType(DataType):
 
     def text(self) -> str:
         return "SYMBOL"
+
+
+def unique(names: Sequence[str]) -> list[str]:
+    """The same names, those that come again with a number: ``a``, ``a0``, ``a1``."""
+    used: set[str] = set()
+    result = []
+    for name in names:
+        attempt = 0
+        made = name
+        while made in used:
+            made = f"{name}{attempt}"
+            attempt += 1
+        used.add(made)
+        result.append(made)
+    return result

@@ -10,8 +10,8 @@ from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.sql import logical as l, types as t
 from firesteel.sql.binder.aggregates import CALL, PROPERTY, Columns
 from firesteel.sql.binder.over import OVER, SelectBinder
-from firesteel.sql.binder.row_types import common_type, identity, project_to, unique
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Ordering, shift
+from firesteel.sql.binder.row_types import common_type, project_to
+from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Ordering, identity, shift
 from firesteel.sql.functions.registry import FunctionKind
 from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.table import _tree as tree
@@ -208,7 +208,7 @@ def _grouped(
     calls = tuple(p.placed(columns.place, f"EXPR${i}") for i, p in enumerate(resolver.calls))
     time = None if window is None else columns.place(window.time)
     project = columns.over(node)
-    names = unique(
+    names = t.unique(
         [project.row.names[i] for i in group]
         + [c.name for c in calls]
         + [f"w${p}" for p, _ in resolver.properties]
@@ -344,7 +344,7 @@ def over_select(session: Any, node: l.Node, windows: dict[str, Any], fields: Seq
     project = columns.over(node)
     width = len(project.row.fields)
     row = t.RowType.of(
-        unique([*project.row.names, *(f"w{i}$o0" for i in range(len(calls)))]),
+        t.unique([*project.row.names, *(f"w{i}$o0" for i in range(len(calls)))]),
         [*project.row.types, *(c.call.type for c in calls)],
     )
     made = l.Over(row=row, input=project, calls=calls)
@@ -499,7 +499,7 @@ def map_rows(session: Any, node: l.Node, call: tree.Tree) -> l.Node:
 
 def flat_map(session: Any, node: l.Node, call: tree.Tree) -> l.Node:
     rows = _table_call(session, node, call)
-    left = unique([*rows.row.names, *node.row.names])[len(rows.row.names) :]
+    left = t.unique([*rows.row.names, *node.row.names])[len(rows.row.names) :]
     row = t.RowType.of([*left, *rows.row.names], [*node.row.types, *rows.row.types])
     made = l.Correlate(row=row, left=node, right=rows, kind="INNER")
     width = len(node.row.fields)
@@ -542,7 +542,7 @@ def aggregate_rows(
         ]
     else:
         out.append(InputRef(place, result))
-    flat = projected(made, out, unique([*made.row.names[:place], *called]))
+    flat = projected(made, out, t.unique([*made.row.names[:place], *called]))
     return select(session, flat, [_window_columns(f, window) for f in fields])
 
 
@@ -608,7 +608,7 @@ def flat_aggregate_rows(
     called = list(names) if names is not None else [f.name for f in parts]
     key_names = [name_of(k, b, node.row, [0]) for k, b in zip(key_trees, bound_keys, strict=True)]
     row = t.RowType.of(
-        unique([*key_names, *called]), [*(k.type for k in bound_keys), *(f.data_type for f in parts)]
+        t.unique([*key_names, *called]), [*(k.type for k in bound_keys), *(f.data_type for f in parts)]
     )
     made = l.Aggregate(row=row, input=project, group=group, calls=(placed,), sets=(tuple(range(len(group))),))
     return select(session, made, fields)

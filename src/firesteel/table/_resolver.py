@@ -22,7 +22,6 @@ from firesteel.sql.expressions import Call, Expression, InputRef, Literal, SubQu
 from firesteel.sql.functions.calls import cast, implicit, symbol
 from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind
 from firesteel.sql.parser.errors import SqlValidationError
-from firesteel.sql.schema import with_attribute
 from firesteel.table import _tree as tree
 
 __all__ = ["Resolver", "expand", "literal_of", "milliseconds", "resolve_over_row", "strip_alias"]
@@ -460,14 +459,6 @@ class Resolver:
 def resolve_over_row(expression: Any, row: t.RowType, binder: Binder) -> Expression:
     """An expression of a schema over the columns of the table."""
     return Resolver(None, row, binder=binder).resolve(expression._tree)
-
-
-def time_column(node: tree.WindowProperty, session: Any, row: t.RowType) -> Expression:
-    """``col('ts').rowtime``: the column as event time."""
-    found = Resolver(session, row).resolve(node.operand)
-    return (
-        InputRef(found.index, with_attribute(found.type, node.name)) if isinstance(found, InputRef) else found
-    )
 
 
 _HANDLERS: Final[dict[type[tree.Tree], Any]] = {

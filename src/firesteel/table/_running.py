@@ -15,12 +15,12 @@ from firesteel.program.execution import get_executor
 from firesteel.program.transformations import OneInputTransformation, SinkTransformation, Transformation
 from firesteel.sql import logical as l, physical as p, types as t
 from firesteel.sql.binder.inserts import sink_into
-from firesteel.sql.binder.row_types import identity, project_to
+from firesteel.sql.binder.row_types import project_to
 from firesteel.sql.catalog import ResolvedTable
 from firesteel.sql.connectors.collecting import ColumnsCollectSink
 from firesteel.sql.connectors.columns_source import columns_from_bytes
 from firesteel.sql.connectors.factory import sink_target
-from firesteel.sql.expressions import Expression, InputRef, Literal
+from firesteel.sql.expressions import Expression, InputRef, Literal, identity
 from firesteel.sql.operators import specs
 from firesteel.sql.planner.context import is_rowtime
 from firesteel.sql.planner.sinks import EVERY, Target

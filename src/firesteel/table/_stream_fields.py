@@ -9,8 +9,7 @@ from firesteel.common.typeinfo import RowTypeInfo, TupleTypeInfo, TypeInformatio
 from firesteel.common.types import Row, RowKind
 from firesteel.datastream.data_stream import DataStream
 from firesteel.sql import logical as l, types as t
-from firesteel.sql.binder.row_types import identity
-from firesteel.sql.expressions import Call, Expression, InputRef
+from firesteel.sql.expressions import Call, Expression, InputRef, identity
 from firesteel.sql.functions.calls import implicit
 from firesteel.sql.schema import (
     ColumnKind,

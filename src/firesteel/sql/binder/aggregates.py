@@ -19,7 +19,6 @@ from firesteel.sql.binder.calls import plain
 from firesteel.sql.binder.expressions import ExpressionBinder
 from firesteel.sql.binder.group_windows import AUXILIARY, Window, is_window_call, property_type
 from firesteel.sql.binder.json_calls import operands_of
-from firesteel.sql.binder.row_types import unique
 from firesteel.sql.binder.scope import Relation, Scope
 from firesteel.sql.expressions import (
     AggregateCall,
@@ -29,6 +28,7 @@ from firesteel.sql.expressions import (
     Ordering,
     Outer,
     SubQuery,
+    identity,
     references,
     rewrite,
     walk,
@@ -101,10 +101,9 @@ class Columns:
 
     def over(self, node: Node) -> Node:
         """The Project; *node* itself where it has just these columns."""
-        own = [InputRef(i, d) for i, d in enumerate(node.row.types)]
-        if self.expressions == own:
+        if self.expressions == list(identity(node.row)):
             return node
-        names = unique([_column_name(e, node, i) for i, e in enumerate(self.expressions)])
+        names = t.unique([_column_name(e, node, i) for i, e in enumerate(self.expressions)])
         row = t.RowType.of(names, [e.type for e in self.expressions])
         return Project(row=row, input=node, expressions=tuple(self.expressions))
 
@@ -284,7 +283,7 @@ class AggregateBinder(ExpressionBinder):
         time = None if self.window is None else columns.place(self.window.time)
         project = columns.over(source)
         key_names = [project.row.names[i] for i in group]
-        names = unique([*key_names, *(c.name for c in calls), *(f"w${p}" for p, _ in self.properties)])
+        names = t.unique([*key_names, *(c.name for c in calls), *(f"w${p}" for p, _ in self.properties)])
         types = [*self.key_types, *(c.type for c in calls), *(d for _, d in self.properties)]
         row = t.RowType.of(names, types)
         keys, count = len(group), len(calls)

@@ -13,7 +13,7 @@ from typing import Final, NoReturn
 from sqlglot import exp
 
 from firesteel.sql.binder.binder import Binder
-from firesteel.sql.expressions import Call, Expression, Literal
+from firesteel.sql.expressions import Call, Expression
 from firesteel.sql.functions import calls as function_calls
 from firesteel.sql.functions.calls import InvalidCallError
 from firesteel.sql.functions.registry import FunctionDefinition, FunctionKind
@@ -133,16 +133,6 @@ def bind_cast(
 def plain(data_type: DataType) -> DataType:
     """The type without its time attribute."""
     return with_attribute(data_type, TimeAttribute.NONE)
-
-
-def materialised(expression: Expression) -> Expression:
-    """A time attribute as an ordinary timestamp; anything else as it is."""
-    wanted = plain(expression.type)
-    if wanted is expression.type:
-        return expression
-    if isinstance(expression, Literal):
-        return replace(expression, type=wanted)
-    return Call("CAST", (expression,), wanted)
 
 
 def signature_text(name: str, operands: Sequence[Expression]) -> str:

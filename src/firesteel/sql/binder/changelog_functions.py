@@ -101,9 +101,7 @@ def to_changelog(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
                     f"'{key.strip()}'. Use comma-separated keys to map multiple operations to the same code.",
                 )
             codes[kind] = code
-    from firesteel.sql.binder.row_types import unique
-
-    names = unique([column, *node.row.names])
+    names = t.unique([column, *node.row.names])
     row = t.RowType.of(names, [t.VarCharType(), *node.row.types])
     return _made(call, row, node, found, column, tuple(codes.items()))
 

@@ -8,10 +8,9 @@ from firesteel.sql import type_rules, types as t
 from firesteel.sql.binder.binder import Binder
 from firesteel.sql.binder.calls import plain
 from firesteel.sql.binder.errors import near
-from firesteel.sql.binder.row_types import identity
 from firesteel.sql.binder.tables import resolve
 from firesteel.sql.catalog import ResolvedTable, TableKind
-from firesteel.sql.expressions import Expression, Literal
+from firesteel.sql.expressions import Expression, Literal, identity
 from firesteel.sql.functions.calls import cast, implicit
 from firesteel.sql.logical import Node, Project, Sink
 from firesteel.sql.parser.errors import SqlValidationError, place_of, span_of
@@ -193,7 +192,6 @@ def _with_constant(
     plan: Node, positions: dict[int, int], row: t.RowType, name: str, text: str
 ) -> tuple[Node, dict[int, int]]:
     from firesteel.sql.binder.literals import text as text_literal
-    from firesteel.sql.binder.row_types import unique
     from firesteel.sql.rules.constants import folded
 
     index = row.names.index(name)
@@ -203,7 +201,7 @@ def _with_constant(
         raise SqlValidationError(
             f"The value {text!r} of the partition column '{name}' is not of its type {row.types[index]}."
         )
-    names = unique([*plan.row.names, name])
+    names = t.unique([*plan.row.names, name])
     wide = t.RowType.of(names, [*plan.row.types, value.type])
     made = Project(row=wide, input=plan, expressions=(*identity(plan.row), value))
     return made, {**positions, index: len(plan.row.fields)}

@@ -14,7 +14,6 @@ from firesteel.sql.binder.binder import Binder
 from firesteel.sql.binder.errors import near
 from firesteel.sql.binder.expressions import ExpressionBinder
 from firesteel.sql.binder.group_windows import millis
-from firesteel.sql.binder.row_types import unique
 from firesteel.sql.binder.scope import Scope
 from firesteel.sql.expressions import Expression, InputRef, Literal, Ordering
 from firesteel.sql.logical import Match, Node
@@ -89,7 +88,7 @@ def bind_match(binder: Binder, tree: exp.Expr, table: Relations) -> Node:
         subsets=subsets,
     )
     source = table.node.row
-    names = unique([*(source.names[i] for i in partition), *(n for n, _ in measures)])
+    names = t.unique([*(source.names[i] for i in partition), *(n for n, _ in measures)])
     types = [*(source.types[i] for i in partition), *(m.expression.type for _, m in measures)]
     return Match(row=t.RowType.of(names, types), input=table.node, specification=specification)
 

@@ -14,8 +14,7 @@ from sqlglot import exp
 from firesteel.sql import types as t
 from firesteel.sql.binder.aggregates import OVER, Columns, PendingCall, Term, aggregate_of, pending_call
 from firesteel.sql.binder.expressions import ExpressionBinder
-from firesteel.sql.binder.row_types import unique
-from firesteel.sql.expressions import Expression, InputRef, Literal, Ordering, shift
+from firesteel.sql.expressions import Expression, InputRef, Literal, Ordering, identity, shift
 from firesteel.sql.logical import Node, Over, OverCall
 
 __all__ = ["OVER", "SelectBinder"]
@@ -59,8 +58,6 @@ class SelectBinder(ExpressionBinder):
             self._refuse_function(node)
         frame = self._specification(node)
         pending = pending_call(self.base, node.this, call, grouped=True, over=True)
-        if pending.distinct:
-            pass  # checked by the planner, which knows the mode
         partition = tuple(self.base.bind(p) for p in frame.get("partition_by") or ())
         order = frame.get("order")
         terms = tuple(
@@ -149,7 +146,7 @@ class SelectBinder(ExpressionBinder):
         output."""
         if not self.overs:
             return source, lambda index: index
-        columns = Columns([InputRef(i, d) for i, d in enumerate(source.row.types)])
+        columns = Columns(list(identity(source.row)))
 
         def place(expression: Expression) -> int:
             return columns.place(expression)
@@ -157,7 +154,7 @@ class SelectBinder(ExpressionBinder):
         calls = tuple(self._placed(p, place, i) for i, p in enumerate(self.overs))
         project = columns.over(source)
         width = len(project.row.fields)
-        names = unique([*project.row.names, *(f"w{i}$o0" for i in range(len(calls)))])
+        names = t.unique([*project.row.names, *(f"w{i}$o0" for i in range(len(calls)))])
         types = [*project.row.types, *(c.call.type for c in calls)]
         made = Over(row=t.RowType.of(names, types), input=project, calls=calls)
         return made, lambda index: width + index - OVER if index >= OVER else index

@@ -16,9 +16,9 @@ from firesteel.sql.binder.group_windows import Window, bind_window, is_window_ca
 from firesteel.sql.binder.hints import aggregate_hints, query_hints
 from firesteel.sql.binder.over import OVER, SelectBinder
 from firesteel.sql.binder.relations import Relations, bind_from
-from firesteel.sql.binder.row_types import common_type, identity, project_to, unique
+from firesteel.sql.binder.row_types import common_type, project_to
 from firesteel.sql.binder.scope import Relation, Scope, relation_of
-from firesteel.sql.expressions import Expression, InputRef, Literal, Ordering, shift, walk
+from firesteel.sql.expressions import Expression, InputRef, Literal, Ordering, identity, shift, walk
 from firesteel.sql.functions.calls import implicit
 from firesteel.sql.logical import Aggregate, Filter, Node, Project, SetOperation, Sort, Values
 
@@ -124,7 +124,7 @@ def _select(binder: Binder, tree: exp.Select, outer: Scope | None) -> Node:
     order.shift(position)
     if qualify_bound is not None:
         node = Filter(row=node.row, input=node, condition=shift(qualify_bound, position))
-    names = unique([item.name for item in items])
+    names = t.unique([item.name for item in items])
     return order.over(_projected(node, names, expressions), node, names, expressions, tree)
 
 
@@ -367,7 +367,7 @@ class _Order:
                 target = len(names) + hidden.index(target)
             orderings.append(Ordering(target, ascending, nulls_first))
         if hidden:
-            wide = unique([*names, *(_hidden_name(e, source, i) for i, e in enumerate(hidden))])
+            wide = t.unique([*names, *(_hidden_name(e, source, i) for i, e in enumerate(hidden))])
             made = _projected(source, wide, [*expressions, *hidden])
         made = Sort(row=made.row, input=made, order=tuple(orderings), offset=offset, fetch=fetch)
         if not hidden:
@@ -429,7 +429,7 @@ def _ordered(binder: Binder, tree: exp.Expr, node: Node) -> Node:
         terms.append(Ordering(index, ascending, bool(term.args.get("nulls_first", ascending))))
     names = list(node.row.names)
     if len(expressions) > len(names):
-        wide = unique([*names, *(f"EXPR$o{i}" for i in range(len(expressions) - len(names)))])
+        wide = t.unique([*names, *(f"EXPR$o{i}" for i in range(len(expressions) - len(names)))])
         node = _projected(node, wide, expressions)
     made: Node = Sort(row=node.row, input=node, order=tuple(terms), offset=offset, fetch=fetch)
     if len(expressions) > len(names):

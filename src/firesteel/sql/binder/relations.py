@@ -13,9 +13,8 @@ from firesteel.sql.binder.binder import Binder
 from firesteel.sql.binder.errors import near
 from firesteel.sql.binder.expressions import ExpressionBinder
 from firesteel.sql.binder.hints import Hints, join_hints, table_options
-from firesteel.sql.binder.row_types import identity, unique
 from firesteel.sql.binder.scope import Relation, Scope, ScopeColumn, relation_of
-from firesteel.sql.expressions import Expression, Literal, Outer, SubQuery, walk
+from firesteel.sql.expressions import Expression, Literal, Outer, SubQuery, identity, walk
 from firesteel.sql.logical import Correlate, Join, Node, Project, Snapshot, TableCall
 from firesteel.sql.parser import nodes
 
@@ -314,7 +313,7 @@ def _row(left: Node, right: Node, kind: str) -> t.RowType:
         return left.row
     left_types = [d.with_nullability(True) if kind in ("RIGHT", "FULL") else d for d in left.row.types]
     right_types = [d.with_nullability(True) if kind in ("LEFT", "FULL") else d for d in right.row.types]
-    names = unique([*left.row.names, *right.row.names])
+    names = t.unique([*left.row.names, *right.row.names])
     return t.RowType.of(names, [*left_types, *right_types])
 
 
@@ -389,7 +388,7 @@ def _with_merged(
     merged = dict(made.merged)
     if kind == "FULL" and pairs:
         extra = [inner.call("COALESCE", [identity(row)[a], identity(row)[b]]) for _, a, b in pairs]
-        names = unique([*row.names, *(n for n, _, _ in pairs)])
+        names = t.unique([*row.names, *(n for n, _, _ in pairs)])
         wide = t.RowType.of(names, [*row.types, *(e.type for e in extra)])
         node = Project(row=wide, input=node, expressions=(*identity(row), *extra))
         for i, (name, _, _) in enumerate(pairs):

@@ -1,4 +1,4 @@
-"""Types of whole rows: the common one of several inputs, a plan cast to it, names without duplicates."""
+"""Types of whole rows: the common one of several inputs, a plan cast to it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from firesteel.sql import type_rules
 from firesteel.sql.binder.calls import plain
-from firesteel.sql.expressions import Expression, InputRef
+from firesteel.sql.expressions import InputRef
 from firesteel.sql.functions.calls import implicit
 from firesteel.sql.logical import Node, Project
 from firesteel.sql.types import DataType, RowType
 
-__all__ = ["common_type", "identity", "project_to", "unique"]
+__all__ = ["common_type", "project_to"]
 
 
 def common_type(types: Sequence[DataType]) -> DataType | None:
@@ -22,10 +22,6 @@ def common_type(types: Sequence[DataType]) -> DataType | None:
     if all(t.equals_ignoring_nullability(first) for t in types):
         return first.with_nullability(any(t.nullable for t in types))
     return type_rules.common_type([plain(t) for t in types])
-
-
-def identity(row: RowType) -> tuple[Expression, ...]:
-    return tuple(InputRef(i, t) for i, t in enumerate(row.types))
 
 
 def project_to(plan: Node, types: Sequence[DataType], names: Sequence[str] | None = None) -> Node:
@@ -39,18 +35,3 @@ def project_to(plan: Node, types: Sequence[DataType], names: Sequence[str] | Non
         return plan
     row = RowType.of(wanted, [c.type for c in cast])
     return Project(row=row, input=plan, expressions=cast)
-
-
-def unique(names: Sequence[str]) -> list[str]:
-    """The same names, those that come again with a number: ``a``, ``a0``, ``a1``."""
-    used: set[str] = set()
-    result = []
-    for name in names:
-        attempt = 0
-        made = name
-        while made in used:
-            made = f"{name}{attempt}"
-            attempt += 1
-        used.add(made)
-        result.append(made)
-    return result

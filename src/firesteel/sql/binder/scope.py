@@ -55,10 +55,6 @@ class AmbiguousError(Exception):
     """More than one column has the name."""
 
 
-class NoTableError(Exception):
-    """The first part of a path is neither a table nor a column."""
-
-
 @dataclass(slots=True)
 class Scope:
     """:param merged: of USING and NATURAL, name -> the column that it means without a qualifier.

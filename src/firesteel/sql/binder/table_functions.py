@@ -94,9 +94,7 @@ def unnest(binder: Binder, tree: exp.Expr, scope: Scope) -> Node:
         function = "UNNEST_WITH_ORDINALITY"
         names.append("ORDINALITY")
         types.append(t.IntType(nullable=False))
-    from firesteel.sql.binder.row_types import unique
-
-    return TableCall(row=t.RowType.of(unique(names), types), function=function, arguments=tuple(operands))
+    return TableCall(row=t.RowType.of(t.unique(names), types), function=function, arguments=tuple(operands))
 
 
 def _elements(
@@ -236,9 +234,7 @@ def _window(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
     attribute_type = node.row.types[time].with_nullability(False)
     edge = t.TimestampType(precision=3, nullable=False)
     names = [*node.row.names, "window_start", "window_end", "window_time"]
-    from firesteel.sql.binder.row_types import unique
-
-    row = t.RowType.of(unique(names), [*node.row.types, edge, edge, attribute_type])
+    row = t.RowType.of(t.unique(names), [*node.row.types, edge, edge, attribute_type])
     return WindowTable(
         row=row,
         input=node,
@@ -333,9 +329,7 @@ def _process_table(binder: Binder, call: exp.Expr, definition: FunctionDefinitio
         for c in p or ()
     ]
     rows = _rows_of(made.type)
-    from firesteel.sql.binder.row_types import unique
-
-    names = unique([*(n for n, _ in passed), *rows.names])
+    names = t.unique([*(n for n, _ in passed), *rows.names])
     row = t.RowType.of(names, [*(d for _, d in passed), *rows.types])
     return ProcessTable(
         row=row,

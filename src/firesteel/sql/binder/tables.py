@@ -6,17 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from sqlglot import exp
-
 from firesteel.sql import types as t
 from firesteel.sql.binder.binder import Binder
 from firesteel.sql.binder.errors import near
 from firesteel.sql.binder.expressions import ExpressionBinder
-from firesteel.sql.binder.row_types import identity
 from firesteel.sql.binder.scope import Scope, relation_of
 from firesteel.sql.catalog import CatalogTable, ObjectPath, ResolvedTable, TableKind
 from firesteel.sql.catalog_manager import FoundTable
-from firesteel.sql.expressions import Expression, InputRef
+from firesteel.sql.expressions import Expression, InputRef, identity
 from firesteel.sql.functions.calls import implicit
 from firesteel.sql.logical import Node, Project, Scan, WatermarkAssigner
 from firesteel.sql.parser.dialect import parse_expression, parse_query
@@ -35,7 +32,7 @@ from firesteel.sql.schema import (
 )
 from firesteel.sql.type_text import parse_type
 
-__all__ = ["bind_condition", "bind_row_expression", "plan_of_table", "resolve", "resolve_schema", "scan_of"]
+__all__ = ["bind_row_expression", "plan_of_table", "resolve", "resolve_schema", "scan_of"]
 
 
 def resolve(binder: Binder, found: FoundTable, options: Mapping[str, str] | None = None) -> ResolvedTable:
@@ -300,9 +297,3 @@ def bind_row_expression(binder: Binder, expression: DeclaredExpression, row: t.R
     inside = binder.inside(sql=expression, common={}, named=[])
     scope = Scope([relation_of(None, row)])
     return ExpressionBinder(inside, scope, "a computed column").bind(parse_expression(expression))
-
-
-def bind_condition(binder: Binder, tree: exp.Expr, row: t.RowType, name: str | None = None) -> Expression:
-    """The WHERE of a DELETE or an UPDATE, over the columns of its table."""
-    scope = Scope([relation_of(name, row)])
-    return ExpressionBinder(binder, scope, "WHERE clause").condition(tree, "WHERE clause")

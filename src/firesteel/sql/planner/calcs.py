@@ -8,12 +8,21 @@ from dataclasses import replace
 from typing import Any
 
 from firesteel.sql import physical as p
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references, rewrite, walk
+from firesteel.sql.expressions import (
+    Call,
+    Expression,
+    InputRef,
+    Literal,
+    identity,
+    references,
+    substitute,
+    walk,
+)
 from firesteel.sql.planner.conditions import and_, conjuncts
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.types import RowType
 
-__all__ = ["calc", "columns_of", "distinct", "identity", "is_repeatable", "renamed", "select"]
+__all__ = ["calc", "columns_of", "is_repeatable", "renamed", "select"]
 
 # Nodes whose columns may be called as the query calls them.
 _NAMED_FREELY = (
@@ -25,10 +34,6 @@ _NAMED_FREELY = (
     p.Rank,
     p.Limit,
 )
-
-
-def identity(row: RowType) -> tuple[Expression, ...]:
-    return tuple(InputRef(i, data_type) for i, data_type in enumerate(row.types))
 
 
 def columns_of(expressions: Sequence[Expression]) -> tuple[int, ...] | None:
@@ -50,8 +55,8 @@ def calc(
     if isinstance(child, p.ChangelogNormalize) and condition is not None:
         child, condition = into_normalize(context, child, condition)
     if isinstance(child, p.Calc) and _may_merge(context, child, expressions, condition):
-        expressions = [_inlined(e, child.expressions) for e in expressions]
-        parts = [_inlined(part, child.expressions) for part in conjuncts(condition)]
+        expressions = [substitute(e, child.expressions) for e in expressions]
+        parts = [substitute(part, child.expressions) for part in conjuncts(condition)]
         condition = and_([*conjuncts(child.condition), *parts])
         child = child.input
     if condition is None and columns_of(expressions) == tuple(range(len(child.row.fields))):
@@ -108,10 +113,6 @@ def renamed(node: p.Physical, names: Sequence[str]) -> p.Physical:
     return replace(node, row=replace(node.row, fields=fields))
 
 
-def _inlined(expression: Expression, below: Sequence[Expression]) -> Expression:
-    return rewrite(expression, lambda e: below[e.index] if isinstance(e, InputRef) else e)
-
-
 def _may_merge(
     context: PlannerContext, child: p.Calc, expressions: Sequence[Expression], condition: Expression | None
 ) -> bool:
@@ -126,14 +127,3 @@ def _may_merge(
         if once_only and (uses[index] > 1 or (condition is not None and uses[index])):
             return False
     return True
-
-
-def distinct(names: Sequence[str]) -> list[str]:
-    """The same names, those that come again with a number."""
-    found: list[str] = []
-    for name in names:
-        made, n = name, 0
-        while made in found:
-            made, n = f"{name}{n}", n + 1
-        found.append(made)
-    return found

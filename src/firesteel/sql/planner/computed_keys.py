@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from firesteel.sql import logical as l, physical as p
-from firesteel.sql.expressions import Call, Expression, InputRef, references, shift
+from firesteel.sql.expressions import Call, Expression, InputRef, identity, references, shift
 from firesteel.sql.planner import conditions as c
 from firesteel.sql.planner.calcs import calc
 from firesteel.sql.planner.context import PlannerContext
@@ -62,7 +62,7 @@ def _with_columns(
     context: PlannerContext, node: p.Physical, expressions: Sequence[Expression]
 ) -> tuple[p.Physical, tuple[int, ...]]:
     width = len(node.row.fields)
-    every: list[Expression] = [InputRef(i, t) for i, t in enumerate(node.row.types)]
+    every: list[Expression] = list(identity(node.row))
     places = []
     for expression in expressions:
         if expression not in every:

@@ -3,11 +3,11 @@ once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references, shift
+from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references
 from firesteel.sql.physical import JoinKeys
 from firesteel.sql.types import BooleanType
 
@@ -138,20 +138,3 @@ def _null_safe_or(part: Call) -> Call | None:
     if len(asked) != len(nulls.operands) or set(asked) != set(equals.operands):
         return None
     return equals
-
-
-def split_sides(
-    parts: Sequence[Expression], width: int
-) -> tuple[list[Expression], list[Expression], list[Expression]]:
-    """Conditions over left columns alone, over right columns alone (as those of the right input), over
-    both."""
-    left, right, both = [], [], []
-    for part in parts:
-        read = references(part)
-        if all(c < width for c in read) and read:
-            left.append(part)
-        elif all(c >= width for c in read) and read:
-            right.append(shift(part, lambda c: c - width))
-        else:
-            both.append(part)
-    return left, right, both

@@ -8,9 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references, rewrite
+from firesteel.sql.expressions import (
+    Call,
+    Expression,
+    InputRef,
+    Literal,
+    identity,
+    references,
+    rewrite,
+    substitute,
+)
 from firesteel.sql.planner import conditions as c
-from firesteel.sql.planner.calcs import calc, identity, select
+from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
@@ -46,8 +55,7 @@ def filter_of_rank(planner: Planner, node: l.Filter) -> p.Physical | None:
     ``FlinkLogicalRankRule``)."""
     below = node.input
     if isinstance(below, l.Project) and isinstance(below.input, l.Over):
-        columns = dict(enumerate(below.expressions))
-        condition = rewrite(node.condition, lambda e: columns[e.index] if isinstance(e, InputRef) else e)
+        condition = substitute(node.condition, below.expressions)
         found = _ranked(planner.context, below.input, condition)
         if found is None:
             return None
@@ -69,10 +77,8 @@ def project_of_rank(planner: Planner, node: l.Project) -> p.Physical | None:
         return None
     if isinstance(below.input, l.Project) and isinstance(below.input.input, l.Over):
         inner = below.input.expressions
-        expressions = tuple(
-            rewrite(e, lambda x: inner[x.index] if isinstance(x, InputRef) else x) for e in node.expressions
-        )
-        condition = rewrite(below.condition, lambda e: inner[e.index] if isinstance(e, InputRef) else e)
+        expressions = tuple(substitute(e, inner) for e in node.expressions)
+        condition = substitute(below.condition, inner)
         over_node = below.input.input
     elif isinstance(below.input, l.Over):
         expressions, condition, over_node = node.expressions, below.condition, below.input

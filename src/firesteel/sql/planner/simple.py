@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from firesteel.sql import logical as l, physical as p
-from firesteel.sql.expressions import Expression, InputRef, Literal, rewrite
+from firesteel.sql.expressions import Expression, InputRef, Literal, identity, substitute
 from firesteel.sql.planner import ranks
-from firesteel.sql.planner.calcs import calc, distinct, identity
+from firesteel.sql.planner.calcs import calc
 from firesteel.sql.planner.conditions import is_true
 from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
-from firesteel.sql.types import RowType
+from firesteel.sql.types import RowType, unique
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
@@ -66,12 +65,12 @@ def correlate(planner: Planner, node: l.Correlate) -> p.Physical:
     condition = None if node.condition is None or is_true(node.condition) else node.condition
     nullable = node.kind == "LEFT"
     rights = [t.with_nullability(True) if nullable else t for t in call.row.types]
-    full = RowType.of(distinct([*child.row.names, *call.row.names]), [*child.row.types, *rights])
+    full = RowType.of(unique([*child.row.names, *call.row.names]), [*child.row.types, *rights])
     below = [InputRef(width + i, t) for i, t in enumerate(rights)]
-    right = list(below) if projection is None else [_over(e, below) for e in projection]
+    right = list(below) if projection is None else [substitute(e, below) for e in projection]
     every: list[Expression] = [*identity(child.row), *right]
     if condition is not None:
-        condition = _over(condition, every)
+        condition = substitute(condition, every)
     made: p.Physical = p.Correlate(
         row=full,
         inputs=(child,),
@@ -96,12 +95,8 @@ def _call_of(node: l.Node) -> tuple[l.TableCall, list[Expression] | None]:
         return node, None
     expressions: list[Expression] = list(identity(node.row))
     for step in reversed(projects):
-        expressions = [_over(e, expressions) for e in step.expressions]
+        expressions = [substitute(e, expressions) for e in step.expressions]
     return node, expressions
-
-
-def _over(expression: Expression, below: Sequence[Expression]) -> Expression:
-    return rewrite(expression, lambda e: below[e.index] if isinstance(e, InputRef) else e)
 
 
 def table_call(planner: Planner, node: l.TableCall) -> p.Physical:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expression_text import column_names, expression_text
-from firesteel.sql.expressions import Call
-from firesteel.sql.planner.calcs import calc, identity, select
+from firesteel.sql.expressions import Call, identity
+from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.errors import wrong
 from firesteel.sql.types import RowType
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from firesteel.sql import logical as l, physical as p
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, references, rewrite
+from firesteel.sql.expressions import Call, Expression, InputRef, Literal, identity, references, substitute
 from firesteel.sql.planner import conditions as c
 from firesteel.sql.planner.computed_keys import computed_keys, joined_row, without_added
 from firesteel.sql.planner.context import is_proctime, is_rowtime
@@ -155,19 +155,17 @@ def _calc_over_scan(
         if not isinstance(current, l.Snapshot | l.WatermarkAssigner):
             chain.append(current)
         current = current.input
-    expressions: list[Expression] = [InputRef(i, t) for i, t in enumerate(scan.row.types)]
+    expressions: list[Expression] = list(identity(scan.row))
     condition: Expression | None = None
     for step in reversed(chain):
         if isinstance(step, l.Project):
             below = expressions
-            expressions = [_over(e, below) for e in step.expressions]
+            expressions = [substitute(e, below) for e in step.expressions]
         elif isinstance(step, l.Filter):
-            condition = c.and_([*c.conjuncts(condition), *c.conjuncts(_over(step.condition, expressions))])
+            condition = c.and_(
+                [*c.conjuncts(condition), *c.conjuncts(substitute(step.condition, expressions))]
+            )
     return expressions, condition
-
-
-def _over(expression: Expression, below: list[Expression]) -> Expression:
-    return rewrite(expression, lambda e: below[e.index] if isinstance(e, InputRef) else e)
 
 
 def _lookup_key(part: Expression, width: int, projection: list[Expression]) -> tuple[int, Expression] | None:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Ordering, references, shift
-from firesteel.sql.planner.calcs import calc, distinct, select
+from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.conditions import conjuncts
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.window_columns import WindowColumns, window_columns
-from firesteel.sql.types import DataType, LocalZonedTimestampType, RowType, TimestampType
+from firesteel.sql.types import DataType, LocalZonedTimestampType, RowType, TimestampType, unique
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
@@ -216,7 +216,7 @@ def _under_window(
             kept.append(reference)
     names = [child.row.names[c] for c in wanted]
     names += [source.row.names[e.index] for e in kept[len(wanted) :] if isinstance(e, InputRef)]
-    row = RowType.of(distinct(names), [e.type for e in kept])
+    row = RowType.of(unique(names), [e.type for e in kept])
     pushed = calc(context, source, kept, row, condition)
     window = replace(
         below.window,

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Final
 
-from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Outer, SubQuery, walk
+from firesteel.sql.expressions import Call, Expression, Literal, SubQuery, walk
 from firesteel.sql.functions.registry import FUNCTIONS
 from firesteel.sql.types import BooleanType
 
@@ -21,8 +20,6 @@ __all__ = [
     "is_deterministic",
     "is_false",
     "is_true",
-    "negation",
-    "substitute",
 ]
 
 TRUE: Final = Literal(True, BooleanType(nullable=False))
@@ -66,10 +63,6 @@ def disjunction(parts: Sequence[Expression]) -> Expression:
     return Call("OR", tuple(parts), BooleanType(nullable=any(p.type.nullable for p in parts)))
 
 
-def negation(expression: Expression) -> Expression:
-    return Call("NOT", (expression,), BooleanType(nullable=expression.type.nullable))
-
-
 def equals(left: Expression, right: Expression) -> Expression:
     nullable = left.type.nullable or right.type.nullable
     return Call("EQUALS", (left, right), BooleanType(nullable=nullable))
@@ -80,24 +73,8 @@ def predicate(function: str, *operands: Expression) -> Expression:
     return Call(function, operands, BooleanType(nullable=False))
 
 
-def substitute(expression: Expression, columns: Sequence[Expression]) -> Expression:
-    """The expression with each column replaced by what computes it; columns of sub-queries too."""
-    if isinstance(expression, InputRef):
-        return columns[expression.index]
-    if isinstance(expression, Call):
-        operands = tuple(substitute(o, columns) for o in expression.operands)
-        return expression if operands == expression.operands else replace(expression, operands=operands)
-    if isinstance(expression, SubQuery):
-        return replace(expression, operands=tuple(substitute(o, columns) for o in expression.operands))
-    return expression
-
-
 def has_subquery(expression: Expression) -> bool:
     return any(isinstance(e, SubQuery) for e in walk(expression))
-
-
-def has_outer(expression: Expression) -> bool:
-    return any(isinstance(e, Outer) for e in walk(expression))
 
 
 def is_deterministic(expression: Expression) -> bool:

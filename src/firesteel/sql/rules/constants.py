@@ -10,7 +10,7 @@ from firesteel.common.columns import Columns
 from firesteel.common.errors import FiresteelError
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, Outer, SubQuery, walk
 from firesteel.sql.functions.registry import FUNCTIONS
-from firesteel.sql.types import ArrayType, BooleanType, RawType, RowType, SymbolType, VariantType
+from firesteel.sql.types import ArrayType, RawType, RowType, SymbolType, VariantType
 
 __all__ = ["folded", "is_constant"]
 
@@ -64,6 +64,3 @@ def _value(expression: Expression) -> Any:
 
 #: Values that are no literals of a plan.
 _KEPT = (ArrayType, RowType, RawType, VariantType, SymbolType)
-
-TRUE = Literal(True, BooleanType(nullable=False))
-FALSE = Literal(False, BooleanType(nullable=False))

@@ -17,6 +17,7 @@ from firesteel.sql.expressions import (
     Ordering,
     Outer,
     SubQuery,
+    identity,
     references,
     rewrite,
     shift,
@@ -37,7 +38,7 @@ from firesteel.sql.logical import (
 from firesteel.sql.rules.conditions import conjunction, conjuncts
 from firesteel.sql.rules.expressions_of import expressions_of, map_expressions
 from firesteel.sql.rules.trees import with_inputs
-from firesteel.sql.types import BigIntType, RowType
+from firesteel.sql.types import BigIntType, RowType, unique
 
 __all__ = ["Decorrelated", "decorrelate", "is_correlated", "outwards"]
 
@@ -127,8 +128,6 @@ def _extended(
         else:
             place[index] = len(made)
             made.append(ref)
-    from firesteel.sql.binder.row_types import unique
-
     extra = [node.row.names[e.index] for e in made[len(expressions) :] if isinstance(e, InputRef)]
     row = RowType.of(unique([*names, *extra]), [e.type for e in made])
     project = Project(row=row, input=node, expressions=tuple(made))
@@ -163,15 +162,13 @@ def _keyed(below: Decorrelated, plan: Node) -> tuple[Node, list[int], tuple[Expr
     them."""
     pairs = equalities(below.conditions, plan)
     node = below.node
-    expressions: list[Expression] = [InputRef(i, d) for i, d in enumerate(node.row.types)]
+    expressions: list[Expression] = list(identity(node.row))
     keys = []
     for _, inner in pairs:
         if inner not in expressions:
             expressions.append(inner)
         keys.append(expressions.index(inner))
     if len(expressions) > len(node.row.fields):
-        from firesteel.sql.binder.row_types import unique
-
         names = unique([*node.row.names, *(f"$k{i}" for i in range(len(expressions) - len(node.row.fields)))])
         row = RowType.of(names, [e.type for e in expressions])
         node = Project(row=row, input=node, expressions=tuple(expressions))
@@ -201,8 +198,6 @@ def _aggregate(plan: Aggregate) -> Decorrelated:
     added = [k for k in dict.fromkeys(keys) if k not in plan.group]
     group = (*plan.group, *added)
     width, calls = len(plan.group), len(plan.calls)
-    from firesteel.sql.binder.row_types import unique
-
     names = [*plan.row.names[:width], *(node.row.names[k] for k in added), *plan.row.names[width:]]
     types = [*plan.row.types[:width], *(node.row.types[k] for k in added), *plan.row.types[width:]]
     made: Node = Aggregate(
@@ -232,8 +227,6 @@ def _sort(plan: Sort) -> Decorrelated:
     bigint = BigIntType(nullable=False)
     order = plan.order or tuple(Ordering(k) for k in keys[:1])
     call = OverCall(AggregateCall("ROW_NUMBER", (), bigint), tuple(keys), order, True, None, 0)
-    from firesteel.sql.binder.row_types import unique
-
     row = RowType.of(unique([*node.row.names, "$rank"]), [*node.row.types, bigint])
     over = Over(row=row, input=node, calls=(call,))
     rank = InputRef(len(node.row.fields), bigint)
@@ -243,8 +236,7 @@ def _sort(plan: Sort) -> Decorrelated:
     if plan.offset:
         limits.append(_compare("GREATER_THAN", rank, plan.offset))
     kept: Node = Filter(row=row, input=over, condition=conjunction(limits))
-    refs = tuple(InputRef(i, d) for i, d in enumerate(node.row.types))
-    kept = Project(row=node.row, input=kept, expressions=refs)
+    kept = Project(row=node.row, input=kept, expressions=identity(node.row))
     return Decorrelated(kept, _with_columns(conditions, plan, keys, [node.row.types[k] for k in keys]))
 
 
@@ -274,8 +266,6 @@ def _join(plan: Join) -> Decorrelated:
         return index if index < old_left else index - old_left + new_left
 
     condition = conjunction(shift(p, moved) for p in on if p not in outer)
-    from firesteel.sql.binder.row_types import unique
-
     semi = plan.kind in ("SEMI", "ANTI")
     names = [*left.node.row.names, *(() if semi else right.node.row.names)]
     types = [*left.node.row.types, *(() if semi else right.node.row.types)]
@@ -316,8 +306,6 @@ def _without_repeats(plan: Join) -> Join:
     row = RowType.of([plan.right.row.names[i] for i in group], [plan.right.row.types[i] for i in group])
     distinct = Aggregate(row=row, input=plan.right, group=group, calls=(), sets=(tuple(range(len(group))),))
     condition = shift(plan.condition, lambda i: i if i < width else width + group.index(i - width))
-    from firesteel.sql.binder.row_types import unique
-
     both = RowType.of(unique([*plan.row.names, *row.names]), [*plan.row.types, *row.types])
     return replace(plan, row=both, right=distinct, kind="INNER", condition=condition)
 
@@ -335,8 +323,6 @@ def _over(plan: Over) -> Decorrelated:
     node, keys, conditions = _keyed(below, plan)
     width, wide = len(plan.input.row.fields), len(node.row.fields)
     calls = tuple(replace(c, partition=tuple(dict.fromkeys((*c.partition, *keys)))) for c in plan.calls)
-    from firesteel.sql.binder.row_types import unique
-
     names = unique([*node.row.names, *plan.row.names[width:]])
     over = Over(row=RowType.of(names, [*node.row.types, *plan.row.types[width:]]), input=node, calls=calls)
     order = [*range(width), *range(wide, wide + len(calls))]

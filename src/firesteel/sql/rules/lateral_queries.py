@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from firesteel.sql.binder.row_types import unique
 from firesteel.sql.expressions import InputRef
 from firesteel.sql.logical import Correlate, Join, Node, Project, TableCall
 from firesteel.sql.rules.conditions import conjunction
 from firesteel.sql.rules.decorrelate import decorrelate, outwards
 from firesteel.sql.rules.subqueries import _over_both
 from firesteel.sql.rules.trees import transform
-from firesteel.sql.types import RowType
+from firesteel.sql.types import RowType, unique
 
 __all__ = ["lateral_queries_to_joins"]
 

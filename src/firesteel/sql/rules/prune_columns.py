@@ -18,6 +18,7 @@ from firesteel.sql.expressions import (
     Ordering,
     references,
     shift,
+    substitute,
 )
 from firesteel.sql.logical import (
     Aggregate,
@@ -28,7 +29,6 @@ from firesteel.sql.logical import (
     Node,
     Over,
     OverCall,
-    ProcessTable,
     Project,
     Scan,
     SetOperation,
@@ -40,8 +40,8 @@ from firesteel.sql.logical import (
     WatermarkAssigner,
     WindowTable,
 )
-from firesteel.sql.rules.conditions import is_deterministic, substitute
-from firesteel.sql.types import RowType
+from firesteel.sql.rules.conditions import is_deterministic
+from firesteel.sql.types import RowType, unique
 
 __all__ = ["prune_columns"]
 
@@ -326,8 +326,6 @@ def _join(node: Join, needed: list[int]) -> tuple[Node, Moved]:
 
 
 def _distinct(fields: Sequence[Any]) -> list[Any]:
-    from firesteel.sql.binder.row_types import unique
-
     names = unique([f.name for f in fields])
     return [f if f.name == n else replace(f, name=n) for f, n in zip(fields, names, strict=True)]
 
@@ -372,10 +370,6 @@ def _sort(node: Sort, needed: list[int]) -> tuple[Node, Moved]:
     return replace(node, row=child.row, input=child, order=_ordering(node.order, moved)), moved
 
 
-def _process(node: ProcessTable, needed: list[int]) -> tuple[Node, Moved]:
-    return _whole(node), {i: i for i in range(len(node.row.fields))}
-
-
 def _sink(node: Sink, needed: list[int]) -> tuple[Node, Moved]:
     child, moved = _prune(node.input, {c for c in node.columns if c is not None})
     columns = tuple(None if c is None else moved[c] for c in node.columns)
@@ -397,6 +391,5 @@ _HANDLERS: Final[dict[type[Node], Callable[[Any, list[int]], tuple[Node, Moved]]
     Correlate: _correlate,
     SetOperation: _set_operation,
     Sort: _sort,
-    ProcessTable: _process,
     Sink: _sink,
 }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from firesteel.sql.expressions import Call, Expression, InputRef, references, shift
+from firesteel.sql.expressions import Call, Expression, InputRef, references, shift, substitute
 from firesteel.sql.logical import (
     Aggregate,
     Correlate,
@@ -21,7 +21,7 @@ from firesteel.sql.logical import (
     Sort,
     WindowTable,
 )
-from firesteel.sql.rules.conditions import conjunction, conjuncts, is_deterministic, substitute
+from firesteel.sql.rules.conditions import conjunction, conjuncts, is_deterministic
 from firesteel.sql.rules.trees import transform
 
 __all__ = ["push_filters"]

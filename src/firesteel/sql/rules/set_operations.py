@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firesteel.common.errors import UnsupportedFeatureError
-from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Literal
+from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Literal, identity
 from firesteel.sql.logical import Aggregate, Correlate, Filter, Join, Node, Project, SetOperation, TableCall
 from firesteel.sql.rules.conditions import conjunction, predicate
 from firesteel.sql.rules.trees import transform
@@ -74,7 +74,7 @@ def _counted(node: SetOperation, left: Node, right: Node) -> Node:
     zero = Literal(0, _BIGINT)
     positive = predicate("GREATER_THAN", times, zero)
     kept = Filter(row=totals.row, input=totals, condition=positive)
-    refs = tuple(InputRef(i, d) for i, d in enumerate(node.row.types))
+    refs = identity(node.row)
     counted = Project(
         row=RowType.of([*node.row.names, "$times"], [*node.row.types, _BIGINT]),
         input=kept,
@@ -93,10 +93,9 @@ def _counted(node: SetOperation, left: Node, right: Node) -> Node:
 
 
 def _marked(node: SetOperation, side: Node, left: int, right: int) -> Node:
-    refs = tuple(InputRef(i, d) for i, d in enumerate(side.row.types))
     row = RowType.of([*node.row.names, "$left", "$right"], [*side.row.types, _BIGINT, _BIGINT])
     marks = (Literal(left, _BIGINT), Literal(right, _BIGINT))
-    return Project(row=row, input=side, expressions=(*refs, *marks))
+    return Project(row=row, input=side, expressions=(*identity(side.row), *marks))
 
 
 def _call(name: str, a: Expression, b: Expression) -> Expression:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import NoReturn
 
 from firesteel.common.errors import UnsupportedFeatureError
-from firesteel.sql.binder.row_types import identity, unique
 from firesteel.sql.expressions import (
     AggregateCall,
     Call,
@@ -16,8 +15,10 @@ from firesteel.sql.expressions import (
     Literal,
     Outer,
     SubQuery,
+    identity,
     rewrite,
     shift,
+    substitute,
 )
 from firesteel.sql.logical import Aggregate, Filter, Join, Node, Project, Sort, Values
 from firesteel.sql.rules.conditions import (
@@ -29,13 +30,12 @@ from firesteel.sql.rules.conditions import (
     equals,
     has_subquery,
     predicate,
-    substitute,
 )
 from firesteel.sql.rules.decorrelate import Decorrelated, _keyed, _with_columns, decorrelate, outwards
 from firesteel.sql.rules.expressions_of import expressions_of
 from firesteel.sql.rules.fold_constants import simplified
 from firesteel.sql.rules.trees import transform
-from firesteel.sql.types import BigIntType, BooleanType, RowType
+from firesteel.sql.types import BigIntType, BooleanType, RowType, unique
 
 __all__ = ["subqueries_to_joins"]
 
