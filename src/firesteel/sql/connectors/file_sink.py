@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -36,7 +36,7 @@ class TableFileSink(RowFileSink):
     :param overwritten: the files there were before; those of a partition go when it is written.
     :param overwrite_all: they go in any case."""
 
-    row: t.RowType = t.RowType()
+    row: t.RowType = field(default_factory=t.RowType)
     keys: tuple[int, ...] = ()
     default_partition: str = ""
     overwritten: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class TableFileSink(RowFileSink):
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
         inner: Any = super(TableFileSink, self).create_writer(context)
-        return _PartitionWriter(self, inner) if self.keys else inner  # type: ignore[no-any-return]
+        return _PartitionWriter(self, inner) if self.keys else inner
 
     def create_committer(self, context: CommitterContext) -> Committer:
         inner = super(TableFileSink, self).create_committer(context)

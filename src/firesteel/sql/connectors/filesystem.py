@@ -112,7 +112,8 @@ def scan(context: TableContext) -> _Scan:
             kind, name = "metadata", column.key
             if name not in FILE_METADATA:
                 raise TableException(
-                    f"Invalid metadata key '{name}' in column '{column.name}' of table '{context.table.name}'.",
+                    f"Invalid metadata key '{name}' in column '{column.name}' of table "
+                    f"'{context.table.name}'.",
                     hint=f"the connector 'filesystem' has {', '.join(FILE_METADATA)}",
                 )
         columns.append(FileColumn(kind, name, column.data_type))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
@@ -42,7 +42,7 @@ _LONGEST_CHECKED: Final = 24  # Jackson quotes longer texts without checking the
 class CsvTableFormat:
     """:param null: the text that stands for NULL; None: there is none."""
 
-    dialect: CsvDialect = CsvDialect()
+    dialect: CsvDialect = field(default_factory=CsvDialect)
     null: str | None = None
     ignore_errors: bool = False
     separator: str = ";"
@@ -152,9 +152,9 @@ def _encoder(format_: CsvTableFormat, row: t.RowType) -> Any:
 
     def at_once(columns: Columns) -> bytes:
         cells = []
-        for array, field in zip(columns.arrays, row.fields, strict=True):
-            texts = plain_texts(array, field.data_type)
-            if not isinstance(field.data_type, (*NUMBERS, t.BooleanType)):
+        for array, data_type in zip(columns.arrays, row.types, strict=True):
+            texts: Any = plain_texts(array, data_type)
+            if not isinstance(data_type, (*NUMBERS, t.BooleanType)):
                 texts = _quoted(texts, dialect)
             cells.append(texts.fill_null(null) if texts.null_count else texts)
         return joined(cells, dialect.delimiter)

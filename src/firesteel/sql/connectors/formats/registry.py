@@ -1,4 +1,7 @@
-"""Formats of tables: one record each. Other packages call ``TABLE_FORMATS.register`` when they are imported."""
+"""Formats of tables: one record each.
+
+Other packages call ``TABLE_FORMATS.register`` when they are imported.
+"""
 
 from __future__ import annotations
 
