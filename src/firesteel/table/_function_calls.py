@@ -298,6 +298,9 @@ class PandasAggregate:
             accumulator.extend(other)
 
     def get_value(self, accumulator: list[tuple[Any, ...]]) -> Any:
+        if not accumulator:
+            return None  # the function is called for rows only
+
         import pandas as pd
 
         columns = [pd.Series(list(c)) for c in zip(*accumulator, strict=True)]
