@@ -54,7 +54,7 @@ class _Kinds:
         done = found[1]
         extra = done.kinds - required
         if extra:
-            words = " and ".join(sorted(_WORDS[kind] for kind in extra))
+            words = " and ".join(word for kind, word in _WORDS.items() if kind in extra)
             raise cannot_consume(consumer, words, done)
         return done
 
