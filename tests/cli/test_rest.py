@@ -35,14 +35,14 @@ def _no_settings_are_left() -> object:
     ],
 )
 def test_an_address_as_options(address: str, options: tuple[str, ...]) -> None:
-    assert _rest_options(address) == options
+    assert _rest_options(address, None) == options
 
 
 def test_the_port_of_the_configuration_is_kept() -> None:
     _session_defaults.set_session_defaults({"rest.bind-port": "9000-9010"})
-    assert _rest_options("") == ()
+    assert _rest_options("", None) == ()
     _session_defaults.set_session_defaults({"rest.port": "9000"})
-    assert _rest_options("") == ("rest.port=9000",)
+    assert _rest_options("", None) == ("rest.port=9000",)
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def alias() -> Iterator[None]:
                 )
             ],
         ),
-        (TABLE, [("table", ["numbers", "Map", "Print to Std. Out"])]),
+        (TABLE, [("table", ["Source: numbers", "TableToDataStream", "Map", "Print to Std. Out"])]),
         (
             SEVERAL_JOBS,
             [

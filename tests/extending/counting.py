@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from firesteel.common.errors import ConfigurationError
-from firesteel.common.typeinfo import Types
 from firesteel.connectors.base import Sink, SinkWriter, WriterContext
 from firesteel.connectors.generated.sequence import SequenceSource
 from firesteel.connectors.registry import CONNECTORS, Connector
+from firesteel.sql.connectors.factory import TABLE_CONNECTORS, TableConnector, TableContext
+from firesteel.sql.connectors.options import integer
+from firesteel.sql.connectors.rows_source import RowsSource
 
 SUMS: list[int] = []
 
@@ -31,13 +32,11 @@ class _SumWriter(SinkWriter):
         return []
 
 
-def _table(descriptor: Any) -> tuple[Any, Any]:
-    end = descriptor.get_options().get("end")
-    if end is None:
-        raise ConfigurationError("A table of the connector 'counting' needs the option 'end'.")
-    return counting_source(int(end)), Types.LONG()
+def _table(context: TableContext) -> RowsSource:
+    return RowsSource(counting_source(context.options["end"]))
 
 
-CONNECTORS.register(
-    Connector(name="counting", module=__name__, jars=("connector-counting",), table=_table),
+CONNECTORS.register(Connector(name="counting", module=__name__, jars=("connector-counting",)))
+TABLE_CONNECTORS.register(
+    TableConnector(name="counting", options=(integer("end", required=True),), scan=_table)
 )

@@ -150,4 +150,5 @@ def test_what_a_record_costs(program: Callable[[DataStream], DataStream], calls_
     assert grown == {}, "called for each record, or for each few"
     calls = sum(many.python.values()) - sum(few.python.values())
     dearest = {n: (c - few.python[n]) / more for n, c in many.python.most_common(12)}
-    assert calls <= more * (calls_each + 0.15), dearest
+    # What is measured for each piece of an epoch is a call or two for many records.
+    assert calls <= more * (calls_each + 0.2), dearest

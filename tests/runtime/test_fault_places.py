@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from firesteel.common.errors import JobExecutionError
+from firesteel.common.errors import FiresteelError, JobExecutionError
 from firesteel.program.operator_kinds import KINDS as KINDS_OF_OPERATORS
 from firesteel.runtime import chain
 from firesteel.runtime.operators.base import BaseOperator
 from firesteel.runtime.program import OperatorProgram
+from firesteel.table import DataTypes, StreamTableEnvironment
+from firesteel.table.udf import udf
 
 from .faults import PLACES, armed
 from .support import collect, environment
@@ -44,7 +46,12 @@ def test_the_places_are_in_every_operator(monkeypatch: pytest.MonkeyPatch) -> No
     """An operator that is added must have a place here for each call of users' code."""
     built: set[str] = set()
     build = chain.build_operator
-    own = {name for name in KINDS_OF_OPERATORS.names() if KINDS_OF_OPERATORS.is_own(name)}
+    # Those of tables call users' code by way of functions; see test_a_function_of_a_table_fails_the_job.
+    own = {
+        name
+        for name, kind in ((name, KINDS_OF_OPERATORS.named(name)) for name in KINDS_OF_OPERATORS.names())
+        if KINDS_OF_OPERATORS.is_own(name) and not kind.spec.__module__.startswith("firesteel.sql.")
+    }
 
     def noted(program: OperatorProgram) -> BaseOperator:
         kind = type(program.spec).__name__
@@ -72,3 +79,22 @@ def test_the_job_fails_with_what_is_raised(place: str, kind: type[BaseException]
         assert failure.value.operator in ("here", "Source: here", "Sink: here")
         assert failure.value.subtask in (0, 1)
         assert kind.__name__ in str(failure.value).splitlines()[0]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_function_of_a_table_fails_the_job(kind: type[BaseException]) -> None:
+    tables = StreamTableEnvironment.create(environment(1, restart_strategy_type="none"))
+
+    @udf(result_type=DataTypes.BIGINT())
+    def slips(value: int) -> int:
+        if value == 2:
+            raise kind("slipped")
+        return value
+
+    tables.create_temporary_function("slips", slips)
+    with (
+        pytest.raises(FiresteelError) as failure,
+        tables.sql_query("SELECT slips(v) FROM (VALUES (1), (2), (3)) AS t(v)").execute().collect() as rows,
+    ):
+        list(rows)
+    assert kind.__name__ in str(failure.value), failure.value

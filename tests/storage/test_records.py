@@ -16,6 +16,7 @@ from hypothesis import given, strategies as st
 from firesteel.common.errors import StateError
 from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.window import TimeWindow
+from firesteel.sql.connectors.columns_source import _Stored
 from firesteel.state._key_codec import decode_key, encode_key
 from firesteel.state._value_codec import decode_value
 from firesteel.storage import old_names, records
@@ -32,6 +33,10 @@ PLAIN = st.recursive(
         | st.frozensets(st.tuples(st.text()))
     ),
 )
+
+
+#: Examples of classes that the first release did not have, so that its pickle does not hold them.
+LATER = [_Stored(3, b"an Arrow file", None), _Stored(70_000, None, "/blobs/rows")]
 
 
 def classes_in(value: Any) -> set[type]:
@@ -70,7 +75,7 @@ def test_half_of_a_surrogate_pair_comes_back(text: str) -> None:
     assert records.unpack(records.pack([text])) == [text]
 
 
-@pytest.mark.parametrize("value", EXAMPLES, ids=lambda value: type(value).__qualname__)
+@pytest.mark.parametrize("value", [*EXAMPLES, *LATER], ids=lambda value: type(value).__qualname__)
 def test_records_come_back_and_name_no_class(value: Any) -> None:
     data = records.pack(value)
     assert records.unpack(data) == value
@@ -82,7 +87,7 @@ def test_every_class_with_a_stored_name_has_an_example() -> None:
     """Else nobody would see that it cannot be stored, or that its fields changed."""
     named = {kind.cls for kind in records._by_name.values() if kind.cls.__module__.startswith("firesteel.")}
     of_others = {cls for cls in named if cls.__module__.endswith(".accumulators")}
-    assert named - classes_in(EXAMPLES) == of_others
+    assert named - classes_in(EXAMPLES) - classes_in(LATER) == of_others
 
 
 def test_what_the_first_release_pickled_is_what_it_was() -> None:

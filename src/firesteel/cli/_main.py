@@ -85,8 +85,16 @@ class _WithAddress(click.Command):
     help="With -m: the job is cancelled when this command ends, also when it is killed.",
 )
 @click.option("-pyfs", "--pyFiles", "--py-files", "py_files", help="python.files: modules to import.")
-@click.option("-pyarch", "--pyArchives", "--archives", "archives", help="python.archives")
-@click.option("-pyreq", "--pyRequirements", "--requirements", "requirements", help="python.requirements")
+@click.option(
+    "-pyarch", "--pyArchives", "--archives", "archives", help="python.archives: archives to unpack."
+)
+@click.option(
+    "-pyreq",
+    "--pyRequirements",
+    "--requirements",
+    "requirements",
+    help="python.requirements: packages to install.",
+)
 @click.option("-pyclientexec", "--pyClientExecutable", "python", help="With -m: the Python of the job.")
 @click.option("--quiet", is_flag=True, help="No line for a job that starts, and no progress line.")
 @click.option("--spark-log", is_flag=True, help="Show Spark's own log, instead of writing it to a file.")

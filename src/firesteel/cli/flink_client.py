@@ -13,11 +13,13 @@ from typing import Final
 
 import click
 
+from firesteel.common.options import cluster, python, recovery, rest
+
 _VALUED: Final = ("-W", "-X")
 #: What of the client's configuration is Flink's own, and nothing to a job here.
 _NOT_OURS: Final = (
     "pipeline.jars", "pipeline.classpaths", "execution.target", "jobmanager.", "taskmanager.", "env.",
-    "python.client.executable", "rest.", "$internal.", "classloader.", "python.executable",
+    python.CLIENT_EXECUTABLE.key, "rest.", "$internal.", "classloader.", python.EXECUTABLE.key,
 )  # fmt: skip
 
 
@@ -45,19 +47,20 @@ def _run(words: list[str]) -> None:
     except FiresteelError as error:
         raise click.ClickException(str(error)) from error
     script, arguments = _program(words)
-    scheme = "https" if settings.get("security.ssl.rest.enabled") == "true" else "http"
-    address = f"{scheme}://{settings.get('rest.address', '127.0.0.1')}:{settings.get('rest.port', '8081')}"
+    scheme = "https" if settings.get(rest.SSL.key) == "true" else "http"
+    host, port = settings.get(rest.ADDRESS.key, "127.0.0.1"), settings.get(rest.PORT.key, "8081")
+    address = f"{scheme}://{host}:{port}"
     kept = {key: value for key, value in settings.items() if not key.startswith(_NOT_OURS)}
     set_defaults((), kept)
     run_remotely(
         address,
         script,
         tuple(arguments),
-        detached=settings.get("execution.attached", "false") != "true",
-        shutdown=settings.get("execution.shutdown-on-attached-exit") == "true",
+        detached=settings.get(cluster.ATTACHED.key, "false") != "true",
+        shutdown=settings.get(cluster.SHUTDOWN_ON_EXIT.key) == "true",
         pyflink=True,
         quiet=False,
-        job_id=settings.get("$internal.pipeline.job-id"),
+        job_id=settings.get(recovery.JOB_ID.key),
     )
 
 

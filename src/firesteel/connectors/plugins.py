@@ -18,13 +18,12 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Final
 
 from firesteel.common.errors import ConfigurationError
-from firesteel.connectors.registry import CONNECTORS, FORMATS, Connector
+from firesteel.connectors.registry import CONNECTORS, FORMATS
 from firesteel.program.registry import Registry
 
 __all__ = [
     "FORMATS_GROUP",
     "GROUP",
-    "connector_named",
     "installed_connectors",
     "installed_formats",
     "is_added_connector",
@@ -58,19 +57,6 @@ def load_connector(name: str) -> Any:
 def load_format(name: str) -> Any:
     """Return the module of the format ``name``; otherwise as ``load_connector``."""
     return _load(FORMATS, FORMATS_GROUP, name)
-
-
-def connector_named(name: str) -> Connector:
-    """Return the record of the connector ``name``. If its package has not registered one, it contains only
-    the name.
-
-    :raises ConfigurationError: as ``load_connector`` does.
-    """
-    record = CONNECTORS.find(name)
-    if record is None:
-        load_connector(name)
-        record = CONNECTORS.find(name)
-    return record or Connector(name=name, module=_by_name(GROUP)[name][0].module)
 
 
 def is_added_connector(name: str) -> bool:

@@ -1,16 +1,16 @@
 """Registry of connectors and formats: one record for each, under its name in Flink's tables.
 
 A built-in one is a package of ``connectors`` or a module of ``formats``, and a line here. Other packages call
-``register`` when they are imported, or are found by their entry points (``connectors/plugins.py``).
+``register`` when they are imported, or are found by their entry points (``connectors/plugins.py``). Their
+tables are registered apart (``sql/connectors/factory.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from firesteel.program.registry import Registry, load
+from firesteel.program.registry import Registry
 
 __all__ = ["CONNECTORS", "FORMATS", "Connector", "Format"]
 
@@ -39,18 +39,12 @@ class Connector:
     :param module: the module that programs import.
     :param extra: the extra of Firesteel that it needs.
     :param jars: names, without version, of Flink's jars that a program does not need to load for it.
-    :param table: function from a ``TableDescriptor`` to the source of its rows and their type, or where to
-        find it as ``"module:name"``. It checks the options. None: tables are not supported.
     """
 
     name: str
     module: str
     extra: str | None = None
     jars: tuple[str, ...] = ()
-    table: str | Callable[[Any], tuple[Any, Any]] | None = None
-
-    def table_source(self) -> Callable[[Any], tuple[Any, Any]] | None:
-        return load(self.table) if isinstance(self.table, str) else self.table
 
 
 CONNECTORS: Final = Registry("connector", Connector)
@@ -60,10 +54,10 @@ _DOOR: Final = "firesteel.datastream.connectors"
 _FORMATS: Final = "firesteel.datastream.formats"
 
 
-def _connector(name: str, door: str, *jars: str, extra: str | None = None, table: str | None = None) -> None:
+def _connector(name: str, door: str, *jars: str, extra: str | None = None) -> None:
     module = f"{_DOOR}.{door}" if door else _DOOR
     found = tuple(f"connector-{jar}" for jar in jars)
-    CONNECTORS.register(Connector(name=name, module=module, extra=extra, jars=found, table=table))
+    CONNECTORS.register(Connector(name=name, module=module, extra=extra, jars=found))
 
 
 def _format(name: str, door: str, *jars: str, extra: str | None = None) -> None:
@@ -71,7 +65,7 @@ def _format(name: str, door: str, *jars: str, extra: str | None = None) -> None:
 
 
 _connector("cassandra", "cassandra", "cassandra", extra="cassandra")
-_connector("datagen", "", "datagen", table="firesteel.table._datagen:create")
+_connector("datagen", "", "datagen")
 _connector(
     "elasticsearch", "elasticsearch", "elasticsearch", *(f"elasticsearch{version}" for version in range(5, 9))
 )

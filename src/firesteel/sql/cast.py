@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firesteel.common.errors import ConfigurationError
+from firesteel.common.options.table import LEGACY_CAST
 from firesteel.sql import calendars as c, decimals, type_rules as r, types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast_from_text import from_text
@@ -25,8 +26,6 @@ __all__ = ["cast_column", "check_cast_options"]
 
 Cast = Callable[[pa.Array, Any, Any, str, bool], pa.Array]
 
-LEGACY: Final = "table.exec.legacy-cast-behaviour"
-
 
 def check_cast_options(option: str | None) -> None:
     """Refuse the casts of Flink 1.14.
@@ -35,7 +34,7 @@ def check_cast_options(option: str | None) -> None:
     """
     if option is not None and option.lower() not in ("disabled", ""):
         raise ConfigurationError(
-            f"{LEGACY} cannot be enabled.",
+            f"{LEGACY_CAST.key} cannot be enabled.",
             detail="casts follow Flink's rules of today: one that fails is an error",
             hint="use TRY_CAST where NULL is wanted for what cannot be cast",
         )

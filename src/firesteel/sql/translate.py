@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
 
 from firesteel.common.options import table as options
+from firesteel.program.call_site import call_site
 from firesteel.program.column_keys import ColumnKeys
 from firesteel.program.operators import OperatorSpec
 from firesteel.program.transformations import (
@@ -113,6 +114,8 @@ class Translator:
             parallelism = int(self.context.get(options.DEFAULT_PARALLELISM) or -1)
             if parallelism > 0:
                 made.parallelism = parallelism
+        if made.created_at is None:
+            made.created_at = call_site()
         if made.uid is None:
             self._count += 1
             made.uid = f"table-{self._number}-{self._count}-{(name or node.name).lower().replace(' ', '-')}"

@@ -6,10 +6,10 @@ from typing import Any
 
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.datastream.data_stream import DataStream
-from firesteel.sql.catalog import TableKind
+from firesteel.sql.catalog import ObjectExistsError, TableKind
 from firesteel.table._session import Session
 from firesteel.table.table_descriptor import TableDescriptor
-from firesteel.util.exceptions import TableNotExistException
+from firesteel.util.exceptions import TableAlreadyExistException, TableNotExistException
 
 __all__ = ["CatalogMethods"]
 
@@ -110,10 +110,11 @@ class CatalogMethods:
         resolve_schema(self._session.binder(), table.schema)
         catalogs = self._session.catalogs
         full = catalogs.path(self._parts(path))
-        if temporary:
-            catalogs.create_temporary_table(full, table, ignore)
-        else:
-            catalogs.create_table(full, table, ignore)
+        create = catalogs.create_temporary_table if temporary else catalogs.create_table
+        try:
+            create(full, table, ignore)
+        except ObjectExistsError as e:
+            raise TableAlreadyExistException(e.message, detail=e.detail, hint=e.hint) from None
 
     def create_temporary_view(
         self, view_path: str, table_or_data_stream: Any, *fields_or_schema: Any

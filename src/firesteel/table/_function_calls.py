@@ -101,7 +101,8 @@ class ScalarCall(_Opened):
         elif not columns:
             values = [function() for _ in range(site.length)]
         else:
-            values = list(map(function, *columns))
+            # Not map(): a StopIteration out of the function would end it, and rows would be missing.
+            values = [function(*row) for row in zip(*columns, strict=True)]
         return column_of_objects(values, site.result)
 
 

@@ -189,6 +189,7 @@ def to_rows(
     env = session.environment
     made = OneInputTransformation(
         name="TableToDataStream",
+        created_at=call_site(),
         input=rows,
         operator=specs.ToRows(input=row, kinds=kinds, rowtime=stamps),
         output_type=type_info_of(row) if row.fields else Types.ROW([]),

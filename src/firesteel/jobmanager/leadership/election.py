@@ -120,7 +120,8 @@ class Candidate:
     def _renew(self, lease: Lease, version: Version, begun: float) -> None:
         # The lease is this candidate's though it does not lead: a write of which it was not told that it
         # succeeded, or a lease that it has let run out. It is a new term then, with a number of its own.
-        token = lease.token if self.token == lease.token else lease.token + 1
+        goes_on = self.token == lease.token and begun < self._deadline
+        token = lease.token if goes_on else lease.token + 1
         if self._write(Lease(self.holder, self.address, token, lease.renewals + 1), version, begun):
             self.token = token
         else:

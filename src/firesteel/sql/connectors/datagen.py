@@ -291,15 +291,13 @@ def _field(options: TableOptions, name: str, data_type: t.DataType) -> tuple[Fie
     prefix = f"fields.{name}."
     if options.get(prefix + "kind", "random") == "sequence":
         return _sequence_field(options, prefix, name, data_type)
-    for own in ("start", "end"):
-        if prefix + own in options:
-            raise options.error(prefix + own, "a random field has no such option", "set its kind to sequence")
     return _random_field(options, prefix, name, data_type), None
 
 
 def _sequence_field(
     options: TableOptions, prefix: str, name: str, data_type: t.DataType
 ) -> tuple[Field, int]:
+    _allow(options, prefix, ("start", "end", "null-rate"), "a sequence")
     start, end = options[prefix + "start"], options[prefix + "end"]
     if start is None or end is None:
         raise TableException(
@@ -321,6 +319,8 @@ def _sequence_field(
 def _random_field(options: TableOptions, prefix: str, name: str, data_type: t.DataType) -> Field:
     kind = type(data_type)
     found: Any = data_type
+    if kind is not t.RowType:
+        _allow(options, prefix, _random_options(data_type), f"a random {data_type}")
     if kind in _INTEGERS:
         limit = 1 << _INTEGERS[kind] - 1
         low, high = _bounds(options, prefix, int, -limit, limit - 1)
@@ -362,6 +362,32 @@ def _random_field(options: TableOptions, prefix: str, name: str, data_type: t.Da
             _random_field(options, f"fields.{name}.element.", name, found.element_type),
         )
     raise TableException(f"Unsupported type for random generator: {data_type}.", detail=f"field {name}")
+
+
+def _random_options(data_type: t.DataType) -> tuple[str, ...]:
+    """The options of a field of random values, beside those that each field has."""
+    match data_type:
+        case t.CharType() | t.VarCharType() | t.BinaryType() | t.VarBinaryType():
+            return "length", "var-len", "null-rate"
+        case t.DateType() | t.TimeType() | t.TimestampType() | t.LocalZonedTimestampType():
+            return "max-past", "null-rate"
+        case t.ArrayType():
+            return "length", "null-rate"
+        case t.BooleanType():
+            return ("null-rate",)
+    return "min", "max", "null-rate"
+
+
+def _allow(options: TableOptions, prefix: str, allowed: tuple[str, ...], what: str) -> None:
+    """Refuse an option that a field does not read.
+
+    :raises TableException: there is one.
+    """
+    for own in _OWN[1:]:
+        if own not in allowed and prefix + own in options:
+            raise options.error(
+                prefix + own, f"{what} does not have it", f"valid are kind, {', '.join(allowed)}"
+            )
 
 
 def _bounds(

@@ -1,7 +1,7 @@
 """Table connectors: one record each, with the options it has and what makes sources, targets and lookups.
 
-Built-in ones have a line in the table below; other packages call ``TABLE_CONNECTORS.register`` when they are
-imported.
+Built-in ones are named in ``built_in.py``. The module of a connector of another package
+(``connectors/plugins.py``) calls ``TABLE_CONNECTORS.register``; it is imported when a table names it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Final, Protocol
 
 from firesteel.common.configuration import Configuration
+from firesteel.connectors.plugins import is_added_connector, load_connector
 from firesteel.program.registry import Registry, load
 from firesteel.program.transformations import Transformation
 from firesteel.sql import physical as p
@@ -119,8 +120,8 @@ def connector_of(table: ResolvedTable) -> TableConnector:
 
     :raises TableException: they name none, or one that is not there.
     """
-    load_all()
     name = table.options.get("connector")
+    load_all(name)
     known = sorted(record.name for record in TABLE_CONNECTORS.all())
     if name is None:
         raise TableException(
@@ -139,11 +140,13 @@ def connector_of(table: ResolvedTable) -> TableConnector:
     return found
 
 
-def load_all() -> None:
-    """Have the connectors of this package, and those of other packages, in the registry."""
+def load_all(name: str | None = None) -> None:
+    """Have the connectors of this package in the registry, and that of another package called *name*."""
     from firesteel.sql.connectors import built_in
 
     built_in.register()
+    if name is not None and is_added_connector(name):
+        load_connector(name)
 
 
 def _context(

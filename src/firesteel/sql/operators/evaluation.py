@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns
+from firesteel.common.options.table import LOCAL_TIME_ZONE
 from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.sql.context import EvaluationContext
@@ -17,8 +18,6 @@ from firesteel.sql.expressions import Expression
 from firesteel.sql.types import RowType
 
 __all__ = ["Evaluation"]
-
-_ZONE = "table.local-time-zone"
 
 
 class Evaluation:
@@ -31,7 +30,7 @@ class Evaluation:
     def open(self, context: SubtaskContext) -> None:
         """Learn where expressions are evaluated."""
         clock = context.clock
-        zone = str(context.settings.get(_ZONE) or "UTC")
+        zone = str(context.settings.get(LOCAL_TIME_ZONE.key) or "UTC")
         self._context = EvaluationContext(
             time_zone="UTC" if zone == "default" else zone, clock=lambda: clock.now_ms
         )
