@@ -29,6 +29,14 @@ def batch_tables() -> Iterator[TableEnvironment]:
         yield TableEnvironment.create(EnvironmentSettings.in_batch_mode())
 
 
+def files(path: object, name: str, **options: str) -> str:
+    """The WITH clause of a table of files; of options, ``__`` is a dot and ``_`` a hyphen."""
+    given = {"connector": "filesystem", "path": str(path), "format": name}
+    given |= {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
+    lines = [f"'{key}' = '{value}'" for key, value in given.items()]
+    return f"WITH ({', '.join(lines)})"
+
+
 def changes(made: Any) -> list[str]:
     """The rows of a result with their kinds: ``+I[1, a]``."""
     with (made if hasattr(made, "collect") else made.execute()).collect() as rows:

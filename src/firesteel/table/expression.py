@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, Generic, TypeVar
 
@@ -1092,7 +1093,7 @@ class Expression(Generic[T]):
                 clauses[clause] = tree.Mark(chosen.name.replace("_", " "))
         return self._with_clauses("JSON_QUERY", path, clauses)
 
-    def _with_clauses(self, function: str, path: str, clauses: dict[str, tree.Tree]) -> Expression[Any]:
+    def _with_clauses(self, function: str, path: str, clauses: Mapping[str, tree.Tree]) -> Expression[Any]:
         """A function of JSON: its clauses are pairs of a keyword and what it is."""
         pairs = [part for name, value in clauses.items() for part in (tree.Mark(name), value)]
         return Expression(tree.FunctionCall(function, (self._tree, tree_of(path), *pairs)))

@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from firesteel.util.exceptions import TableException
-from tests.table.support import batch_tables, kept, rows, tables
+from tests.table.support import batch_tables, files, kept, rows, tables
 
 _DAY = dt.date(2020, 2, 3)
 _NOON = dt.datetime(2020, 1, 1, 12, 0, 1, 120_000)
 
 
-def files_below(path: Path) -> dict[str, str]:
+def written_below(path: Path) -> dict[str, str]:
     """Directory -> text, of the files that readers see."""
     found: dict[str, str] = {}
     for file in sorted(path.rglob("part-*")):
@@ -33,8 +33,8 @@ def test_rows_are_read_as_they_were_written(name: str, tmp_path: Path) -> None:
     nested = "" if name == "csv" else ", l ARRAY<INT>, r ROW<p INT, q STRING>"
     with tables() as t:
         t.execute_sql(
-            f"CREATE TABLE f (a INT, b STRING, c DECIMAL(10, 2), d TIMESTAMP(3), e DOUBLE, g DATE, h BOOLEAN{nested}) "
-            f"WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = '{name}')"
+            "CREATE TABLE f (a INT, b STRING, c DECIMAL(10, 2), d TIMESTAMP(3), e DOUBLE, g DATE, "
+            f"h BOOLEAN{nested}) {files(tmp_path, name)}"
         )
         more = "" if name == "csv" else ", ARRAY[1, NULL], ROW(7, 'q')"
         t.execute_sql(
@@ -55,20 +55,22 @@ def test_rows_are_read_as_they_were_written(name: str, tmp_path: Path) -> None:
 
 def test_text_is_written_as_flink_writes_it(tmp_path: Path) -> None:
     columns = "(a INT, b STRING, c DOUBLE, d TIMESTAMP(3), e BOOLEAN)"
-    values = "(1, 'short', 1e10, TIMESTAMP '2020-01-01 00:00:00', TRUE), (2, CAST(NULL AS STRING), 0.5, TIMESTAMP '2020-01-01 00:00:00.120', FALSE), (3, 'a text of more than twenty-four', 1.0, TIMESTAMP '2020-01-01 00:00:00', TRUE)"
+    values = (
+        "(1, 'short', 1e10, TIMESTAMP '2020-01-01 00:00:00', TRUE), "
+        "(2, CAST(NULL AS STRING), 0.5, TIMESTAMP '2020-01-01 00:00:00.120', FALSE), "
+        "(3, 'a text of more than twenty-four', 1.0, TIMESTAMP '2020-01-01 00:00:00', TRUE)"
+    )
     with tables() as t:
         for name in ("csv", "json"):
-            t.execute_sql(
-                f"CREATE TABLE {name}s {columns} WITH ('connector' = 'filesystem', 'path' = '{tmp_path}/{name}', "
-                f"'format' = '{name}'{', ' + repr('csv.null-literal') + ' = ' + repr('NULL') if name == 'csv' else ''})"
-            )
+            null = {"csv__null_literal": "NULL"} if name == "csv" else {}
+            t.execute_sql(f"CREATE TABLE {name}s {columns} {files(tmp_path / name, name, **null)}")
             t.execute_sql(f"INSERT INTO {name}s VALUES {values}").wait()
-    assert files_below(tmp_path)["csv"] == (
+    assert written_below(tmp_path)["csv"] == (
         '1,short,1.0E10,"2020-01-01 00:00:00",true\n'
         '2,NULL,0.5,"2020-01-01 00:00:00.12",false\n'
         '3,"a text of more than twenty-four",1.0,"2020-01-01 00:00:00",true\n'
     )
-    assert files_below(tmp_path)["json"] == (
+    assert written_below(tmp_path)["json"] == (
         '{"a":1,"b":"short","c":1.0E10,"d":"2020-01-01 00:00:00","e":true}\n'
         '{"a":2,"b":null,"c":0.5,"d":"2020-01-01 00:00:00.12","e":false}\n'
         '{"a":3,"b":"a text of more than twenty-four","c":1.0,"d":"2020-01-01 00:00:00","e":true}\n'
@@ -92,7 +94,7 @@ def test_partitions_are_directories(tmp_path: Path) -> None:
             (3, "d", 2),
             (4, None, 3),
         ]
-    assert files_below(tmp_path) == {
+    assert written_below(tmp_path) == {
         "day_=a b%2Fc/k=1": "1\n",
         "day_=d/k=2": "2\n3\n",
         "day_=__DEFAULT_PARTITION__/k=3": "4\n",
@@ -115,9 +117,7 @@ def test_overwriting_replaces_the_partition_that_is_written(tmp_path: Path) -> N
 
 def test_streaming_does_not_overwrite(tmp_path: Path) -> None:
     with tables() as t:
-        t.execute_sql(
-            f"CREATE TABLE f (n INT) WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'csv')"
-        )
+        t.execute_sql(f"CREATE TABLE f (n INT) {files(tmp_path, 'csv')}")
         with pytest.raises(TableException, match="Streaming mode not support overwrite"):
             t.execute_sql("INSERT OVERWRITE f VALUES (1)")
 
@@ -183,8 +183,8 @@ def test_a_bad_line_fails_with_its_place_or_is_left_out(tmp_path: Path) -> None:
 def test_parquet_files_have_the_columns_of_the_table(tmp_path: Path) -> None:
     with tables() as t:
         t.execute_sql(
-            "CREATE TABLE f (a BIGINT NOT NULL, b STRING) WITH "
-            f"('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'parquet', 'parquet.compression' = 'ZSTD')"
+            "CREATE TABLE f (a BIGINT NOT NULL, b STRING) "
+            + files(tmp_path, "parquet", parquet__compression="ZSTD")
         )
         t.execute_sql("INSERT INTO f VALUES (1, 'x')").wait()
     (file,) = [f for f in tmp_path.iterdir() if f.is_file()]

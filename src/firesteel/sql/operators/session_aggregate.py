@@ -189,16 +189,16 @@ class SessionAggregateOperator(KeyedColumnsOperator):
             _in_rounds(rounds, first, old)
             absorbed += fresh[1:]
             gone += old
-        for pairs in joins:
-            into, other = np.array(pairs, np.int64).T
-            made = self.aggregates.merge([f[into] for f in fields], [f[other] for f in fields])
-            for field, values in zip(fields, made, strict=True):
-                field[into] = values
         for pairs in reversed(rounds):  # the earliest last, for it comes first
             at, there = np.array(pairs, np.int64).T
             made = self.aggregates.merge([f[there] for f in held[:-1]], [f[at] for f in fields])
             for field, values in zip(fields, made, strict=True):
                 field[at] = values
+        for pairs in joins:
+            into, other = np.array(pairs, np.int64).T
+            made = self.aggregates.merge([f[into] for f in fields], [f[other] for f in fields])
+            for field, values in zip(fields, made, strict=True):
+                field[into] = values
         if absorbed:
             left = np.setdiff1d(np.arange(len(names)), absorbed)
             names, keys = [names[i] for i in left.tolist()], [k.take(pa.array(left)) for k in keys]
