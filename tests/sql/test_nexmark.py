@@ -36,6 +36,7 @@ def nexmark() -> Iterator[Any]:
         yield t
 
 
+@pytest.mark.row("S-SQL-12", "S-SQL-16")
 @pytest.mark.parametrize("name", [name for name in QUERIES if name != "q6"])
 def test_a_query_gives_flinks_rows(name: str, nexmark: Any) -> None:
     left: Counter[str] = Counter()

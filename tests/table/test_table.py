@@ -71,6 +71,7 @@ def test_columns_are_chosen_made_renamed_and_dropped() -> None:
         ]
 
 
+@pytest.mark.row("S-SQL-11", "S-SQL-16", "S-SQL-19")
 def test_groups_change_as_their_rows_come() -> None:
     with tables() as t:
         grouped = (
@@ -81,6 +82,7 @@ def test_groups_change_as_their_rows_come() -> None:
         assert kept(people(t).select(col("name")).distinct()) == [("ann",), ("bob",)]
 
 
+@pytest.mark.row("S-SQL-18")
 def test_joins_find_columns_of_both_sides() -> None:
     with tables() as t:
         other = t.from_elements([("ann", "x"), ("cid", "y")], ["who", "what"])
@@ -142,6 +144,7 @@ def seconds(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     )
 
 
+@pytest.mark.row("S-SQL-08")
 def test_windows_of_groups() -> None:
     with tables() as t:
         w = col("w")
@@ -237,6 +240,7 @@ def test_functions_in_python() -> None:
         assert rows(table.select(call("plus_one", 1)).fetch(1)) == [(2,)]
 
 
+@pytest.mark.row("S-SQL-17")
 def test_streams_of_changes_come_and_go() -> None:
     with tables() as t:
         given = [

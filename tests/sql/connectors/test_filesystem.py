@@ -28,6 +28,7 @@ def written_below(path: Path) -> dict[str, str]:
     return {directory: "".join(sorted(text.splitlines(True))) for directory, text in found.items()}
 
 
+@pytest.mark.row("S-SQL-07")
 @pytest.mark.parametrize("name", ["csv", "json", "parquet", "orc"])
 def test_rows_are_read_as_they_were_written(name: str, tmp_path: Path) -> None:
     nested = "" if name == "csv" else ", l ARRAY<INT>, r ROW<p INT, q STRING>"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from firesteel.common.serialization import BulkWriterFactory
+from firesteel.common.serialization import BulkWriterFactory, Encoder
 from firesteel.connectors.files.partition_commit import PartitionCommit
 from firesteel.connectors.files.rolling import BasePathBuckets, Rolling
 from firesteel.program.sources import Boundedness
@@ -131,7 +131,7 @@ def scan(context: TableContext) -> _Scan:
 @dataclass(frozen=True, slots=True)
 class _Target:
     context: TableContext
-    format: BulkWriterFactory
+    format: BulkWriterFactory | Encoder
     row: t.RowType
 
     def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
@@ -148,7 +148,7 @@ class _Target:
                 options["sink.rolling-policy.file-size"],
                 options["sink.rolling-policy.rollover-interval"],
                 options["sink.rolling-policy.inactivity-interval"],
-                on_every_commit=True,
+                on_every_commit=isinstance(self.format, BulkWriterFactory),
             ),
             bucket_assigner=BasePathBuckets(),
             partition_commit=_commit(options) if context.table.partition_keys else None,

@@ -167,6 +167,8 @@ class _Writer(BulkWriter):
 
 
 def _parquet(options: FormatOptions) -> BlockFormat:
+    if not options["utc-timezone"]:
+        raise options.error("utc-timezone", "timestamps of Parquet files are those of UTC", "leave it out")
     codec = codec_of(options["compression"], PARQUET_CODECS, "parquet.compression")
     size = options["block.size"] or _BLOCK_BYTES
     return BlockFormat("parquet", codec, size, {"use_dictionary": bool(options["enable.dictionary"])})
@@ -181,7 +183,7 @@ FORMATS: Final = (
     TableFormat(
         name="parquet",
         options=(
-            boolean("utc-timezone", False),
+            boolean("utc-timezone", True),
             text("compression", "SNAPPY"),
             memory("block.size"),
             boolean("enable.dictionary", True),

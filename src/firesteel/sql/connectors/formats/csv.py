@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, Final
+from functools import partial
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 
 from firesteel.common.columns import Columns
-from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.connectors.files.csv_source import CsvFileSource, CsvFormat
 from firesteel.formats.csv_columns import Column
 from firesteel.formats.csv_encode import csv_encoder
@@ -18,7 +18,7 @@ from firesteel.formats.csv_records import CsvDialect
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.connectors.formats.file_types import file_type_info
-from firesteel.sql.connectors.formats.lines import LinesReader, LinesWriter, ReadBlock
+from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, ReadBlock
 from firesteel.sql.connectors.formats.registry import FormatOptions, TableFormat
 from firesteel.sql.connectors.formats.texts import NUMBERS, plain_texts
 from firesteel.sql.connectors.options import boolean, text
@@ -64,8 +64,8 @@ class CsvTableFormat:
         rows = CsvFileSource(("-",), format_).create_reader()
         return LinesReader(_block_reader(self, row, columns), rows, row, columns)
 
-    def writer(self, row: t.RowType) -> BulkWriterFactory:
-        return _Writers(self, row)
+    def writer(self, row: t.RowType) -> LinesEncoder:
+        return LinesEncoder(partial(_encoder, self, row))
 
 
 def _block_reader(format_: CsvTableFormat, row: t.RowType, columns: tuple[int, ...]) -> ReadBlock:
@@ -124,15 +124,6 @@ def whole(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-
-
-@dataclass(frozen=True)
-class _Writers(BulkWriterFactory):
-    format: CsvTableFormat
-    row: t.RowType
-
-    def create(self, stream: BinaryIO) -> BulkWriter:
-        return LinesWriter(stream, _encoder(self.format, self.row))
 
 
 def _encoder(format_: CsvTableFormat, row: t.RowType) -> Any:

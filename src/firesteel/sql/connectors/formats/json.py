@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from json.encoder import encode_basestring
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json
 
 from firesteel.common.columns import Columns
-from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.connectors.files.json_source import JsonFileSource, JsonFormat
 from firesteel.formats.changelog_rows import TIME_FORMATS
 from firesteel.formats.json_rows import value_encoder
@@ -21,7 +21,7 @@ from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast import cast_column
 from firesteel.sql.connectors.formats.csv import joined, whole
 from firesteel.sql.connectors.formats.file_types import file_type_info
-from firesteel.sql.connectors.formats.lines import LinesReader, LinesWriter, ReadBlock
+from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, ReadBlock
 from firesteel.sql.connectors.formats.registry import FormatOptions, TableFormat
 from firesteel.sql.connectors.formats.texts import NUMBERS, TIMES, plain_texts
 from firesteel.sql.connectors.options import boolean, word
@@ -60,8 +60,8 @@ class JsonTableFormat:
         rows = JsonFileSource(("-",), format_).create_reader()
         return LinesReader(_block_reader(self, row, columns), rows, row, columns)
 
-    def writer(self, row: t.RowType) -> BulkWriterFactory:
-        return _Writers(self, row)
+    def writer(self, row: t.RowType) -> LinesEncoder:
+        return LinesEncoder(partial(json_lines, self, row))
 
 
 def _is_plain(data_type: t.DataType) -> bool:
@@ -103,15 +103,6 @@ def _block_reader(format_: JsonTableFormat, row: t.RowType, columns: tuple[int, 
         return Columns(arrays, table.num_rows)
 
     return read
-
-
-@dataclass(frozen=True)
-class _Writers(BulkWriterFactory):
-    format: JsonTableFormat
-    row: t.RowType
-
-    def create(self, stream: BinaryIO) -> BulkWriter:
-        return LinesWriter(stream, json_lines(self.format, self.row))
 
 
 def json_lines(format_: JsonTableFormat, row: t.RowType) -> Callable[[Columns], bytes]:

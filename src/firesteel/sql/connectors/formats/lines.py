@@ -8,10 +8,10 @@ the same positions, so that one goes on where the other stopped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from firesteel.common.columns import Columns
-from firesteel.common.serialization import BulkWriter
+from firesteel.common.serialization import Encoder
 from firesteel.connectors.files.json_source import some_lines
 from firesteel.connectors.files.line_blocks import OpenText, first_line, line_blocks, text_files
 from firesteel.connectors.files.splits import FileRange
@@ -19,7 +19,7 @@ from firesteel.program.sources import Chunk, ReadRange, SourceReader
 from firesteel.sql.operators.convert import columns_of
 from firesteel.sql.types import RowType
 
-__all__ = ["LinesReader", "LinesWriter", "ReadBlock"]
+__all__ = ["LinesEncoder", "LinesReader", "ReadBlock"]
 
 ReadBlock = Callable[[bytes], Columns | None]
 
@@ -91,21 +91,20 @@ class LinesReader(SourceReader):
         self._rows.close()
 
 
-class LinesWriter(BulkWriter):
-    """Writes columns as lines. :param encode: columns to whole lines."""
+class LinesEncoder(Encoder):
+    """Writes columns as lines. :param make: the function from columns to whole lines, made in tasks."""
 
-    def __init__(self, stream: BinaryIO, encode: Callable[[Columns], bytes]) -> None:
-        self._stream = stream
-        self._encode = encode
+    def __init__(self, make: Callable[[], Callable[[Columns], bytes]]) -> None:
+        self._make = make
+        self._encode: Callable[[Columns], bytes] | None = None
 
-    def add_element(self, element: Any) -> None:
-        self.add_elements(element)
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_make": self._make, "_encode": None}
 
-    def add_elements(self, elements: Any) -> None:
-        self._stream.write(self._encode(elements))
+    def encode(self, element: Any) -> bytes:
+        return self.encode_batch(element)
 
-    def flush(self) -> None:
-        return None
-
-    def finish(self) -> None:
-        return None
+    def encode_batch(self, elements: Any) -> bytes:
+        if self._encode is None:
+            self._encode = self._make()
+        return self._encode(elements)

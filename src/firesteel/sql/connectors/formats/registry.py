@@ -11,7 +11,7 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final, Protocol
 
-from firesteel.common.serialization import BulkWriterFactory
+from firesteel.common.serialization import BulkWriterFactory, Encoder
 from firesteel.program.registry import Registry, load
 from firesteel.program.sources import SourceReader
 from firesteel.sql.connectors.options import Option, TableOptions, text
@@ -37,8 +37,8 @@ class FileFormat(Protocol):
         :param row: all columns of a file. :param columns: those that are wanted, in this order.
         """
 
-    def writer(self, row: RowType) -> BulkWriterFactory:
-        """What writes files of columns; ``add_elements`` takes ``Columns``."""
+    def writer(self, row: RowType) -> BulkWriterFactory | Encoder:
+        """What writes files of columns: ``add_elements``, or ``encode_batch``, takes ``Columns``."""
 
 
 class FormatOptions:
