@@ -69,6 +69,7 @@ def test_tables_are_described_and_shown_as_they_were_made() -> None:
         assert rows(t.execute_sql("SHOW CREATE TABLE t")) == [(text,)]
 
 
+@pytest.mark.row("S-SQL-35")
 def test_catalogs_databases_views_and_functions_come_and_go() -> None:
     with tables() as t:
         t.execute_sql("CREATE CATALOG c WITH ('type' = 'generic_in_memory')")
@@ -97,6 +98,7 @@ def test_settings_are_set_shown_and_reset() -> None:
         assert t.get_config().get("table.exec.state.ttl", "none") == "none"
 
 
+@pytest.mark.row("S-SQL-33")
 def test_one_statement_set_is_one_job(tmp_path: Path) -> None:
     with tables() as t:
         for name in ("a", "b"):
@@ -166,6 +168,7 @@ def orders(t: StreamTableEnvironment) -> None:
     t.execute_sql("CREATE TABLE o (id BIGINT, who STRING, n INT) WITH ('connector' = 'datagen')")
 
 
+@pytest.mark.row("S-SQL-33")
 def test_plans_are_explained_with_their_changes() -> None:
     with tables() as t:
         orders(t)

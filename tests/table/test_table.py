@@ -163,6 +163,7 @@ def test_windows_of_groups() -> None:
         assert found == [("a", 1, 12, 2), ("a", 30, 36, 1), ("b", 3, 9, 1), ("b", 11, 17, 1)]
 
 
+@pytest.mark.row("S-SQL-31")
 def test_over_windows() -> None:
     with tables() as t:
         whole = Over.partition_by(col("k")).order_by(col("ts")).preceding(UNBOUNDED_RANGE).alias("w")
@@ -214,6 +215,7 @@ class Top2(TableAggregateFunction):
         return DataTypes.ARRAY(DataTypes.BIGINT())
 
 
+@pytest.mark.row("S-SQL-32")
 def test_functions_in_python() -> None:
     with tables() as t:
         table = people(t)
@@ -240,7 +242,7 @@ def test_functions_in_python() -> None:
         assert rows(table.select(call("plus_one", 1)).fetch(1)) == [(2,)]
 
 
-@pytest.mark.row("S-SQL-17")
+@pytest.mark.row("S-SQL-17", "S-SQL-34")
 def test_streams_of_changes_come_and_go() -> None:
     with tables() as t:
         given = [
