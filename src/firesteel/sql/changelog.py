@@ -22,12 +22,13 @@ __all__ = ["with_changes"]
 _WORDS: Final = {INSERT: "insert", UPDATE: "update", DELETE: "delete"}
 
 
-def with_changes(root: Physical) -> Physical:
+def with_changes(root: Physical, batch: bool = False) -> Physical:
     """The plan with the traits of all nodes.
 
+    :param batch: nodes give final rows only: those that would give changes have a ``FinalRows`` on them.
     :raises UnsupportedFeatureError: a consumer cannot take the changes of its input.
     """
-    known = _Kinds().visit(root, ALL, "The root")
+    known = _Kinds(batch).visit(root, ALL, "The root")
     if isinstance(root, p.Sink):
         done = _Updates().visit(known, None)
     else:
@@ -43,7 +44,8 @@ def with_changes(root: Physical) -> Physical:
 class _Kinds:
     """Fills in ``kinds``; a node that several others read stays one."""
 
-    def __init__(self) -> None:
+    def __init__(self, batch: bool) -> None:
+        self._batch = batch
         self._done: dict[int, tuple[Physical, Physical]] = {}
 
     def visit(self, node: Physical, required: frozenset[str], consumer: str) -> Physical:
@@ -54,7 +56,7 @@ class _Kinds:
         done = found[1]
         extra = done.kinds - required
         if extra:
-            words = " and ".join(sorted(_WORDS[kind] for kind in extra))
+            words = " and ".join(word for kind, word in _WORDS.items() if kind in extra)
             raise cannot_consume(consumer, words, done)
         return done
 
@@ -63,7 +65,16 @@ class _Kinds:
         name = _consumer_name(node)
         inputs = tuple(self.visit(i, accepted[n], name) for n, i in enumerate(node.inputs))
         kinds = _MADE.get(type(node), _forwarded)(node, tuple(i.kinds for i in inputs))
-        return replace(node, inputs=inputs, kinds=kinds)
+        if not self._batch or kinds == INSERT_ONLY:
+            return replace(node, inputs=inputs, kinds=kinds)
+        if isinstance(node, _WAITING) and not getattr(node, "table_function", None):
+            return replace(node, inputs=inputs, kinds=INSERT_ONLY)
+        changing = replace(node, inputs=inputs, kinds=kinds)
+        return p.FinalRows(row=node.row, inputs=(changing,), kinds=INSERT_ONLY)
+
+
+#: In batch mode their rows leave at the end of the input.
+_WAITING: Final = (p.GroupAggregate, p.OverAggregate)
 
 
 def _consumer_name(node: Physical) -> str:
@@ -239,6 +250,7 @@ _OLD_ROWS: Final = (
     p.OverAggregate,
     p.Limit,
     p.Sort,
+    p.FinalRows,
 )
 
 _Rule = Callable[[_Updates, Any, str | None], Physical | None]
@@ -385,6 +397,6 @@ def kinds_of_query(node: Any, context: Any) -> frozenset[str]:
     ...}``."""
     from firesteel.sql.planner.builder import Planner
 
-    known = _Kinds().visit(Planner(context).plan(node), ALL, "The root")
+    known = _Kinds(context.batch).visit(Planner(context).plan(node), ALL, "The root")
     rows = {INSERT: ("+I",), UPDATE: ("-U", "+U"), DELETE: ("-D",)}
     return frozenset(row for kind in known.kinds for row in rows[kind])

@@ -3,18 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from firesteel.sql import logical as l
 from firesteel.sql.expression_text import aggregate_text, expression_text
 from firesteel.sql.expressions import Expression, InputRef, Ordering, rewrite, walk
 from firesteel.sql.plan_text import draw
+from firesteel.sql.types import RowType
 
 __all__ = ["logical_text"]
 
 
 def logical_text(root: l.Node) -> str:
-    return draw(root, _line, lambda node: node.inputs)
+    return draw(_renamed(root), _line, lambda node: [_renamed(child) for child in node.inputs])
+
+
+def _renamed(node: l.Node) -> l.Node:
+    """An aggregate that a projection only gives other names has these names, as in Calcite."""
+    if not isinstance(node, l.Project) or not isinstance(node.input, l.Aggregate):
+        return node
+    every = node.input.row
+    if len(node.expressions) != len(every.fields) or any(
+        not isinstance(e, InputRef) or e.index != i for i, e in enumerate(node.expressions)
+    ):
+        return node
+    return replace(node.input, row=RowType.of(node.row.names, every.types))
 
 
 def _number(i: int) -> str:

@@ -348,6 +348,11 @@ class Sort(Physical):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class FinalRows(Physical):
+    """The rows that are left when all changes are over, at the end of the input (batch mode)."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class TemporalSort(Physical):
     """By time first, as time goes on."""
 

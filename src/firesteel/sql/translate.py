@@ -444,6 +444,10 @@ def _sort(run: Translator, node: p.Sort) -> Transformation:
     return run.one(node, specs.Sort(input=node.input.row, order=node.order), keys=())
 
 
+def _final_rows(run: Translator, node: p.FinalRows) -> Transformation:
+    return run.one(node, specs.FinalRows(input=node.input.row))
+
+
 def _temporal_sort(run: Translator, node: p.TemporalSort) -> Transformation:
     spec = specs.TemporalSort(
         input=node.input.row, time=node.order[0].index, order=node.order[1:], event_time=node.rowtime
@@ -665,6 +669,7 @@ _BUILDERS: Final[dict[type[p.Physical], Callable[[Translator, Any], Transformati
     p.SortLimit: _sort_limit,
     p.Limit: _limit,
     p.Sort: _sort,
+    p.FinalRows: _final_rows,
     p.TemporalSort: _temporal_sort,
     p.Deduplicate: _deduplicate,
     p.WindowRank: _window_rank,

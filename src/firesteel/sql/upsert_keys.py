@@ -256,6 +256,7 @@ _RULES: Final[dict[type[p.Physical], Callable[[Any, bool], Keys]]] = {
     p.WindowRank: _window_rank,
     p.WindowDeduplicate: _window_deduplicate,
     p.Sort: _same,
+    p.FinalRows: _same,
     p.TemporalSort: _same,
     p.SortLimit: _sort_limit,
     p.Limit: _sort_limit,

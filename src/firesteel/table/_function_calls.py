@@ -278,7 +278,14 @@ class PandasAggregate:
         self.function = function
         self.result = result
         self.names = names
+        self.types: tuple[t.DataType, ...] = ()
         self._call: Callable[..., Any] | None = None
+
+    def typed(self, types: Sequence[t.DataType]) -> PandasAggregate:
+        """The function for arguments of these types, which its columns have."""
+        made = PandasAggregate(self.function, self.result, self.names)
+        made.types = tuple(types)
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_call": None}
@@ -299,9 +306,13 @@ class PandasAggregate:
             accumulator.extend(other)
 
     def get_value(self, accumulator: list[tuple[Any, ...]]) -> Any:
+        if not accumulator:
+            return None  # the function is called for rows only
+
         import pandas as pd
 
-        columns = [pd.Series(list(c)) for c in zip(*accumulator, strict=True)]
+        arguments = zip(zip(*accumulator, strict=True), self.types, strict=True)
+        columns = [_series(column_of_objects(list(c), d), d, len(accumulator)) for c, d in arguments]
         if self.names is not None:
             found = self._function()(pd.concat(dict(zip(self.names, columns, strict=True)), axis=1))
         else:

@@ -13,7 +13,6 @@ from firesteel.sql.row_texts import KIND_TEXTS
 
 __all__ = ["print_result"]
 
-_NULL: Final = "<NULL>"
 _OP: Final = "op"
 
 
@@ -25,33 +24,34 @@ def print_result(
     zone: str,
     *,
     plain: bool = False,
+    null: str = "<NULL>",
     write: Callable[[str], Any] = print,
 ) -> None:
     """:param streaming: rows are shown as they come, with their kinds, in columns of a width by their types;
     else the columns are as wide as what is in them. :param plain: a result of one text alone, such as a
-    plan."""
+    plan. :param null: what stands for NULL."""
     if plain:
         for part in parts:
             for text in part.arrays[0].to_pylist():
                 write(text)
         return
     if streaming:
-        _stream(parts, row, width, zone, write)
+        _stream(parts, row, width, zone, null, write)
     else:
-        _whole(parts, row, zone, width, write)
+        _whole(parts, row, zone, null, write)
 
 
-def texts(columns: Columns, row: t.RowType, zone: str) -> list[list[str]]:
+def texts(columns: Columns, row: t.RowType, zone: str, null: str) -> list[list[str]]:
     """The rows as texts."""
     found = []
     for array, data_type in zip(columns.arrays, row.types, strict=True):
         shown = cast_column(array, data_type, t.VarCharType(), zone).to_pylist()
-        found.append([_NULL if v is None else v for v in shown])
+        found.append([null if v is None else v for v in shown])
     return [list(r) for r in zip(*found, strict=True)] if found else [[] for _ in range(len(columns))]
 
 
 def _stream(
-    parts: Iterator[Columns], row: t.RowType, width: int, zone: str, write: Callable[[str], Any]
+    parts: Iterator[Columns], row: t.RowType, width: int, zone: str, null: str, write: Callable[[str], Any]
 ) -> None:
     names = [_OP, *row.names]
     widths = [
@@ -62,31 +62,27 @@ def _stream(
     border = _border(widths)
     started, count = False, 0
     for part in parts:
-        for kind, fields in zip(part.kinds_or_inserts().tolist(), texts(part, row, zone), strict=True):
+        for kind, fields in zip(part.kinds_or_inserts().tolist(), texts(part, row, zone, null), strict=True):
             if not started:
                 write("\n".join([border, _line(names, widths), border]))
                 started = True
             write(_line([KIND_TEXTS[kind], *fields], widths))
             count += 1
     if not started:
-        write("\n".join([border, _line(names, widths), border]) if False else "Empty set")
+        write("Empty set")
         return
     write(border)
     write(f"{count} row{'s' if count > 1 else ''} in set")
 
 
 def _whole(
-    parts: Iterator[Columns], row: t.RowType, zone: str, width: int, write: Callable[[str], Any]
+    parts: Iterator[Columns], row: t.RowType, zone: str, null: str, write: Callable[[str], Any]
 ) -> None:
-    rows = [fields for part in parts for fields in texts(part, row, zone)]
+    rows = [fields for part in parts for fields in texts(part, row, zone, null)]
     if not rows:
         write("Empty set")
         return
-    limit = max(width, *(0,))
-    widths = [
-        max(_length(name), *(min(_length(r[i]), limit) if False else _length(r[i]) for r in rows))
-        for i, name in enumerate(row.names)
-    ]
+    widths = [max(_length(name), *(_length(r[i]) for r in rows)) for i, name in enumerate(row.names)]
     border = _border(widths)
     write("\n".join([border, _line(list(row.names), widths), border]))
     for fields in rows:

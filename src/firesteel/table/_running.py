@@ -116,7 +116,9 @@ def targeted(session: Session, sink: l.Sink) -> l.Sink:
     if tuple(expressions) != identity(plan.row):
         named = t.RowType.of(row.names, [e.type for e in expressions])
         plan = l.Project(row=named, input=plan, expressions=tuple(expressions))
-    target = Target.of_mode(table.name, f"Table sink '{table.name}'", EVERY, table.schema, writer)
+    target = Target.of_mode(
+        table.name, f"Table sink '{table.name}'", EVERY, table.schema, writer, table=table
+    )
     return replace(sink, input=plan, table=target, columns=tuple(range(len(row.fields))))
 
 
@@ -129,7 +131,9 @@ def with_mode(session: Session, sink: l.Sink) -> l.Sink:
 
     made = kinds_of_query(session.optimized(sink.input), session.planning)
     mode = target.writer.changelog_mode(made)
-    chosen = Target.of_mode(target.name, target.description, mode, target.schema, target.writer)
+    chosen = Target.of_mode(
+        target.name, target.description, mode, target.schema, target.writer, table=target.table
+    )
     return replace(sink, table=chosen)
 
 

@@ -13,6 +13,7 @@ from firesteel.sql.catalog import TableKind
 from firesteel.sql.parser import statements as s
 from firesteel.sql.schema import Column, ColumnKind, ResolvedSchema
 from firesteel.table._collections import rows_result
+from firesteel.table._create_texts import with_quotes
 from firesteel.table.table_result import TableResult
 from firesteel.util.exceptions import TableException
 
@@ -131,7 +132,7 @@ def _create_table(env: Any, statement: s.Show) -> TableResult:
 
     table = resolve(env._session.binder(), found)
     text = create_view_text(found, table) if view else create_table_text(found, table)
-    return rows_result(env, t.RowType.of(["result"], [_TEXT]), [(text,)], plain=True)
+    return rows_result(env, t.RowType.of(["result"], [_TEXT]), [(text,)])
 
 
 def _create_catalog(env: Any, statement: s.Show) -> TableResult:
@@ -142,7 +143,7 @@ def _create_catalog(env: Any, statement: s.Show) -> TableResult:
     text = (
         f"CREATE CATALOG `{name}`" + (f" COMMENT '{comment}'" if comment else "") + f"\nWITH (\n{lines}\n)\n"
     )
-    return rows_result(env, t.RowType.of(["result"], [_TEXT]), [(text,)], plain=True)
+    return rows_result(env, t.RowType.of(["result"], [_TEXT]), [(text,)])
 
 
 _SHOW: Final[dict[str, Callable[[Any, s.Show], TableResult]]] = {
@@ -207,7 +208,7 @@ def _schema_rows(env: Any, table: Any, columns: Sequence[Column]) -> TableResult
     if comments:
         names, types = [*names, "comment"], [*types, _TEXT]
     key = schema.primary_key.columns if schema.primary_key is not None else ()
-    marks = {w.column: w.text or "SOURCE_WATERMARK()" for w in schema.watermarks}
+    marks = {w.column: with_quotes(w.text) or "SOURCE_WATERMARK()" for w in schema.watermarks}
     rows = []
     for c in columns:
         row: list[Any] = [
@@ -219,12 +220,12 @@ def _schema_rows(env: Any, table: Any, columns: Sequence[Column]) -> TableResult
             marks.get(c.name),
         ]
         rows.append([*row, c.comment] if comments else row)
-    return rows_result(env, t.RowType.of(names, types), rows)
+    return rows_result(env, t.RowType.of(names, types), rows, null="")
 
 
 def _extras(column: Column) -> str | None:
     if column.kind is ColumnKind.COMPUTED:
-        return f"AS {column.text}"
+        return f"AS {with_quotes(column.text)}"
     if column.kind is ColumnKind.METADATA:
         source = f" FROM '{column.metadata_key}'" if column.metadata_key else ""
         return f"METADATA{source}{' VIRTUAL' if column.virtual else ''}"

@@ -139,8 +139,16 @@ class _Flagged:
         return added, self._convert(row)
 
 
-def _as_row(row: Row) -> Row:
-    return row
+class _AsRow:
+    """Rows with the names of the type: fields are found by their places."""
+
+    def __init__(self, names: list[str]) -> None:
+        self._names = names
+
+    def __call__(self, row: Row) -> Row:
+        made = Row.of_kind(row.get_row_kind(), *row)
+        made.set_field_names(self._names)
+        return made
 
 
 def _as_tuple(row: Row) -> tuple[Any, ...]:
@@ -153,5 +161,5 @@ def _as_value(row: Row) -> Any:
 
 def _record(type_info: TypeInformation) -> Any:
     if isinstance(type_info, RowTypeInfo):
-        return _as_row
+        return _AsRow(type_info.get_field_names())
     return _as_tuple if isinstance(type_info, TupleTypeInfo) else _as_value

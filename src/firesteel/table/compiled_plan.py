@@ -48,8 +48,7 @@ class CompiledPlan:
         """The plan as JSON."""
         session = self._t_env._session
         kept = [replace(s, table=replace(s.table, writer=None)) for s in self._sinks]
-        tables = [s.table.schema for s in self._sinks]
-        content = cloudpickle.dumps((kept, tables, self._resolved(), dict(session.functions)), protocol=5)
+        content = cloudpickle.dumps((kept, dict(session.functions)), protocol=5)
         return json.dumps(
             {
                 "format": _FORMAT,
@@ -59,9 +58,6 @@ class CompiledPlan:
             },
             indent=2,
         )
-
-    def _resolved(self) -> list[Any]:
-        return [s.table.writer is not None and getattr(s.table, "resolved", None) for s in self._sinks]
 
     def as_smile_bytes(self) -> bytes:
         """The plan as bytes (JSON in UTF-8)."""
@@ -124,15 +120,19 @@ def load_plan(t_env: Any, reference: Any) -> CompiledPlan:
         kept = json.loads(reference._text())
         if kept.get("format") != _FORMAT:
             raise ValueError("its format is another one")
-        sinks, _, resolved, functions = pickle.loads(base64.b64decode(kept["content"]))
+        sinks, functions = pickle.loads(base64.b64decode(kept["content"]))
     except (ValueError, KeyError, AttributeError, pickle.UnpicklingError) as error:
         raise ProgramError("This is no plan that Firesteel has compiled.", detail=str(error)) from error
     session = t_env._session
     session.functions.update(functions)
     made = []
-    for sink, table in zip(sinks, resolved, strict=True):
+    for sink in sinks:
         writer = sink_target(
-            table, session.configuration, session.batch, sink.overwrite, dict(sink.static_partition)
+            sink.table.table,
+            session.configuration,
+            session.batch,
+            sink.overwrite,
+            dict(sink.static_partition),
         )
         made.append(replace(sink, table=replace(sink.table, writer=writer)))
     return CompiledPlan(made, t_env)

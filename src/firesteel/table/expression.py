@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, Final, Generic, TypeVar
 
@@ -1050,7 +1051,8 @@ class Expression(Generic[T]):
 
     def json_exists(self, path: str, on_error: JsonExistsOnError | None = None) -> Expression[bool]:
         """Whether a path leads to something."""
-        return self._optional("JSON_EXISTS", path, on_error)
+        clauses = {} if on_error is None else {"ON ERROR": tree.Mark(on_error.name)}
+        return self._with_clauses("JSON_EXISTS", path, clauses)
 
     def json_value(
         self,
@@ -1064,20 +1066,16 @@ class Expression(Generic[T]):
         """The scalar that a path leads to."""
         from firesteel.table._conversions import logical_type
 
-        return Expression(
-            tree.FunctionCall(
-                "JSON_VALUE",
-                (
-                    self._tree,
-                    tree_of(path),
-                    tree.Mark(logical_type(returning_type)),
-                    tree_of(on_empty),
-                    tree_of(default_on_empty),
-                    tree_of(on_error),
-                    tree_of(default_on_error),
-                ),
-            )
-        )
+        clauses: dict[str, tree.Tree] = {"RETURNING": tree.Mark(logical_type(returning_type))}
+        for clause, chosen, default in (
+            ("ON EMPTY", on_empty, default_on_empty),
+            ("ON ERROR", on_error, default_on_error),
+        ):
+            if chosen is JsonValueOnEmptyOrError.DEFAULT:
+                clauses[clause] = tree_of(default)
+            elif chosen is not JsonValueOnEmptyOrError.NULL:
+                clauses[clause] = tree.Mark(chosen.name)
+        return self._with_clauses("JSON_VALUE", path, clauses)
 
     def json_query(
         self,
@@ -1087,7 +1085,18 @@ class Expression(Generic[T]):
         on_error: JsonQueryOnEmptyOrError = JsonQueryOnEmptyOrError.NULL,
     ) -> Expression[str]:
         """The JSON that a path leads to, as text."""
-        return self._call("JSON_QUERY", path, wrapping_behavior, on_empty, on_error)
+        clauses: dict[str, tree.Tree] = {}
+        if wrapping_behavior is not JsonQueryWrapper.WITHOUT_ARRAY:
+            clauses["WRAPPER"] = tree.Mark(wrapping_behavior.name.removesuffix("_ARRAY"))
+        for clause, chosen in (("ON EMPTY", on_empty), ("ON ERROR", on_error)):
+            if chosen is not JsonQueryOnEmptyOrError.NULL:
+                clauses[clause] = tree.Mark(chosen.name.replace("_", " "))
+        return self._with_clauses("JSON_QUERY", path, clauses)
+
+    def _with_clauses(self, function: str, path: str, clauses: Mapping[str, tree.Tree]) -> Expression[Any]:
+        """A function of JSON: its clauses are pairs of a keyword and what it is."""
+        pairs = [part for name, value in clauses.items() for part in (tree.Mark(name), value)]
+        return Expression(tree.FunctionCall(function, (self._tree, tree_of(path), *pairs)))
 
     def json_quote(self) -> Expression[str]:
         """A text as JSON."""

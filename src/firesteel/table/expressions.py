@@ -330,24 +330,26 @@ def json_string(value: Any) -> Expression[str]:
 
 def json_object(on_null: JsonOnNull = JsonOnNull.NULL, *args: Any) -> Expression[str]:
     """A JSON object of keys and values in turn."""
-    return _call("JSON_OBJECT", on_null, *args)
+    return _call("JSON_OBJECT", *args, *_on_null(on_null))
 
 
 def json_object_agg(on_null: JsonOnNull, key_expr: Any, value_expr: Any) -> Expression[str]:
     """A JSON object of the keys and values of all rows."""
-    name = "JSON_OBJECTAGG_NULL_ON_NULL" if on_null is JsonOnNull.NULL else "JSON_OBJECTAGG_ABSENT_ON_NULL"
-    return _call(name, key_expr, value_expr)
+    return _call("JSON_OBJECTAGG", key_expr, value_expr, *_on_null(on_null))
 
 
 def json_array(on_null: JsonOnNull = JsonOnNull.ABSENT, *args: Any) -> Expression[str]:
     """A JSON array of values."""
-    return _call("JSON_ARRAY", on_null, *args)
+    return _call("JSON_ARRAY", *args, *_on_null(on_null))
 
 
 def json_array_agg(on_null: JsonOnNull, item_expr: Any) -> Expression[str]:
     """A JSON array of the values of all rows."""
-    name = "JSON_ARRAYAGG_NULL_ON_NULL" if on_null is JsonOnNull.NULL else "JSON_ARRAYAGG_ABSENT_ON_NULL"
-    return _call(name, item_expr)
+    return _call("JSON_ARRAYAGG", item_expr, *_on_null(on_null))
+
+
+def _on_null(on_null: JsonOnNull) -> tuple[Expression[Any], Expression[Any]]:
+    return Expression(tree.Mark("ON NULL")), Expression(tree.Mark(on_null.name))
 
 
 def lag(expr: Any, offset: Any = 1, default: Any = None) -> Expression[Any]:

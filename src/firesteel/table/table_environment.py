@@ -13,12 +13,14 @@ from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 from firesteel.program.execution_mode import RuntimeExecutionMode
 from firesteel.sql import logical as l
+from firesteel.sql.binder.row_types import identity
 from firesteel.sql.binder.tables import plan_of_table, resolve, resolve_anonymous, resolve_schema, scan_of
 from firesteel.sql.catalog import CatalogTable, TableKind
 from firesteel.sql.planner.sinks import EVERY
 from firesteel.sql.schema import DeclaredColumn, DeclaredSchema
 from firesteel.table import _collections as collections, _running as running
 from firesteel.table._catalog_methods import CatalogMethods
+from firesteel.table._plans import projected
 from firesteel.table._session import Session
 from firesteel.table._statements import execute_statement, explained
 from firesteel.table._streams import StreamTable, stream_row
@@ -140,7 +142,13 @@ class TableEnvironment(CatalogMethods):
         if not any(c.data_type is not None and c.kind.name == "PHYSICAL" for c in declared.columns):
             own = DeclaredSchema.of(stream.fields).columns
             declared = DeclaredSchema((*own, *declared.columns), declared.watermarks, declared.primary_key)
-        return Table(self._scan(declared, stream), self)
+            return Table(self._scan(declared, stream), self)
+        # Expressions may be of fields that are not among the columns.
+        names = [c.name for c in declared.columns]
+        more = [c for c in DeclaredSchema.of(stream.fields).columns if c.name not in names]
+        every = DeclaredSchema((*declared.columns, *more), declared.watermarks, declared.primary_key)
+        node = self._scan(every, stream)
+        return Table(projected(node, identity(node.row)[: len(names)], names) if more else node, self)
 
     def _name_of(self, table: Table) -> str:
         """A name under which the table can be asked for in SQL."""

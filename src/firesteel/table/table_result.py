@@ -90,6 +90,7 @@ class TableResult:
         width: int = 30,
         zone: str = "UTC",
         plain: bool = False,
+        null: str = "<NULL>",
     ) -> None:
         self._row = row
         self._parts = parts
@@ -100,6 +101,7 @@ class TableResult:
         self._width = width
         self._zone = zone
         self._plain = plain
+        self._null = null
 
     def get_job_client(self) -> JobClient | None:
         """What watches and controls the job; None: the statement started none."""
@@ -147,7 +149,15 @@ class TableResult:
         from firesteel.table._printing import print_result
 
         try:
-            print_result(self._parts, self._row, self._streaming, self._width, self._zone, plain=self._plain)
+            print_result(
+                self._parts,
+                self._row,
+                self._streaming,
+                self._width,
+                self._zone,
+                plain=self._plain,
+                null=self._null,
+            )
         finally:
             close = getattr(self._parts, "close", None)
             if close is not None:

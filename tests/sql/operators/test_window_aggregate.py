@@ -97,6 +97,19 @@ def test_sessions_merge():
     assert windows(harness.take()) == [("a", 5, 15, 5, 0, 35)]
 
 
+def test_a_session_connects_later_ones_of_one_batch():
+    harness = harness_of(spec_of("SESSION", 10))
+    harness.feed(("a", 1, at(20)))
+    rows = [("a", 2, at(11)), ("a", 4, at(29)), ("a", 8, at(60)), ("b", 16, at(11)), ("b", 32, at(29))]
+    harness.feed(*rows, watermark=1000)
+    assert sorted(windows(harness.take())) == [
+        ("a", 1, 8, 8, 60, 70),
+        ("a", 3, 7, 4, 11, 39),
+        ("b", 1, 16, 16, 11, 21),
+        ("b", 1, 32, 32, 29, 39),
+    ]
+
+
 def test_windows_of_instants_are_those_of_the_time_zone_of_the_session():
     zoned = t.LocalZonedTimestampType(precision=3, attribute="rowtime")
     row = t.RowType.of(("k", "v", "ts"), (TEXT, LONG, zoned))

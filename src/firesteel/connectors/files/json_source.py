@@ -90,7 +90,7 @@ class _JsonReader(SourceReader):
             room -= len(block)
             start = 0
             while start < len(block) and count > 0:
-                lines, taken = _some_lines(block, start, min(CHUNK_RECORDS, count))
+                lines, taken = some_lines(block, start, min(CHUNK_RECORDS, count))
                 values, bad, ignored = self._records(lines, opened, file.path, position)
                 start += len(lines)
                 position += len(lines)
@@ -130,7 +130,7 @@ class _JsonReader(SourceReader):
         self._files.close()
 
 
-def _some_lines(block: bytes, start: int, most: int) -> tuple[bytes, int]:
+def some_lines(block: bytes, start: int, most: int) -> tuple[bytes, int]:
     """Return the first lines of a block of whole lines, at most ``most``, and how many they are."""
     rest = block[start:] if start else block
     if b"\r" not in rest:

@@ -12,7 +12,7 @@ __all__ = ["register"]
 @cache
 def register() -> None:
     """Have them in the registry."""
-    from firesteel.sql.connectors import blackhole, datagen, printing
+    from firesteel.sql.connectors import blackhole, datagen, filesystem, printing
 
-    for module in (blackhole, datagen, printing):
+    for module in (blackhole, datagen, filesystem, printing):
         TABLE_CONNECTORS.register(module.CONNECTOR)

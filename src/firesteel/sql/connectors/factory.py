@@ -17,6 +17,7 @@ from firesteel.program.registry import Registry, load
 from firesteel.program.transformations import Transformation
 from firesteel.sql import physical as p
 from firesteel.sql.catalog import ResolvedTable
+from firesteel.sql.connectors.formats.registry import format_options
 from firesteel.sql.connectors.options import Option, TableOptions
 from firesteel.util.exceptions import TableException
 
@@ -151,9 +152,13 @@ def load_all(name: str | None = None) -> None:
 def _context(
     table: ResolvedTable, connector: TableConnector, configuration: Configuration, batch: bool
 ) -> TableContext:
-    every = [*connector.options]
+    every, wildcards = [*connector.options], connector.wildcards
+    for key in connector.formats:
+        found, more = format_options(key, table.options)
+        every += found
+        wildcards += more
     given = {k: v for k, v in table.options.items() if k != "connector"}
-    options = TableOptions.checked(connector.name, table.name, given, every, connector.wildcards)
+    options = TableOptions.checked(connector.name, table.name, given, every, wildcards)
     for check in connector.checks:
         check(options, table)
     return TableContext(table, options, configuration, batch)

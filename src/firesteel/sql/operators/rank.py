@@ -92,6 +92,7 @@ class RankOperator(KeyedColumnsOperator):
         self._codec = RowCodec(spec.input)
         self._sort_keys = SortKeys(spec.order, spec.input.types)
         self._appends = spec.strategy == "append"
+        self._replaces = self._appends and (spec.start, spec.end) == (1, 1)
         self._unique = None
         if spec.strategy == "update_fast":
             names = [spec.input.names[i] for i in spec.upsert_key]
@@ -162,11 +163,19 @@ class RankOperator(KeyedColumnsOperator):
         if out.numbers:
             out.shift_in(ranks, at, end)
         elif at < end:
-            if len(ranks.items) > end:
-                out.leave(ranks.items[end], end)
-            out.enter(item, at + 1)
+            self._entered(ranks, at, end, out)
         if not keeps_all and len(ranks.keys) > end:
             ranks.remove(len(ranks.keys) - 1)
+
+    def _entered(self, ranks: _Ranks, at: int, end: int, out: _Changes) -> None:
+        """A row has come among the first: where only the first counts it replaces the one before."""
+        full = len(ranks.items) > end
+        if full and self._replaces:
+            out.replace(ranks.items[end], ranks.items[at], 1)
+            return
+        if full:
+            out.leave(ranks.items[end], end)
+        out.enter(ranks.items[at], at + 1)
 
     def _update(
         self, ranks: _Ranks, old: int, key: Any, name: Any, body: Item, end: int, out: _Changes

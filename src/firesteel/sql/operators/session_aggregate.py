@@ -7,6 +7,7 @@ end as the last field. (Flink: ``UnsliceWindowAggProcessor``.)
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,17 @@ __all__ = ["SessionAggregateOperator"]
 
 Array = np.ndarray[Any, Any]
 _FAR = 2**62
+
+
+#: Start, end, number of a new session or -1, slot of an old one.
+_Session = tuple[int, int, int, int]
+
+
+def _in_rounds(rounds: list[list[tuple[int, int]]], first: int, others: list[int]) -> None:
+    for step, other in enumerate(others):
+        if step == len(rounds):
+            rounds.append([])
+        rounds[step].append((first, other))
 
 
 class SessionAggregateOperator(TimedWindows):
@@ -152,27 +164,56 @@ class SessionAggregateOperator(TimedWindows):
         held = self._rows.fields
         starts, ends = starts.copy(), ends.copy()
         gone: list[int] = []
+        absorbed: list[int] = []
+        joins: list[list[tuple[int, int]]] = []  # pairs of new sessions that one of before connects
         rounds: list[list[tuple[int, int]]] = []  # pairs of a new session and the slot of an old one
-        owned = [(i, self._of[name]) for i, name in enumerate(names) if name in self._of]
-        for i, slots in owned:
-            step = 0
-            for slot in sorted(slots, key=self._starts):
-                start, end = self._starts(slot), int(held[-1][slot])
-                if start <= ends[i] and end >= starts[i]:
-                    starts[i], ends[i] = min(starts[i], start), max(ends[i], end)
-                    if step == len(rounds):
-                        rounds.append([])
-                    rounds[step].append((i, slot))
-                    gone.append(slot)
-                    step += 1
+        for together in self._connected(names, starts, ends):
+            fresh = [i for _, _, i, _ in together if i >= 0]
+            old = [slot for _, _, i, slot in together if i < 0]
+            first = fresh[0]
+            starts[first] = together[0][0]
+            ends[first] = max(end for _, end, _, _ in together)
+            _in_rounds(joins, first, fresh[1:])
+            _in_rounds(rounds, first, old)
+            absorbed += fresh[1:]
+            gone += old
         for pairs in reversed(rounds):  # the earliest last, for it comes first
-            at = np.array([i for i, _ in pairs], np.int64)
-            there = np.array([slot for _, slot in pairs], np.int64)
-            old = [field[there] for field in held[:-1]]
-            together = self.aggregates.merge(old, [field[at] for field in fields])
-            for field, values in zip(fields, together, strict=True):
+            at, there = np.array(pairs, np.int64).T
+            made = self.aggregates.merge([f[there] for f in held[:-1]], [f[at] for f in fields])
+            for field, values in zip(fields, made, strict=True):
                 field[at] = values
+        for pairs in joins:
+            into, other = np.array(pairs, np.int64).T
+            made = self.aggregates.merge([f[into] for f in fields], [f[other] for f in fields])
+            for field, values in zip(fields, made, strict=True):
+                field[into] = values
+        if absorbed:
+            left = np.setdiff1d(np.arange(len(names)), absorbed)
+            names, keys = [names[i] for i in left.tolist()], [k.take(pa.array(left)) for k in keys]
+            starts, ends, fields = starts[left], ends[left], [f[left] for f in fields]
         self._store(names, keys, starts, ends, fields, gone)
+
+    def _connected(self, names: list[Any], starts: Array, ends: Array) -> Iterator[list[_Session]]:
+        """New sessions with the old ones, and through them the other new ones, that they touch; by start."""
+        mine: dict[Any, list[int]] = {}
+        for i, name in enumerate(names):
+            if name in self._of:
+                mine.setdefault(name, []).append(i)
+        held = self._rows.fields[-1]
+        for name, fresh in mine.items():
+            every = [(int(starts[i]), int(ends[i]), i, -1) for i in fresh]
+            every += [(self._starts(slot), int(held[slot]), -1, slot) for slot in self._of[name]]
+            every.sort()
+            together, end = [every[0]], every[0][1]
+            for session in [*every[1:], None]:
+                if session is not None and session[0] <= end:
+                    together.append(session)
+                    end = max(end, session[1])
+                    continue
+                if len(together) > 1:
+                    yield together
+                if session is not None:
+                    together, end = [session], session[1]
 
     def _store(
         self,

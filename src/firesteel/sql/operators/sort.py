@@ -17,11 +17,11 @@ from firesteel.sql.operators.map_state import maps_state
 from firesteel.sql.operators.ordering import sorted_rows
 from firesteel.sql.operators.row_codec import RowCodec
 from firesteel.sql.operators.row_state import Field, rows_state
-from firesteel.sql.operators.specs import Limit, Sort, TemporalSort
+from firesteel.sql.operators.specs import FinalRows, Limit, Sort, TemporalSort
 from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.state.column_keys import canonical_column_keys, hash_codes
 
-__all__ = ["LimitOperator", "SortOperator", "TemporalSortOperator"]
+__all__ = ["FinalRowsOperator", "LimitOperator", "SortOperator", "TemporalSortOperator"]
 
 _NAME: tuple[()] = ()
 _TIME = Ordering(0)
@@ -76,6 +76,41 @@ class SortOperator(_OneKey):
             columns = Columns(self._codec.decode(bodies), len(bodies))
             self._rows.clear(_NAME, self._key)
         self.emit(columns.take(sorted_rows(columns.arrays, self.spec.order)))
+
+
+class FinalRowsOperator(ColumnsOperator):
+    """Rows that are taken back are gone when the others leave, in the order in which they came."""
+
+    spec: FinalRows
+    minds_time = False
+
+    def __init__(self, program: OperatorProgram, spec: FinalRows) -> None:
+        super().__init__(program, spec)
+        self._codec = RowCodec(spec.input)
+        self._counts: dict[Any, int] = {}
+
+    def run(self, columns: Columns, input_index: int) -> None:
+        counts = self._counts
+        signs = signs_of(columns)
+        steps = [1] * len(columns) if signs is None else signs.tolist()
+        for body, step in zip(self._codec.encode(columns), steps, strict=True):
+            count = counts.get(body, 0) + step
+            if count:
+                counts[body] = count
+            else:
+                del counts[body]
+
+    def finish(self) -> None:
+        bodies = [body for body, count in self._counts.items() for _ in range(count)]
+        self._counts = {}
+        self.emit(Columns(self._codec.decode(bodies), len(bodies)))
+
+    def snapshot(self) -> Any:
+        return super().snapshot(), self._counts
+
+    def restore(self, carry: Any) -> None:
+        super().restore(None if carry is None else carry[0])
+        self._counts = {} if carry is None else carry[1]
 
 
 class TemporalSortOperator(_OneKey):

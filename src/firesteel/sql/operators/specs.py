@@ -319,6 +319,13 @@ class Sort(OperatorSpec):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FinalRows(OperatorSpec):
+    """The rows of a bounded input that are left when all changes are over, at its end."""
+
+    input: RowType
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TemporalSort(OperatorSpec):
     """ORDER BY a time attribute first: rows leave when the watermark has passed them, or at the end of the
     millisecond of processing time; parallelism 1. ``order`` is what follows the time attribute."""
@@ -563,6 +570,7 @@ _kind(WindowTableFunction, "window_table:WindowTableOperator")
 _kind(WindowAggregate, "window_aggregate:window_aggregate", keyed=True, operator_state=True)
 _kind(GroupWindowAggregate, "group_window:group_window", keyed=True, operator_state=True)
 _kind(Sort, "sort:SortOperator", keyed=True)
+_kind(FinalRows, "sort:FinalRowsOperator")
 _kind(TemporalSort, "sort:TemporalSortOperator", keyed=True)
 _kind(Rank, "rank:RankOperator", keyed=True)
 _kind(Limit, "sort:LimitOperator")

@@ -22,7 +22,7 @@ def plan(root: l.Node, context: PlannerContext) -> p.Physical:
     :raises FiresteelError: the query cannot run.
     """
     built = with_shared_parts(Planner(context).plan(root), context)
-    changed = with_changes(built)
+    changed = with_changes(built, context.batch)
     return with_mini_batches(ranks.deduplications(changed, context), context)
 
 

@@ -21,7 +21,8 @@ class Target:
 
     :param description: for messages, such as ``Table sink 'c.d.t'``. :param kinds: the changes that it takes.
     :param update: how it takes updates. :param writer: what ``translate`` makes the end of it with. :param
-        enforce: whether NOT NULL and lengths of its columns are looked after.
+        enforce: whether NOT NULL and lengths of its columns are looked after. :param table: the
+        ``ResolvedTable``, where there is one.
     """
 
     name: str
@@ -31,10 +32,18 @@ class Target:
     schema: Any
     writer: Any
     enforce: bool = True
+    table: Any = None
 
     @classmethod
     def of_mode(
-        cls, name: str, description: str, mode: frozenset[str], schema: Any, writer: Any, enforce: bool = True
+        cls,
+        name: str,
+        description: str,
+        mode: frozenset[str],
+        schema: Any,
+        writer: Any,
+        enforce: bool = True,
+        table: Any = None,
     ) -> Target:
         """:param mode: kinds of rows, such as ``{"+I", "+U", "-D"}``."""
         kinds = set(INSERT_ONLY)
@@ -43,7 +52,7 @@ class Target:
         if "-D" in mode:
             kinds.add(p.DELETE)
         update = None if "+U" not in mode else BEFORE_AND_AFTER if "-U" in mode else AFTER
-        return cls(name, description, frozenset(kinds), update, schema, writer, enforce)
+        return cls(name, description, frozenset(kinds), update, schema, writer, enforce, table)
 
 
 #: Every kind of row.

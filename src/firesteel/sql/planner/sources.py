@@ -29,6 +29,11 @@ def scan(planner: Planner, node: l.Scan) -> p.Physical:
         assert planner.context.scan is not None, "a plan that reads tables needs their connectors"
         reader = planner.context.scan(table)
         mode = frozenset(reader.changelog_mode)
+    if planner.context.batch and mode != {"+I"}:
+        raise wrong(
+            "Querying a table in batch mode is currently only possible for INSERT-only table sources. "
+            f"But the source for table '{table.name}' produces other changelog messages than just INSERT."
+        )
     wanted = _with_key(columns, table, mode)
     row = (
         node.row

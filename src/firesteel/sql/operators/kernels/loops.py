@@ -406,7 +406,8 @@ class UserKernel(LoopKernel):
 
     def __init__(self, what: KernelCall, function: Any) -> None:
         super().__init__(what)
-        self.function = function
+        typed = getattr(function, "typed", None)
+        self.function = function if typed is None else typed(what.types)
         if what.retracts and not _has(function, "retract"):
             raise ProgramError(
                 f"The aggregate function {what.call.function!r} gets retractions and has no retract().",

@@ -1,0 +1,1 @@
+"""Formats of tables: bytes of messages and files to columns, and back."""

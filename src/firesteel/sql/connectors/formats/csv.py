@@ -1,0 +1,223 @@
+"""``csv``: files of separated values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from firesteel.common.columns import Columns
+from firesteel.connectors.files.csv_source import CsvFileSource, CsvFormat
+from firesteel.formats.csv_columns import Column
+from firesteel.formats.csv_encode import csv_encoder
+from firesteel.formats.csv_records import CsvDialect
+from firesteel.sql import types as t
+from firesteel.sql.arrow import arrow_type
+from firesteel.sql.connectors.formats.file_types import file_type_info
+from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, ReadBlock
+from firesteel.sql.connectors.formats.registry import FormatOptions, TableFormat
+from firesteel.sql.connectors.formats.texts import NUMBERS, plain_texts
+from firesteel.sql.connectors.options import boolean, text
+from firesteel.sql.operators.objects import objects_of
+
+__all__ = ["FORMATS", "CsvTableFormat"]
+
+#: Types that Arrow reads by the rules of the format; the rest is read row by row.
+_AT_ONCE: Final = (
+    *NUMBERS,
+    t.BooleanType,
+    t.CharType,
+    t.VarCharType,
+    t.DateType,
+    t.TimestampType,
+)
+_LONGEST_CHECKED: Final = 24  # Jackson quotes longer texts without checking them
+
+
+@dataclass(frozen=True, slots=True)
+class CsvTableFormat:
+    """:param null: the text that stands for NULL; None: there is none."""
+
+    dialect: CsvDialect = field(default_factory=CsvDialect)
+    null: str | None = None
+    ignore_errors: bool = False
+    separator: str = ";"
+
+    def _columns(self, row: t.RowType) -> tuple[Column, ...]:
+        scales = [f.data_type.scale if isinstance(f.data_type, t.DecimalType) else None for f in row.fields]
+        return tuple(
+            Column(f.name, file_type_info(f.data_type), self.separator, scale)
+            for f, scale in zip(row.fields, scales, strict=True)
+        )
+
+    def reader(self, row: t.RowType, columns: tuple[int, ...]) -> LinesReader:
+        format_ = CsvFormat(
+            self._columns(row),
+            self.dialect,
+            null_literal=self.null,
+            ignore_parse_errors=self.ignore_errors,
+        )
+        rows = CsvFileSource(("-",), format_).create_reader()
+        return LinesReader(_block_reader(self, row, columns), rows, row, columns)
+
+    def writer(self, row: t.RowType) -> LinesEncoder:
+        return LinesEncoder(partial(_encoder, self, row))
+
+
+def _block_reader(format_: CsvTableFormat, row: t.RowType, columns: tuple[int, ...]) -> ReadBlock:
+    """Return the function that reads usual lines."""
+    wanted = [row.fields[c] for c in columns]
+    at_once = all(isinstance(f.data_type, _AT_ONCE) for f in wanted)
+    quote, escape = (
+        c.encode() if c is not None else None for c in (format_.dialect.quote, format_.dialect.escape)
+    )
+    names = [f"f{i}" for i in range(len(row.fields))]
+    types = {names[c]: arrow_type(f.data_type) for c, f in zip(columns, wanted, strict=True)}
+    options: dict[str, Any] = {
+        "parse_options": pyarrow.csv.ParseOptions(
+            delimiter=format_.dialect.delimiter,
+            quote_char=format_.dialect.quote or False,
+            escape_char=format_.dialect.escape or False,
+            newlines_in_values=True,
+        ),
+        "convert_options": pyarrow.csv.ConvertOptions(
+            column_types=types,
+            include_columns=[names[c] for c in columns] or names[:1],
+            null_values=[] if format_.null is None else [format_.null],
+            strings_can_be_null=format_.null is not None,
+            true_values=["true", "TRUE", "True"],
+            false_values=["false", "FALSE", "False"],
+        ),
+    }
+    if not columns:
+        types[names[0]] = pa.string()
+    single = len(row.fields) == 1
+
+    def read(block: bytes) -> Columns | None:  # hot
+        if not at_once or not block or block[0] in b"\xef\r\n" or (single and b"\n\n" in block):
+            return None
+        if format_.dialect.comments and b"#" in block:
+            return None
+        if quote is not None and block.count(quote) % 2:
+            return None  # a value goes on in the next block
+        if escape is not None and escape in block:
+            return None
+        how = pyarrow.csv.ReadOptions(
+            use_threads=False, block_size=max(len(block), 1) + 1, column_names=names
+        )
+        try:
+            table = pyarrow.csv.read_csv(pa.py_buffer(block), read_options=how, **options)
+        except (pa.ArrowInvalid, pa.ArrowKeyError):
+            return None
+        arrays = [whole(table.column(i)) for i in range(len(columns))]
+        return Columns(arrays, table.num_rows)
+
+    return read
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+
+
+def _encoder(format_: CsvTableFormat, row: t.RowType) -> Any:
+    dialect = format_.dialect
+    null = format_.null or ""
+    flat = all(
+        isinstance(f.data_type, (*_AT_ONCE, t.TimeType, t.LocalZonedTimestampType)) for f in row.fields
+    )
+    if not flat or dialect.escape is not None:
+        encode = csv_encoder(format_._columns(row), dialect, null, "\n")
+
+        def one_by_one(columns: Columns) -> bytes:
+            fields = [objects_of(a, f.data_type) for a, f in zip(columns.arrays, row.fields, strict=True)]
+            return "".join(map(encode, zip(*fields, strict=True))).encode()
+
+        return one_by_one
+
+    def at_once(columns: Columns) -> bytes:
+        cells = []
+        for array, data_type in zip(columns.arrays, row.types, strict=True):
+            texts: Any = plain_texts(array, data_type)
+            if not isinstance(data_type, (*NUMBERS, t.BooleanType)):
+                texts = _quoted(texts, dialect)
+            cells.append(texts.fill_null(null) if texts.null_count else texts)
+        return joined(cells, dialect.delimiter)
+
+    return at_once
+
+
+def joined(cells: list[Any], delimiter: str) -> bytes:
+    """Lines of texts."""
+    lines = pc.binary_join_element_wise(*cells, delimiter) if len(cells) > 1 else cells[0]
+    return b"".join(f"{line}\n".encode() for line in lines.to_pylist())
+
+
+def _quoted(texts: pa.Array, dialect: CsvDialect) -> pa.Array:
+    """Texts in quotes where Jackson writes them: it does for long ones, and for those that have a character
+    up to the largest of the special ones."""
+    mark = dialect.quote
+    if mark is None or not len(texts):
+        return texts
+    largest = max(map(ord, (dialect.delimiter, mark, "\r")))
+    unusual = pc.match_substring_regex(texts, f"[\\x{{0}}-\\x{{{largest:x}}}\\\\]")
+    needed = pc.or_(unusual, pc.greater(pc.utf8_length(texts), _LONGEST_CHECKED)).fill_null(False)
+    if not pc.any(needed).as_py():
+        return texts
+    doubled = pc.replace_substring(texts, mark, mark * 2)
+    return pc.if_else(needed, pc.binary_join_element_wise(mark, doubled, mark, ""), texts)
+
+
+_CHARACTERS: Final = {"\\t": "\t", "\\\\": "\\"}
+
+
+def create(options: FormatOptions) -> CsvTableFormat:
+    def character(key: str) -> Any:
+        given = options[key]
+        if given is None:
+            return None
+        given = _CHARACTERS.get(given, given)
+        if len(given) != 1:
+            raise options.error(key, f"{given!r} is not one character")
+        return given
+
+    disabled = options["disable-quote-character"]
+    quote = character("quote-character")
+    if disabled and quote is not None:
+        raise options.error("disable-quote-character", "quote-character cannot be set with it")
+    dialect = CsvDialect(
+        delimiter=character("field-delimiter"),
+        quote=None if disabled else quote or '"',
+        escape=character("escape-character"),
+        comments=bool(options["allow-comments"]),
+    )
+    return CsvTableFormat(
+        dialect,
+        options["null-literal"],
+        bool(options["ignore-parse-errors"]),
+        options["array-element-delimiter"],
+    )
+
+
+FORMATS: Final = (
+    TableFormat(
+        name="csv",
+        options=(
+            text("field-delimiter", ","),
+            boolean("disable-quote-character", False),
+            text("quote-character"),
+            boolean("allow-comments", False),
+            boolean("ignore-parse-errors", False),
+            text("array-element-delimiter", ";"),
+            text("escape-character"),
+            text("null-literal"),
+        ),
+        files=create,
+    ),
+)

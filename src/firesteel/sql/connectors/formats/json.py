@@ -1,0 +1,195 @@
+"""``json``: one JSON object per line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from json.encoder import encode_basestring
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json
+
+from firesteel.common.columns import Columns
+from firesteel.connectors.files.json_source import JsonFileSource, JsonFormat
+from firesteel.formats.changelog_rows import TIME_FORMATS
+from firesteel.formats.json_rows import value_encoder
+from firesteel.sql import types as t
+from firesteel.sql.arrow import arrow_type
+from firesteel.sql.cast import cast_column
+from firesteel.sql.connectors.formats.csv import joined, whole
+from firesteel.sql.connectors.formats.file_types import file_type_info
+from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, ReadBlock
+from firesteel.sql.connectors.formats.registry import FormatOptions, TableFormat
+from firesteel.sql.connectors.formats.texts import NUMBERS, TIMES, plain_texts
+from firesteel.sql.connectors.options import boolean, word
+from firesteel.sql.operators.objects import objects_of
+
+__all__ = ["FORMATS", "JsonTableFormat"]
+
+_TEXT: Final = t.VarCharType(t.MAX_LENGTH)
+_PLAIN: Final = (
+    t.BooleanType,
+    t.TinyIntType,
+    t.SmallIntType,
+    t.IntType,
+    t.BigIntType,
+    t.FloatType,
+    t.DoubleType,
+    t.CharType,
+    t.VarCharType,
+    t.TimestampType,
+)
+#: Read as texts first.
+_AS_TEXT: Final = (t.DateType, t.TimeType)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonTableFormat:
+    """:param times: SQL or ISO-8601."""
+
+    fail_on_missing: bool = False
+    ignore_errors: bool = False
+    times: str = "SQL"
+    ignore_nulls: bool = False
+
+    def reader(self, row: t.RowType, columns: tuple[int, ...]) -> LinesReader:
+        format_ = JsonFormat(file_type_info(row), self.fail_on_missing, self.ignore_errors)
+        rows = JsonFileSource(("-",), format_).create_reader()
+        return LinesReader(_block_reader(self, row, columns), rows, row, columns)
+
+    def writer(self, row: t.RowType) -> LinesEncoder:
+        return LinesEncoder(partial(json_lines, self, row))
+
+
+def _is_plain(data_type: t.DataType) -> bool:
+    if isinstance(data_type, t.RowType):
+        return all(_is_plain(x) for x in data_type.types)
+    if isinstance(data_type, t.ArrayType):
+        return _is_plain(data_type.element_type)
+    return isinstance(data_type, _PLAIN)
+
+
+def _block_reader(format_: JsonTableFormat, row: t.RowType, columns: tuple[int, ...]) -> ReadBlock:
+    """Return the function that reads usual lines."""
+    wanted = [row.fields[c] for c in columns]
+    usual = bool(wanted) and all(_is_plain(f.data_type) or isinstance(f.data_type, _AS_TEXT) for f in wanted)
+    schema = pa.schema(
+        [
+            pa.field(f.name, pa.string() if isinstance(f.data_type, _AS_TEXT) else arrow_type(f.data_type))
+            for f in wanted
+        ]
+    )
+    how = pyarrow.json.ParseOptions(
+        explicit_schema=schema, newlines_in_values=False, unexpected_field_behavior="ignore"
+    )
+
+    def read(block: bytes) -> Columns | None:  # hot
+        if not usual or format_.fail_on_missing or not block.startswith(b"{"):
+            return None
+        options = pyarrow.json.ReadOptions(use_threads=False, block_size=len(block) + 1)
+        try:
+            table = pyarrow.json.read_json(pa.BufferReader(block), options, how)
+            arrays = []
+            for field in wanted:
+                array = whole(table.column(field.name))
+                if isinstance(field.data_type, _AS_TEXT):
+                    array = cast_column(array, _TEXT, field.data_type, "UTC")
+                arrays.append(array)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError):
+            return None
+        return Columns(arrays, table.num_rows)
+
+    return read
+
+
+def json_lines(format_: JsonTableFormat, row: t.RowType) -> Callable[[Columns], bytes]:
+    """Return the function from columns to lines of JSON."""
+    cells = [_cells(format_, f.data_type) for f in row.fields]
+    keys = [encode_basestring(f.name) + ":" for f in row.fields]
+
+    def encode(columns: Columns) -> bytes:
+        if format_.ignore_nulls:
+            return _without_nulls([cell(a) for cell, a in zip(cells, columns.arrays, strict=True)], keys)
+        parts: list[Any] = []
+        for i, (cell, key, array) in enumerate(zip(cells, keys, columns.arrays, strict=True)):
+            parts += [("," if i else "{") + key, cell(array).fill_null("null")]
+        lines = pc.binary_join_element_wise(*parts, "}", "") if parts else pa.array(["{}"] * len(columns))
+        return joined([lines], "")
+
+    return encode
+
+
+def _without_nulls(columns: list[pa.Array], keys: list[str]) -> bytes:
+    lists = [column.to_pylist() for column in columns]
+    lines = (
+        "{" + ",".join(k + v for k, v in zip(keys, values, strict=True) if v is not None) + "}\n"
+        for values in zip(*lists, strict=True)
+    )
+    return "".join(lines).encode()
+
+
+def _cells(format_: JsonTableFormat, data_type: t.DataType) -> Callable[[pa.Array], pa.Array]:
+    """Return the function from a column to the JSON texts of its values."""
+    separator = "T" if format_.times == "ISO-8601" else " "
+    if isinstance(data_type, t.FloatType | t.DoubleType):
+        return _floats(data_type)
+    if isinstance(data_type, (*NUMBERS, t.BooleanType)):
+        return lambda array: plain_texts(array, data_type)
+    if isinstance(data_type, TIMES):
+        return lambda array: pc.binary_join_element_wise(
+            '"', plain_texts(array, data_type, separator), '"', ""
+        )
+    if isinstance(data_type, t.CharType | t.VarCharType):
+        return _strings
+    encode = value_encoder(file_type_info(data_type), TIME_FORMATS[format_.times])
+    return lambda array: pa.array(
+        [None if v is None else encode(v) for v in objects_of(array, data_type)], pa.string()
+    )
+
+
+def _floats(data_type: t.DataType) -> Callable[[pa.Array], pa.Array]:
+    def cells(array: pa.Array) -> pa.Array:
+        texts = plain_texts(array, data_type)
+        finite = pc.is_finite(array)  # what is not has no number in JSON
+        return pc.if_else(finite, texts, pc.binary_join_element_wise('"', texts, '"', ""))
+
+    return cells
+
+
+def _strings(array: pa.Array) -> pa.Array:
+    special = pc.match_substring_regex(array, r'[\x00-\x1f"\\]')
+    if pc.any(special).as_py():
+        return pa.array([None if v is None else encode_basestring(v) for v in array.to_pylist()], pa.string())
+    return pc.binary_join_element_wise('"', array, '"', "")
+
+
+def create(options: FormatOptions) -> JsonTableFormat:
+    if options["fail-on-missing-field"] and options["ignore-parse-errors"]:
+        raise options.error(
+            "fail-on-missing-field",
+            "fail-on-missing-field and ignore-parse-errors shouldn't both be true",
+            "leave out one of them",
+        )
+    if options["map-null-key.mode"] != "FAIL":
+        raise options.error(
+            "map-null-key.mode", "a map with a NULL key has no JSON here", "filter such maps before"
+        )
+    return JsonTableFormat(
+        bool(options["fail-on-missing-field"]),
+        bool(options["ignore-parse-errors"]),
+        options["timestamp-format.standard"],
+        bool(options["encode.ignore-null-fields"]),
+    )
+
+
+OPTIONS: Final = (
+    boolean("fail-on-missing-field", False),
+    boolean("ignore-parse-errors", False),
+    word("timestamp-format.standard", ("SQL", "ISO-8601"), "SQL"),
+    word("map-null-key.mode", ("FAIL", "DROP", "LITERAL"), "FAIL"),
+    boolean("encode.ignore-null-fields", False),
+)
+FORMATS: Final = (TableFormat(name="json", options=OPTIONS, files=create),)

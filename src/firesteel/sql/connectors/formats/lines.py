@@ -1,0 +1,110 @@
+"""Files of lines as columns: whole blocks at once, and what is unusual line by line.
+
+A format gives two ways to read: a function from a block of lines to columns, which gives None where it is not
+sure, and the reader of rows that streams have for such files, which then reads the block instead. Both have
+the same positions, so that one goes on where the other stopped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from firesteel.common.columns import Columns
+from firesteel.common.serialization import Encoder
+from firesteel.connectors.files.json_source import some_lines
+from firesteel.connectors.files.line_blocks import OpenText, first_line, line_blocks, text_files
+from firesteel.connectors.files.splits import FileRange
+from firesteel.program.sources import Chunk, ReadRange, SourceReader
+from firesteel.sql.operators.convert import columns_of
+from firesteel.sql.types import RowType
+
+__all__ = ["LinesEncoder", "LinesReader", "ReadBlock"]
+
+ReadBlock = Callable[[bytes], Columns | None]
+
+_BLOCK: Final = 1 << 20
+_SMALL: Final = 4 << 10
+_TRIES: Final = 3  # blocks in a row that are not usual, before it is not tried any more
+
+
+class LinesReader(SourceReader):
+    """:param rows: reads the same files as rows of *row*. :param columns: the wanted ones of *row*."""
+
+    def __init__(
+        self, read_block: ReadBlock, rows: SourceReader, row: RowType, columns: tuple[int, ...]
+    ) -> None:
+        self._read_block = read_block
+        self._rows = rows
+        self._row = row
+        self._columns = columns
+        self._files = text_files("utf-8")
+        self._tries = _TRIES
+
+    def open(self) -> None:
+        self._rows.open()
+
+    def read(self, range_: ReadRange) -> Iterator[Chunk]:
+        return self._files.read(range_, self._read)
+
+    def _read(self, opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:  # hot
+        file: FileRange = range_.split.payload
+        position: int = first_line(opened.source, file) if range_.position is None else range_.position
+        count, room = range_.max_records, range_.max_bytes
+        while count > 0 and room > 0:
+            size = max(_SMALL, min(_BLOCK, room, count * 256))
+            block, last = next(line_blocks(opened.source, file, position, size))
+            lines = block
+            if count < len(block):  # else it cannot have too many
+                lines, _ = some_lines(block, 0, count)
+            columns = self._read_block(lines) if self._tries else None
+            if columns is None:
+                self._tries = max(0, self._tries - 1)
+                most = min(room, len(lines)) if self._tries else room
+                before = position
+                for chunk in self._as_rows(ReadRange(range_.split, position, count, max(1, most))):
+                    position = chunk.position
+                    count -= len(chunk.values) + len(chunk.bad) + chunk.ignored
+                    yield chunk
+                    if chunk.end:
+                        return
+                room -= max(1, position - before)
+                continue
+            self._tries = _TRIES
+            position += len(lines)
+            count -= len(columns)
+            room -= max(1, len(lines))
+            end = last and len(lines) == len(block)
+            values: Any = columns
+            yield Chunk(values, None, position, end)
+            if end:
+                return
+
+    def _as_rows(self, range_: ReadRange) -> Iterator[Chunk]:
+        for chunk in self._rows.read(range_):
+            every = columns_of(chunk.values, self._row)
+            values: Any = every.with_arrays([every.arrays[c] for c in self._columns])
+            yield chunk._replace(values=values)
+
+    def close(self) -> None:
+        self._files.close()
+        self._rows.close()
+
+
+class LinesEncoder(Encoder):
+    """Writes columns as lines. :param make: the function from columns to whole lines, made in tasks."""
+
+    def __init__(self, make: Callable[[], Callable[[Columns], bytes]]) -> None:
+        self._make = make
+        self._encode: Callable[[Columns], bytes] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_make": self._make, "_encode": None}
+
+    def encode(self, element: Any) -> bytes:
+        return self.encode_batch(element)
+
+    def encode_batch(self, elements: Any) -> bytes:
+        if self._encode is None:
+            self._encode = self._make()
+        return self._encode(elements)

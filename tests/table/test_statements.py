@@ -1,0 +1,230 @@
+"""Statements and what they give."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from firesteel.table import (
+    DataTypes,
+    ExplainDetail,
+    PlanReference,
+    ResultKind,
+    Schema,
+    StreamTableEnvironment,
+    TableDescriptor,
+)
+from tests.table.support import batch_tables, changes, files, kept, rows, tables
+
+
+def printed(made: Any, capsys: pytest.CaptureFixture[str]) -> str:
+    capsys.readouterr()
+    made.print()
+    return capsys.readouterr().out
+
+
+def test_a_result_is_printed_as_in_flink(capsys: pytest.CaptureFixture[str]) -> None:
+    with tables() as t:
+        query = "SELECT a, COUNT(*) AS n FROM (VALUES ('x'), ('x')) AS t(a) GROUP BY a"
+        assert printed(t.execute_sql(query), capsys) == (
+            "+----+---+----------------------+\n"
+            "| op | a |                    n |\n"
+            "+----+---+----------------------+\n"
+            "| +I | x |                    1 |\n"
+            "| -U | x |                    1 |\n"
+            "| +U | x |                    2 |\n"
+            "+----+---+----------------------+\n"
+            "3 rows in set\n"
+        )
+        assert (
+            printed(t.execute_sql("CREATE TABLE t (a INT) WITH ('connector' = 'blackhole')"), capsys)
+            == "OK\n"
+        )
+        assert printed(t.execute_sql("SHOW TABLES"), capsys) == (
+            "+------------+\n| table name |\n+------------+\n|          t |\n+------------+\n1 row in set\n"
+        )
+    with batch_tables() as b:
+        found = printed(b.execute_sql(query), capsys)
+        assert found.splitlines()[1:4:2] == ["| a | n |", "| x | 2 |"]
+
+
+def test_tables_are_described_and_shown_as_they_were_made() -> None:
+    with tables() as t:
+        t.execute_sql(
+            "CREATE TABLE t (a INT NOT NULL, ts TIMESTAMP(3), b AS a + 1, "
+            "WATERMARK FOR ts AS ts - INTERVAL '5' SECOND, "
+            "PRIMARY KEY (a) NOT ENFORCED) COMMENT 'numbers' WITH ('connector' = 'datagen')"
+        )
+        assert rows(t.execute_sql("DESCRIBE t")) == [
+            ("a", "INT", False, "PRI(a)", None, None),
+            ("ts", "TIMESTAMP(3) *ROWTIME*", True, None, None, "`ts` - INTERVAL '5' SECOND"),
+            ("b", "INT", False, None, "AS `a` + 1", None),
+        ]
+        ((text,),) = rows(t.execute_sql("SHOW CREATE TABLE t"))
+        assert "PRIMARY KEY (`a`) NOT ENFORCED" in text
+        t.execute_sql("DROP TABLE t")
+        t.execute_sql(text)
+        assert rows(t.execute_sql("SHOW CREATE TABLE t")) == [(text,)]
+
+
+@pytest.mark.row("S-SQL-35")
+def test_catalogs_databases_views_and_functions_come_and_go() -> None:
+    with tables() as t:
+        t.execute_sql("CREATE CATALOG c WITH ('type' = 'generic_in_memory')")
+        t.execute_sql("USE CATALOG c")
+        t.execute_sql("CREATE DATABASE d COMMENT 'x'")
+        t.execute_sql("USE d")
+        assert (t.get_current_catalog(), t.get_current_database()) == ("c", "d")
+        t.execute_sql("CREATE VIEW v AS SELECT 1 AS n")
+        assert t.list_views() == ["v"]
+        assert rows(t.execute_sql("SELECT * FROM c.d.v")) == [(1,)]
+        assert t.execute_sql("DROP VIEW v").get_result_kind() is ResultKind.SUCCESS
+        assert t.list_views() == []
+        with pytest.raises(Exception, match="v"):
+            t.execute_sql("DROP VIEW v")
+        t.execute_sql("DROP VIEW IF EXISTS v")
+        assert "UPPER" in [name.upper() for name in t.list_functions()]
+        assert rows(t.execute_sql("SHOW CURRENT DATABASE")) == [("d",)]
+
+
+def test_settings_are_set_shown_and_reset() -> None:
+    with tables() as t:
+        t.execute_sql("SET 'table.exec.state.ttl' = '1 h'")
+        assert t.get_config().get("table.exec.state.ttl", "") == "1 h"
+        assert ("table.exec.state.ttl", "1 h") in rows(t.execute_sql("SET"))
+        t.execute_sql("RESET 'table.exec.state.ttl'")
+        assert t.get_config().get("table.exec.state.ttl", "none") == "none"
+
+
+@pytest.mark.row("S-SQL-33")
+def test_one_statement_set_is_one_job(tmp_path: Path) -> None:
+    with tables() as t:
+        for name in ("a", "b"):
+            t.execute_sql(
+                f"CREATE TABLE {name} (n INT) WITH "
+                f"('connector' = 'filesystem', 'path' = '{tmp_path / name}', 'format' = 'json')"
+            )
+        together = t.create_statement_set()
+        together.add_insert_sql("INSERT INTO a VALUES (1)")
+        together.add_insert(
+            "b", t.from_elements([(2,)], DataTypes.ROW([DataTypes.FIELD("n", DataTypes.INT())]))
+        )
+        together.execute().wait()
+        assert (rows(t.from_path("a")), rows(t.from_path("b"))) == ([(1,)], [(2,)])
+        t.execute_sql(
+            "EXECUTE STATEMENT SET BEGIN INSERT INTO a VALUES (3); INSERT INTO b SELECT n FROM a; END"
+        ).wait()
+        assert kept(t.from_path("a")) == [(1,), (3,)]
+
+
+def test_a_table_is_made_of_a_query(tmp_path: Path) -> None:
+    with tables() as t:
+        t.execute_sql(
+            f"CREATE TABLE c WITH ('connector' = 'filesystem', 'path' = '{tmp_path}', 'format' = 'csv') AS "
+            "SELECT a, a * 2 AS b FROM (VALUES (1), (2)) AS v(a)"
+        ).wait()
+        assert kept(t.from_path("c")) == [(1, 2), (2, 4)]
+
+
+def test_plans_are_kept_in_files(tmp_path: Path) -> None:
+    with tables() as t:
+        t.execute_sql(f"CREATE TABLE f (n INT) {files(tmp_path / 'f', 'csv')}")
+        plan = t.compile_plan_sql("INSERT INTO f VALUES (1)")
+        plan.write_to_file(tmp_path / "plan.json")
+        with pytest.raises(Exception, match="Cannot overwrite the plan file"):
+            plan.write_to_file(tmp_path / "plan.json")
+        t.load_plan(PlanReference.from_file(str(tmp_path / "plan.json"))).execute().wait()
+        t.execute_sql(f"COMPILE PLAN '{tmp_path}/other.json' FOR INSERT INTO f VALUES (2)")
+        t.execute_sql(f"EXECUTE PLAN '{tmp_path}/other.json'").wait()
+        assert kept(t.from_path("f")) == [(1,), (2,)]
+        (tmp_path / "none.json").write_text("{}")
+        with pytest.raises(Exception, match="no plan that Firesteel has compiled"):
+            t.load_plan(PlanReference.from_file(str(tmp_path / "none.json")))
+
+
+def test_descriptors_are_tables(tmp_path: Path) -> None:
+    with tables() as t:
+        schema = Schema.new_builder().column("n", DataTypes.INT()).column("s", DataTypes.STRING()).build()
+        made = (
+            TableDescriptor.for_connector("filesystem")
+            .schema(schema)
+            .option("path", str(tmp_path))
+            .format("json")
+        )
+        t.create_temporary_table("f", made.build())
+        t.from_elements(
+            [(1, "x")], schema_of(("n", DataTypes.INT()), ("s", DataTypes.STRING()))
+        ).execute_insert("f").wait()
+        assert changes(t.from_path("f")) == ["+I[1, x]"]
+
+
+def schema_of(*fields: Any) -> Any:
+    return DataTypes.ROW([DataTypes.FIELD(name, kind) for name, kind in fields])
+
+
+def orders(t: StreamTableEnvironment) -> None:
+    t.execute_sql("CREATE TABLE o (id BIGINT, who STRING, n INT) WITH ('connector' = 'datagen')")
+
+
+@pytest.mark.row("S-SQL-33")
+def test_plans_are_explained_with_their_changes() -> None:
+    with tables() as t:
+        orders(t)
+        text = t.explain_sql("SELECT who, SUM(n) AS s FROM o GROUP BY who", ExplainDetail.CHANGELOG_MODE)
+        assert text == (
+            "== Abstract Syntax Tree ==\n"
+            "LogicalAggregate(group=[{0}], s=[SUM($1)])\n"
+            "+- LogicalProject(who=[$1], n=[$2])\n"
+            "   +- LogicalTableScan(table=[[default_catalog, default_database, o]])\n"
+            "\n"
+            "== Optimized Physical Plan ==\n"
+            "GroupAggregate(groupBy=[who], select=[who, SUM(n) AS s], changelogMode=[I,UA])\n"
+            "+- Exchange(distribution=[hash[who]], changelogMode=[I])\n"
+            "   +- TableSourceScan(table=[[default_catalog, default_database, o, project=[who, n]]], "
+            "fields=[who, n], changelogMode=[I])\n"
+            "\n"
+            "== Optimized Execution Plan ==\n"
+            "GroupAggregate(groupBy=[who], select=[who, SUM(n) AS s])\n"
+            "+- Exchange(distribution=[hash[who]])\n"
+            "   +- TableSourceScan(table=[[default_catalog, default_database, o, project=[who, n]]], "
+            "fields=[who, n])\n"
+        )
+
+
+@pytest.mark.parametrize(
+    ("statement", "message"),
+    [
+        ("SELECT * FROM nowhere", "nowhere"),
+        ("SELECT whoo FROM o", r"whoo(.|\n)*who"),
+        ("SELECT id FROM o ORDER BY id", "Sort on a non-time-attribute field is not supported"),
+        (
+            "INSERT INTO append SELECT COUNT(*) FROM o",
+            "doesn't support consuming update changes which is produced by",
+        ),
+        (
+            "SELECT * FROM strange",
+            "Could not find any factory for identifier 'dategen'(.|\n)*did you mean datagen",
+        ),
+        (
+            "SELECT * FROM wrong",
+            "Unsupported options found for 'datagen'(.|\n)*rows-per-secnd(.|\n)*rows-per-second",
+        ),
+        ("SELECT * FROM append", None),
+        ("ADD JAR 'x.jar'", None),
+    ],
+)
+def test_what_cannot_be_done_is_refused_in_flinks_words(
+    statement: str, message: str | None, tmp_path: Path
+) -> None:
+    with tables() as t:
+        orders(t)
+        t.execute_sql("CREATE TABLE strange (a INT) WITH ('connector' = 'dategen')")
+        t.execute_sql("CREATE TABLE wrong (a INT) WITH ('connector' = 'datagen', 'rows-per-secnd' = '1')")
+        t.execute_sql(
+            "CREATE TABLE append (a BIGINT) WITH "
+            f"('connector' = 'filesystem', 'path' = '{tmp_path / 'none'}', 'format' = 'csv')"
+        )
+        with pytest.raises(Exception, match=message or "."):
+            t.execute_sql(statement)
