@@ -16,7 +16,8 @@ def run(number, out):
         with open(out / str(number), "a") as file:
             file.write(f"{value}\\n")
         return value
-    source = DataGeneratorSource(lambda i: i, 400, RateLimiterStrategy.per_second(400), Types.LONG())
+    count = None if number == 4 else 400
+    source = DataGeneratorSource(lambda i: i, count, RateLimiterStrategy.per_second(400), Types.LONG())
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers")
     stream.key_by(lambda v: v % 7).reduce(lambda a, b: a + b).map(keep).print()
     return env.execute_async(f"job {number}")

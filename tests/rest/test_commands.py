@@ -103,6 +103,9 @@ def test_a_job_is_stopped_with_a_savepoint(running: Jobs) -> None:
     until(lambda: running.get("/jobs/{jobid}/status")["status"] == "FINISHED")
     ended = running.get("/jobs/{jobid}/execution-result")["job-execution-result"]
     assert ended["application-status"] == "SUCCEEDED"
+    refused = running.client.patch(f"/jobs/{running.ids['orders']}")
+    assert refused.status_code == 409, "nobody is told that a job is cancelled that is not"
+    assert "terminal state (FINISHED)" in refused.json()["errors"][0]
     # Stopping it again is a failure that says so.
     trigger = post(running, "/jobs/{jobid}/stop", {})["request-id"]
     done = result(running, "savepoints", trigger)
@@ -124,7 +127,7 @@ def test_a_job_is_cancelled(running: Jobs, how: str) -> None:
     assert (answer.status_code, answer.json()) == (202, {})
     until(lambda: running.get("/jobs/{jobid}/status")["status"] == "CANCELED")
     again = running.client.patch(f"/jobs/{running.ids['orders']}")
-    assert (again.status_code, again.json()) == (202, {}), "an ended job is as cancelled as it can be"
+    assert (again.status_code, again.json()) == (202, {}), "as often as one likes"
 
 
 def test_the_whole_cluster_is_ended(running: Jobs) -> None:

@@ -49,6 +49,7 @@ log = logger(__name__)
 
 _WAIT_S: Final = 10.0  # how long the cluster may think about one question
 _REMEMBERED: Final = 10_000  # blocks of collected records
+_ENDED: Final = 409  # what is to be cancelled has ended by itself
 _OURS: Final = "/firesteel/v1"
 
 
@@ -480,7 +481,11 @@ class RemoteRecords(Iterator[Any]):
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            self._handle.cancel().result()
+            try:
+                self._handle.cancel().result()
+            except RequestRefusedError as error:
+                if error.status != _ENDED:
+                    raise
 
     @interruptible()
     def _fetch(self) -> None:

@@ -204,15 +204,13 @@ class ProcessTable(Physical):
 class GroupAggregate(Physical):
     """Output: the grouping columns, then the calls.
 
-    :param mini_batch: the last result of a key and batch leaves. :param two_phase: what comes is aggregated
-        before the exchange, too. :param table_function: it is a
-        table aggregate.
+    :param mini_batch: the last result of a key and batch leaves. :param table_function: it is a table
+        aggregate.
     """
 
     group: tuple[int, ...]
     calls: tuple[AggregateCall, ...]
     mini_batch: bool = False
-    two_phase: bool = False
     table_function: bool = False
     ttl_ms: int = 0
 
@@ -255,7 +253,6 @@ class WindowAggregate(Physical):
     group: tuple[int, ...]
     calls: tuple[AggregateCall, ...]
     properties: tuple[str, ...]
-    two_phase: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -267,7 +264,6 @@ class GroupWindowAggregate(Physical):
     calls: tuple[AggregateCall, ...]
     properties: tuple[str, ...]
     rowtime: bool
-    emit: tuple[int | None, int | None] = (None, None)  # early and late delay, ms
     table_function: bool = False
     ttl_ms: int = 0
 

@@ -88,9 +88,6 @@ class DataType:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.__dict__ == other.__dict__
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
     def __hash__(self) -> int:
         return hash(repr(self))
 
@@ -241,6 +238,15 @@ class DateType(AtomicType):
         return None if v is None else datetime.date.fromordinal(v + self.EPOCH_ORDINAL)
 
 
+_EPOCH = datetime.datetime(1970, 1, 1)
+
+
+def _micros(dt: datetime.datetime) -> int:
+    if dt.tzinfo is not None:
+        dt = dt.astimezone(datetime.UTC).replace(tzinfo=None)
+    return (dt - _EPOCH) // datetime.timedelta(microseconds=1)
+
+
 class _Timed(AtomicType):
     def __init__(self, precision: int = 6, nullable: bool = True) -> None:
         super().__init__(nullable)
@@ -255,6 +261,12 @@ class _Timed(AtomicType):
 
     def _arguments(self) -> tuple[Any, ...]:
         return (self.precision,)
+
+    def to_sql_type(self, dt: Any) -> Any:
+        return None if dt is None else _micros(dt)
+
+    def from_sql_type(self, ts: Any) -> Any:
+        return None if ts is None else _EPOCH + datetime.timedelta(microseconds=ts)
 
 
 class TimeType(_Timed):
@@ -278,25 +290,10 @@ class TimeType(_Timed):
         return (datetime.datetime.min + datetime.timedelta(microseconds=t)).time()
 
 
-_EPOCH = datetime.datetime(1970, 1, 1)
-
-
-def _micros(dt: datetime.datetime) -> int:
-    if dt.tzinfo is not None:
-        dt = dt.astimezone(datetime.UTC).replace(tzinfo=None)
-    return (dt - _EPOCH) // datetime.timedelta(microseconds=1)
-
-
 class TimestampType(_Timed):
     """A date and a time of day without a zone."""
 
     _sql = t.TimestampType
-
-    def to_sql_type(self, dt: Any) -> Any:
-        return None if dt is None else _micros(dt)
-
-    def from_sql_type(self, ts: Any) -> Any:
-        return None if ts is None else _EPOCH + datetime.timedelta(microseconds=ts)
 
 
 class LocalZonedTimestampType(_Timed):
@@ -304,12 +301,6 @@ class LocalZonedTimestampType(_Timed):
 
     _sql = t.LocalZonedTimestampType
     EPOCH_ORDINAL = 0
-
-    def to_sql_type(self, dt: Any) -> Any:
-        return None if dt is None else _micros(dt)
-
-    def from_sql_type(self, ts: Any) -> Any:
-        return None if ts is None else _EPOCH + datetime.timedelta(microseconds=ts)
 
 
 class ZonedTimestampType(_Timed):
@@ -465,18 +456,14 @@ def _require(value: Any, what: str) -> DataType:
     return value
 
 
-class ArrayType(DataType):
-    """A list."""
-
-    _sql = t.ArrayType
-
+class _OfElements(DataType):
     def __init__(self, element_type: DataType, nullable: bool = True) -> None:
         super().__init__(nullable)
         self.element_type = _require(element_type, "element type")
 
     @property
     def logical(self) -> t.DataType:
-        return t.ArrayType(self.element_type.logical, nullable=self._nullable)
+        return self._sql(self.element_type.logical, nullable=self._nullable)  # type: ignore[call-arg,misc]
 
     def need_conversion(self) -> bool:
         return self.element_type.need_conversion()
@@ -489,6 +476,12 @@ class ArrayType(DataType):
 
     def _arguments(self) -> tuple[Any, ...]:
         return (self.element_type,)
+
+
+class ArrayType(_OfElements):
+    """A list."""
+
+    _sql = t.ArrayType
 
 
 class _View(DataType):
@@ -512,12 +505,6 @@ class ListViewType(_View):
         super().__init__(False)
         self._element_type = _require(element_type, "element type")
 
-    def to_sql_type(self, obj: Any) -> Any:
-        return super().to_sql_type(obj)
-
-    def from_sql_type(self, obj: Any) -> Any:
-        return super().from_sql_type(obj)
-
 
 class MapViewType(_View):
     """A ``MapView`` in an accumulator."""
@@ -526,12 +513,6 @@ class MapViewType(_View):
         super().__init__(False)
         self._key_type = _require(key_type, "key type")
         self._value_type = _require(value_type, "value type")
-
-    def to_sql_type(self, obj: Any) -> Any:
-        return super().to_sql_type(obj)
-
-    def from_sql_type(self, obj: Any) -> Any:
-        return super().from_sql_type(obj)
 
 
 class MapType(DataType):
@@ -563,30 +544,10 @@ class MapType(DataType):
         return self.key_type, self.value_type
 
 
-class MultisetType(DataType):
+class MultisetType(_OfElements):
     """Elements with their counts."""
 
     _sql = t.MultisetType
-
-    def __init__(self, element_type: DataType, nullable: bool = True) -> None:
-        super().__init__(nullable)
-        self.element_type = _require(element_type, "element type")
-
-    @property
-    def logical(self) -> t.DataType:
-        return t.MultisetType(self.element_type.logical, nullable=self._nullable)
-
-    def need_conversion(self) -> bool:
-        return self.element_type.need_conversion()
-
-    def to_sql_type(self, obj: Any) -> Any:
-        return obj and [self.element_type.to_sql_type(v) for v in obj]
-
-    def from_sql_type(self, obj: Any) -> Any:
-        return obj and [self.element_type.from_sql_type(v) for v in obj]
-
-    def _arguments(self) -> tuple[Any, ...]:
-        return (self.element_type,)
 
 
 class RowField:
@@ -696,9 +657,6 @@ class RowType(DataType):
 
     def __repr__(self) -> str:
         return f"RowType({','.join(map(str, map(repr, self.fields)))})"
-
-    def __hash__(self) -> int:
-        return hash(repr(self))
 
 
 class RawType(DataType):

@@ -17,6 +17,7 @@ import msgspec
 
 from firesteel.common.errors import ConnectorError
 from firesteel.common.masking import remember_secret
+from firesteel.connectors._kept_client import KeptClient
 from firesteel.connectors.elasticsearch.settings import ClusterSettings, Host
 
 TOO_MANY: Final = 429  # status of requests that a busy cluster would accept later
@@ -53,7 +54,7 @@ class Cluster:
     def __init__(self, settings: ClusterSettings) -> None:
         self.settings = settings
         self._turn = 0
-        self._connection: HTTPConnection | None = None
+        self._kept = KeptClient()
         self._headers = {"Content-Type": "application/x-ndjson", "Accept": "application/json"}
         if settings.user is not None:
             credentials = base64.b64encode(f"{settings.user}:{settings.password}".encode()).decode()
@@ -64,12 +65,9 @@ class Cluster:
     def __reduce__(self) -> tuple[Any, ...]:
         return Cluster, (self.settings,)
 
-    def __del__(self) -> None:
-        self.drop()
-
     def begin_with(self, number: int) -> None:
         """Start with this node: subtasks spread over the nodes."""
-        if self._connection is None:
+        if self._kept.client is None:
             self._turn = number
 
     # ---- what is asked
@@ -116,9 +114,7 @@ class Cluster:
         return list(_refusals(msgspec.json.decode(answer)["items"]))
 
     def drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        self._kept.drop()
 
     def _refused(self, status: int, answer: bytes) -> ConnectorError:
         return ConnectorError(
@@ -132,17 +128,16 @@ class Cluster:
     def _request(self, method: str, path: str, body: bytes | None = None) -> tuple[int, bytes]:
         """Return status and body of the first response, from the current node or else from the others in
         turn."""
-        if self._connection is not None:
+        if self._kept.client is not None:
             try:
-                return self._ask(self._connection, method, path, body)
+                return self._ask(self._kept.client, method, path, body)
             except _NO_ANSWER:  # a node may close an idle connection
                 self.drop()
         hosts, failures = self.settings.hosts, []
         for _ in hosts:
             host = hosts[self._turn % len(hosts)]
             try:
-                self._connection = self._connected(host)
-                return self._ask(self._connection, method, path, body)
+                return self._ask(self._kept.keep(self._connected(host)), method, path, body)
             except _NO_ANSWER as error:
                 self.drop()
                 self._turn += 1

@@ -18,6 +18,7 @@ from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.common.logs import logger
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._column_families import family
+from firesteel.connectors._kept_client import KeptClient
 from firesteel.connectors._staging import Staged, stage
 from firesteel.connectors._subtask_commits import TryLaterError, commit_by_subtask
 from firesteel.connectors.jdbc.databases import Database, DatabaseError, database_of
@@ -39,30 +40,6 @@ _RETRY_S: Final = 0.2
 _PRUNE_MS: Final = 3_600_000  # between two searches for expired markers
 
 
-class _Held:
-    """A connection that outlives the epoch in a worker process. It is not pickled with its sink."""
-
-    def __init__(self) -> None:
-        self._connection: Any = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _Held, ()
-
-    def get(self, database: Database) -> Any:
-        if self._connection is None or not database.is_alive(self._connection):
-            self._connection = database.connect()
-        return self._connection
-
-    def drop(self) -> None:
-        """Close the connection, which rolls back any open transaction."""
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-    def __del__(self) -> None:
-        self.drop()
-
-
 @dataclass(frozen=True, slots=True)
 class JdbcStatementSink(Sink):
     """Executes a statement for each row, with the row's fields as parameters.
@@ -76,7 +53,7 @@ class JdbcStatementSink(Sink):
     connection: ConnectionOptions
     execution: ExecutionOptions = field(default_factory=ExecutionOptions)
     exactly_once: ExactlyOnceOptions | None = None
-    _held: _Held = field(default_factory=_Held, compare=False, repr=False)
+    _kept: KeptClient = field(default_factory=KeptClient, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         parameters = parse(self.statement).parameters
@@ -117,25 +94,27 @@ class JdbcStatementSink(Sink):
 class _Target:
     """The statement and a connection to execute it on."""
 
-    def __init__(self, sink: JdbcStatementSink, held: _Held | None = None) -> None:
+    def __init__(self, sink: JdbcStatementSink, kept: KeptClient | None = None) -> None:
         self.database = database_of(sink.connection)
         self.sql = self.rendered(sink.statement)
         self.convert = _converter(sink)
-        self.held = held or sink._held
+        self.kept = kept or sink._kept
 
     def rendered(self, sql: str) -> str:
         return self.database.sql(parse(sql))
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Run the block in a transaction. After an error the connection is replaced."""
-        connection = self.held.get(self.database)
+        """Run the block in a transaction. After an error the connection is dropped, which rolls it back."""
+        connection = self.kept.client
+        if connection is None or not self.database.is_alive(connection):
+            connection = self.kept.keep(self.database.connect())
         try:
             connection.execute(self.database.begin)
             yield connection
             connection.execute("COMMIT")
         except BaseException:
-            self.held.drop()
+            self.kept.drop()
             raise
 
 
@@ -191,7 +170,7 @@ class _BatchWriter(SinkWriter):
                 time.sleep(_RETRY_S * 2**retry)
 
     def abort(self) -> None:
-        self._target.held.drop()
+        self._target.kept.drop()
 
 
 class _StagingWriter(SinkWriter):
@@ -233,7 +212,7 @@ class _MarkingCommitter(Committer):
             try:
                 with self._target.transaction() as connection:
                     connection.execute(create)
-                self._target.held.drop()
+                self._target.kept.drop()
                 return
             except FiresteelError:
                 raise
@@ -265,7 +244,7 @@ class _MarkingCommitter(Committer):
         except Exception as e:
             log.warning("old markers stay in %s: %s", self._table, e)
         finally:
-            self._target.held.drop()
+            self._target.kept.drop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +259,7 @@ class _MarkedRows:
     now_ms: int
 
     def __call__(self, subtask: int, committables: Sequence[tuple[str, Staged]]) -> None:
-        target = _Target(self.sink, _Held())
+        target = _Target(self.sink, KeptClient())
         try:
             with target.transaction() as connection:
                 for transaction_id, staged in committables:
@@ -290,7 +269,7 @@ class _MarkedRows:
                 raise TryLaterError("The database did not take rows.", detail=str(e).strip()) from e
             raise
         finally:
-            target.held.drop()
+            target.kept.drop()
 
     def _write(self, target: _Target, connection: Any, transaction_id: str, staged: Staged) -> None:
         mark = f"INSERT INTO {self.table} VALUES (?, ?, ?, ?) ON CONFLICT (transaction_id) DO NOTHING"

@@ -10,6 +10,7 @@ from typing import Any, Final
 from firesteel.common.errors import ConfigurationError, ConnectorError, TypeMismatchError
 from firesteel.common.extras import extra
 from firesteel.common.masking import remember_address
+from firesteel.connectors._kept_client import KeptClient
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 _RETRY_S: Final = 0.2
@@ -63,7 +64,7 @@ class Collection:
 
     def __init__(self, options: MongoOptions) -> None:
         self.options = options
-        self._client: Any = None
+        self._kept = KeptClient()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Collection, (self.options,)
@@ -103,17 +104,13 @@ class Collection:
                 raise self._unreachable(error) from error
 
     def drop(self) -> None:
-        client, self._client = self._client, None
-        if client is not None:
-            client.close()
-
-    def __del__(self) -> None:
-        self.drop()
+        self._kept.drop()
 
     def _target(self) -> Any:
-        if self._client is None:
-            self._client = self.options.client()
-        return self._client[self.options.database][self.options.collection]
+        client = self._kept.client
+        if client is None:
+            client = self._kept.keep(self.options.client())
+        return client[self.options.database][self.options.collection]
 
     def _refused(self, error: Any) -> ConnectorError:
         problems = [*error.details["writeErrors"], *error.details["writeConcernErrors"]]

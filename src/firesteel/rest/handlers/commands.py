@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from firesteel.common.job_status import JobStatus
 from firesteel.rest.cluster import SavepointOrder
 from firesteel.rest.errors import RestError
 from firesteel.rest.messages.base import Empty
@@ -41,9 +42,15 @@ async def terminate(call: Call) -> Empty:
 
 
 async def cancel(call: Call) -> Empty:
-    """A job that has ended is as cancelled as it can be."""
-    if call.job.ended_ms is None:
-        await call.cluster.cancel(call.job.job_id)
+    job = call.job
+    if job.ended_ms is None:
+        await call.cluster.cancel(job.job_id)
+    elif job.status is not JobStatus.CANCELED:
+        raise RestError(
+            409,
+            "Job cancellation failed because the job has already reached another terminal state "
+            f"({job.status.name}).",
+        )
     return Empty()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Literal
 from firesteel.sql.hints import state_ttl
@@ -21,9 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["aggregate", "group_aggregate", "group_window"]
 
 GROUPING: Final = frozenset(("GROUPING", "GROUPING_ID", "GROUP_ID"))
-
-#: Partial results of these can be put together, so that they may be made before the exchange.
-MERGEABLE: Final = frozenset(("COUNT", "SUM", "SUM0", "AVG", "MIN", "MAX", "LISTAGG"))
 
 
 def aggregate(planner: Planner, node: l.Aggregate) -> p.Physical:
@@ -121,7 +117,6 @@ def group_aggregate(
         group=group,
         calls=calls,
         mini_batch=context.mini_batch,
-        two_phase=_two_phase(context, calls),
         table_function=any(_is_table_aggregate(context, call) for call in calls),
         ttl_ms=context.ttl_ms if ttl is None else ttl,
         hints=hints,
@@ -131,12 +126,6 @@ def group_aggregate(
 def _is_table_aggregate(context: PlannerContext, call: AggregateCall) -> bool:
     definition = context.function(call.function)
     return definition is not None and definition.kind.name == "TABLE_AGGREGATE"
-
-
-def _two_phase(context: PlannerContext, calls: tuple[AggregateCall, ...]) -> bool:
-    if not context.mini_batch or context.get(options.AGG_PHASES) == "ONE_PHASE":
-        return False
-    return all(call.function in MERGEABLE for call in calls)
 
 
 def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:

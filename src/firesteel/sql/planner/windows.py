@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
-from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Ordering, references, shift
+from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Ordering, references
 from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.conditions import conjuncts
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
@@ -102,10 +101,10 @@ def _window_aggregate(
     calls: tuple[AggregateCall, ...],
 ) -> p.Physical:
     window_group = {c for c in group if c in windows.start | windows.end | windows.time}
-    keys = tuple(c for c in group if c not in window_group)
-    used = {*keys, *(c for call in calls for c in _read(call))}
-    target = _under_window(context, child, windows, used) or _attached(child, windows)
-    keys = tuple(target.columns[c] for c in keys)
+    plain = tuple(c for c in group if c not in window_group)
+    used = {*plain, *(c for call in calls for c in _read(call))}
+    target = _under_window(context, child, used) or _attached(child, windows)
+    keys = tuple(target.columns[c] for c in plain)
     moved = tuple(_moved(call, target.columns) for call in calls)
     if target.window.kind == "SESSION" and not target.window.attached:
         partition = set(target.window.partition)
@@ -115,14 +114,15 @@ def _window_aggregate(
                 hint="group by the columns of PARTITION BY, too",
             )
         if set(keys) != partition:
-            target, keys, moved = _sessions_first(context, child, windows, group, calls)
+            # Sessions are those of the partition, not of the group: rows get theirs before they are grouped.
+            target, keys, moved = _attached(child, windows), plain, calls
     properties = tuple(
         name
         for name, columns in (("start", windows.start), ("end", windows.end), ("time", windows.time))
         if columns & window_group or name != "time"
     )
     types: list[DataType] = [*(target.child.row.types[k] for k in keys), *(call.type for call in moved)]
-    places = {c: i for i, c in enumerate(c for c in group if c not in window_group)}
+    places = {c: i for i, c in enumerate(plain)}
     first = len(types)
     window_types = {
         name: next((child.row.types[c] for c in sorted(columns)), None)
@@ -141,7 +141,6 @@ def _window_aggregate(
         group=keys,
         calls=moved,
         properties=properties,
-        two_phase=_two_phase(context, target.window, moved),
     )
     columns = []
     for column in group:
@@ -181,9 +180,7 @@ def _attached(child: p.Physical, windows: WindowColumns) -> _Target:
     return _Target(child, every, windows.attached())
 
 
-def _under_window(
-    context: PlannerContext, child: p.Physical, windows: WindowColumns, used: set[int]
-) -> _Target | None:
+def _under_window(context: PlannerContext, child: p.Physical, used: set[int]) -> _Target | None:
     """Pull the window function into the aggregate: rows need not be copied into their windows first.
 
     None: something between reads the window, or the windows are those of an aggregate.
@@ -207,7 +204,7 @@ def _under_window(
     partition = below.window.partition
     if isinstance(source, p.Exchange) and below.window.kind == "SESSION":
         source = source.input
-    kept: list[Expression] = [shift(e, lambda c: c) for e in expressions]
+    kept: list[Expression] = [*expressions]
     time = below.window.time
     assert time is not None
     for column in (time, *partition):
@@ -227,27 +224,3 @@ def _under_window(
     for place, column in enumerate(wanted):
         columns[column] = place
     return _Target(pushed, columns, window)
-
-
-def _sessions_first(
-    context: PlannerContext,
-    child: p.Physical,
-    windows: WindowColumns,
-    group: tuple[int, ...],
-    calls: tuple[AggregateCall, ...],
-) -> tuple[_Target, tuple[int, ...], tuple[AggregateCall, ...]]:
-    """Sessions are those of the partition, not those of the group: rows get theirs before they are
-    grouped."""
-    target = _attached(child, windows)
-    keys = tuple(c for c in group if c not in windows.start | windows.end | windows.time)
-    return target, keys, calls
-
-
-def _two_phase(context: PlannerContext, window: p.WindowSpec, calls: tuple[AggregateCall, ...]) -> bool:
-    from firesteel.sql.planner.aggregates import MERGEABLE
-
-    if context.batch or context.get(options.AGG_PHASES) == "ONE_PHASE":
-        return False
-    if window.kind == "SESSION" or not window.rowtime:
-        return False
-    return all(call.function in MERGEABLE and not call.distinct for call in calls)
