@@ -88,6 +88,9 @@ class DataType:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and self.__dict__ == other.__dict__
 
+    def __ne__(self, other: object) -> bool:  # PyFlink's class has it
+        return not self == other
+
     def __hash__(self) -> int:
         return hash(repr(self))
 
@@ -463,7 +466,7 @@ class _OfElements(DataType):
 
     @property
     def logical(self) -> t.DataType:
-        return self._sql(self.element_type.logical, nullable=self._nullable)  # type: ignore[call-arg,misc]
+        return self._sql(self.element_type.logical, nullable=self._nullable)  # type: ignore[arg-type,misc]
 
     def need_conversion(self) -> bool:
         return self.element_type.need_conversion()

@@ -13,9 +13,9 @@ from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
 from firesteel.program.execution_mode import RuntimeExecutionMode
 from firesteel.sql import logical as l
-from firesteel.sql.binder.row_types import identity
 from firesteel.sql.binder.tables import plan_of_table, resolve, resolve_anonymous, resolve_schema, scan_of
 from firesteel.sql.catalog import CatalogTable, TableKind
+from firesteel.sql.expressions import identity
 from firesteel.sql.planner.sinks import EVERY
 from firesteel.sql.schema import DeclaredColumn, DeclaredSchema
 from firesteel.table import _collections as collections, _running as running

@@ -21,7 +21,7 @@ from firesteel.connectors._column_families import family
 from firesteel.connectors._kept_client import KeptClient
 from firesteel.connectors._staging import Staged, stage
 from firesteel.connectors._subtask_commits import TryLaterError, commit_by_subtask
-from firesteel.connectors.jdbc.databases import Database, DatabaseError, database_of
+from firesteel.connectors.jdbc.databases import DatabaseError, database_of
 from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
 from firesteel.connectors.jdbc.statements import parse, quoted_table
 from firesteel.program.pickling import dumps_block, loads_block
