@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from firesteel.cluster.client import Address, ClusterUnreachableError, RequestRefusedError, RestClient
+from tests import waiting
 from tests.spark.support import firesteel
 
 ROOT = Path(__file__).parents[2]
@@ -185,13 +186,11 @@ class SessionCluster:
 
 def until(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
     """The first value of ``condition`` that is true; a cluster that is being started may be asked."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+
+    def asked() -> Any:
         try:
-            found = condition()
+            return condition()
         except (ClusterUnreachableError, RequestRefusedError):
-            found = None
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
+            return None
+
+    return waiting.until(asked, seconds=seconds, look_s=0.05)

@@ -17,7 +17,7 @@ import pytest
 from tests.cluster.support import JOB_ID, SessionCluster, environment, until
 from tests.spark.support import firesteel
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.spark
 
 
 class SparkCluster(SessionCluster):

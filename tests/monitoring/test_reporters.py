@@ -23,7 +23,7 @@ from firesteel.monitoring import application
 from firesteel.monitoring.reporter import REPORTERS, Read, ReporterKind, ReporterSettings, configured
 from firesteel.program.execution import get_executor
 from tests.monitoring.support import start
-from tests.rest.support import until
+from tests.waiting import until
 
 SHARED = Path(__file__).parent / "prometheus.json"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,6 +21,7 @@ from firesteel.rest.cluster import Cluster
 from firesteel.rest.credentials import Anybody, Credentials
 from firesteel.rest.local import LocalCluster
 from firesteel.rest.settings import RestSettings
+from tests.waiting import until
 
 RECORDED = Path(__file__).parent / "recorded"
 UNKNOWN = "0" * 32
@@ -168,17 +168,6 @@ def served(settings: RestSettings | None = None) -> Iterator[tuple[TestClient, L
             yield client, cluster
     finally:
         cluster.close()
-
-
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """The first value of ``condition`` that is true."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not happen in time")
 
 
 def finished(client: TestClient, path: str) -> dict[str, Any]:

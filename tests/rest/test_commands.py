@@ -12,7 +12,8 @@ import pytest
 from firesteel.rest.settings import RestSettings
 from firesteel.testing import MiniCluster
 from tests.rest.jobs import Jobs, live
-from tests.rest.support import UNKNOWN, differences, finished, recorded, served, shape_of, until
+from tests.rest.support import UNKNOWN, differences, finished, recorded, served, shape_of
+from tests.waiting import until
 
 SAVEPOINTS = "GET /jobs/{jobid}/savepoints/{triggerid}"
 

@@ -9,8 +9,9 @@ import pytest
 from firesteel.datastream import RuntimeExecutionMode
 from tests.jobmanager.rescale_support import running, wide_platform
 from tests.jobmanager.test_rescaling import summed
-from tests.rest.support import Example, differences, recorded, served, shape_of, until
+from tests.rest.support import Example, differences, recorded, served, shape_of
 from tests.runtime.support import environment
+from tests.waiting import until
 
 REQUIREMENTS = "/jobs/{jobid}/resource-requirements"
 

@@ -12,7 +12,8 @@ from firesteel.jobmanager.job_view import OperatorInfo, VertexInfo
 from firesteel.rest.answers.plan import description
 from firesteel.testing import MiniCluster
 from tests.rest.jobs import Jobs, settings
-from tests.rest.support import finished, recorded, served, until
+from tests.rest.support import finished, recorded, served
+from tests.waiting import until
 
 V = "/jobs/{jobid}/vertices/{vertexid}"
 
