@@ -16,7 +16,7 @@ from firesteel.cli._main import _rest_options
 from firesteel.datastream import _session_defaults
 from tests.cli.test_run import ENDLESS
 from tests.spark.support import firesteel, started
-from tests.waiting import until
+from tests.waiting import patience, until
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +91,7 @@ def test_an_address_may_follow(
 
 
 @pytest.mark.spark
+@pytest.mark.row("S-CTRL-09")
 def test_a_program_is_stopped_through_its_api_and_the_api_ends_with_it(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(ENDLESS)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -122,7 +123,7 @@ def jobs_at(port: int) -> list[dict[str, Any]]:
 
 
 def get(port: int, path: str, method: str = "GET") -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patience(20))
     try:
         connection.request(method, path, body="{}")
         return json.loads(connection.getresponse().read())

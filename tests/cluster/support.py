@@ -104,7 +104,7 @@ class SessionCluster:
 
     def wait(self) -> int:
         assert self._process is not None
-        code = self._process.wait(60)
+        code = self._process.wait(waiting.patience(60))
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._process = None
@@ -139,7 +139,7 @@ class SessionCluster:
     def run(self, text: str, *words: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         """Run a program to the end of its client."""
         client = self.start_client(self.program(text), *words, options=options)
-        out, err = client.communicate(timeout=120)
+        out, err = client.communicate(timeout=waiting.patience(120))
         return subprocess.CompletedProcess(client.args, client.returncode, out, err)
 
     def submit(self, text: str, *words: str) -> list[str]:
@@ -155,7 +155,7 @@ class SessionCluster:
             env=environment(),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=waiting.patience(60),
         )
 
     def status(self, job: str) -> str:

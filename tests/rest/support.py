@@ -66,6 +66,16 @@ def recorded(endpoint: str, *whens: str, status: int = 200) -> list[Example]:
     return found
 
 
+def recorded_endpoints() -> set[str]:
+    return {example.endpoint for example in examples()}
+
+
+def as_recorded(endpoint: str, status: int, body: Any, *whens: str) -> list[str]:
+    """Where an answer does not look as those of Flink with this status, in some situations or in all."""
+    theirs = [example.body for example in recorded(endpoint, *whens, status=status)]
+    return differences(shape_of([body]), shape_of(theirs))
+
+
 # ---- shapes
 
 Kind = str
