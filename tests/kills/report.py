@@ -35,7 +35,8 @@ def report(
     journal: str,
     head: str = HEAD,
 ) -> str:
-    """*kinds*: all that there are. *hindrances*: why kinds cannot run on this machine. *head*: what is tested;
+    """*kinds*: all that there are. *hindrances*: why kinds cannot run on this machine. *head*: what is
+    tested;
     ``{journal}`` stands for the name of the journal."""
     outcomes = [entry.outcome for entry in entries]
     rows = [_row(kind, [e for e in entries if e.outcome.kind == kind], runs, hindrances) for kind in kinds]

@@ -46,6 +46,7 @@ from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.metrics.machines import Machines
 from firesteel.monitoring.values import slots_of
 from firesteel.rest.answers.failures import cause_of_job
+from firesteel.rest.archives.archivist import Archivist
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
 from firesteel.rest.errors import RestError, bad_request, not_found, unknown_job
 from firesteel.rest.messages.submission import Collected, JobEnd, Submission
@@ -70,6 +71,7 @@ class Dispatcher:
     :param shown: the same without secrets.
     :param slot_timeout_ms: how long jobs wait for slots; None: they need not.
     :param confirm: raises once another dispatcher may have taken over; None: there is no other one.
+    :param archivist: archives jobs that have ended for the history server; None: nobody does.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class Dispatcher:
         keep_ms: int = 3_600_000,
         clock: Clock | None = None,
         confirm: Callable[[], object] | None = None,
+        archivist: Archivist | None = None,
     ) -> None:
         self.stopped = asyncio.Event()
         self._directory = directory
@@ -94,6 +97,7 @@ class Dispatcher:
         self._keep = keep
         self._keep_ms = keep_ms
         self._clock = clock or SystemClock()
+        self._archivist = archivist
         self._store = JobStore(directory, confirm)
         self._has_others = confirm is not None
         self._blobs = BlobStore(directory / "blobs")
@@ -133,6 +137,7 @@ class Dispatcher:
     def begin(self) -> None:
         """Go on with the jobs that have not ended, and take others."""
         self._later(self._do_chores())
+        self._later(self._archive_what_is_missing())
         for job in self._live():
             self._admit(job)
 
@@ -414,7 +419,16 @@ class Dispatcher:
         await asyncio.to_thread(self._store.archive, ended)
         job.end(ended)
         log.info("job has ended job=%s status=%s", job.id, ended.view.status.name)
+        if self._archivist is not None:
+            await asyncio.to_thread(self._archivist.archive, ended.view, ended.shown)
         await asyncio.to_thread(shutil.rmtree, self._directory / "work" / job.id, ignore_errors=True)
+
+    async def _archive_what_is_missing(self) -> None:
+        """The dispatcher before this one may have died between the end of a job and its archive."""
+        if self._archivist is None:
+            return
+        for ended in [job.ended for job in self._jobs.values() if job.ended is not None]:
+            await asyncio.to_thread(self._archivist.archive, ended.view, ended.shown)
 
     async def _kill_after(self, job: Job, seconds: float) -> None:
         """The last resort for a job that does not end though it was told to."""

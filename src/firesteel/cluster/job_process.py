@@ -116,6 +116,7 @@ class JobProcess:
         self._become_the_program(workplace, place)
         executor = Executor(lambda: self._make_platform(self._submission.job_id, workplace.modules))
         executor.on_start = lambda view, engine_log: None
+        executor.on_end = lambda view, configuration: None  # the dispatcher archives it
         executor.jobs.watch(self._started)
 
         def run_bootstrap(setup: bytes) -> None:
