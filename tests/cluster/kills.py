@@ -232,7 +232,9 @@ def _leader(
             leader = until(lambda: next((c for c in both if c.leads), None), _PATIENCE_S)
             other = both[1 - both.index(leader)]
             run.cluster = other
-            run.struck |= other.status(job_id) not in ("FINISHED", "FAILED")
+            # The one that stands by becomes the leader at this moment, perhaps: nobody listens at its port.
+            status = until(lambda: other.status(job_id), _PATIENCE_S)  # noqa: B023 - it is called here
+            run.struck |= status not in ("FINISHED", "FAILED")
             strike(leader, run)
             until(lambda: other.leads, _PATIENCE_S)  # noqa: B023 - it is called here
             if leader.has_ended:
@@ -275,7 +277,7 @@ def one_run(kind: str, seed: int, place: Path) -> Outcome:
     run = Run(kind, seed, place)
     try:
         failure = STRIKES[kind](run)
-    except (AssertionError, FiresteelError) as error:
+    except (AssertionError, FiresteelError, subprocess.TimeoutExpired) as error:
         failure = f"{type(error).__name__}: {error}"
     finally:
         for cluster in {run.cluster, *run.others}:

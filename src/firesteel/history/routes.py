@@ -20,17 +20,18 @@ from firesteel.rest.routes import Answer, Call, Encoded, Handler, Route
 
 #: Paths that a cluster has and a history server has not.
 _ABSENT: Final = ("/jars", "/datasets", "/savepoint-disposal", "flamegraph", "{triggerid}")
+_ADDED: Final = "/firesteel/v1"
 _JOB_ID: Final = ("{jobid}", "{applicationid}")
 
 
 def history_places(archives: Archives, settings: HistorySettings) -> list[tuple[str, Route]]:
     """Each path that is served, with its route. Nothing can be changed, but who a browser is."""
-    found = [
-        (prefix + r.path, _shown(r, "", archives, settings)) for prefix in PREFIXES for r in _read(FLINK)
-    ]
-    prefix = "/firesteel/v1"
-    return found + [
-        (prefix + r.path, _shown(r, prefix, archives, settings)) for r in (*_read(OWN), *sessions.ROUTES)
+    flink = [(route.path, _shown(route, "", archives, settings)) for route in _read(FLINK)]
+    added = [(route.path, _shown(route, _ADDED, archives, settings)) for route in _read(OWN)]
+    added += [(route.path, route) for route in sessions.ROUTES]
+    return [
+        *((prefix + path, route) for prefix in PREFIXES for path, route in flink),
+        *((_ADDED + path, route) for path, route in added),
     ]
 
 

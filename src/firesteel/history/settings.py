@@ -36,7 +36,8 @@ def history_settings(configuration: Configuration) -> HistorySettings:
     :raises ConfigurationError: no directory is named, or a value makes no sense.
     """
     get = configuration.get
-    directories = tuple(filter(None, get(options.DIRECTORIES)))
+    named: list[str] = get(options.DIRECTORIES)
+    directories = tuple(name for name in named if name)
     if not directories:
         raise ConfigurationError(
             "The history server needs to know where the archives of jobs are.",

@@ -1,10 +1,10 @@
-"""All answers of the REST API about one job that has ended: the same handlers make them that answer clients."""
+"""All answers of the REST API about one job that has ended, made by the handlers that answer clients."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any, Final, cast
 
@@ -106,8 +106,8 @@ def _parameters(path: str, view: JobView) -> Iterator[dict[str, str]]:
     if not set(names) <= _VALUES.keys() | {"vertexid", "subtaskindex", "attempt"}:
         return
     plain = [[(name, value) for value in _VALUES[name](view)] for name in names if name in _VALUES]
-    for chosen in product(*plain, _of_vertices(names, view)):
-        yield dict(chosen[:-1]) | chosen[-1]
+    for chosen, place in product(product(*plain), list(_of_vertices(names, view))):
+        yield {**dict(chosen), **place}
 
 
 def _of_vertices(names: list[str], view: JobView) -> Iterator[dict[str, str]]:
@@ -132,7 +132,7 @@ def _of_subtasks(names: list[str], vertex: VertexView) -> Iterator[dict[str, str
             yield {"subtaskindex": index, "attempt": str(attempt.number)}
 
 
-_VALUES: Final = {
+_VALUES: Final[Mapping[str, Callable[[JobView], list[str]]]] = {
     "jobid": lambda view: [view.job_id],
     "applicationid": lambda view: [view.job_id],
     "checkpointid": lambda view: [str(found.id) for found in view.checkpoints.history],

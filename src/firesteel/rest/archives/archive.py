@@ -1,4 +1,4 @@
-"""The archive of one ended job as Flink writes it: answers of the REST API by their paths, in one JSON file."""
+"""The archive of one ended job as Flink writes it: answers of the REST API by their paths, in one file."""
 
 from __future__ import annotations
 
