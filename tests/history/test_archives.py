@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -17,8 +18,8 @@ from tests.history.support import flink_archive, shown, write
 from tests.rest.jobs import Jobs
 
 SETTINGS = (("parallelism.default", "2"),)
-#: Answers to these tell the present time, or what only the process of a running job has.
-DIFFER = ("now", "duration", "charts")
+#: Answers that tell the present time, or rates of the last seconds.
+LIVE = ("/firesteel/", "/backpressure")
 
 
 def archived(jobs: Jobs, job: str, directory: Path) -> str:
@@ -27,7 +28,7 @@ def archived(jobs: Jobs, job: str, directory: Path) -> str:
     view = jobs.cluster.job(job_id)
     assert view is not None
     values = {"seen": "60"} if job.startswith("word count") else {}
-    Archivist(str(directory), SETTINGS).archive(view, values)
+    Archivist(str(directory), SETTINGS).archive(view, values, asyncio.run(jobs.cluster.machines()))
     return job_id
 
 
@@ -37,7 +38,7 @@ def shown_of(directory: Path, place: Path, **more: object) -> tuple[Archives, Hi
     return Archives(settings, place), settings
 
 
-@pytest.mark.parametrize("job", ["failing", "word count", "word count, batch", "to cancel"])
+@pytest.mark.parametrize("job", ["failing", "word count", "to cancel"])
 @pytest.mark.row("S-LIFE-11")
 def test_every_answer_about_an_ended_job_is_as_its_cluster_gave_it(
     jobs: Jobs, job: str, tmp_path: Path
@@ -53,14 +54,14 @@ def test_every_answer_about_an_ended_job_is_as_its_cluster_gave_it(
                 continue
             then, now = jobs.client.get(path), client.get(path)
             assert now.status_code == then.status_code == 200, (path, now.text)
-            if path.endswith("/accumulators") and "vertices" not in path:
-                continue
             ours, theirs = now.json(), then.json()
-            for name in DIFFER:
-                for body in (ours, theirs):
-                    if isinstance(body, dict):
-                        body.pop(name, None)
-            assert ours == theirs, path
+            if isinstance(ours, dict):
+                ours.pop("now", None)
+                theirs.pop("now", None)
+            if any(part in path for part in LIVE):
+                assert isinstance(ours, list) or ours.keys() == theirs.keys(), path
+            else:
+                assert ours == theirs, path
             compared += 1
         assert client.get("/jobs/overview").json()["jobs"][0]["jid"] == job_id
         summary = client.get("/firesteel/v1/jobs").json()["jobs"][0]
@@ -115,14 +116,15 @@ def test_archives_of_flink_are_shown(tmp_path: Path) -> None:
         page = json.loads(archive.answers[f"/jobs/{job_id}"])
         assert {v["id"] for v in live["vertices"]} == {v["id"] for v in page["vertices"]}
         failures = client.get(f"/firesteel/v1/jobs/{job_id}/failures").json()["failures"]
-        assert failures and failures[0]["traceback"]
+        assert failures
+        assert failures[0]["traceback"]
 
 
 def test_new_archives_are_found_and_damaged_ones_are_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory = tmp_path / "archive"
-    archives, settings = shown_of(directory, tmp_path / "copies")
+    archives, _ = shown_of(directory, tmp_path / "copies")
     archives.refresh(0)  # there is no directory yet
     assert not archives.views
     job_id, archive = flink_archive("failing")
@@ -154,7 +156,9 @@ def test_archives_that_are_too_many_or_too_old_are_deleted(tmp_path: Path) -> No
     job_id, archive = flink_archive("failing")
     for number in range(4):
         name = f"{number}" * 32
-        answers = {path.replace(job_id, name): text.replace(job_id, name) for path, text in archive.answers.items()}
+        answers = {
+            path.replace(job_id, name): text.replace(job_id, name) for path, text in archive.answers.items()
+        }
         file = write(directory, name, Archive(answers))
         os.utime(file, (1_000 + number, 1_000 + number))
     archives, _ = shown_of(directory, tmp_path / "copies", retained=3)

@@ -6,12 +6,15 @@ import json
 import signal
 import subprocess
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
+from firesteel.datastream._session_defaults import set_session_defaults
 from firesteel.history.settings import history_settings, web_settings
 from firesteel.testing import MiniCluster
 from tests.cluster.support import SessionCluster, environment, until
@@ -22,7 +25,7 @@ from tests.spark.support import firesteel
 @pytest.mark.row("S-DEPLOY-01")
 def test_a_program_archives_its_job_and_the_history_server_shows_it(tmp_path: Path) -> None:
     archive = tmp_path / "archive"
-    with MiniCluster.in_process({"jobmanager.archive.fs.dir": f"file://{archive}"}) as mini:
+    with archiving(f"file://{archive}") as mini:
         first = word_count(mini, "word count")
         server = subprocess.Popen(
             firesteel(
@@ -53,6 +56,17 @@ def test_a_program_archives_its_job_and_the_history_server_shows_it(tmp_path: Pa
             assert server.wait(30) == 0
             server.stderr.close()
     assert not list(tmp_path.glob("firesteel-history-*"))
+
+
+@contextmanager
+def archiving(directory: str) -> Iterator[MiniCluster]:
+    """What ``firesteel run -D jobmanager.archive.fs.dir=...`` does."""
+    set_session_defaults({"jobmanager.archive.fs.dir": directory})
+    try:
+        with MiniCluster.in_process() as mini:
+            yield mini
+    finally:
+        set_session_defaults({})
 
 
 def _get(url: str) -> dict[str, list[dict[str, object]]]:
@@ -109,11 +123,6 @@ def test_an_archive_that_cannot_be_written_ends_no_job(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("")
-    with (
-        caplog.at_level("ERROR", "firesteel"),
-        MiniCluster.in_process({"jobmanager.archive.fs.dir": f"{tmp_path}/file/archive"}) as mini,
-    ):
+    with caplog.at_level("ERROR", "firesteel"), archiving(f"{tmp_path}/file/archive") as mini:
         word_count(mini, "word count")
     assert "job is not archived" in caplog.text
-
-

@@ -240,7 +240,9 @@ class Dispatcher:
         job = self._known(job_id)
         if job.process is None or not job.has_reported:
             raise bad_request(f"Job {job_id} does not run.")
-        job.process.tell(Rescale(dict(wanted)))
+        await asyncio.to_thread(self._store.require, job_id, wanted)
+        if job.process is not None:  # else the next process begins with it
+            job.process.tell(Rescale(dict(wanted)))
 
     async def accumulators(self, job_id: str) -> dict[str, str]:
         job = self._known(job_id)
@@ -381,7 +383,8 @@ class Dispatcher:
         """One process of a job, from its start to its end."""
         job.new_generation(self._clock.now_ms())
         settings = self._settings | job.record.submission.settings
-        begin = Begin(job.record, str(self._directory), self._settings, job.generation)
+        wanted = await asyncio.to_thread(self._store.wanted, job.id)
+        begin = Begin(job.record, str(self._directory), self._settings, job.generation, wanted)
         process = job.process = JobProcess(
             begin,
             self._engine.platform,
@@ -420,7 +423,8 @@ class Dispatcher:
         job.end(ended)
         log.info("job has ended job=%s status=%s", job.id, ended.view.status.name)
         if self._archivist is not None:
-            await asyncio.to_thread(self._archivist.archive, ended.view, ended.shown)
+            machines = await self.machines()
+            await asyncio.to_thread(self._archivist.archive, ended.view, ended.shown, machines)
         await asyncio.to_thread(shutil.rmtree, self._directory / "work" / job.id, ignore_errors=True)
 
     async def _archive_what_is_missing(self) -> None:
@@ -428,7 +432,8 @@ class Dispatcher:
         if self._archivist is None:
             return
         for ended in [job.ended for job in self._jobs.values() if job.ended is not None]:
-            await asyncio.to_thread(self._archivist.archive, ended.view, ended.shown)
+            # The machines that ran it are not known any more.
+            await asyncio.to_thread(self._archivist.archive, ended.view, ended.shown, Machines())
 
     async def _kill_after(self, job: Job, seconds: float) -> None:
         """The last resort for a job that does not end though it was told to."""

@@ -104,12 +104,6 @@ def _log_start(job: JobView, engine_log: Path | None) -> None:
     log.info("job starts job=%s name=%s log=%s", job.job_id, job.name, engine_log or "-")
 
 
-def _archive(job: JobView, configuration: Configuration) -> None:
-    """For the history server, if the program wants it. Its room stands above this one, so by its name."""
-    if configuration.get(history.ARCHIVE_DIR) and job.status.is_globally_terminal_state():
-        importlib.import_module(_ARCHIVES).archive_job(job, configuration)
-
-
 def _start_jvm(configuration: Configuration, slots: int) -> None:
     """While PySpark is imported and the job translated its JVM starts: no use once PySpark is there."""
     if "pyspark" not in sys.modules:
@@ -140,8 +134,7 @@ class Executor:
         self.data_sets = DataSets()
         self._bootstrap: list[bytes] = []
         self.on_start: Callable[[JobView, Path | None], None] = _log_start
-        #: Called in the thread of a job that has ended, before anybody has its result.
-        self.on_end: Callable[[JobView, Configuration], None] = _archive
+        self.archives_jobs = True  # whether it archives jobs that have ended, if a program wants it
         self.on_close: list[Callable[[], None]] = []
 
     # ---- translation, without Spark
@@ -310,7 +303,7 @@ class Executor:
 
         def before_result(outcome: JobOutcome) -> None:
             kept.job_ended(outcome.status)
-            self.on_end(gateway.view, configuration)
+            self._archive(gateway.view, configuration)
 
         def ended() -> None:
             if on_end is not None:
@@ -328,6 +321,18 @@ class Executor:
             importlib.import_module(_REST).serve(self, configuration)
         if configuration.contains(metrics.REPORTERS) or configuration.get(metrics.REPORTER):
             importlib.import_module(_MONITORING).report(self, configuration)
+
+    def _archive(self, job: JobView, configuration: Configuration) -> None:
+        """For the history server; its room stands above this one, so by its name."""
+        wanted = self.archives_jobs and configuration.get(history.ARCHIVE_DIR)
+        if not wanted or not job.status.is_globally_terminal_state():
+            return
+        try:
+            machines = self.platform.machines()
+        except Exception as e:  # of Spark, which may have ended the job
+            log.warning("the executors are not known: %s", e)
+            machines = Machines()
+        importlib.import_module(_ARCHIVES).archive_job(job, configuration, machines)
 
     def _real_time_slots(self, configuration: Configuration, graph: JobGraph, bounded: bool) -> int:
         """How many slots the job needs to run in real time; 0: it is to run in epochs."""

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 import msgspec
 
 from firesteel.jobmanager.job_view import JobView, VertexView
+from firesteel.metrics.machines import Machines
 from firesteel.monitoring.rates import Rates
 from firesteel.rest.archives.archive import VIEW, Archive, ArchivedJob
 from firesteel.rest.archives.ended_jobs import EndedJobs
@@ -37,13 +38,14 @@ _NOT_KEPT: Final = ("flamegraph", "log-url", "/events", "metrics", "resource-req
 
 
 async def archive_of(
-    view: JobView, accumulators: Mapping[str, str], settings: Settings, now_ms: int
+    view: JobView, accumulators: Mapping[str, str], settings: Settings, machines: Machines, now_ms: int
 ) -> Archive:
     """
     :param accumulators: their values as text.
     :param settings: of the cluster, without secrets.
+    :param machines: that have run the job.
     """
-    context = _context(view, accumulators, settings, now_ms)
+    context = _context(view, accumulators, settings, machines, now_ms)
     answers: dict[str, str] = {}
     for prefix, routes in (("", FLINK), ("/firesteel/v1", OWN)):
         for route in routes:
@@ -63,8 +65,10 @@ def _is_kept(route: Route) -> bool:
     return route.path in _LISTS or (of_a_job and not any(word in route.path for word in _NOT_KEPT))
 
 
-def _context(view: JobView, accumulators: Mapping[str, str], settings: Settings, now_ms: int) -> Context:
-    jobs = EndedJobs({view.job_id: view}, {view.job_id: accumulators}, settings)
+def _context(
+    view: JobView, accumulators: Mapping[str, str], settings: Settings, machines: Machines, now_ms: int
+) -> Context:
+    jobs = EndedJobs({view.job_id: view}, {view.job_id: accumulators}, settings, machines)
     return Context(
         cluster=jobs,
         settings=RestSettings(),

@@ -12,6 +12,7 @@ from firesteel.common.logs import logger
 from firesteel.common.masking import masked_value
 from firesteel.common.options import history as options
 from firesteel.jobmanager.job_view import JobView
+from firesteel.metrics.machines import Machines
 from firesteel.rest.archives.answers import archive_of
 from firesteel.rest.cluster import Settings
 from firesteel.runtime.error_report import summary_of
@@ -34,7 +35,7 @@ class Archivist:
         self._settings = settings
         self._clock = clock or SystemClock()
 
-    def archive(self, view: JobView, accumulators: Mapping[str, str]) -> None:
+    def archive(self, view: JobView, accumulators: Mapping[str, str], machines: Machines) -> None:
         """Write the archive of a job that has ended, in one step, unless it is there. A job that cannot be
         archived has ended all the same, and the log says why. Blocks; no event loop may run in the calling
         thread."""
@@ -42,7 +43,8 @@ class Archivist:
             storage, path = resolve(join(self._directory, view.job_id))
             if storage.info(path) is not None:
                 return
-            made = asyncio.run(archive_of(view, accumulators, self._settings, self._clock.now_ms()))
+            now_ms = self._clock.now_ms()
+            made = asyncio.run(archive_of(view, accumulators, self._settings, machines, now_ms))
             storage.write(path, made.encode())
         except Exception as e:  # of a file system that is not there, most likely
             log.error(
@@ -62,8 +64,9 @@ def archivist_of(configuration: Configuration) -> Archivist | None:
     return Archivist(directory, shown)
 
 
-def archive_job(view: JobView, configuration: Configuration) -> None:
+def archive_job(view: JobView, configuration: Configuration, machines: Machines) -> None:
     """Archive a job of this process if the configuration wants it."""
     archivist = archivist_of(configuration)
     if archivist is not None:
-        archivist.archive(view, {found.name: found.value or _NOT_KEPT for found in view.accumulators})
+        shown = {found.name: found.value or _NOT_KEPT for found in view.accumulators}
+        archivist.archive(view, shown, machines)

@@ -18,6 +18,7 @@ class EndedJobs:
     """Implements ``Cluster``.
 
     :param accumulators: as text, by job and name.
+    :param machines: that have run them, as far as they are known.
     """
 
     def __init__(
@@ -25,10 +26,12 @@ class EndedJobs:
         views: Mapping[str, JobView],
         accumulators: Mapping[str, Mapping[str, str]],
         settings: Settings = (),
+        machines: Machines | None = None,
     ) -> None:
         self._views = views
         self._accumulators = accumulators
         self._settings = settings
+        self._machines = machines or Machines()
 
     @property
     def takes_programs(self) -> bool:
@@ -52,7 +55,7 @@ class EndedJobs:
         return dict(self._accumulators.get(job_id, {}))
 
     async def machines(self) -> Machines:
-        return Machines()
+        return self._machines
 
     async def data_sets(self) -> Sequence[str]:
         return ()
