@@ -50,6 +50,7 @@ from firesteel.rest.archives.archivist import Archivist
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
 from firesteel.rest.errors import RestError, bad_request, not_found, unknown_job
 from firesteel.rest.messages.submission import Collected, JobEnd, Submission
+from firesteel.rest.worker_logs import LogsOfAll
 from firesteel.runtime.error_report import summary_of
 from firesteel.spark.launch import manner_of_end
 
@@ -108,6 +109,7 @@ class Dispatcher:
         self._machines = Machines()
         self._asked_ms = -_MACHINES_S * 1000
         self._logs = ClusterLogs(directory / "logs", engine)
+        self._all_logs = LogsOfAll(self._logs, self.machines)
         self._engine_is_up = asyncio.Event()
         self._engine_is_up.set()
         self._engine_starts = 1
@@ -204,10 +206,10 @@ class Dispatcher:
         return ()
 
     async def logs(self, worker_id: str | None) -> Sequence[Log]:
-        return self._logs.all() if worker_id is None else ()
+        return await self._all_logs.all(worker_id)
 
     async def log(self, worker_id: str | None, name: str) -> Path | str | None:
-        return self._logs.read(name) if worker_id is None else None
+        return await self._all_logs.read(worker_id, name)
 
     # ---- orders
 
