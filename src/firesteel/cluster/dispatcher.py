@@ -434,8 +434,7 @@ class Dispatcher:
         if self._archivist is None:
             return
         for ended in [job.ended for job in self._jobs.values() if job.ended is not None]:
-            # The machines that ran it are not known any more.
-            await asyncio.to_thread(self._archivist.archive, ended.view, ended.shown, Machines())
+            await asyncio.to_thread(self._archivist.archive_if_missing, ended.view, ended.shown)
 
     async def _kill_after(self, job: Job, seconds: float) -> None:
         """The last resort for a job that does not end though it was told to."""

@@ -19,7 +19,7 @@ from firesteel.rest.messages.cluster import DashboardConfiguration, LogUrl
 from firesteel.rest.routes import Answer, Call, Encoded, Handler, Route
 
 #: Paths that a cluster has and a history server has not.
-_ABSENT: Final = ("/jars", "/datasets", "/savepoint-disposal", "flamegraph", "{triggerid}")
+_ABSENT: Final = ("/jars", "/datasets", "/savepoint-disposal", "flamegraph", "{triggerid}", "/openapi.json")
 _ADDED: Final = "/firesteel/v1"
 _JOB_ID: Final = ("{jobid}", "{applicationid}")
 

@@ -36,12 +36,21 @@ class Archivist:
         self._clock = clock or SystemClock()
 
     def archive(self, view: JobView, accumulators: Mapping[str, str], machines: Machines) -> None:
-        """Write the archive of a job that has ended, in one step, unless it is there. A job that cannot be
-        archived has ended all the same, and the log says why. Blocks; no event loop may run in the calling
-        thread."""
+        """Write the archive of a job that has ended, in one step, in the place of one that is there. A job that
+        cannot be archived has ended all the same, and the log says why. Blocks; no event loop may run in the
+        calling thread."""
+        self._write(view, accumulators, machines, again=True)
+
+    def archive_if_missing(self, view: JobView, accumulators: Mapping[str, str]) -> None:
+        """Likewise, unless there is an archive. The machines that ran the job are not known any more."""
+        self._write(view, accumulators, Machines(), again=False)
+
+    def _write(
+        self, view: JobView, accumulators: Mapping[str, str], machines: Machines, *, again: bool
+    ) -> None:
         try:
             storage, path = resolve(join(self._directory, view.job_id))
-            if storage.info(path) is not None:
+            if not again and storage.info(path) is not None:
                 return
             now_ms = self._clock.now_ms()
             made = asyncio.run(archive_of(view, accumulators, self._settings, machines, now_ms))
