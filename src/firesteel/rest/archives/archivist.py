@@ -36,9 +36,11 @@ class Archivist:
         self._clock = clock or SystemClock()
 
     def archive(self, view: JobView, accumulators: Mapping[str, str], machines: Machines) -> None:
-        """Write the archive of a job that has ended, in one step, in the place of one that is there. A job that
-        cannot be archived has ended all the same, and the log says why. Blocks; no event loop may run in the
-        calling thread."""
+        """Write the archive of a job that has ended, in one step, in the place of one that is there.
+
+        A job that cannot be archived has ended all the same, and the log says why. Blocks; no event loop may
+        run in the calling thread.
+        """
         self._write(view, accumulators, machines, again=True)
 
     def archive_if_missing(self, view: JobView, accumulators: Mapping[str, str]) -> None:
