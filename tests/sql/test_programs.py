@@ -9,10 +9,6 @@ import pytest
 from firesteel.testing import MiniCluster
 from tests.sql.program_files import Run, by_key, final_table, insertions, programs, written
 
-_SESSIONS = (
-    "DISTINCT, and MIN and MAX of rows that may be retracted, do not work in sessions",
-    "COUNT(DISTINCT) in SESSION windows is refused",
-)
 _CHANGES = "the changes of MySink are ['+I[1, 1, Hi]', '+I[2, 1, Hello]', '+U[2, 2, Hello]', '+I[5, 1, Hello"
 _BUNDLES = "the changes of sink_t are ['+I[1, 1, null, Hi]', '+I[2, 4, 2.0, Hello]', '+U[1, 2, null, Hi]']"
 _LAST = "'+I[four, 4, d]', '+I[five, 5, e]', '-U[four, 4, d]', '+U[four, 4, dd]'], recorded were"
@@ -36,10 +32,6 @@ OTHERWISE: dict[str, tuple[str, str]] = {
         "the rows of sink_t are ['+I[2020-10-10T00:00, 2020-10-10T00:00:05, a, L1, 1, R1, 5]'",
         "what is late depends on which source comes first",
     ),
-    "window-aggregate-session-event-time-two-phase-distinct-split": _SESSIONS,
-    "window-aggregate-session-event-time-two-phase": _SESSIONS,
-    "window-aggregate-session-partition-event-time-two-phase": _SESSIONS,
-    "window-aggregate-session-partition-event-time": _SESSIONS,
 }
 
 

@@ -9,6 +9,7 @@ from firesteel.common.options._declare import boolean, duration, integer, text, 
 
 _ONE_RUNTIME: Final = "operators and their memory are Firesteel's own"
 _NO_CODE: Final = "no code is generated"
+_FIRES_ONCE: Final = "windows of GROUP BY are shown once, at their end"
 
 CATALOG: Final = text(
     "table.builtin-catalog-name", "default_catalog", "The catalog that is there from the start."
@@ -178,6 +179,34 @@ INTERVAL_JOIN_CLEANUP: Final = duration(
     0,
     "Flink: the least time between two cleanings of an interval join.",
     no_effect="what the watermark has passed is removed with the epoch",
+)
+EARLY_FIRE: Final = boolean(
+    "table.exec.emit.early-fire.enabled",
+    False,
+    "Flink: whether the old windows of GROUP BY are shown before their end. A query with one is refused.",
+)
+EARLY_FIRE_DELAY: Final = duration(
+    "table.exec.emit.early-fire.delay",
+    None,
+    "Flink: how often they are shown before their end.",
+    no_effect=_FIRES_ONCE,
+)
+LATE_FIRE: Final = boolean(
+    "table.exec.emit.late-fire.enabled",
+    False,
+    "Flink: whether the old windows of GROUP BY are shown again for late rows. If so, a query with one is "
+    "refused.",
+)
+LATE_FIRE_DELAY: Final = duration(
+    "table.exec.emit.late-fire.delay",
+    None,
+    "Flink: how often they are shown after their end.",
+    no_effect=_FIRES_ONCE,
+)
+ALLOW_LATENESS: Final = duration(
+    "table.exec.emit.allow-lateness",
+    0,
+    "Flink: how long the old windows of GROUP BY take late rows. A query with one is refused.",
 )
 SORT_DEFAULT_LIMIT: Final = integer(
     "table.exec.sort.default-limit", -1, "Batch mode: the LIMIT of an ORDER BY that has none; -1: none."

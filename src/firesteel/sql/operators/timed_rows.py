@@ -15,6 +15,7 @@ from firesteel.common.columns import Columns
 from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.map_state import MapsColumn, maps_state
+from firesteel.sql.operators.slices import instants_of
 from firesteel.sql.types import RowType
 from firesteel.state.backend import OperatorState
 from firesteel.state.column_keys import canonical_column_keys, hash_codes, identities, row_arrays
@@ -89,6 +90,12 @@ class TimedRows:
     def until(self, time: int) -> list[int]:
         """The times up to *time*, inclusive, in order."""
         return sorted(t for t in self._index if t <= time)
+
+    def due(self, watermark: int, zone: str) -> list[int]:
+        """The times that are ends of windows, as the clocks of *zone* show them, which *watermark* has
+        passed; in order."""
+        ends = np.array(sorted(self._index), np.int64)
+        return ends[instants_of(ends, zone) - 1 <= watermark].tolist()  # type: ignore[no-any-return]
 
     def first(self) -> int | None:
         return min(self._index, default=None)

@@ -13,7 +13,7 @@ from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import row_text
 from firesteel.sql.operators.base import TwoInputColumnsOperator
 from firesteel.sql.operators.pairs import NO_ROW, PADS_LEFT, PADS_RIGHT, Pairs, null_keys, paired
-from firesteel.sql.operators.slices import instant_of, local_milliseconds
+from firesteel.sql.operators.slices import local_milliseconds
 from firesteel.sql.operators.specs import WindowJoin
 from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows, names_of
 from firesteel.sql.operators.window_rank import open_windows
@@ -77,11 +77,8 @@ class WindowJoinOperator(TwoInputColumnsOperator):
 
     def advance(self, watermark: int) -> None:
         self._progress.move(watermark)
-        last = watermark + (1 if self.spec.zone == "UTC" else 15 * 3_600_000)
-        left, right = self._sides
-        for end in sorted({*left.until(last), *right.until(last)}):
-            if instant_of(end, self.spec.zone) - 1 <= watermark:
-                self._fire(end)
+        for end in sorted({end for side in self._sides for end in side.due(watermark, self.spec.zone)}):
+            self._fire(end)
 
     def _fire(self, end: int) -> None:
         left, right = ({name: rows for name, _, rows in side.pop(end)} for side in self._sides)
