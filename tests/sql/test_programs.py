@@ -9,13 +9,11 @@ import pytest
 from firesteel.testing import MiniCluster
 from tests.sql.program_files import Run, by_key, final_table, insertions, programs, written
 
-_CHANGES = "the changes of MySink are ['+I[1, 1, Hi]', '+I[2, 1, Hello]', '+U[2, 2, Hello]', '+I[5, 1, Hello"
 _BUNDLES = "the changes of sink_t are ['+I[1, 1, null, Hi]', '+I[2, 4, 2.0, Hello]', '+U[1, 2, null, Hi]']"
 _LAST = "'+I[four, 4, d]', '+I[five, 5, e]', '-U[four, 4, d]', '+U[four, 4, dd]'], recorded were"
 #: What does not come out as in Flink: what is told of it, and why. A program that does is to be taken from
 #: the list.
 OTHERWISE: dict[str, tuple[str, str]] = {
-    "expand": (_CHANGES, "DISTINCT is not split over two levels, whose changes in between Flink shows"),
     "group-aggregate-simple-mini-batch": (
         _BUNDLES,
         "no aggregate runs before the exchange: a bundle has other rows",

@@ -296,6 +296,11 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
 
 
 def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
+    if window.attached and window.kind == "SESSION":
+        # Each row has its session, whose start is among the keys: any end may be that of one.
+        return specs.TimeWindow(
+            kind="TUMBLE", size=1, end=window.end, event_time=window.rowtime, zone=run.zone
+        )
     return specs.TimeWindow(
         kind=window.kind,
         size=window.size,
@@ -310,11 +315,12 @@ def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
 
 
 def _window_table(run: Translator, node: p.WindowTableFunction) -> Transformation:
-    spec = specs.WindowTableFunction(
-        input=node.input.row, output=node.row, window=_time_window(run, node.window)
-    )
-    keys = node.window.partition if node.window.kind == "SESSION" else None
-    return run.one(node, spec, keys=keys)
+    row, window = node.input.row, _time_window(run, node.window)
+    if node.window.kind != "SESSION":
+        return run.one(node, specs.WindowTableFunction(input=row, output=node.row, window=window))
+    keys = node.window.partition
+    session = specs.SessionTableFunction(input=row, output=node.row, window=window, keys=keys)
+    return run.one(node, session, keys=keys)
 
 
 def _window_aggregate(run: Translator, node: p.WindowAggregate) -> Transformation:

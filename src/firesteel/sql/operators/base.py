@@ -8,7 +8,7 @@ and have their state in ``self.state``; they set no current key.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -86,7 +86,7 @@ class ColumnsOperator(BaseOperator):
 
     #: Whether the rows before a mark and those behind it are to be told apart. An operator for which time
     #: means nothing gets all rows of a batch at once, and its marks follow them.
-    minds_time: ClassVar[bool] = True
+    minds_time: bool = True
 
     def __init__(self, program: OperatorProgram, spec: Any) -> None:
         super().__init__(program)

@@ -254,11 +254,21 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowTableFunction(OperatorSpec):
-    """A windowing TVF that stands alone: input columns, window_start, window_end, window_time."""
+    """TUMBLE, HOP or CUMULATE without an aggregate: input columns, window_start, window_end, window_time."""
 
     input: RowType
     output: RowType
     window: TimeWindow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTableFunction(OperatorSpec):
+    """The same of SESSION; keyed by ``keys``, the columns of PARTITION BY."""
+
+    input: RowType
+    output: RowType
+    window: TimeWindow
+    keys: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -536,6 +546,7 @@ _kind(SinkUpsertMaterialize, "changelogs:SinkUpsertMaterializeOperator", keyed=T
 _kind(GroupAggregate, "group_aggregate:GroupAggregateOperator", keyed=True)
 _kind(GroupTableAggregate, "table_aggregate:GroupTableAggregateOperator", keyed=True)
 _kind(WindowTableFunction, "window_table:WindowTableOperator")
+_kind(SessionTableFunction, "session_table:SessionTableOperator", keyed=True, operator_state=True)
 _kind(WindowAggregate, "window_aggregate:window_aggregate", keyed=True, operator_state=True)
 _kind(Sort, "sort:SortOperator", keyed=True)
 _kind(FinalRows, "sort:FinalRowsOperator")

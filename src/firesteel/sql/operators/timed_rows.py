@@ -46,15 +46,16 @@ class TimedRows:
         self._index: dict[int, dict[Any, CanonicalKey]] = {}
         self._seen = -1
 
-    def refresh(self) -> None:
-        """Know again what there is, where it may have changed without the operator."""
+    def refresh(self) -> bool:
+        """Know again what there is, where it may have changed without the operator; whether it may have."""
         if self._seen == self._maps.generation:
-            return
+            return False
         self._index.clear()
         for name, key in self._maps.names():
             for time in self._maps.of(name, key):
                 self._index.setdefault(cast(int, time), {})[name] = key
         self._seen = self._maps.generation
+        return True
 
     # ---- of one key
 
@@ -99,6 +100,10 @@ class TimedRows:
 
     def first(self) -> int | None:
         return min(self._index, default=None)
+
+    def keys(self) -> dict[Any, CanonicalKey]:
+        """All keys that have rows."""
+        return {name: key for names in self._index.values() for name, key in names.items()}
 
     def keys_at(self, time: int) -> list[tuple[Any, CanonicalKey]]:
         return list(self._index.get(time, {}).items())

@@ -12,6 +12,7 @@ from firesteel.sql.planner.calcs import select
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
+from firesteel.sql.planner.split_distinct import first_level, second_level
 from firesteel.sql.planner.windows import window_aggregate
 from firesteel.sql.types import BigIntType, RowType
 
@@ -110,6 +111,25 @@ def group_aggregate(
     group: tuple[int, ...],
     calls: tuple[AggregateCall, ...],
     hints: tuple[tuple[str, tuple[object, ...]], ...] = (),
+) -> p.Physical:
+    split = first_level(context, child, group, calls)
+    if split is None:
+        return _one_level(context, child, row, group, calls, hints)
+    expanded, keys, parts = split
+    names = [*(f"k{i}" for i in range(len(keys))), *(f"p{i}" for i in range(len(parts)))]
+    types = [*(expanded.row.types[k] for k in keys), *(part.type for part in parts)]
+    partial = _one_level(context, expanded, RowType.of(names, types), keys, parts, hints)
+    whole = second_level(len(keys), calls)
+    return _one_level(context, partial, row, tuple(range(len(group))), whole, hints)
+
+
+def _one_level(
+    context: PlannerContext,
+    child: p.Physical,
+    row: RowType,
+    group: tuple[int, ...],
+    calls: tuple[AggregateCall, ...],
+    hints: tuple[tuple[str, tuple[object, ...]], ...],
 ) -> p.Physical:
     ttl = state_ttl(hints)
     return p.GroupAggregate(
