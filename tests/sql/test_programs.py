@@ -86,7 +86,7 @@ def _failures(program: dict[str, Any]) -> str:
     return ""
 
 
-@pytest.mark.row("S-SQL-01", "S-SQL-04")
+@pytest.mark.row("S-SQL-01", "S-SQL-04", "S-SQL-09", "S-SQL-13")
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program["id"])
 def test_a_recorded_program(program: dict[str, Any]) -> None:
     told, reason = OTHERWISE.get(program["id"], ("", ""))

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from firesteel.common import Row
 from firesteel.common.typeinfo import Types
 from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.jobmanager.gateway import JobGateway
@@ -45,7 +46,7 @@ def job(query: str, **options: str) -> Iterator[JobGateway]:
         for key, value in options.items():
             tables.get_config().set(key, value)
         source = env.from_source(LiveSource("live"), WatermarkStrategy.no_watermarks(), "live")
-        stream = source.map(lambda row: row, ROW)
+        stream = source.map(lambda row: Row(*row), ROW)
         tables.create_temporary_view("live", tables.from_data_stream(stream, schema()))
         out = tables.to_changelog_stream(tables.sql_query(query))
         out.map(lambda row: note("out", tuple(row))).set_parallelism(1)
@@ -59,8 +60,8 @@ def rescale(job: JobGateway, *parallelism: int) -> None:
         assert job.rescale(number).result(10).status is RescaleStatus.COMPLETED
 
 
-def noted(count: int) -> list[Any]:
-    until(lambda: len(notes["out"]) >= count)
+def noted(run: JobGateway, count: int) -> list[Any]:
+    until(lambda: len(notes["out"]) >= count or run.view.ended_ms)
     return list(notes["out"])
 
 
@@ -68,12 +69,12 @@ def test_the_watermark_of_an_operator_goes_on() -> None:
     """Broken by hand: ``ColumnsOperator.take_over``, ``WatermarkAssignerOperator.take_over``."""
     with job("SELECT k, CURRENT_WATERMARK(ts) FROM live") as run:
         rows(("a", 1, 500))
-        noted(1)
+        noted(run, 1)
         rows(("b", 1, 200))
-        assert noted(2)[-1] == ("b", at(500))
+        assert noted(run, 2)[-1] == ("b", at(500))
         rescale(run, 1, 3)
         rows(("c", 1, 300))
-        assert noted(3)[-1] == ("c", at(500))
+        assert noted(run, 3)[-1] == ("c", at(500))
 
 
 @pytest.mark.parametrize("mini_batch", ["false", "true"])
@@ -90,7 +91,7 @@ def test_a_window_that_has_fired_stays_over(mini_batch: str) -> None:
     }
     with job(query, **options) as run:
         rows(("a", 1, 500), ("a", 2, 1500))
-        assert noted(1) == [("a", 1, at(0))]
+        assert noted(run, 1) == [("a", 1, at(0))]
         rescale(run, 1, 3)
         rows(("a", 4, 200), ("a", 8, 1700), ("b", 16, 600), ("a", 32, 2600))
-        assert noted(2) == [("a", 1, at(0)), ("a", 10, at(1000))]
+        assert noted(run, 2) == [("a", 1, at(0)), ("a", 10, at(1000))]

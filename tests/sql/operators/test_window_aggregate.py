@@ -57,6 +57,7 @@ def windows(rows):
     return out
 
 
+@pytest.mark.row("S-SQL-25")
 def test_tumbling_windows_fire_at_their_end_and_late_rows_are_dropped():
     harness = harness_of(spec_of("TUMBLE", 10))
     harness.feed(("a", 1, at(1)), ("a", 2, at(9)), ("b", 3, at(10)), watermark=8)
@@ -140,6 +141,7 @@ def test_windows_of_processing_time_fire_by_the_clock():
     assert windows(harness.take()) == [("a", 2, 3, 2, 0, 10)]
 
 
+@pytest.mark.row("S-SQL-08", "S-SQL-09")
 def test_the_old_windows_of_group_by_may_overlap_in_any_way():
     spec = replace(spec_of("HOP", 10, 4), properties=("start", "end", "rowtime"))
     harness = harness_of(spec)

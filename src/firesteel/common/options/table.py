@@ -221,7 +221,8 @@ AGG_PHASES: Final = word(
     "table.optimizer.agg-phase-strategy",
     "AUTO",
     ("AUTO", "ONE_PHASE", "TWO_PHASE"),
-    "Whether rows are aggregated before the exchange, too; AUTO: where that pays.",
+    "Flink: whether rows are aggregated before the exchange, too.",
+    no_effect="rows are aggregated behind the exchange, which they pass as columns",
 )
 SPLIT_DISTINCT: Final = boolean(
     "table.optimizer.distinct-agg.split.enabled",
@@ -248,7 +249,10 @@ REUSE_SOURCE: Final = boolean(
     "table.optimizer.reuse-source-enabled", True, "Whether a table that is read several times is read once."
 )
 REUSE_SINK: Final = boolean(
-    "table.optimizer.reuse-sink-enabled", False, "Whether equal sinks of a statement set become one."
+    "table.optimizer.reuse-sink-enabled",
+    False,
+    "Flink: whether equal sinks of a statement set become one.",
+    no_effect="each INSERT of a statement set has a sink of its own",
 )
 UNION_BREAKPOINT: Final = boolean(
     "table.optimizer.union-all-as-breakpoint-enabled",
