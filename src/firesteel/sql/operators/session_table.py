@@ -19,11 +19,10 @@ from firesteel.sql.operators.aggregates import row_text
 from firesteel.sql.operators.kernels.segments import Array
 from firesteel.sql.operators.slices import instant_of, local_milliseconds
 from firesteel.sql.operators.specs import SessionTableFunction
-from firesteel.sql.operators.timed_rows import TimedRows, names_of
+from firesteel.sql.operators.timed_rows import TimedRows, rows_of_keys
 from firesteel.sql.operators.timed_windows import TimedWindows
 from firesteel.sql.operators.window_times import WindowTimes
 from firesteel.sql.types import RowField, RowType, TinyIntType
-from firesteel.state.column_keys import group_rows, row_values
 from firesteel.state.columns import CanonicalKey
 
 __all__ = ["SessionTableOperator"]
@@ -67,21 +66,12 @@ class SessionTableOperator(TimedWindows):
     def run(self, columns: Columns, input_index: int) -> None:
         times = self._times_of(columns)
         keys = self.key_columns(columns, self.spec.keys)
-        groups = group_rows([pa.array(times), *keys], len(columns))
-        order, starts = groups.order()
-        sorted_rows = columns.take(order)
-        kinds = pa.array(sorted_rows.kinds_or_inserts(), pa.int8())
-        rows = row_values([*sorted_rows.arrays, kinds], len(columns))
-        first = pa.array(groups.first)
-        names, canonical = names_of([key.take(first) for key in keys], groups.count)
+        kinds = pa.array(columns.kinds_or_inserts(), pa.int8())
+        rows = Columns([*columns.arrays, kinds], len(columns))
         touched: dict[Any, CanonicalKey] = {}
-        stops = [*starts.tolist()[1:], len(rows)]
-        of_groups = times[groups.first].tolist()
-        for name, key, time, start, stop in zip(
-            names, canonical, of_groups, starts.tolist(), stops, strict=True
-        ):
+        for name, key, time, group in rows_of_keys(rows, keys, times):
             if not self._is_late(name, key, time):
-                self._rows.add(name, key, time, rows[start:stop])
+                self._rows.add(name, key, time, group)
                 touched[name] = key
         for name, key in touched.items():
             self._wait(name, key)
