@@ -92,7 +92,7 @@ def from_changelog(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
 
 def _uid(found: dict[str, exp.Expr]) -> str | None:
     uid = found.get("uid")
-    return uid.this if isinstance(uid, exp.Literal) else None
+    return str(uid.this) if isinstance(uid, exp.Literal) else None
 
 
 # ---- for every door

@@ -79,9 +79,9 @@ def _aggregate(node: p.WindowAggregate) -> WindowColumns:
     def places(name: str) -> Columns:
         return frozenset(first + i for i, found in enumerate(node.properties) if found == name)
 
-    starts = places("start")
-    if node.window.start in node.group:  # of sessions that the rows had already
-        starts |= {node.group.index(node.window.start)}
+    starts, start = places("start"), node.window.start
+    if start is not None and start in node.group:  # of sessions that the rows had already
+        starts |= {node.group.index(start)}
     return WindowColumns(replace(node.window, time=None), starts, places("end"), places("time"))
 
 
