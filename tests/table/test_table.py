@@ -375,3 +375,17 @@ def test_old_windows_that_are_to_fire_more_than_once_are_refused_when_they_are_p
         t.get_config().set(key, value)
         with pytest.raises(TableException, match=f"{key} cannot be obeyed"):
             t.sql_query(query).explain()
+
+
+@pytest.mark.row("S-SQL-13", "S-PERF-04", "S-CFG-18")
+def test_distinct_aggregates_may_be_spread_over_buckets() -> None:
+    query = (
+        "SELECT name, COUNT(DISTINCT n), SUM(DISTINCT n) FILTER (WHERE n > 5), COUNT(DISTINCT id), MAX(n), "
+        "COUNT(*) FROM (SELECT * FROM people UNION ALL SELECT * FROM people) GROUP BY name"
+    )
+    with tables(2) as t:
+        t.create_temporary_view("people", people(t))
+        assert "Expand(" not in t.sql_query(query).explain()
+        t.get_config().set("table.optimizer.distinct-agg.split.enabled", "true")
+        assert "Expand(" in t.sql_query(query).explain()
+        assert kept(t.sql_query(query)) == [("ann", 2, 20, 2, 20, 4), ("bob", 1, 30, 1, 30, 2)]
