@@ -37,10 +37,10 @@ def schema() -> Schema:
 
 
 @contextmanager
-def job(query: str, **options: str) -> Iterator[JobGateway]:
+def job(query: str, parallelism: int, **options: str) -> Iterator[JobGateway]:
     """A query over the table ``live`` runs; what it gives is noted under "out"."""
     with wide_platform():
-        env = environment(2)
+        env = environment(parallelism)
         env.set_max_parallelism(8)
         tables = StreamTableEnvironment.create(env)
         for key, value in options.items():
@@ -67,12 +67,12 @@ def noted(run: JobGateway, count: int) -> list[Any]:
 
 def test_the_watermark_of_an_operator_goes_on() -> None:
     """Broken by hand: ``ColumnsOperator.take_over``, ``WatermarkAssignerOperator.take_over``."""
-    with job("SELECT k, CURRENT_WATERMARK(ts) FROM live") as run:
+    with job("SELECT k, CURRENT_WATERMARK(ts) FROM live", 1) as run:
         rows(("a", 1, 500))
         noted(run, 1)
         rows(("b", 1, 200))
         assert noted(run, 2)[-1] == ("b", at(500))
-        rescale(run, 1, 3)
+        rescale(run, 3, 2)
         rows(("c", 1, 300))
         assert noted(run, 3)[-1] == ("c", at(500))
 
@@ -88,8 +88,9 @@ def test_a_window_that_has_fired_stays_over(mini_batch: str) -> None:
         "table.exec.mini-batch.enabled": mini_batch,
         "table.exec.mini-batch.allow-latency": "10 ms",
         "table.exec.mini-batch.size": "100",
+        "table.exec.source.idle-timeout": "100 ms",  # of the subtasks without a split
     }
-    with job(query, **options) as run:
+    with job(query, 2, **options) as run:
         rows(("a", 1, 500), ("a", 2, 1500))
         assert noted(run, 1) == [("a", 1, at(0))]
         rescale(run, 1, 3)
