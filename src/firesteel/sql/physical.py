@@ -98,7 +98,8 @@ class TableSourceScan(Physical):
         it.
     :param columns: of the source's row, those that are read, in order. :param predicates: over ``row``; rows
         for which
-    one of them is not true may be left out. :param pushed: texts for plans.
+    one of them is not true may be left out. :param pushed: texts for plans. :param watermark: over ``row``;
+    the source makes watermarks by it, for each of its splits.
     """
 
     table: Any
@@ -106,6 +107,7 @@ class TableSourceScan(Physical):
     columns: tuple[int, ...] = ()
     predicates: tuple[Expression, ...] = ()
     pushed: tuple[str, ...] = ()
+    watermark: Expression | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -14,5 +14,7 @@ def register() -> None:
     """Have them in the registry."""
     from firesteel.sql.connectors import blackhole, datagen, filesystem, printing
 
-    for module in (blackhole, datagen, filesystem, printing):
+    from firesteel.sql.connectors.kafka import append
+
+    for module in (append, blackhole, datagen, filesystem, printing):
         TABLE_CONNECTORS.register(module.CONNECTOR)

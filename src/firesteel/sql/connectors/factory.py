@@ -19,6 +19,7 @@ from firesteel.sql import physical as p
 from firesteel.sql.catalog import ResolvedTable
 from firesteel.sql.connectors.formats.registry import format_options
 from firesteel.sql.connectors.options import Option, TableOptions
+from firesteel.sql.connectors.watermarks import WATERMARK_OPTIONS, refuse_watermark_options
 from firesteel.util.exceptions import TableException
 
 __all__ = [
@@ -37,7 +38,8 @@ __all__ = [
 class ScanSource(Protocol):
     """What reads a table.
 
-    ``push`` takes what the planner would have the source do; it returns what it does not do itself.
+    A source whose ``makes_watermarks`` is true gives watermarks by ``node.watermark``, an expression over
+    ``node.row``, for each of its splits.
     """
 
     changelog_mode: frozenset[str]
@@ -94,7 +96,8 @@ class TableConnector:
         its place as
     ``"module:name"``; None: it cannot be read. ``sink`` and ``lookup`` likewise; lookup gets the columns
     asked, too.
-    :param overwrites: whether INSERT OVERWRITE is possible.
+    :param overwrites: whether INSERT OVERWRITE is possible. :param watermarks: whether its source makes
+        watermarks for its splits, so that it has the options ``scan.watermark.*``.
     """
 
     name: str
@@ -105,6 +108,7 @@ class TableConnector:
     sink: str | Callable[[TableContext], Any] | None = None
     lookup: str | Callable[[TableContext, tuple[int, ...]], Any] | None = None
     overwrites: bool = False
+    watermarks: bool = False
     checks: tuple[Callable[[TableOptions, ResolvedTable], None], ...] = field(default=(), compare=False)
 
 
@@ -158,6 +162,10 @@ def _context(
         every += found
         wildcards += more
     given = {k: v for k, v in table.options.items() if k != "connector"}
+    if connector.watermarks:
+        every += WATERMARK_OPTIONS
+    else:
+        refuse_watermark_options(connector.name, table.name, list(given))
     options = TableOptions.checked(connector.name, table.name, given, every, wildcards)
     for check in connector.checks:
         check(options, table)
