@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering
+from firesteel.sql.hints import LookupOptions
 from firesteel.sql.logical import OverCall
 from firesteel.sql.types import RowType
 
@@ -449,8 +450,12 @@ class TemporalJoin(Physical):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LookupJoin(Physical):
-    """Each row asks a table outside. :param source: ``connectors.LookupSource``; :param lookup: column of the
-    right table -> left column or constant. :param projection: right columns, after ``right_condition``."""
+    """Each row asks a table outside.
+
+    :param source: ``connectors.LookupSource``. :param lookup: column of *right_row* -> left column or constant.
+    :param right_row: what the source gives. :param right_calc: what is joined of it, and which rows.
+    :param rest: over the left columns, then what is joined.
+    """
 
     kind: str
     table: Any
@@ -460,7 +465,7 @@ class LookupJoin(Physical):
     rest: Expression | None
     right_row: RowType
     right_calc: tuple[tuple[Expression, ...], Expression | None] | None = None
-    options: tuple[tuple[str, Any], ...] = ()
+    options: LookupOptions = field(default_factory=LookupOptions)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -60,7 +60,10 @@ class SinkSource(Protocol):
 
 
 class LookupSource(Protocol):
-    """What is asked for rows by key, in tasks."""
+    """What is asked for rows by key, in tasks.
+
+    One that has ``lookup_async``, a coroutine function from a key to its rows, is asked by that.
+    """
 
     def open(self) -> None: ...
 
@@ -95,7 +98,7 @@ class TableConnector:
     :param wildcards: options that begin so are its own, too. :param scan: ``TableContext -> ScanSource``, or
         its place as
     ``"module:name"``; None: it cannot be read. ``sink`` and ``lookup`` likewise; lookup gets the columns
-    asked, too.
+        asked and those wanted, too.
     :param overwrites: whether INSERT OVERWRITE is possible. :param watermarks: whether its source makes
         watermarks for its splits, so that it has the options ``scan.watermark.*``.
     """
@@ -106,7 +109,7 @@ class TableConnector:
     wildcards: tuple[str, ...] = ()
     scan: str | Callable[[TableContext], Any] | None = None
     sink: str | Callable[[TableContext], Any] | None = None
-    lookup: str | Callable[[TableContext, tuple[int, ...]], Any] | None = None
+    lookup: str | Callable[[TableContext, tuple[int, ...], tuple[int, ...]], Any] | None = None
     overwrites: bool = False
     watermarks: bool = False
     checks: tuple[Callable[[TableOptions, ResolvedTable], None], ...] = field(default=(), compare=False)
@@ -215,14 +218,17 @@ def sink_target(
 
 
 def lookup_source(
-    table: ResolvedTable, columns: tuple[int, ...], configuration: Configuration
+    table: ResolvedTable, keys: tuple[int, ...], columns: tuple[int, ...], configuration: Configuration
 ) -> LookupSource | None:
-    """What looks rows of the table up by *columns* of its source row; None: its connector cannot."""
+    """Return what looks rows of the table up, None if its connector cannot.
+
+    :param keys: columns of its source row that are asked by. :param columns: those that are wanted, in order.
+    """
     connector = connector_of(table)
     if connector.lookup is None:
         return None
     context = _context(table, connector, configuration, False)
-    made: LookupSource = _maker(connector.lookup)(context, columns)
+    made: LookupSource = _maker(connector.lookup)(context, keys, columns)
     return made
 
 

@@ -45,7 +45,7 @@ class Parts:
 
 def value_format_key(options: TableOptions) -> str:
     """Return the option that names the format of values."""
-    return "value.format" if "value.format" in options and "format" not in options else "format"
+    return "format" if "format" in options else "value.format"
 
 
 def message_parts(context: TableContext, key_fields: tuple[str, ...] | None = None) -> Parts:
@@ -71,8 +71,8 @@ def message_parts(context: TableContext, key_fields: tuple[str, ...] | None = No
         )
     if not value_fields:
         raise options.error(_INCLUDE, "no column is left for the value", f"set '{_INCLUDE}' to 'ALL'")
-    value_key = "value.format" if KEY_FORMAT in options and "format" not in options else value_format_key(options)
-    value = message_format_of(options, value_key), _row_of(row, {name: name for name in value_fields})
+    value_format = message_format_of(options, value_format_key(options))
+    value = value_format, _row_of(row, {name: name for name in value_fields})
     if not key_fields:
         return Parts(value, None, {})
     names = {name: name.removeprefix(options[_PREFIX]) for name in key_fields}
