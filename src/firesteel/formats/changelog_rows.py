@@ -1,4 +1,4 @@
-"""Changes of database tables as JSON: the formats of Debezium, Canal, Maxwell and Ogg (Flink: ``debezium-json``).
+"""Changes of database tables as JSON: Debezium, Canal, Maxwell and Ogg (Flink: ``debezium-json``).
 
 A reader converts a message to rows with row kinds; an update is two rows, -U and +U. An invalid message
 raises one of PARSE_ERRORS.

@@ -46,8 +46,8 @@ def join_state_ttl(hints: Hints) -> tuple[int | None, int | None]:
 class LookupOptions:
     """How a table outside is asked.
 
-    :param asynchronous: None: as its connector can. :param capacity: how many keys are asked for at once by an
-        asynchronous one. :param timeout_ms: after which such a request fails.
+    :param asynchronous: None: as its connector can.
+    :param capacity: how many keys are asked for at once by an asynchronous one. :param timeout_ms: after which such a request fails.
     :param attempts: how often a key without rows is asked for again, each time after *delay_ms*.
     """
 
@@ -96,7 +96,9 @@ def lookup_options(hints: Hints) -> LookupOptions:
         try:
             found[key] = _LOOKUP[key](str(value))
         except ValueError as error:
-            raise SqlValidationError(f"Invalid value for option '{key}' of the hint LOOKUP.", detail=str(error)) from error
+            raise SqlValidationError(
+                f"Invalid value for option '{key}' of the hint LOOKUP.", detail=str(error)
+            ) from error
     missing = [key for key in _RETRY if key not in found]
     if 0 < len(missing) < len(_RETRY):
         raise SqlValidationError(

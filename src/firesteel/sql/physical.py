@@ -452,7 +452,8 @@ class TemporalJoin(Physical):
 class LookupJoin(Physical):
     """Each row asks a table outside.
 
-    :param source: ``connectors.LookupSource``. :param lookup: column of *right_row* -> left column or constant.
+    :param source: ``connectors.LookupSource``.
+    :param lookup: column of *right_row* -> left column or constant.
     :param right_row: what the source gives. :param right_calc: what is joined of it, and which rows.
     :param rest: over the left columns, then what is joined.
     """

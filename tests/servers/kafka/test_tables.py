@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -20,8 +19,8 @@ _NOON = dt.datetime(2020, 1, 1, 12, 0, 1, 120_000)
 
 
 @pytest.fixture
-def t() -> Iterator[StreamTableEnvironment]:
-    yield StreamTableEnvironment.create(environment(1))
+def t() -> StreamTableEnvironment:
+    return StreamTableEnvironment.create(environment(1))
 
 
 def topic_of(broker: KafkaBroker, topic: str, connector: str = "kafka", **options: str) -> str:
@@ -45,8 +44,9 @@ def test_rows_are_read_as_they_were_written(
         + topic_of(kafka_broker, topic, format=name)
     )
     t.execute_sql(
-        "INSERT INTO f VALUES (1, 'x,\"y', 1.50, TIMESTAMP '2020-01-01 12:00:01.120', 1e10, DATE '2020-02-03', "
-        "TRUE), (2, 'z', -2.25, TIMESTAMP '2020-01-01 12:00:01.120', 0.1, DATE '2020-02-03', FALSE)"
+        "INSERT INTO f VALUES (1, 'x,\"y', 1.50, TIMESTAMP '2020-01-01 12:00:01.120', 1e10, "
+        "DATE '2020-02-03', TRUE), "
+        "(2, 'z', -2.25, TIMESTAMP '2020-01-01 12:00:01.120', 0.1, DATE '2020-02-03', FALSE)"
     ).wait()
     day = dt.date(2020, 2, 3)
     first = (1, 'x,"y', Decimal("1.50"), _NOON, 1e10, day, True)
@@ -206,9 +206,7 @@ def test_a_table_of_upserts(t: StreamTableEnvironment, kafka_broker: KafkaBroker
     t.execute_sql(f"CREATE TABLE f (w STRING, n INT) {topic_of(kafka_broker, source, format='csv')}")
     options = topic_of(kafka_broker, topic, "upsert-kafka", key__format="json", value__format="json")
     t.execute_sql(f"CREATE TABLE g (w STRING, n INT, PRIMARY KEY (w) NOT ENFORCED) {options}")
-    t.execute_sql(
-        "INSERT INTO g SELECT * FROM (SELECT w, SUM(n) AS n FROM f GROUP BY w) WHERE n > 0"
-    ).wait()
+    t.execute_sql("INSERT INTO g SELECT * FROM (SELECT w, SUM(n) AS n FROM f GROUP BY w) WHERE n > 0").wait()
     found = [(m.key(), m.value()) for m in kafka_broker.messages(topic)]
     assert found == [
         (b'{"w":"a"}', b'{"w":"a","n":1}'),
@@ -264,7 +262,11 @@ def test_a_message_that_cannot_be_read(t: StreamTableEnvironment, kafka_broker: 
         ("a INT", {"format": "parquet"}, "not one of messages"),
         ("a INT", {"format": "json", "key__fields": "a"}, "key.fields"),
         ("a INT", {"format": "json", "key__format": "json"}, "key.format"),
-        ("a INT", {"format": "json", "key__format": "json", "key__fields": "b"}, "Could not find the field 'b'"),
+        (
+            "a INT",
+            {"format": "json", "key__format": "json", "key__fields": "b"},
+            "Could not find the field 'b'",
+        ),
         ("a INT", {"format": "json", "scan__startup__mode": "timestamp"}, "scan.startup.mode"),
         ("a INT", {"format": "json", "scan__startup__mode": "now"}, "earliest-offset"),
         ("a INT", {"format": "json", "scan__bounded__mode": "specific-offsets"}, "scan.bounded.mode"),
@@ -299,7 +301,11 @@ def _offline(connector: str = "kafka", **options: str) -> str:
     [
         ("a INT", {"format": "json", "sink__partitioner": "com.Mine"}, "sink.partitioner"),
         ("a INT", {"format": "json", "topic": "x;y"}, "one topic"),
-        ("a INT", {"format": "json", "sink__delivery_guarantee": "exactly-once"}, "sink.transactional-id-prefix"),
+        (
+            "a INT",
+            {"format": "json", "sink__delivery_guarantee": "exactly-once"},
+            "sink.transactional-id-prefix",
+        ),
         ("a INT, o BIGINT METADATA FROM 'offset'", {"format": "json"}, "for writing"),
         ("a INT", {"format": "raw", "connector": "upsert-kafka"}, "PRIMARY KEY"),
     ],

@@ -13,7 +13,6 @@ __all__ = ["register"]
 def register() -> None:
     """Have them in the registry."""
     from firesteel.sql.connectors import blackhole, datagen, filesystem, printing
-
     from firesteel.sql.connectors.jdbc import tables
     from firesteel.sql.connectors.kafka import append, upsert
 

@@ -48,8 +48,8 @@ def refuse_watermark_options(connector: str, table: str, given: Sequence[str]) -
     if found:
         raise TableException(
             f"Unsupported options found for '{connector}'.",
-            detail=f"{', '.join(found)} of table {table}: the watermarks of this connector are made behind it, "
-            "not for each of its splits",
+            detail=f"{', '.join(found)} of table {table}: the watermarks of this connector are made behind "
+            "it, not for each of its splits",
             hint="leave them out; WATERMARK FOR and table.exec.source.idle-timeout have their effect",
         )
 

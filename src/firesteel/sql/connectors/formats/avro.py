@@ -124,12 +124,16 @@ _SCHEMAS: Final[dict[type[t.DataType], Callable[[Any, str], Any]]] = {
 
 def _unsupported(data_type: t.DataType, name: str, hint: str) -> TableException:
     column = name.removeprefix("org.apache.flink.avro.generated.record_")
-    return TableException(f"Avro does not support the type {data_type}.", detail=f"column {column}", hint=hint)
+    return TableException(
+        f"Avro does not support the type {data_type}.", detail=f"column {column}", hint=hint
+    )
 
 
 def create(options: FormatOptions) -> AvroTableFormat:
     if options["encoding"] != "binary":
-        raise options.error("encoding", "Avro messages are binary here", "leave it out, or use the format json")
+        raise options.error(
+            "encoding", "Avro messages are binary here", "leave it out, or use the format json"
+        )
     if not options["timestamp_mapping.legacy"]:
         raise options.error(
             "timestamp_mapping.legacy", "only Flink's default mapping of timestamps is here", "leave it out"

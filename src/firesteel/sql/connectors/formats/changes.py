@@ -18,8 +18,13 @@ from firesteel.formats.changelog_rows import ENVELOPES, ChangelogOptions
 from firesteel.sql import types as t
 from firesteel.sql.connectors.formats.file_types import file_type_info
 from firesteel.sql.connectors.formats.joining import as_messages
-from firesteel.sql.connectors.formats.json import OPTIONS, JsonTableFormat, block_reader, json_texts
-from firesteel.sql.connectors.formats.json import create as json_format
+from firesteel.sql.connectors.formats.json import (
+    OPTIONS,
+    JsonTableFormat,
+    block_reader,
+    create as json_format,
+    json_texts,
+)
 from firesteel.sql.connectors.formats.messages import (
     MessageReader,
     ReadMessages,

@@ -47,7 +47,9 @@ class MessageReader(Protocol):
 
 
 class SchemaReader:
-    """Reads messages as a schema of rows does. A message of None (a tombstone) has no row, unless *schema* gives it one.
+    """Reads messages as a schema of rows does.
+
+    A message of None (a tombstone) has no row, unless *schema* gives it one.
 
     :param schema: reads the same messages as rows of *row*, with their kinds. :param columns: the wanted ones
         of *row*. :param usual: reads what is usual, as the wanted columns.

@@ -54,7 +54,9 @@ class JdbcLookup:
         """Yield the rows of some keys, each with the place of its key."""
         database = database_of(self.connection)
         names = ", ".join(quoted(name) for name, _ in self.columns)
-        where = f"FROM {quoted_table(self.table)} WHERE {equal_to_parameters([name for name, _ in self.keys])}"
+        where = (
+            f"FROM {quoted_table(self.table)} WHERE {equal_to_parameters([name for name, _ in self.keys])}"
+        )
         sql = " UNION ALL ".join(f"SELECT {at}, {names} {where}" for at in range(len(keys)))
         write = _converters(database.write, self.keys)
         parameters = [v if c is None else c(v) for key in keys for v, c in zip(key, write, strict=True)]

@@ -1,4 +1,4 @@
-"""``kafka``: the messages of topics as rows, and the other way round (Flink: ``KafkaDynamicTableFactory``)."""
+"""``kafka``: messages of topics as rows, and rows as messages (Flink: ``KafkaDynamicTableFactory``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from typing import Final
 from firesteel.sql.connectors.factory import TableConnector, TableContext
 from firesteel.sql.connectors.formats.registry import INSERTS
 from firesteel.sql.connectors.kafka.offsets import BOUNDED_OPTIONS, STARTUP_OPTIONS, starting
-from firesteel.sql.connectors.kafka.parts import FIELDS_OPTIONS, KEY_FORMAT, Parts, message_parts, value_format_key
+from firesteel.sql.connectors.kafka.parts import (
+    FIELDS_OPTIONS,
+    KEY_FORMAT,
+    Parts,
+    message_parts,
+    value_format_key,
+)
 from firesteel.sql.connectors.kafka.scan import PROPERTIES, KafkaScan, properties_of, subscription
 from firesteel.sql.connectors.kafka.target import SINK_OPTIONS, KafkaTarget
 from firesteel.sql.connectors.options import duration, text
@@ -25,8 +31,8 @@ def _parts(context: TableContext) -> Parts:
         options = context.options
         name = options[value_format_key(options)]
         raise TableException(
-            f"The Kafka table '{context.table.name}' with '{name}' format doesn't support defining PRIMARY KEY "
-            "constraint on the table, because it can't guarantee the semantic of primary key.",
+            f"The Kafka table '{context.table.name}' with '{name}' format doesn't support defining "
+            "PRIMARY KEY constraint on the table, because it can't guarantee the semantic of primary key.",
             hint="leave the key out, or use the connector 'upsert-kafka'",
         )
     return parts

@@ -20,7 +20,15 @@ from firesteel.util.exceptions import TableException
 if TYPE_CHECKING:
     from confluent_kafka import Message
 
-__all__ = ["HEADERS", "READABLE", "TIMESTAMP", "WRITABLE", "MetadataColumn", "header_lists", "metadata_column"]
+__all__ = [
+    "HEADERS",
+    "READABLE",
+    "TIMESTAMP",
+    "WRITABLE",
+    "MetadataColumn",
+    "header_lists",
+    "metadata_column",
+]
 
 TIMESTAMP: Final = "timestamp"
 HEADERS: Final = "headers"

@@ -40,7 +40,9 @@ _OFFSET: Final = re.compile(r"\s*partition\s*:\s*(\d+)\s*,\s*offset\s*:\s*(\d+)\
 _LATEST: Final = OffsetsInitializer(Kind.LATEST, Reset.LATEST)
 
 
-def starting(options: TableOptions, properties: Mapping[str, str], topics: tuple[str, ...]) -> OffsetsInitializer:
+def starting(
+    options: TableOptions, properties: Mapping[str, str], topics: tuple[str, ...]
+) -> OffsetsInitializer:
     """Return where reading starts.
 
     :raises TableException: an option is missing, or does not go with the mode.
@@ -66,9 +68,7 @@ def stopping(options: TableOptions, topics: tuple[str, ...]) -> OffsetsInitializ
     return _elsewhere(options, _BOUNDED, mode, topics)
 
 
-def _elsewhere(
-    options: TableOptions, prefix: str, mode: str, topics: tuple[str, ...]
-) -> OffsetsInitializer:
+def _elsewhere(options: TableOptions, prefix: str, mode: str, topics: tuple[str, ...]) -> OffsetsInitializer:
     if mode == "latest-offset":
         return _LATEST
     key = f"{prefix}timestamp-millis" if mode == "timestamp" else f"{prefix}specific-offsets"
@@ -91,7 +91,9 @@ def _specific(options: TableOptions, key: str, topics: tuple[str, ...]) -> dict[
         match = _OFFSET.fullmatch(part)
         if match is None:
             raise options.error(
-                key, f"{part!r} is not an offset of a partition", "write partition:0,offset:42;partition:1,offset:300"
+                key,
+                f"{part!r} is not an offset of a partition",
+                "write partition:0,offset:42;partition:1,offset:300",
             )
         found[Partition(topics[0], int(match[1]))] = int(match[2])
     return found

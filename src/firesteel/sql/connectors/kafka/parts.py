@@ -51,8 +51,8 @@ def value_format_key(options: TableOptions) -> str:
 def message_parts(context: TableContext, key_fields: tuple[str, ...] | None = None) -> Parts:
     """Return the parts of messages that the options of a table say.
 
-    :param key_fields: the columns of the key, where its primary key says them. :raises TableException: options
-        contradict each other, or a column is not there.
+    :param key_fields: the columns of the key, where its primary key says them.
+    :raises TableException: options contradict each other, or a column is not there.
     """
     options = context.options
     row = context.schema.physical_row
@@ -110,5 +110,7 @@ def _check_field(options: TableOptions, name: str, row: RowType) -> None:
         )
     if not name.startswith(prefix):
         raise options.error(
-            _PREFIX, f"the key field '{name}' does not begin with it", "all columns of the key have the prefix"
+            _PREFIX,
+            f"the key field '{name}' does not begin with it",
+            "all columns of the key have the prefix",
         )

@@ -92,7 +92,11 @@ class TableRecords(BatchDeserializationSchema):
 
     @staticmethod
     def _column(
-        place: Place, values: Columns, keys: list[pa.Array], messages: Sequence[Message], origins: Array | None
+        place: Place,
+        values: Columns,
+        keys: list[pa.Array],
+        messages: Sequence[Message],
+        origins: Array | None,
     ) -> pa.Array:
         if isinstance(place, MetadataColumn):
             array = place.read(messages)

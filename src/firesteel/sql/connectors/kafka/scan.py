@@ -55,7 +55,9 @@ def subscription(options: TableOptions) -> Subscription:
         try:
             re.compile(pattern)
         except re.error as error:
-            raise options.error("topic-pattern", f"{pattern!r} is not a regular expression: {error}") from error
+            raise options.error(
+                "topic-pattern", f"{pattern!r} is not a regular expression: {error}"
+            ) from error
         return Subscription(pattern=pattern)
     names = tuple(name.strip() for name in (topics or "").split(";") if name.strip())
     if not names:

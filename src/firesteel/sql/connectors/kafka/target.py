@@ -96,6 +96,8 @@ def _topic(options: TableOptions) -> str:
     names = [name.strip() for name in (options["topic"] or "").split(";") if name.strip()]
     if len(names) != 1:
         raise options.error(
-            "topic", f"a sink writes to one topic, not {len(names)}", "name one topic; a pattern is for reading"
+            "topic",
+            f"a sink writes to one topic, not {len(names)}",
+            "name one topic; a pattern is for reading",
         )
     return names[0]

@@ -28,9 +28,9 @@ def _parts(context: TableContext) -> Parts:
     key = context.schema.primary_key
     if key is None:
         raise TableException(
-            "'upsert-kafka' tables require to define a PRIMARY KEY constraint. The PRIMARY KEY specifies which "
-            "columns should be read from or write to the Kafka message key. The PRIMARY KEY also defines "
-            "records in the 'upsert-kafka' table should update or delete which keys.",
+            "'upsert-kafka' tables require to define a PRIMARY KEY constraint. The PRIMARY KEY specifies "
+            "which columns should be read from or write to the Kafka message key. The PRIMARY KEY also "
+            "defines records in the 'upsert-kafka' table should update or delete which keys.",
             detail=f"table {context.table.name}",
             hint="declare PRIMARY KEY (...) NOT ENFORCED",
         )
@@ -57,9 +57,7 @@ def scan(context: TableContext) -> KafkaScan:
 
 def target(context: TableContext) -> KafkaTarget:
     """Return the sink of a table."""
-    made = KafkaTarget(
-        context, _parts(context), _WRITTEN, upsert=True, last_only=_buffers(context.options)
-    )
+    made = KafkaTarget(context, _parts(context), _WRITTEN, upsert=True, last_only=_buffers(context.options))
     made.check()
     return made
 
