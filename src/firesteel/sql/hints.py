@@ -47,7 +47,8 @@ class LookupOptions:
     """How a table outside is asked.
 
     :param asynchronous: None: as its connector can.
-    :param capacity: how many keys are asked for at once by an asynchronous one. :param timeout_ms: after which such a request fails.
+    :param capacity: how many keys are asked for at once by an asynchronous one.
+    :param timeout_ms: after which such a request fails.
     :param attempts: how often a key without rows is asked for again, each time after *delay_ms*.
     """
 

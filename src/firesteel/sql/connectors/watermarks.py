@@ -64,7 +64,7 @@ def source_strategy(run: Any, node: p.TableSourceScan, options: TableOptions) ->
         if given and not node.table.schema.watermarks:
             raise options.error(given[0], "the table has no watermark", "declare WATERMARK FOR a column")
         return None
-    factory = _ColumnWatermarks(node.watermark, node.row, run.zone, options[_EMIT] == "on-event")
+    factory: Any = _ColumnWatermarks(node.watermark, node.row, run.zone, options[_EMIT] == "on-event")
     strategy = WatermarkStrategy(factory)
     idle_ms = options[_IDLE]
     if idle_ms is None:
@@ -73,8 +73,8 @@ def source_strategy(run: Any, node: p.TableSourceScan, options: TableOptions) ->
         strategy = strategy.with_idleness(Duration.of_millis(idle_ms))
     group, drift_ms, interval_ms = options[_GROUP], options[_DRIFT], options[_INTERVAL]
     if (group is None) != (drift_ms is None):
-        given, missing = (_GROUP, _DRIFT) if drift_ms is None else (_DRIFT, _GROUP)
-        raise options.error(given, f"it needs '{missing}'", f"set '{missing}', too")
+        there, missing = (_GROUP, _DRIFT) if drift_ms is None else (_DRIFT, _GROUP)
+        raise options.error(there, f"it needs '{missing}'", f"set '{missing}', too")
     if interval_ms is not None and group is None:
         raise options.error(_INTERVAL, f"it needs '{_GROUP}'", f"set '{_GROUP}' and '{_DRIFT}', too")
     if group is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -85,7 +85,7 @@ class _Reader:
         self._type = data_type
         self._wanted = wanted
         self._utf8 = checked_charset(format_.charset) == "utf-8"
-        self._order = ">" if format_.big_endian else "<"
+        self._order: Literal["<", ">"] = ">" if format_.big_endian else "<"
         # Texts in a charset and wrong numbers are for the schema.
         self._schema = (
             None
