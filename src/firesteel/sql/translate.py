@@ -614,7 +614,11 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
         made = run.one(
             node, spec, keys=keys, row=row, source=_by_keys(made, keys, row), name="SinkMaterializer"
         )
-    elif node.target.update == p.AFTER and node.input.update == p.BEFORE_AND_AFTER:
+    elif (
+        node.target.update == p.AFTER
+        and node.input.update == p.BEFORE_AND_AFTER
+        and not getattr(node.target.writer, "deletes_old_rows", False)
+    ):
         drop = specs.DropUpdateBefore(input=row)
         made = run.one(node, drop, row=row, source=made, name="DropUpdateBefore")
     if enforcer is not None:

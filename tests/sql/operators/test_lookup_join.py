@@ -11,6 +11,7 @@ from firesteel.common.clock import ManualClock
 from firesteel.program.registry import Registry
 from firesteel.sql.connectors.factory import TABLE_CONNECTORS, TableConnector
 from firesteel.sql.connectors.lookup_cache import CachedLookup
+from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.table import StreamTableEnvironment
 from firesteel.util.exceptions import TableException
 from tests.table.support import rows, tables
@@ -134,7 +135,7 @@ def test_the_hint_lookup() -> None:
         with pytest.raises(TableException, match="cannot be looked up asynchronously"):
             t.execute_sql(f"SELECT {wanted} city FROM people {_JOIN}")
         half = "/*+ LOOKUP('table' = 'c', 'max-attempts' = '2') */"
-        with pytest.raises(TableException, match="retry"):
+        with pytest.raises(SqlValidationError, match="retry"):
             t.execute_sql(f"SELECT {half} city FROM people {_JOIN}")
 
 

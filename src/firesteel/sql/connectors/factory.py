@@ -50,7 +50,11 @@ class ScanSource(Protocol):
 
 
 class SinkSource(Protocol):
-    """What writes a table."""
+    """What writes a table.
+
+    One whose ``deletes_old_rows`` is true takes no UPDATE_BEFORE by its mode, but deletes the row if one
+    comes: a filter may have kept back the row after it.
+    """
 
     def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
         """Which kinds of rows it takes of a query that makes these."""

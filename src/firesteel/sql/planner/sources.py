@@ -136,6 +136,12 @@ def _watermark_in_source(planner: Planner, node: l.WatermarkAssigner, child: p.P
     if not isinstance(scan_, p.TableSourceScan) or not getattr(scan_.source, "makes_watermarks", False):
         return None
     if any(isinstance(e, Call) and planner.context.is_once_only(e.function) for e in walk(expression)):
+        given = sorted(key for key in scan_.table.options if key.startswith("scan.watermark."))
+        if given:
+            raise wrong(
+                f"The options {', '.join(given)} of table '{scan_.table.name}' have no effect.",
+                hint="the watermark calls a function of yours, so it is made behind the source",
+            )
         return None
     text = expression_text(expression, column_names(scan_.row.names))
     pushed = (*scan_.pushed, f"watermark=[{text}]")

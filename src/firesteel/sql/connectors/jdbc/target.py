@@ -74,10 +74,9 @@ class _Writer(SinkWriter):
             self._rows += rows
         else:
             for kind, found in zip(columns.kinds_or_inserts().tolist(), rows, strict=True):
-                if kind != UPDATE_BEFORE:
-                    key = tuple(found[k] for k in self._sink.keys)
-                    self._changes.pop(key, None)
-                    self._changes[key] = None if kind == DELETE else found
+                key = tuple(found[k] for k in self._sink.keys)
+                self._changes.pop(key, None)
+                self._changes[key] = None if kind in (DELETE, UPDATE_BEFORE) else found
         if len(self._rows) + len(self._changes) >= self._size:
             self._send()
 
@@ -110,6 +109,7 @@ class JdbcTarget:
 
     context: TableContext
     connection: ConnectionOptions
+    deletes_old_rows = True
 
     def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
         return frozenset({"+I"}) if self.context.schema.primary_key is None else frozenset({"+I", "+U", "-D"})

@@ -74,9 +74,8 @@ class TableRecords(BatchDeserializationSchema):
     def decode(self, messages: Sequence[Message]) -> Decoded:  # hot
         if not messages:
             return Decoded([], None, [], 0)
-        values = self._values.read(list(map(_VALUE, messages)))
-        if self._upsert:
-            values = _with_deletes(values, messages)
+        bodies = list(map(_VALUE, messages))
+        values = _upserts(self._values, bodies) if self._upsert else self._values.read(bodies)
         bad = dict(values.bad)
         columns, origins, ignored = values.columns, values.origins, values.ignored
         keys: list[pa.Array] = []
@@ -105,20 +104,24 @@ class TableRecords(BatchDeserializationSchema):
         return keys[at] if of_key else values.arrays[at]
 
 
-def _with_deletes(values: ReadMessages, messages: Sequence[Message]) -> ReadMessages:
-    """Add a row without values, of kind DELETE, for each tombstone."""
-    count = len(values.columns)
-    origins = np.arange(count) if values.origins is None else values.origins
-    tombstones = np.array([i for i, m in enumerate(messages) if m.value() is None], np.int64)
-    if not len(tombstones):
-        kinds = np.full(count, UPDATE_AFTER, np.int8)
-        return values._replace(columns=values.columns.with_kinds(kinds))
-    every = np.concatenate([origins, tombstones])
+def _upserts(reader: MessageReader, bodies: list[bytes | None]) -> ReadMessages:
+    """Read values as rows that replace others; a tombstone is a row without values, of kind DELETE."""
+    there = [i for i, body in enumerate(bodies) if body is not None]
+    if len(there) == len(bodies):
+        read = reader.read(bodies)
+        return read._replace(
+            columns=read.columns.with_kinds(np.full(len(read.columns), UPDATE_AFTER, np.int8))
+        )
+    read = reader.read([bodies[i] for i in there])
+    places = np.array(there, np.int64)
+    tombstones = np.setdiff1d(np.arange(len(bodies)), places)
+    every = np.concatenate([places if read.origins is None else places[read.origins], tombstones])
     order = np.argsort(every, kind="stable")
-    rows = np.concatenate([np.arange(count), np.full(len(tombstones), NO_ROW)])[order]
+    rows = np.concatenate([np.arange(len(read.columns)), np.full(len(tombstones), NO_ROW)])[order]
     kinds = np.where(rows == NO_ROW, DELETE, UPDATE_AFTER).astype(np.int8)
-    columns = Columns(taken(values.columns.arrays, rows), len(rows), kinds)
-    return values._replace(columns=columns, origins=every[order])
+    columns = Columns(taken(read.columns.arrays, rows), len(rows), kinds)
+    bad = [(there[i], error) for i, error in read.bad]
+    return ReadMessages(columns, every[order], bad, read.ignored)
 
 
 def _beside(

@@ -40,6 +40,10 @@ class KafkaTarget:
     upsert: bool = False
     last_only: bool = False
 
+    @property
+    def deletes_old_rows(self) -> bool:
+        return self.upsert
+
     def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
         return self.kinds
 
