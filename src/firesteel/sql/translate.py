@@ -24,7 +24,7 @@ from firesteel.program.transformations import (
 )
 from firesteel.sql import physical as p
 from firesteel.sql.expression_text import infix_text
-from firesteel.sql.expressions import AggregateCall, Call, Expression, walk
+from firesteel.sql.expressions import AggregateCall, Call, Expression, identity, walk
 from firesteel.sql.matching import translate_match
 from firesteel.sql.operators import specs
 from firesteel.sql.operators.borders import columns_type
@@ -578,8 +578,10 @@ def _temporal_join(run: Translator, node: p.TemporalJoin) -> Transformation:
 
 
 def _lookup_join(run: Translator, node: p.LookupJoin) -> Transformation:
-    # The condition of the right side: the source applies what it can, the rest is part of the join's.
-    projection, _condition = node.right_calc or (None, None)
+    projection, condition = node.right_calc or (None, None)
+    if projection == identity(node.right_row):
+        projection = None
+    called = [*(e for _, e in node.lookup), *(projection or ()), condition, node.rest]
     spec = specs.LookupJoin(
         left=node.input.row,
         right=node.right_row,
@@ -588,8 +590,10 @@ def _lookup_join(run: Translator, node: p.LookupJoin) -> Transformation:
         lookup=node.source,
         keys=tuple(expression for _, expression in node.lookup),
         condition=node.rest,
-        projection=projection,
-        functions=run.functions([*(e for _, e in node.lookup), node.rest]),
+        right_condition=condition,
+        right_projection=projection,
+        options=node.options,
+        functions=run.functions(called),
     )
     return run.one(node, spec)
 
@@ -610,7 +614,11 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
         made = run.one(
             node, spec, keys=keys, row=row, source=_by_keys(made, keys, row), name="SinkMaterializer"
         )
-    elif node.target.update == p.AFTER and node.input.update == p.BEFORE_AND_AFTER:
+    elif (
+        node.target.update == p.AFTER
+        and node.input.update == p.BEFORE_AND_AFTER
+        and not getattr(node.target.writer, "deletes_old_rows", False)
+    ):
         drop = specs.DropUpdateBefore(input=row)
         made = run.one(node, drop, row=row, source=made, name="DropUpdateBefore")
     if enforcer is not None:

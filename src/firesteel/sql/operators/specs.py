@@ -20,6 +20,7 @@ from typing import Any, Literal
 from firesteel.program.operator_kinds import KINDS, OperatorKind
 from firesteel.program.operators import OperatorSpec
 from firesteel.sql.expressions import AggregateCall, Expression, Ordering
+from firesteel.sql.hints import LookupOptions
 from firesteel.sql.types import RowType
 
 Functions = Mapping[str, Any]  # name -> sql.functions.registry.FunctionDefinition
@@ -510,6 +511,9 @@ class LookupJoin(OperatorSpec):
     :param lookup: an object of the connector: ``open()``, ``lookup(list of keys) -> list of lists of row
         tuples``, ``close()``; or ``lookup_async``.
     :param keys: for each lookup key an expression over the left row (a column or a constant).
+    :param right: what it finds. :param right_condition: over *right*: of the rows found, those that count.
+    :param right_projection: over *right*: what is joined of them, the last columns of *output*.
+    :param condition: over the columns of left, then what is joined.
     """
 
     left: RowType
@@ -519,7 +523,9 @@ class LookupJoin(OperatorSpec):
     lookup: Any
     keys: tuple[Expression, ...]
     condition: Expression | None = None
-    projection: tuple[Expression, ...] | None = None
+    right_condition: Expression | None = None
+    right_projection: tuple[Expression, ...] | None = None
+    options: LookupOptions = field(default_factory=LookupOptions)
     functions: Functions = field(default_factory=_none)
 
 
