@@ -161,7 +161,7 @@ class DynamicCepOperator(PatternOperator, KeyedTwoInputOperator):
             self._start(id, version)
         except FiresteelError as error:
             raise StateError(
-                f"Version {version.version} of the pattern {id!r}, which the state has, cannot be made again.",
+                f"Version {version.version} of the pattern {id!r} cannot be made again of the state.",
                 operator=self.program.name,
                 detail=str(error),
                 hint="register the conditions that it had when it came",

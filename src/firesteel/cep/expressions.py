@@ -88,7 +88,7 @@ def _refused(text: str, reason: str) -> MalformedPatternError:
     return MalformedPatternError(
         f"The expression {text!r:.200} is not understood.",
         detail=reason,
-        hint="write comparisons of fields with and, or, not, such as amount > 5000 and country in ['DE', 'FR']",
+        hint="compare fields, with and, or, not between: amount > 5000 and country in ['DE', 'FR']",
     )
 
 
