@@ -33,7 +33,8 @@ PATTERNS = [
         "pattern": [
             {"name": "rise", "where": "count('rise') == 0 or celsius > last('rise').celsius",
              "times": 3, "consecutive": true},
-            {"name": "peak", "contiguity": "next", "where": "celsius > last('rise').celsius and celsius > 90"},
+            {"name": "peak", "where": "celsius > last('rise').celsius and celsius > 90",
+             "contiguity": "next"},
             {"name": "cool", "contiguity": "not_followed_by", "where": "celsius < 80"}
         ]
     }"""

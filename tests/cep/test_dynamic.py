@@ -325,18 +325,18 @@ def test_patterns_and_partial_matches_survive_restore_and_rescale(widths: tuple[
     keys = [f"k{n}" for n in range(20)]
     h = harness(parallelism=widths[0], max_parallelism=16)
     bring(h, two("p", "a", "b"), two("q", "a", "c"), two("gone", "a", "b"))
-    for key in keys:
-        feed(h, "a", key=key)
+    for n, key in enumerate(keys):
+        feed(h, "a", at=n, key=key)
     bring(h, two("p", "a", "c", version=2, earlier="go_on"), {"id": "gone", "remove": True})
     for at, width in enumerate(widths[1:], 1):
         h = harness(parallelism=width, max_parallelism=16, restore=h.snapshot())
         for key in keys:
-            h.inputs[0].process_element({"key": key, "letter": "x"}, 10 * at)
-        h.inputs[0].process_watermark(10 * at)
+            h.inputs[0].process_element({"key": key, "letter": "x"}, 100 * at)
+        h.inputs[0].process_watermark(100 * at)
     for key in keys:
-        h.inputs[0].process_element({"key": key, "letter": "b"}, 90)
-        h.inputs[0].process_element({"key": key, "letter": "c"}, 91)
-    h.inputs[0].process_watermark(99)
+        h.inputs[0].process_element({"key": key, "letter": "b"}, 900)
+        h.inputs[0].process_element({"key": key, "letter": "c"}, 901)
+    h.inputs[0].process_watermark(999)
     assert sorted(h.values) == ["p1 ab"] * 20 + ["q1 ac"] * 20
     assert h.num_keyed_state_entries() == 0
     bring(h, two("p", "a", "c", version=2))
