@@ -131,8 +131,11 @@ def test_several_patterns_match_side_by_side_and_each_key_by_itself() -> None:
     assert h.values == ["p1 ab", "q1 bc"]
 
 
-def test_a_removed_pattern_matches_no_more_and_leaves_no_state() -> None:
-    h = harness()
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_removed_pattern_matches_no_more_and_leaves_no_state(
+    processes: int,
+) -> None:
+    h = harness(processes=processes)
     bring(h, two("p", "a", "b"), two("q", "a", "c"))
     feed(h, "a")
     bring(h, {"id": "p", "remove": True})
@@ -153,8 +156,11 @@ def test_a_removed_pattern_may_come_again_and_has_nothing_of_before() -> None:
 # ---- versions
 
 
-def test_partial_matches_of_the_version_before_end_unless_they_are_to_go_on() -> None:
-    h = harness()
+@pytest.mark.parametrize("processes", [1, 3])
+def test_partial_matches_of_the_version_before_end_unless_they_are_to_go_on(
+    processes: int,
+) -> None:
+    h = harness(processes=processes)
     bring(h, two("p", "a", "b"), two("q", "a", "b"))
     feed(h, "a")
     bring(h, two("p", "a", "c", version=2), two("q", "a", "c", version=2, earlier="go_on"))
@@ -162,8 +168,11 @@ def test_partial_matches_of_the_version_before_end_unless_they_are_to_go_on() ->
     assert h.values == ["q1 ab", "p2 ac", "q2 ac"], "q1 has not begun with the second a"
 
 
-def test_a_removal_may_let_partial_matches_go_on_until_the_next_one() -> None:
-    h = harness()
+@pytest.mark.parametrize("processes", [1, 3])
+def test_a_removal_may_let_partial_matches_go_on_until_the_next_one(
+    processes: int,
+) -> None:
+    h = harness(processes=processes)
     bring(h, two("p", "a", "b"))
     feed(h, "aa")
     bring(h, {"id": "p", "remove": True, "earlier": "go_on"})
