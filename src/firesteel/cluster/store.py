@@ -95,7 +95,7 @@ class JobStore:
     def require(self, job_id: str, wanted: Mapping[str, Bounds]) -> None:
         """Which parallelism the vertices of a job are to have, now and whenever it is started again."""
         self._confirm()
-        write_durably(self.place(job_id) / WANTED, msgspec.msgpack.encode(wanted))
+        PRIVATE.write(str(self.place(job_id) / WANTED), msgspec.msgpack.encode(wanted))
 
     def wanted(self, job_id: str) -> dict[str, Bounds]:
         """Empty: what the program says."""

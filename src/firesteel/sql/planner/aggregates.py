@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from firesteel.common.config_options import ConfigOption
 from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Literal
@@ -170,7 +171,11 @@ def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:
     )
 
 
-_SHOWN_OTHERWISE: Final = (options.EARLY_FIRE, options.LATE_FIRE, options.ALLOW_LATENESS)
+_SHOWN_OTHERWISE: Final[tuple[ConfigOption[Any], ...]] = (
+    options.EARLY_FIRE,
+    options.LATE_FIRE,
+    options.ALLOW_LATENESS,
+)
 
 
 def _check_window(context: PlannerContext, node: l.GroupWindowAggregate) -> None:
