@@ -64,7 +64,7 @@ class SparkCluster(SessionCluster):
         for process in psutil.process_iter(["cmdline"]):
             try:
                 if (
-                    "pyspark.daemon" in process.info["cmdline"]
+                    "pyspark.worker" in process.info["cmdline"]
                     and process.environ().get("FIRESTEEL_JOB") == job
                 ):
                     found.append(process.pid)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -53,6 +54,17 @@ def test_results_are_exact(environment: MakeEnvironment) -> None:
     env.enable_checkpointing(300)
     with counted(numbers(env)).execute_and_collect() as results:
         assert sorted(results) == each_once(RECORDS)
+
+
+def test_workers_begin_with_the_engine_in_them(environment: MakeEnvironment) -> None:
+    """They are forked by a process that has imported it."""
+
+    def forked_by(n: int) -> str:
+        main = sys.modules["__main__"]
+        return "" if main.__spec__ is None else main.__spec__.name
+
+    with numbers(environment(), count=10).map(forked_by, Types.STRING()).execute_and_collect() as found:
+        assert set(found) == {"firesteel.spark.daemon"}
 
 
 def test_deep_programs(environment: MakeEnvironment) -> None:

@@ -13,6 +13,7 @@ from contextlib import suppress
 import click
 
 from firesteel.cli._cluster import FLINK_UI, cluster
+from firesteel.cli._history import history_server
 from firesteel.cli._jobs import COMMANDS, SavepointGroup, savepoint_of_job
 from firesteel.cli._memory import memory
 from firesteel.cli._rescale import rescale
@@ -331,7 +332,7 @@ def dispose(path: str) -> None:
         click.echo(f"Left: the symbolic link {path}")
 
 
-for _command in (*COMMANDS, top, rescale, cluster, memory):
+for _command in (*COMMANDS, top, rescale, cluster, memory, history_server):
     main.add_command(_command)
 
 

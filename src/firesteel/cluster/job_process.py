@@ -16,7 +16,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final
@@ -54,6 +54,7 @@ from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.reported import failure_of
 from firesteel.jobmanager.requests import JobOutcome, SavepointRequest
+from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.rest.shown import shown_value
 from firesteel.runtime.error_report import summary_of
 from firesteel.storage.filesystems import PRIVATE
@@ -114,6 +115,7 @@ class JobProcess:
         self._become_the_program(workplace, place)
         executor = Executor(lambda: self._make_platform(self._submission.job_id, workplace.modules))
         executor.on_start = lambda view, engine_log: None
+        executor.archives_jobs = False  # the dispatcher does it
         executor.jobs.watch(self._started)
 
         def run_bootstrap(setup: bytes) -> None:
@@ -188,6 +190,8 @@ class JobProcess:
         with self._lock:
             self._job = job
             waiting, self._waiting = self._waiting, []
+        if self._begin.wanted:  # of a process before this one
+            _rescale(job, self._begin.wanted)
         for ask in waiting:
             ask(job)
 
@@ -217,7 +221,7 @@ class JobProcess:
             case TakeCheckpoint(number):
                 self._with_job(lambda job: self._answer(number, job.checkpoint()))
             case Rescale(wanted):
-                self._with_job(lambda job: job.rescale(wanted).add_done_callback(Future.exception))
+                self._with_job(lambda job: _rescale(job, wanted))
             case GiveAccumulators(number):
                 self._with_job(lambda job: self._answer(number, job.accumulators(), _all_shown))
             case GiveCollected():
@@ -264,6 +268,11 @@ class JobProcess:
             blocks = collector.take(asked.generation, asked.first, max(0.0, until_s - time.monotonic()))
             value = msgspec.msgpack.encode(blocks)
         self._channel.send(Answered(asked.number, value))
+
+
+def _rescale(job: JobGateway, wanted: Mapping[str, Bounds]) -> None:
+    # What comes of it is in the views of the job.
+    job.rescale(wanted).add_done_callback(Future.exception)
 
 
 def _all_shown(values: dict[str, Any]) -> dict[str, str]:

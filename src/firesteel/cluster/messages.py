@@ -33,12 +33,14 @@ class Begin(Message, frozen=True):
 
     :param settings: of the cluster, below those of the job.
     :param generation: rises with each process of the job.
+    :param wanted: which parallelism its vertices are to have, by their ids; empty: what the program says.
     """
 
     record: JobRecord
     directory: str
     settings: dict[str, str]
     generation: int
+    wanted: dict[str, Bounds] = {}
 
 
 class Cancel(Message, frozen=True):

@@ -12,6 +12,7 @@ from firesteel.cluster.programs import ProgramStore
 from firesteel.common.configuration import Configuration
 from firesteel.common.masking import shown_settings
 from firesteel.common.options import cluster as options
+from firesteel.rest.archives.archivist import archivist_of
 from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
 
@@ -47,6 +48,7 @@ class Reign:
             keep=settings.keep_jobs,
             keep_ms=settings.keep_jobs_ms,
             confirm=confirm,
+            archivist=archivist_of(configuration),
         )
         self._programs = ProgramStore(directory, self._dispatcher.submit, values)
         self._server = RestServer(self._dispatcher, settings, self._dispatcher, self._programs)

@@ -1,6 +1,7 @@
 """What a dispatcher must not lose of its jobs: it is on disk before anybody is told of it.
 
     jobs/ID/job        what was handed in; written before the answer
+    jobs/ID/wanted     which parallelism it is to have, if somebody has said so; written before the answer
     jobs/ID/cancelled  the job is to be cancelled; written before the answer
     jobs/ID/end        how it has ended; written by the job's own process, before it says so
     archive/ID         an ended job; written before jobs/ID is removed
@@ -14,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
@@ -24,6 +25,7 @@ import msgspec
 from firesteel.common.errors import StateCorruptionError
 from firesteel.common.logs import logger
 from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.rest.messages.submission import Submission
 from firesteel.storage.durable import sync_names
 from firesteel.storage.filesystems import PRIVATE
@@ -33,6 +35,7 @@ log = logger(__name__)
 
 _ID: Final = re.compile("[0-9a-f]{32}")
 JOB: Final = "job"
+WANTED: Final = "wanted"
 CANCELLED: Final = "cancelled"
 END: Final = "end"
 T = TypeVar("T")
@@ -88,6 +91,15 @@ class JobStore:
         make_directories(str(place))
         PRIVATE.write(str(place / JOB), msgspec.msgpack.encode(record))
         sync_names((str(place),), str(self._jobs))
+
+    def require(self, job_id: str, wanted: Mapping[str, Bounds]) -> None:
+        """Which parallelism the vertices of a job are to have, now and whenever it is started again."""
+        self._confirm()
+        PRIVATE.write(str(self.place(job_id) / WANTED), msgspec.msgpack.encode(wanted))
+
+    def wanted(self, job_id: str) -> dict[str, Bounds]:
+        """Empty: what the program says."""
+        return _read(self.place(job_id) / WANTED, dict[str, Bounds]) or {}
 
     def cancel(self, job_id: str) -> None:
         self._confirm()

@@ -25,6 +25,7 @@ from firesteel.rest.errors import unknown_job
 from firesteel.rest.logs import DriverLogs
 from firesteel.rest.news import await_newer
 from firesteel.rest.shown import shown_value
+from firesteel.rest.worker_logs import LogsOfAll
 from firesteel.runtime.error_report import summary_of
 
 log = logger(__name__)
@@ -58,6 +59,7 @@ class LocalCluster:
         self._machines = Machines()
         self._asked_s = float("-inf")  # when ``_machines`` was made
         self._logs = DriverLogs(self._spark_log)
+        self._all_logs = LogsOfAll(self._logs, self.machines)
         executor.jobs.watch(self._started)
 
     def close(self) -> None:
@@ -101,10 +103,10 @@ class LocalCluster:
         return await asyncio.to_thread(self._executor.data_sets.ids)
 
     async def logs(self, worker_id: str | None) -> Sequence[Log]:
-        return self._logs.all() if worker_id is None else ()
+        return await self._all_logs.all(worker_id)
 
     async def log(self, worker_id: str | None, name: str) -> Path | str | None:
-        return self._logs.read(name) if worker_id is None else None
+        return await self._all_logs.read(worker_id, name)
 
     # ---- orders
 

@@ -91,7 +91,7 @@ class SparkJob:
             case "executor":
                 self._kill_one("CoarseGrainedExecutorBackend")
             case "worker":
-                self._kill_one("pyspark.daemon")
+                self._kill_one("pyspark.worker")
             case _:
                 raise ValueError(victim)
 

@@ -211,7 +211,7 @@ def _kind(process: psutil.Process) -> str:
         command = process.cmdline()
     except psutil.Error:  # it has ended meanwhile
         return ""
-    if any("pyspark.daemon" in word for word in command):
+    if any("pyspark.worker" in word for word in command):
         return "workers"
     return "JVM" if command and "java" in command[0] else "driver"
 
