@@ -31,8 +31,8 @@ from firesteel.rest.settings import RestSettings
 #: Of the additions to Flink's API those that tell of jobs.
 OWN: Final = (*additions.ROUTES, *live.ROUTES)
 _PART: Final = re.compile(r"\{(\w+)\}")
-#: The list of the one job, of which a history server makes that of all. That of applications is not of a job's
-#: archive: Flink's server would take it for its own.
+#: The list of the one job, of which a history server makes that of all. That of applications is not part of
+#: an archive: Flink's server would take it for its own.
 _LIST: Final = "/jobs/overview"
 #: Paths with what only a running job has, or what depends on who asks.
 _NOT_KEPT: Final = ("flamegraph", "log-url", "/events", "metrics", "resource-requirements")
