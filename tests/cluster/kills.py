@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from firesteel.cluster.client import ClusterUnreachableError, RequestRefusedError
-from firesteel.cluster.remote import savepoint_location
+from firesteel.cluster.remote_job import savepoint_location
 from firesteel.common.errors import FiresteelError
 from tests.cluster.dispatcher import DIES
 from tests.cluster.support import JOB_ID, SessionCluster, until

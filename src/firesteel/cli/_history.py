@@ -9,8 +9,8 @@ import threading
 
 import click
 
-from firesteel.cli._cluster import DEFINE, FLINK_UI
-from firesteel.cli._settings import set_defaults
+from firesteel.cli._cluster import FLINK_UI
+from firesteel.cli._settings import DEFINE, set_defaults
 from firesteel.cli._talking import talking
 
 

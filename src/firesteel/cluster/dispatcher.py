@@ -50,6 +50,7 @@ from firesteel.rest.archives.archivist import Archivist
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
 from firesteel.rest.errors import RestError, bad_request, not_found, unknown_job
 from firesteel.rest.messages.submission import Collected, JobEnd, Submission
+from firesteel.rest.news import await_newer
 from firesteel.rest.worker_logs import LogsOfAll
 from firesteel.runtime.error_report import summary_of
 from firesteel.spark.launch import manner_of_end
@@ -182,14 +183,7 @@ class Dispatcher:
         return None if found is None else found.view
 
     async def newer(self, job_id: str, version: int, timeout_s: float) -> JobView | None:
-        until_s = self._clock.monotonic_s() + timeout_s
-        while True:
-            view = self.job(job_id)
-            if view is None or view.version > version:
-                return view
-            if self._clock.monotonic_s() >= until_s:
-                return None
-            await asyncio.sleep(_POLL_S)
+        return await await_newer(lambda: self.job(job_id), version, timeout_s, self._clock)
 
     async def machines(self) -> Machines:
         now_ms = self._clock.now_ms()

@@ -10,7 +10,7 @@ from firesteel.cluster.dispatcher import Dispatcher
 from firesteel.cluster.engines import Engine
 from firesteel.cluster.programs import ProgramStore
 from firesteel.common.configuration import Configuration
-from firesteel.common.masking import masked_value
+from firesteel.common.masking import shown_settings
 from firesteel.common.options import cluster as options
 from firesteel.rest.archives.archivist import archivist_of
 from firesteel.rest.server import RestServer
@@ -43,7 +43,7 @@ class Reign:
             directory,
             self._engine,
             values,
-            tuple((key, str(masked_value(key, values[key]))) for key in sorted(values)),
+            shown_settings(values),
             slot_timeout_ms=configuration.get(options.SLOT_TIMEOUT) if enforced else None,
             keep=settings.keep_jobs,
             keep_ms=settings.keep_jobs_ms,

@@ -72,7 +72,6 @@ class AppServer:
 
     def start(self) -> Self:
         """Returns when it answers."""
-        self._port = self.port
         self._thread.start()
         if not self._ready.wait(_START_S) or not self._server.started:
             raise StorageError("The REST API did not start", detail="the log says why")
