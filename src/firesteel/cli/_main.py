@@ -19,6 +19,7 @@ from firesteel.cli._jobs import COMMANDS, SavepointGroup, savepoint_of_job
 from firesteel.cli._memory import memory
 from firesteel.cli._rescale import rescale
 from firesteel.cli._settings import set_defaults
+from firesteel.cli._sql import sql
 from firesteel.cli._talking import JOBMANAGER
 from firesteel.cli._top import top
 from firesteel.common.errors import FiresteelError, JobExecutionError
@@ -194,7 +195,7 @@ def run(
     _serve_rest(quiet)
     from firesteel.cli._progress import announce_jobs, progress_line
 
-    _start_jvm()
+    start_jvm()
     if not quiet:
         announce_jobs()
 
@@ -335,7 +336,7 @@ def dispose(path: str) -> None:
         click.echo(f"Left: the symbolic link {path}")
 
 
-for _command in (*COMMANDS, top, rescale, cluster, memory):
+for _command in (*COMMANDS, top, rescale, cluster, memory, sql):
     main.add_command(_command)
 
 
@@ -387,7 +388,7 @@ def _serve_rest(quiet: bool) -> None:
         click.echo(f"REST API: {url}", err=True)
 
 
-def _start_jvm() -> None:
+def start_jvm() -> None:
     """Start the JVM while the program is imported. It is dropped if the program cannot use it."""
     from firesteel.datastream._session_defaults import session_defaults
     from firesteel.spark.launch import drop_early, start_early

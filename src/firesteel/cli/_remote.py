@@ -61,7 +61,7 @@ def run_remotely(
             RestDoor(client), client, detached=detached, job_id=job_id, on_submit=announce
         )
         if pyflink:
-            _become_pyflink(executor)
+            become_pyflink_on(executor)
         set_executor(executor)
         signal.signal(signal.SIGTERM, _interrupt)
         with _progress(client, submitted, enabled=not (quiet or detached)):
@@ -91,7 +91,7 @@ def _leave(client: RestClient, submitted: list[str], *, cancels: bool) -> None:
             click.echo(f"Job {job} could not be cancelled: {error}", err=True)
 
 
-def _become_pyflink(executor: Any) -> None:
+def become_pyflink_on(executor: Any) -> None:
     import pickle
 
     from firesteel.cli import pyflink_alias

@@ -107,7 +107,7 @@ def _block_reader(format_: JsonTableFormat, row: t.RowType, columns: tuple[int, 
 
 def json_lines(format_: JsonTableFormat, row: t.RowType) -> Callable[[Columns], bytes]:
     """Return the function from columns to lines of JSON."""
-    cells = [_cells(format_, f.data_type) for f in row.fields]
+    cells = json_cells(format_, row)
     keys = [encode_basestring(f.name) + ":" for f in row.fields]
 
     def encode(columns: Columns) -> bytes:
@@ -120,6 +120,11 @@ def json_lines(format_: JsonTableFormat, row: t.RowType) -> Callable[[Columns], 
         return joined([lines], "")
 
     return encode
+
+
+def json_cells(format_: JsonTableFormat, row: t.RowType) -> list[Callable[[pa.Array], pa.Array]]:
+    """For each column the function from it to the JSON texts of its values; NULL stays NULL."""
+    return [_cells(format_, f.data_type) for f in row.fields]
 
 
 def _without_nulls(columns: list[pa.Array], keys: list[str]) -> bytes:
