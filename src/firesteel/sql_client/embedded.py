@@ -36,7 +36,7 @@ class EmbeddedExecutor:
         return result
 
     def setting(self, key: str) -> str | None:
-        return self._env._session.configuration.get_string(key, None)
+        return self._env._session.configuration.to_dict().get(key)
 
     def candidates(self, sql: str, position: int) -> Sequence[str]:
         return candidates(self._env._session, sql, position)

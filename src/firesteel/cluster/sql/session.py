@@ -116,17 +116,17 @@ class SqlSession:
     def _run(self, statement: str, settings: Mapping[str, str]) -> Rows:
         with self._at_work:
             configuration = self._env._session.configuration
-            before = {key: configuration.get_string(key, None) for key in settings}
+            before = configuration.to_dict()
             for key, value in settings.items():
                 configuration.set_string(key, value)
             try:
                 return _rows_of(self._env.execute_sql(statement))
             finally:
-                for key, value in before.items():
-                    if value is None:
-                        configuration.remove_config(key)
+                for key in settings:
+                    if key in before:
+                        configuration.set_string(key, before[key])
                     else:
-                        configuration.set_string(key, value)
+                        configuration.remove_config(key)
 
 
 def _rows_of(result: TableResult) -> StatementRows:
