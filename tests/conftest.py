@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,15 +13,11 @@ from hypothesis import HealthCheck, settings
 from firesteel.common import masking
 from firesteel.program import operator_kinds
 from firesteel.state import kinds as state_kinds
+from tests.jvms import for_short_lives
 
 # How fast a machine makes examples is no property of the code.
 settings.register_profile("tests", suppress_health_check=[HealthCheck.too_slow], deadline=None)
 settings.load_profile("tests")
-
-# A JVM of a test lives for seconds: compiling for speed and collecting in parallel are half of its CPU time.
-QUICK_JVM = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# What scripts/spark-archive has made; a JVM that cannot use it goes without it, and need not say so.
-ARCHIVE = Path(sys.prefix) / "spark.jsa"
 
 
 def pytest_configure() -> None:
@@ -40,14 +33,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.fixture(scope="session", autouse=True)
 def jvms_are_for_short_lives() -> Iterator[None]:
-    """Those of drivers, also of the programs that tests start, and those of their executors."""
-    quick = QUICK_JVM
-    if ARCHIVE.exists():
-        quick += f" -XX:SharedArchiveFile={ARCHIVE} -Xlog:cds*=off"
-    options = f'{quick} -Dspark.executor.extraJavaOptions="{quick}"'
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("SPARK_SUBMIT_OPTS", f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {options}".strip())
-        patch.setenv("FIRESTEEL_SPARK_ARCHIVE", "off")  # no second one; none is made for this user
+        for name, value in for_short_lives().items():
+            patch.setenv(name, value)
         patch.delenv("SPARK_CONF_DIR", raising=False)
         yield
 

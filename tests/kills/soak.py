@@ -13,6 +13,7 @@ The exit status is 1 when a run has failed, and 3 when a kind cannot run on this
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from tests.jvms import for_short_lives
 from tests.kills.campaign import FAMILIES, Campaign
 from tests.kills.outcomes import Journal, Outcome, Provenance
 from tests.kills.report import report
@@ -99,6 +101,7 @@ def main() -> None:
     parser.add_argument("--allow-missing", action="store_true", help="kinds that cannot run are no failure")
     parser.add_argument("kinds", nargs="*", choices=[*KINDS, []], metavar="KIND", help=", ".join(KINDS))
     arguments = parser.parse_args()
+    os.environ.update(for_short_lives())
     file: Path = arguments.report
     kinds: list[str] = arguments.kinds or list(KINDS)
     journal = Journal(_journal_of(file), Provenance.of_this_tree([file, _journal_of(file)]))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from firesteel.cli._scripts import become_pyflink
 from firesteel.cli._settings import settings_of
 from firesteel.cli._talking import FAILED, UNREACHABLE, CommandFailed
 from firesteel.common.errors import FiresteelError
@@ -122,7 +123,7 @@ def _executor(
     if jobmanager is not None:
         _hand_jobs_to(jobmanager, pyflink)
     else:
-        from firesteel.cli._main import become_pyflink, start_jvm
+        from firesteel.cli._main import start_jvm
 
         if pyflink:
             become_pyflink()
@@ -131,7 +132,6 @@ def _executor(
 
 
 def _hand_jobs_to(jobmanager: str, pyflink: bool) -> None:
-    from firesteel.cli._remote import become_pyflink_on
     from firesteel.cluster.client import RestClient, address_of
     from firesteel.cluster.remote import RemoteExecutor, RestDoor
     from firesteel.datastream._session_defaults import session_defaults
@@ -139,10 +139,9 @@ def _hand_jobs_to(jobmanager: str, pyflink: bool) -> None:
 
     client = RestClient(address_of(jobmanager, session_defaults()), patience=2)
     client.get("/v1/config")
-    executor = RemoteExecutor(RestDoor(client), client)
+    set_executor(RemoteExecutor(RestDoor(client), client))
     if pyflink:
-        become_pyflink_on(executor)
-    set_executor(executor)
+        become_pyflink()
 
 
 def _run(

@@ -11,8 +11,9 @@ from firesteel.cluster.engines import Engine
 from firesteel.cluster.programs import ProgramStore
 from firesteel.cluster.sql.sessions import SqlSessions
 from firesteel.common.configuration import Configuration
-from firesteel.common.masking import masked_value
+from firesteel.common.masking import shown_settings
 from firesteel.common.options import cluster as options
+from firesteel.rest.archives.archivist import archivist_of
 from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
 
@@ -43,11 +44,12 @@ class Reign:
             directory,
             self._engine,
             values,
-            tuple((key, str(masked_value(key, values[key]))) for key in sorted(values)),
+            shown_settings(values),
             slot_timeout_ms=configuration.get(options.SLOT_TIMEOUT) if enforced else None,
             keep=settings.keep_jobs,
             keep_ms=settings.keep_jobs_ms,
             confirm=confirm,
+            archivist=archivist_of(configuration),
         )
         self._programs = ProgramStore(directory, self._dispatcher.submit, values)
         self._sql = SqlSessions(directory, values, self._dispatcher.cancel)

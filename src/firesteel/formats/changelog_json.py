@@ -1,4 +1,4 @@
-"""Changes of database tables as JSON messages: Debezium, Canal and Maxwell (Flink: ``flink-json``).
+"""Changes of database tables as JSON messages: Debezium, Canal, Maxwell and Ogg (Flink: ``flink-json``).
 
 Rows have row kinds: an update is two of them, ``-U`` and ``+U``.
 
@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from firesteel.common.errors import ConfigurationError, ProgramError
 from firesteel.common.serialization import DeserializationSchema, SerializationSchema
@@ -27,7 +27,7 @@ from firesteel.formats.row_input import MISFITS, check_rows, misfit
 
 
 class _Reading(DeserializationSchema):
-    """Base of the three formats. A message may have any number of rows; a tombstone has none."""
+    """Base of these formats. A message may have any number of rows; a tombstone has none."""
 
     _format: ClassVar[str]
 
@@ -146,6 +146,23 @@ class MaxwellJsonDeserializationSchema(_Reading):
     def builder() -> MaxwellJsonDeserializationSchema.Builder:
         return MaxwellJsonDeserializationSchema.Builder()
 
+
+class OggJsonDeserializationSchema(_Reading):
+    """Reads what Oracle GoldenGate sends."""
+
+    _format = "ogg"
+
+
+#: Format -> what reads it.
+READING_SCHEMAS: Final[dict[str, type[_Reading]]] = {
+    kind._format: kind
+    for kind in (
+        DebeziumJsonDeserializationSchema,
+        CanalJsonDeserializationSchema,
+        MaxwellJsonDeserializationSchema,
+        OggJsonDeserializationSchema,
+    )
+}
 
 DebeziumJsonDeserializationSchema.Builder._schema = DebeziumJsonDeserializationSchema
 CanalJsonDeserializationSchema.Builder._schema = CanalJsonDeserializationSchema

@@ -1,4 +1,4 @@
-"""Changes of database tables as JSON: the formats of Debezium, Canal and Maxwell (Flink: ``debezium-json``).
+"""Changes of database tables as JSON: Debezium, Canal, Maxwell and Ogg (Flink: ``debezium-json``).
 
 A reader converts a message to rows with row kinds; an update is two rows, -U and +U. An invalid message
 raises one of PARSE_ERRORS.
@@ -84,6 +84,32 @@ def _there(row: Row | None, name: str, hint: str = "") -> Row:
     if row is None:
         raise ValueError(f'"{name}" is null{hint}')
     return row
+
+
+def ogg_reader(options: ChangelogOptions) -> ReadChanges:
+    """Read ``before``, ``after`` and ``op_type``: I (inserted), U (updated), D (deleted). T, which empties
+    the table, is not a change of a row and is skipped."""
+    row = options.type_info
+    change_type = Types.ROW_NAMED(["before", "after", "op_type"], [row, row, Types.STRING()])
+    decode = json_decoder(change_type, False, options.ignore)
+
+    def read(message: bytes) -> Sequence[Row]:
+        change = decode(message)
+        if change is None:
+            raise ValueError("there is no change in it")
+        before, after, op = change
+        match op:
+            case "I":
+                return (_of_kind(RowKind.INSERT, _there(after, "after")),)
+            case "U":
+                return _update(_there(before, "before"), _there(after, "after"))
+            case "D":
+                return (_of_kind(RowKind.DELETE, _there(before, "before")),)
+            case "T":
+                return ()
+        raise ValueError(f'unknown "op_type": {op!r}')
+
+    return read
 
 
 def maxwell_reader(options: ChangelogOptions) -> ReadChanges:
@@ -174,8 +200,14 @@ ENVELOPES: Final = {
     "debezium": ('{"before":null,"after":%s,"op":"c"}', '{"before":%s,"after":null,"op":"d"}'),
     "canal": ('{"data":[%s],"type":"INSERT"}', '{"data":[%s],"type":"DELETE"}'),
     "maxwell": ('{"data":%s,"type":"insert"}', '{"data":%s,"type":"delete"}'),
+    "ogg": ('{"before":null,"after":%s,"op_type":"I"}', '{"before":%s,"after":null,"op_type":"D"}'),
 }
-READERS: Final = {"debezium": debezium_reader, "canal": canal_reader, "maxwell": maxwell_reader}
+READERS: Final = {
+    "debezium": debezium_reader,
+    "canal": canal_reader,
+    "maxwell": maxwell_reader,
+    "ogg": ogg_reader,
+}
 
 
 def change_writer(format_: str, type_info: RowTypeInfo, times: str) -> WriteChange:

@@ -18,7 +18,7 @@ from firesteel.formats.text import utf8
 
 
 @dataclass(frozen=True)
-class _Options:
+class CsvMessageOptions:
     type_info: TypeInformation
     dialect: CsvDialect = field(default_factory=CsvDialect)
     array_separator: str = ";"
@@ -42,7 +42,7 @@ class _Builder:
     def __init__(self, type_info: TypeInformation) -> None:
         if type_info is None:
             raise TypeError("Type information must not be None")
-        self._options = _Options(type_info)
+        self._options = CsvMessageOptions(type_info)
 
     def set_array_element_delimiter(self, delimiter: str) -> Self:
         return self._set(array_separator=delimiter)
@@ -64,7 +64,7 @@ class _Builder:
 class CsvRowDeserializationSchema(DeserializationSchema):
     """Reads a message that is one CSV record as a row; see ``Builder``."""
 
-    def __init__(self, options: _Options) -> None:
+    def __init__(self, options: CsvMessageOptions) -> None:
         self._options = options
         self._decoder = RowDecoder(options.columns(), options.null_literal, True, options.ignore_parse_errors)
 
@@ -139,7 +139,7 @@ class CsvRowDeserializationSchema(DeserializationSchema):
 class CsvRowSerializationSchema(SerializationSchema):
     """Writes a row as a message of one CSV record; see ``Builder``."""
 
-    def __init__(self, options: _Options) -> None:
+    def __init__(self, options: CsvMessageOptions) -> None:
         self._options = options
         self._encode = csv_encoder(
             options.columns(), options.dialect, options.null_literal or "", options.line_end

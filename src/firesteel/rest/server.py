@@ -7,7 +7,7 @@ import errno
 import socket
 import ssl
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from functools import cached_property
@@ -22,6 +22,7 @@ from firesteel.rest.cluster import Cluster, Programs, SqlGateway, Submissions
 from firesteel.rest.connections import guarded
 from firesteel.rest.credentials import Anybody, credentials
 from firesteel.rest.in_process import ask
+from firesteel.rest.routes import Route
 from firesteel.rest.settings import RestSettings
 
 log = logger(__name__)
@@ -73,7 +74,6 @@ class AppServer:
 
     def start(self) -> Self:
         """Returns when it answers."""
-        self._port = self.port
         self._thread.start()
         if not self._ready.wait(_START_S) or not self._server.started:
             raise StorageError("The REST API did not start", detail="the log says why")
@@ -113,6 +113,7 @@ class AppServer:
 class RestServer(AppServer):
     """Serves a cluster until it is stopped.
 
+    :param served: the paths with their routes; None: all that a cluster has.
     :raises ConfigurationError: no port is free, or a file of the settings cannot be used.
     """
 
@@ -122,10 +123,11 @@ class RestServer(AppServer):
         settings: RestSettings,
         submissions: Submissions | None = None,
         programs: Programs | None = None,
+        served: Iterable[tuple[str, Route]] | None = None,
         sql: SqlGateway | None = None,
     ) -> None:
         self._context = make_context(cluster, settings, submissions, programs, sql)
-        super().__init__(make_app(self._context, credentials(settings)), settings)
+        super().__init__(make_app(self._context, credentials(settings), served), settings)
 
     @cached_property
     def _trusted(self) -> Any:

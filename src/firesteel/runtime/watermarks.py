@@ -10,7 +10,7 @@ from __future__ import annotations
 import pickle
 from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import cloudpickle
 
@@ -134,7 +134,23 @@ def _is_empty(method: Any) -> bool:
     return code is not None and code.co_code in (_nothing.__code__.co_code, _nothing_said.__code__.co_code)
 
 
-Generator = BoundedGenerator | CustomGenerator | NoGenerator
+@runtime_checkable
+class BatchGenerator(Protocol):
+    """A generator that sees whole batches. What makes one is the ``generator_factory`` of a strategy."""
+
+    moves_alone: bool
+
+    def observe(self, values: Any, stamps: Sequence[int]) -> list[tuple[int, Mark]]:
+        """Take records; return what is said between them."""
+
+    def periodic(self) -> list[Mark]: ...
+
+    def snapshot(self) -> Any: ...
+
+    def restore(self, snapshot: Any) -> None: ...
+
+
+Generator = BatchGenerator | BoundedGenerator | CustomGenerator | NoGenerator
 
 
 def make_generator(strategy: WatermarkStrategy | None, batch_mode: bool) -> Generator:
@@ -147,7 +163,10 @@ def make_generator(strategy: WatermarkStrategy | None, batch_mode: bool) -> Gene
             return NoGenerator()
         case factory:
             assert callable(factory)
-            return CustomGenerator(_checked_generator(factory()))
+            made = factory()
+            if isinstance(made, BatchGenerator):
+                return made
+            return CustomGenerator(_checked_generator(made))
 
 
 def _checked_generator(generator: Any) -> Any:

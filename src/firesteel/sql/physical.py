@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering
+from firesteel.sql.hints import LookupOptions
 from firesteel.sql.logical import OverCall
 from firesteel.sql.types import RowType
 
@@ -98,7 +99,8 @@ class TableSourceScan(Physical):
         it.
     :param columns: of the source's row, those that are read, in order. :param predicates: over ``row``; rows
         for which
-    one of them is not true may be left out. :param pushed: texts for plans.
+    one of them is not true may be left out. :param pushed: texts for plans. :param watermark: over ``row``;
+    the source makes watermarks by it, for each of its splits.
     """
 
     table: Any
@@ -106,6 +108,7 @@ class TableSourceScan(Physical):
     columns: tuple[int, ...] = ()
     predicates: tuple[Expression, ...] = ()
     pushed: tuple[str, ...] = ()
+    watermark: Expression | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -264,9 +267,6 @@ class GroupWindowAggregate(Physical):
     calls: tuple[AggregateCall, ...]
     properties: tuple[str, ...]
     rowtime: bool
-    emit: tuple[int | None, int | None] = (None, None)  # early and late delay, ms
-    table_function: bool = False
-    ttl_ms: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -447,8 +447,13 @@ class TemporalJoin(Physical):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LookupJoin(Physical):
-    """Each row asks a table outside. :param source: ``connectors.LookupSource``; :param lookup: column of the
-    right table -> left column or constant. :param projection: right columns, after ``right_condition``."""
+    """Each row asks a table outside.
+
+    :param source: ``connectors.LookupSource``.
+    :param lookup: column of *right_row* -> left column or constant.
+    :param right_row: what the source gives. :param right_calc: what is joined of it, and which rows.
+    :param rest: over the left columns, then what is joined.
+    """
 
     kind: str
     table: Any
@@ -458,7 +463,7 @@ class LookupJoin(Physical):
     rest: Expression | None
     right_row: RowType
     right_calc: tuple[tuple[Expression, ...], Expression | None] | None = None
-    options: tuple[tuple[str, Any], ...] = ()
+    options: LookupOptions = field(default_factory=LookupOptions)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -24,7 +24,7 @@ from firesteel.program.transformations import (
 )
 from firesteel.sql import physical as p
 from firesteel.sql.expression_text import infix_text
-from firesteel.sql.expressions import AggregateCall, Call, Expression, walk
+from firesteel.sql.expressions import AggregateCall, Call, Expression, identity, walk
 from firesteel.sql.matching import translate_match
 from firesteel.sql.operators import specs
 from firesteel.sql.operators.borders import columns_type
@@ -296,6 +296,11 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
 
 
 def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
+    if window.attached and window.kind == "SESSION":
+        # Each row has its session, whose start is among the keys: any end may be that of one.
+        return specs.TimeWindow(
+            kind="TUMBLE", size=1, end=window.end, event_time=window.rowtime, zone=run.zone
+        )
     return specs.TimeWindow(
         kind=window.kind,
         size=window.size,
@@ -310,16 +315,21 @@ def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
 
 
 def _window_table(run: Translator, node: p.WindowTableFunction) -> Transformation:
-    spec = specs.WindowTableFunction(
-        input=node.input.row, output=node.row, window=_time_window(run, node.window)
-    )
-    keys = node.window.partition if node.window.kind == "SESSION" else None
-    return run.one(node, spec, keys=keys)
+    row, window = node.input.row, _time_window(run, node.window)
+    if node.window.kind != "SESSION":
+        return run.one(node, specs.WindowTableFunction(input=row, output=node.row, window=window))
+    keys = node.window.partition
+    session = specs.SessionTableFunction(input=row, output=node.row, window=window, keys=keys)
+    return run.one(node, session, keys=keys)
 
 
 def _window_aggregate(run: Translator, node: p.WindowAggregate) -> Transformation:
-    functions = run.functions(calls=node.calls)
-    window = _time_window(run, node.window)
+    return _aggregate_of_windows(run, node, _time_window(run, node.window))
+
+
+def _aggregate_of_windows(
+    run: Translator, node: p.WindowAggregate | p.GroupWindowAggregate, window: specs.TimeWindow
+) -> Transformation:
     spec = specs.WindowAggregate(
         input=node.input.row,
         output=node.row,
@@ -328,33 +338,23 @@ def _window_aggregate(run: Translator, node: p.WindowAggregate) -> Transformatio
         calls=node.calls,
         properties=node.properties,
         retracts=_retracts(node),
-        functions=functions,
+        functions=run.functions(calls=node.calls),
     )
     return run.one(node, spec, keys=node.group)
 
 
 def _group_window(run: Translator, node: p.GroupWindowAggregate) -> Transformation:
-    window = node.window
-    spec = specs.GroupWindowAggregate(
-        input=node.input.row,
-        output=node.row,
-        kind=window.kind,
-        time=window.time,
-        size=window.size,
-        slide=window.slide,
-        offset=window.offset,
-        keys=node.group,
-        calls=node.calls,
-        properties=node.properties,
+    old = node.window
+    window = specs.TimeWindow(
+        kind=old.kind,
+        size=old.size,
+        slide=old.slide,
+        offset=old.offset,
+        time=old.time,
         event_time=node.rowtime,
-        retracts=_retracts(node),
-        generate_update_before=_old_rows(node),
-        early_ms=node.emit[0],
-        late_ms=node.emit[1],
         zone=run.zone,
-        functions=run.functions(calls=node.calls),
     )
-    return run.one(node, spec, keys=node.group)
+    return _aggregate_of_windows(run, node, window)
 
 
 def _over(run: Translator, node: p.OverAggregate) -> Transformation:
@@ -578,8 +578,10 @@ def _temporal_join(run: Translator, node: p.TemporalJoin) -> Transformation:
 
 
 def _lookup_join(run: Translator, node: p.LookupJoin) -> Transformation:
-    # The condition of the right side: the source applies what it can, the rest is part of the join's.
-    projection, _condition = node.right_calc or (None, None)
+    projection, condition = node.right_calc or (None, None)
+    if projection == identity(node.right_row):
+        projection = None
+    called = [*(e for _, e in node.lookup), *(projection or ()), condition, node.rest]
     spec = specs.LookupJoin(
         left=node.input.row,
         right=node.right_row,
@@ -588,8 +590,10 @@ def _lookup_join(run: Translator, node: p.LookupJoin) -> Transformation:
         lookup=node.source,
         keys=tuple(expression for _, expression in node.lookup),
         condition=node.rest,
-        projection=projection,
-        functions=run.functions([*(e for _, e in node.lookup), node.rest]),
+        right_condition=condition,
+        right_projection=projection,
+        options=node.options,
+        functions=run.functions(called),
     )
     return run.one(node, spec)
 
@@ -610,7 +614,11 @@ def _sink(run: Translator, node: p.Sink) -> Transformation:
         made = run.one(
             node, spec, keys=keys, row=row, source=_by_keys(made, keys, row), name="SinkMaterializer"
         )
-    elif node.target.update == p.AFTER and node.input.update == p.BEFORE_AND_AFTER:
+    elif (
+        node.target.update == p.AFTER
+        and node.input.update == p.BEFORE_AND_AFTER
+        and not getattr(node.target.writer, "deletes_old_rows", False)
+    ):
         drop = specs.DropUpdateBefore(input=row)
         made = run.one(node, drop, row=row, source=made, name="DropUpdateBefore")
     if enforcer is not None:

@@ -79,8 +79,8 @@ class Session:
     def _scan(self, table: ResolvedTable) -> Any:
         return scan_source(table, self.configuration, self.batch)
 
-    def _lookup(self, table: ResolvedTable, columns: tuple[int, ...]) -> Any:
-        return lookup_source(table, columns, self.configuration)
+    def _lookup(self, table: ResolvedTable, keys: tuple[int, ...], columns: tuple[int, ...]) -> Any:
+        return lookup_source(table, keys, columns, self.configuration)
 
     def optimized(self, node: l.Node) -> l.Node:
         return optimize(node)

@@ -82,7 +82,7 @@ class JdbcStatementSink(Sink):
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
         if self.exactly_once is None:
-            return _BatchWriter(self, _Target(self))
+            return _BatchWriter(self, StatementTarget(self))
         return _StagingWriter(context, _converter(self))
 
     def create_committer(self, context: CommitterContext) -> Committer | None:
@@ -91,7 +91,7 @@ class JdbcStatementSink(Sink):
         return _MarkingCommitter(self, self.exactly_once, context)
 
 
-class _Target:
+class StatementTarget:
     """The statement and a connection to execute it on."""
 
     def __init__(self, sink: JdbcStatementSink, kept: KeptClient | None = None) -> None:
@@ -102,6 +102,18 @@ class _Target:
 
     def rendered(self, sql: str) -> str:
         return self.database.sql(parse(sql))
+
+    def retried(self, retries: int, write: Callable[[Any], None]) -> None:
+        """Run *write* with a connection in a transaction, again if that may succeed."""
+        for retry in range(retries + 1):
+            try:
+                with self.transaction() as connection:
+                    write(connection)
+                return
+            except Exception as e:
+                if retry == retries or not self.database.is_transient(e):
+                    raise
+                time.sleep(_RETRY_S * 2**retry)
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
@@ -141,7 +153,7 @@ def _converter(sink: JdbcStatementSink) -> Callable[[Sequence[Any]], list[tuple[
 class _BatchWriter(SinkWriter):
     """Writes when a batch is full and when the epoch ends, each batch in its own transaction."""
 
-    def __init__(self, sink: JdbcStatementSink, target: _Target) -> None:
+    def __init__(self, sink: JdbcStatementSink, target: StatementTarget) -> None:
         self._size = sink.execution.batch_size or 1 << 62
         self._retries = sink.execution.max_retries
         self._target = target
@@ -159,15 +171,8 @@ class _BatchWriter(SinkWriter):
             self._rows = []
 
     def _send(self, rows: list[tuple[Any, ...]]) -> None:
-        for retry in range(self._retries + 1):
-            try:
-                with self._target.transaction() as connection:
-                    connection.cursor().executemany(self._target.sql, rows)
-                return
-            except Exception as e:
-                if retry == self._retries or not self._target.database.is_transient(e):
-                    raise
-                time.sleep(_RETRY_S * 2**retry)
+        sql = self._target.sql
+        self._target.retried(self._retries, lambda connection: connection.cursor().executemany(sql, rows))
 
     def abort(self) -> None:
         self._target.kept.drop()
@@ -199,7 +204,7 @@ class _MarkingCommitter(Committer):
         self, sink: JdbcStatementSink, options: ExactlyOnceOptions, context: CommitterContext
     ) -> None:
         self._sink = sink
-        self._target = _Target(sink)
+        self._target = StatementTarget(sink)
         self._options = options
         self._context = context
         self._table = quoted_table(options.marker_table)
@@ -259,7 +264,7 @@ class _MarkedRows:
     now_ms: int
 
     def __call__(self, subtask: int, committables: Sequence[tuple[str, Staged]]) -> None:
-        target = _Target(self.sink, KeptClient())
+        target = StatementTarget(self.sink, KeptClient())
         try:
             with target.transaction() as connection:
                 for transaction_id, staged in committables:
@@ -271,7 +276,7 @@ class _MarkedRows:
         finally:
             target.kept.drop()
 
-    def _write(self, target: _Target, connection: Any, transaction_id: str, staged: Staged) -> None:
+    def _write(self, target: StatementTarget, connection: Any, transaction_id: str, staged: Staged) -> None:
         mark = f"INSERT INTO {self.table} VALUES (?, ?, ?, ?) ON CONFLICT (transaction_id) DO NOTHING"
         marker = (self.job_id, self.sink_id, transaction_id, self.now_ms)
         if connection.execute(target.rendered(mark), marker).rowcount:  # otherwise they were committed before

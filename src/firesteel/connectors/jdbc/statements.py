@@ -73,6 +73,22 @@ def upsert_statement(table: str, fields: Sequence[str], unique_key_fields: Seque
     return f"{insert_statement(table, fields)} ON CONFLICT ({keys}) DO {action}"
 
 
+def delete_statement(table: str, unique_key_fields: Sequence[str]) -> str:
+    """Return a DELETE of the row with a key."""
+    return f"DELETE FROM {quoted_table(table)} WHERE {equal_to_parameters(unique_key_fields)}"
+
+
+def select_statement(table: str, fields: Sequence[str], condition: str = "") -> str:
+    """Return ``SELECT a, b FROM table`` with quoted names."""
+    where = f" WHERE {condition}" if condition else ""
+    return f"SELECT {', '.join(map(quoted, fields))} FROM {quoted_table(table)}{where}"
+
+
+def equal_to_parameters(fields: Sequence[str]) -> str:
+    """Return the condition ``a = ? AND b = ?`` with quoted names."""
+    return " AND ".join(f"{quoted(field)} = ?" for field in fields)
+
+
 def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
 

@@ -85,11 +85,11 @@ class ValueOnly(KafkaRecordDeserializationSchema):
 
 
 class Decoded(NamedTuple):
-    """The result of decoding messages: records with their timestamps, and the messages that could not be
-    read."""
+    """The result of decoding messages: records with their timestamps (None: they have none), and the messages
+    that could not be read."""
 
     values: list[Any]
-    timestamps: list[int]
+    timestamps: list[int] | None
     bad: list[BadRecord]
     ignored: int
 
@@ -97,8 +97,21 @@ class Decoded(NamedTuple):
 Decode = Callable[[Sequence["Message"]], Decoded]
 
 
+class BatchDeserializationSchema(KafkaRecordDeserializationSchema):
+    """Decodes the messages of a partition many at once."""
+
+    @abstractmethod
+    def decode(self, messages: Sequence[Message]) -> Decoded:
+        """Return the records of *messages*; those that cannot be read are ``bad_message``."""
+
+    def deserialize(self, record: ConsumerRecord) -> Iterable[Any]:
+        raise NotImplementedError("messages are decoded many at once")
+
+
 def batch_decoder(schema: KafkaRecordDeserializationSchema) -> Decode:
     """Return the function that decodes messages of a partition to records."""
+    if isinstance(schema, BatchDeserializationSchema):
+        return schema.decode
     if isinstance(schema, ValueOnly):
         return _value_decoder(schema.schema)
 
@@ -113,7 +126,7 @@ def batch_decoder(schema: KafkaRecordDeserializationSchema) -> Decode:
             except OSError:
                 raise
             except Exception as error:
-                bad.append(_bad(message, error))
+                bad.append(bad_message(message, error))
                 continue
             values += found
             stamps += [NO_TIMESTAMP if record.timestamp is None else record.timestamp] * len(found)
@@ -132,18 +145,19 @@ def _value_decoder(schema: DeserializationSchema) -> Decode:
             stamps = [stamps[i] for i in found.origins]
         if stamps and min(stamps) < 0:
             stamps = [NO_TIMESTAMP if stamp < 0 else stamp for stamp in stamps]
-        bad = [_bad(messages[i], error) for i, error in found.bad]
+        bad = [bad_message(messages[i], error) for i, error in found.bad]
         return Decoded(found.values, stamps, bad, found.ignored)
 
     return decode
 
 
-def _bad(message: Message, error: Exception) -> BadRecord:
+def bad_message(message: Message, error: Exception) -> BadRecord:
+    """Return the bad record that a message is."""
     place = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
     return bad_record(place, message.value(), error)
 
 
-_TIMESTAMP_TYPES: Final = ("NoTimestampType", "CreateTime", "LogAppendTime")
+TIMESTAMP_TYPES: Final = ("NoTimestampType", "CreateTime", "LogAppendTime")
 
 
 def consumer_record(message: Message) -> ConsumerRecord:
@@ -153,7 +167,7 @@ def consumer_record(message: Message) -> ConsumerRecord:
         message.partition() or 0,
         message.offset() or 0,
         stamp if kind else None,
-        _TIMESTAMP_TYPES[kind],
+        TIMESTAMP_TYPES[kind],
         message.key(),
         message.value(),
         message.headers() or [],

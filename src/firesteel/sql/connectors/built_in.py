@@ -13,6 +13,8 @@ __all__ = ["register"]
 def register() -> None:
     """Have them in the registry."""
     from firesteel.sql.connectors import blackhole, datagen, filesystem, printing
+    from firesteel.sql.connectors.jdbc import tables
+    from firesteel.sql.connectors.kafka import append, upsert
 
-    for module in (blackhole, datagen, filesystem, printing):
+    for module in (append, blackhole, datagen, filesystem, printing, tables, upsert):
         TABLE_CONNECTORS.register(module.CONNECTOR)

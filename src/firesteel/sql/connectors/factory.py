@@ -19,6 +19,7 @@ from firesteel.sql import physical as p
 from firesteel.sql.catalog import ResolvedTable
 from firesteel.sql.connectors.formats.registry import format_options
 from firesteel.sql.connectors.options import Option, TableOptions
+from firesteel.sql.connectors.watermarks import WATERMARK_OPTIONS, refuse_watermark_options
 from firesteel.util.exceptions import TableException
 
 __all__ = [
@@ -37,7 +38,8 @@ __all__ = [
 class ScanSource(Protocol):
     """What reads a table.
 
-    ``push`` takes what the planner would have the source do; it returns what it does not do itself.
+    A source whose ``makes_watermarks`` is true gives watermarks by ``node.watermark``, an expression over
+    ``node.row``, for each of its splits.
     """
 
     changelog_mode: frozenset[str]
@@ -48,7 +50,11 @@ class ScanSource(Protocol):
 
 
 class SinkSource(Protocol):
-    """What writes a table."""
+    """What writes a table.
+
+    One whose ``deletes_old_rows`` is true takes no UPDATE_BEFORE by its mode, but deletes the row if one
+    comes: a filter may have kept back the row after it.
+    """
 
     def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
         """Which kinds of rows it takes of a query that makes these."""
@@ -58,7 +64,10 @@ class SinkSource(Protocol):
 
 
 class LookupSource(Protocol):
-    """What is asked for rows by key, in tasks."""
+    """What is asked for rows by key, in tasks.
+
+    One that has ``lookup_async``, a coroutine function from a key to its rows, is asked by that.
+    """
 
     def open(self) -> None: ...
 
@@ -93,8 +102,9 @@ class TableConnector:
     :param wildcards: options that begin so are its own, too. :param scan: ``TableContext -> ScanSource``, or
         its place as
     ``"module:name"``; None: it cannot be read. ``sink`` and ``lookup`` likewise; lookup gets the columns
-    asked, too.
-    :param overwrites: whether INSERT OVERWRITE is possible.
+        asked and those wanted, too.
+    :param overwrites: whether INSERT OVERWRITE is possible. :param watermarks: whether its source makes
+        watermarks for its splits, so that it has the options ``scan.watermark.*``.
     """
 
     name: str
@@ -103,8 +113,9 @@ class TableConnector:
     wildcards: tuple[str, ...] = ()
     scan: str | Callable[[TableContext], Any] | None = None
     sink: str | Callable[[TableContext], Any] | None = None
-    lookup: str | Callable[[TableContext, tuple[int, ...]], Any] | None = None
+    lookup: str | Callable[[TableContext, tuple[int, ...], tuple[int, ...]], Any] | None = None
     overwrites: bool = False
+    watermarks: bool = False
     checks: tuple[Callable[[TableOptions, ResolvedTable], None], ...] = field(default=(), compare=False)
 
 
@@ -158,6 +169,10 @@ def _context(
         every += found
         wildcards += more
     given = {k: v for k, v in table.options.items() if k != "connector"}
+    if connector.watermarks:
+        every += WATERMARK_OPTIONS
+    else:
+        refuse_watermark_options(connector.name, table.name, list(given))
     options = TableOptions.checked(connector.name, table.name, given, every, wildcards)
     for check in connector.checks:
         check(options, table)
@@ -207,14 +222,17 @@ def sink_target(
 
 
 def lookup_source(
-    table: ResolvedTable, columns: tuple[int, ...], configuration: Configuration
+    table: ResolvedTable, keys: tuple[int, ...], columns: tuple[int, ...], configuration: Configuration
 ) -> LookupSource | None:
-    """What looks rows of the table up by *columns* of its source row; None: its connector cannot."""
+    """Return what looks rows of the table up, None if its connector cannot.
+
+    :param keys: columns of its source row that are asked by. :param columns: those that are wanted, in order.
+    """
     connector = connector_of(table)
     if connector.lookup is None:
         return None
     context = _context(table, connector, configuration, False)
-    made: LookupSource = _maker(connector.lookup)(context, columns)
+    made: LookupSource = _maker(connector.lookup)(context, keys, columns)
     return made
 
 

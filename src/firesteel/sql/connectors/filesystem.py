@@ -25,6 +25,7 @@ from firesteel.util.exceptions import TableException
 __all__ = ["CONNECTOR"]
 
 _MINUTE_MS: Final = 60_000
+_CHECK: Final = "sink.rolling-policy.check-interval"
 
 _OPTIONS: Final = (
     text("path", required=True),
@@ -33,7 +34,7 @@ _OPTIONS: Final = (
     memory("sink.rolling-policy.file-size", 128 << 20),
     duration("sink.rolling-policy.rollover-interval", 30 * _MINUTE_MS),
     duration("sink.rolling-policy.inactivity-interval", 30 * _MINUTE_MS),
-    duration("sink.rolling-policy.check-interval", _MINUTE_MS),
+    duration(_CHECK),
     word("sink.partition-commit.trigger", ("process-time", "partition-time"), "process-time"),
     duration("sink.partition-commit.delay", 0),
     text("sink.partition-commit.watermark-time-zone", "UTC"),
@@ -206,6 +207,12 @@ def target(context: TableContext) -> _Target:
             "Streaming mode not support overwrite.",
             detail=f"INSERT OVERWRITE of table {context.table.name}",
             hint="run it in batch mode",
+        )
+    if _CHECK in context.options:
+        raise context.options.error(
+            _CHECK,
+            "whether a part file is complete is looked at with each checkpoint, not by a timer of its own",
+            "leave it out; execution.checkpointing.interval says how often that is",
         )
     keys = set(context.table.partition_keys)
     fields = [f for f in context.schema.sink_row.fields if f.name not in keys]

@@ -65,11 +65,6 @@ def word(key: str, words: Iterable[str], default: str | None = None, required: b
 
 _GENERAL: Final = (
     text("property-version"),
-    text("scan.watermark.emit.strategy"),
-    text("scan.watermark.alignment.group"),
-    duration("scan.watermark.alignment.max-drift"),
-    duration("scan.watermark.alignment.update-interval"),
-    duration("scan.watermark.idle-timeout"),
     integer("scan.parallelism"),
     integer("sink.parallelism"),
 )

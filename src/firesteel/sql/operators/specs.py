@@ -20,6 +20,7 @@ from typing import Any, Literal
 from firesteel.program.operator_kinds import KINDS, OperatorKind
 from firesteel.program.operators import OperatorSpec
 from firesteel.sql.expressions import AggregateCall, Expression, Ordering
+from firesteel.sql.hints import LookupOptions
 from firesteel.sql.types import RowType
 
 Functions = Mapping[str, Any]  # name -> sql.functions.registry.FunctionDefinition
@@ -254,17 +255,27 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowTableFunction(OperatorSpec):
-    """A windowing TVF that stands alone: input columns, window_start, window_end, window_time."""
+    """TUMBLE, HOP or CUMULATE without an aggregate: input columns, window_start, window_end, window_time."""
 
     input: RowType
     output: RowType
     window: TimeWindow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTableFunction(OperatorSpec):
+    """The same of SESSION; keyed by ``keys``, the columns of PARTITION BY."""
+
+    input: RowType
+    output: RowType
+    window: TimeWindow
+    keys: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowAggregate(OperatorSpec):
-    """GROUP BY of a windowing TVF; keyed by ``keys``. Output: key columns, calls, then ``properties``: some
-    of "start", "end", "time" in the order asked for."""
+    """GROUP BY of a windowing TVF, or of an old window; keyed by ``keys``. Output: key columns, calls, then
+    ``properties``: some of "start", "end", "time", "rowtime", "proctime" in the order asked for."""
 
     input: RowType
     output: RowType
@@ -273,37 +284,6 @@ class WindowAggregate(OperatorSpec):
     calls: tuple[AggregateCall, ...]
     properties: tuple[str, ...] = ()
     retracts: bool = False
-    functions: Functions = field(default_factory=_none)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupWindowAggregate(OperatorSpec):
-    """The old windows in GROUP BY; keyed by ``keys``. Output: key columns, calls, then ``properties``: some
-    of "start", "end", "rowtime", "proctime".
-
-    :param kind: TUMBLE, HOP, SESSION, COUNT_TUMBLE, COUNT_HOP. :param time: the column of the time attribute.
-    :param lateness_ms: how long a window is kept after its end (table.exec.emit.allow-lateness).
-    :param early_ms: how often a window that is not complete is shown; None: not at all; 0: at each row.
-    :param late_ms: the same after its end.
-    """
-
-    input: RowType
-    output: RowType
-    kind: str
-    time: int
-    size: int
-    keys: tuple[int, ...]
-    calls: tuple[AggregateCall, ...]
-    slide: int = 0
-    offset: int = 0
-    properties: tuple[str, ...] = ()
-    event_time: bool = True
-    retracts: bool = False
-    generate_update_before: bool = True
-    lateness_ms: int = 0
-    early_ms: int | None = None
-    late_ms: int | None = None
-    zone: str = "UTC"
     functions: Functions = field(default_factory=_none)
 
 
@@ -531,6 +511,9 @@ class LookupJoin(OperatorSpec):
     :param lookup: an object of the connector: ``open()``, ``lookup(list of keys) -> list of lists of row
         tuples``, ``close()``; or ``lookup_async``.
     :param keys: for each lookup key an expression over the left row (a column or a constant).
+    :param right: what it finds. :param right_condition: over *right*: of the rows found, those that count.
+    :param right_projection: over *right*: what is joined of them, the last columns of *output*.
+    :param condition: over the columns of left, then what is joined.
     """
 
     left: RowType
@@ -540,7 +523,9 @@ class LookupJoin(OperatorSpec):
     lookup: Any
     keys: tuple[Expression, ...]
     condition: Expression | None = None
-    projection: tuple[Expression, ...] | None = None
+    right_condition: Expression | None = None
+    right_projection: tuple[Expression, ...] | None = None
+    options: LookupOptions = field(default_factory=LookupOptions)
     functions: Functions = field(default_factory=_none)
 
 
@@ -567,8 +552,8 @@ _kind(SinkUpsertMaterialize, "changelogs:SinkUpsertMaterializeOperator", keyed=T
 _kind(GroupAggregate, "group_aggregate:GroupAggregateOperator", keyed=True)
 _kind(GroupTableAggregate, "table_aggregate:GroupTableAggregateOperator", keyed=True)
 _kind(WindowTableFunction, "window_table:WindowTableOperator")
+_kind(SessionTableFunction, "session_table:SessionTableOperator", keyed=True, operator_state=True)
 _kind(WindowAggregate, "window_aggregate:window_aggregate", keyed=True, operator_state=True)
-_kind(GroupWindowAggregate, "group_window:group_window", keyed=True, operator_state=True)
 _kind(Sort, "sort:SortOperator", keyed=True)
 _kind(FinalRows, "sort:FinalRowsOperator")
 _kind(TemporalSort, "sort:TemporalSortOperator", keyed=True)

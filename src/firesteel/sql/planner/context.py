@@ -35,14 +35,14 @@ def _attribute(data_type: DataType) -> str:
 @dataclass(frozen=True, slots=True)
 class PlannerContext:
     """:param functions: those of users by the name that the plan has for them.
-    :param scan: a ResolvedTable -> what reads it. :param lookup: a ResolvedTable and the columns asked ->
-        what looks rows up, or None."""
+    :param scan: a ResolvedTable -> what reads it. :param lookup: a ResolvedTable, the columns asked and those
+        wanted -> what looks rows up, or None."""
 
     configuration: Configuration
     batch: bool = False
     functions: Mapping[str, FunctionDefinition] = field(default_factory=dict)
     scan: Callable[[Any], Any] | None = None
-    lookup: Callable[[Any, tuple[int, ...]], Any] | None = None
+    lookup: Callable[[Any, tuple[int, ...], tuple[int, ...]], Any] | None = None
 
     def get(self, option: ConfigOption[T]) -> T:
         return self.configuration.get(option)

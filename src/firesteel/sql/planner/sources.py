@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expression_text import column_names, expression_text
-from firesteel.sql.expressions import Call, identity
+from firesteel.sql.expressions import Call, identity, substitute, walk
 from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.errors import wrong
 from firesteel.sql.types import RowType
@@ -117,4 +118,33 @@ def watermark_assigner(planner: Planner, node: l.WatermarkAssigner) -> p.Physica
     if isinstance(node.expression, Call) and node.expression.function == "SOURCE_WATERMARK":
         # The watermarks of the stream or the source stay as they are.
         return p.Calc(row=node.row, inputs=(child,), expressions=identity(child.row))
+    pushed = _watermark_in_source(planner, node, child)
+    if pushed is not None:
+        return pushed
     return p.WatermarkAssigner(row=node.row, inputs=(child,), column=node.column, expression=node.expression)
+
+
+def _watermark_in_source(planner: Planner, node: l.WatermarkAssigner, child: p.Physical) -> p.Physical | None:
+    """Return the scan that makes the watermarks itself; None: it does not.
+
+    (Flink: ``PushWatermarkIntoTableSourceScanRule``, ``PushWatermarkIntoTableSourceScanAcrossCalcRule``.)
+    """
+    scan_, expression = child, node.expression
+    computed = isinstance(child, p.Calc) and child.condition is None
+    if isinstance(child, p.Calc) and computed:
+        scan_, expression = child.input, substitute(expression, child.expressions)
+    if not isinstance(scan_, p.TableSourceScan) or not getattr(scan_.source, "makes_watermarks", False):
+        return None
+    if any(isinstance(e, Call) and planner.context.is_once_only(e.function) for e in walk(expression)):
+        given = sorted(key for key in scan_.table.options if key.startswith("scan.watermark."))
+        if given:
+            raise wrong(
+                f"The options {', '.join(given)} of table '{scan_.table.name}' have no effect.",
+                hint="the watermark calls a function of yours, so it is made behind the source",
+            )
+        return None
+    text = expression_text(expression, column_names(scan_.row.names))
+    pushed = (*scan_.pushed, f"watermark=[{text}]")
+    row = scan_.row if computed else node.row
+    made = replace(scan_, row=row, watermark=expression, pushed=pushed)
+    return replace(child, row=node.row, inputs=(made,)) if computed else made

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, identity, references, substitute
+from firesteel.sql.hints import lookup_options
 from firesteel.sql.planner import conditions as c
 from firesteel.sql.planner.computed_keys import computed_keys, joined_row, without_added
 from firesteel.sql.planner.context import is_proctime, is_rowtime
@@ -127,9 +128,16 @@ def _lookup_join(
             hint="join by a column of the table that is looked up",
         )
     columns = tuple(sorted(lookup))
-    source = planner.context.lookup(scan.table, columns)
+    read = tuple(range(len(scan.row.fields))) if scan.columns is None else scan.columns
+    source = planner.context.lookup(scan.table, tuple(read[c] for c in columns), read)
     if source is None:
         return None
+    options = lookup_options(node.hints)
+    if options.asynchronous and not hasattr(source, "lookup_async"):
+        raise wrong(
+            f"The table '{scan.table.name}' cannot be looked up asynchronously.",
+            hint="leave 'async' out of the hint LOOKUP",
+        )
     return p.LookupJoin(
         row=node.row,
         inputs=(left,),
@@ -141,6 +149,7 @@ def _lookup_join(
         rest=c.and_(rest),
         right_row=scan.row,
         right_calc=(tuple(projection), right_condition),
+        options=options,
         hints=node.hints,
     )
 

@@ -16,7 +16,7 @@ from firesteel.connectors.files import columnar_files as files
 from firesteel.connectors.files.columnar_writers import ORC_CODECS, PARQUET_CODECS, codec_of
 from firesteel.program.sources import Chunk, ReadRange, SourceReader, Split
 from firesteel.sql.arrow import arrow_schema
-from firesteel.sql.connectors.formats.csv import whole
+from firesteel.sql.connectors.formats.joining import whole
 from firesteel.sql.connectors.formats.registry import FormatOptions, TableFormat
 from firesteel.sql.connectors.options import boolean, memory, text
 from firesteel.sql.types import RowType, TimeType

@@ -1,10 +1,11 @@
-"""``csv``: files of separated values."""
+"""``csv``: separated values, in the lines of files or one record to a message."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,12 +15,15 @@ from firesteel.common.columns import Columns
 from firesteel.connectors.files.csv_source import CsvFileSource, CsvFormat
 from firesteel.formats.csv_columns import Column
 from firesteel.formats.csv_encode import csv_encoder
+from firesteel.formats.csv_messages import CsvMessageOptions, CsvRowDeserializationSchema
 from firesteel.formats.csv_records import CsvDialect
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.connectors.formats.file_types import file_type_info
+from firesteel.sql.connectors.formats.joining import as_lines, as_messages, joined, whole
 from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, ReadBlock
-from firesteel.sql.connectors.formats.registry import FormatOptions, TableFormat
+from firesteel.sql.connectors.formats.messages import MessageReader, SchemaReader, one_line_each
+from firesteel.sql.connectors.formats.registry import INSERTS, FormatOptions, MessageWriter, TableFormat
 from firesteel.sql.connectors.formats.texts import NUMBERS, plain_texts
 from firesteel.sql.connectors.options import boolean, text
 from firesteel.sql.operators.objects import objects_of
@@ -41,6 +45,8 @@ _LONGEST_CHECKED: Final = 24  # Jackson quotes longer texts without checking the
 @dataclass(frozen=True, slots=True)
 class CsvTableFormat:
     """:param null: the text that stands for NULL; None: there is none."""
+
+    kinds: ClassVar = INSERTS
 
     dialect: CsvDialect = field(default_factory=CsvDialect)
     null: str | None = None
@@ -65,7 +71,23 @@ class CsvTableFormat:
         return LinesReader(_block_reader(self, row, columns), rows, row, columns)
 
     def writer(self, row: t.RowType) -> LinesEncoder:
-        return LinesEncoder(partial(_encoder, self, row))
+        return LinesEncoder(partial(_line_writer, self, row))
+
+    def message_reader(self, row: t.RowType, columns: tuple[int, ...]) -> MessageReader:
+        rows = CsvRowDeserializationSchema(
+            CsvMessageOptions(
+                file_type_info(row),
+                self.dialect,
+                self.separator,
+                self.null,
+                ignore_parse_errors=self.ignore_errors,
+            )
+        )
+        return SchemaReader(rows, row, columns, one_line_each(_block_reader(self, row, columns)))
+
+    def message_writer(self, row: t.RowType) -> MessageWriter:
+        texts = _texts(self, row)
+        return lambda columns: as_messages(texts(columns))
 
 
 def _block_reader(format_: CsvTableFormat, row: t.RowType, columns: tuple[int, ...]) -> ReadBlock:
@@ -119,29 +141,28 @@ def _block_reader(format_: CsvTableFormat, row: t.RowType, columns: tuple[int, .
     return read
 
 
-def whole(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece."""
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+def _line_writer(format_: CsvTableFormat, row: t.RowType) -> Callable[[Columns], bytes]:
+    texts = _texts(format_, row)
+    return lambda columns: as_lines(texts(columns))
 
 
-def _encoder(format_: CsvTableFormat, row: t.RowType) -> Any:
+def _texts(format_: CsvTableFormat, row: t.RowType) -> Callable[[Columns], list[str]]:
+    """Return the function from columns to the texts of their rows."""
     dialect = format_.dialect
     null = format_.null or ""
     flat = all(
         isinstance(f.data_type, (*_AT_ONCE, t.TimeType, t.LocalZonedTimestampType)) for f in row.fields
     )
     if not flat or dialect.escape is not None:
-        encode = csv_encoder(format_._columns(row), dialect, null, "\n")
+        encode = csv_encoder(format_._columns(row), dialect, null, "")
 
-        def one_by_one(columns: Columns) -> bytes:
+        def one_by_one(columns: Columns) -> list[str]:
             fields = [objects_of(a, f.data_type) for a, f in zip(columns.arrays, row.fields, strict=True)]
-            return "".join(map(encode, zip(*fields, strict=True))).encode()
+            return list(map(encode, zip(*fields, strict=True)))
 
         return one_by_one
 
-    def at_once(columns: Columns) -> bytes:
+    def at_once(columns: Columns) -> list[str]:
         cells = []
         for array, data_type in zip(columns.arrays, row.types, strict=True):
             texts: Any = plain_texts(array, data_type)
@@ -151,12 +172,6 @@ def _encoder(format_: CsvTableFormat, row: t.RowType) -> Any:
         return joined(cells, dialect.delimiter)
 
     return at_once
-
-
-def joined(cells: list[Any], delimiter: str) -> bytes:
-    """Lines of texts."""
-    lines = pc.binary_join_element_wise(*cells, delimiter) if len(cells) > 1 else cells[0]
-    return b"".join(f"{line}\n".encode() for line in lines.to_pylist())
 
 
 def _quoted(texts: pa.Array, dialect: CsvDialect) -> pa.Array:
@@ -219,5 +234,6 @@ FORMATS: Final = (
             text("null-literal"),
         ),
         files=create,
+        messages=create,
     ),
 )

@@ -1,4 +1,4 @@
-"""``json``: one JSON object per line."""
+"""``json``: JSON objects, one in each line of a file or in each message."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from json.encoder import encode_basestring
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,19 +15,21 @@ import pyarrow.json
 from firesteel.common.columns import Columns
 from firesteel.connectors.files.json_source import JsonFileSource, JsonFormat
 from firesteel.formats.changelog_rows import TIME_FORMATS
+from firesteel.formats.json_messages import JsonRowDeserializationSchema
 from firesteel.formats.json_rows import value_encoder
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast import cast_column
-from firesteel.sql.connectors.formats.csv import joined, whole
 from firesteel.sql.connectors.formats.file_types import file_type_info
+from firesteel.sql.connectors.formats.joining import as_lines, as_messages, joined, whole
 from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, ReadBlock
-from firesteel.sql.connectors.formats.registry import FormatOptions, TableFormat
+from firesteel.sql.connectors.formats.messages import MessageReader, SchemaReader, one_object_each
+from firesteel.sql.connectors.formats.registry import INSERTS, FormatOptions, MessageWriter, TableFormat
 from firesteel.sql.connectors.formats.texts import NUMBERS, TIMES, plain_texts
 from firesteel.sql.connectors.options import boolean, word
 from firesteel.sql.operators.objects import objects_of
 
-__all__ = ["FORMATS", "JsonTableFormat"]
+__all__ = ["FORMATS", "OPTIONS", "JsonTableFormat", "block_reader", "create", "json_texts"]
 
 _TEXT: Final = t.VarCharType(t.MAX_LENGTH)
 _PLAIN: Final = (
@@ -50,6 +52,8 @@ _AS_TEXT: Final = (t.DateType, t.TimeType)
 class JsonTableFormat:
     """:param times: SQL or ISO-8601."""
 
+    kinds: ClassVar = INSERTS
+
     fail_on_missing: bool = False
     ignore_errors: bool = False
     times: str = "SQL"
@@ -58,10 +62,21 @@ class JsonTableFormat:
     def reader(self, row: t.RowType, columns: tuple[int, ...]) -> LinesReader:
         format_ = JsonFormat(file_type_info(row), self.fail_on_missing, self.ignore_errors)
         rows = JsonFileSource(("-",), format_).create_reader()
-        return LinesReader(_block_reader(self, row, columns), rows, row, columns)
+        return LinesReader(block_reader(self, row, columns), rows, row, columns)
 
     def writer(self, row: t.RowType) -> LinesEncoder:
-        return LinesEncoder(partial(json_lines, self, row))
+        return LinesEncoder(partial(_line_writer, self, row))
+
+    def message_reader(self, row: t.RowType, columns: tuple[int, ...]) -> MessageReader:
+        # Only what is wanted is looked for in a message.
+        read = t.RowType.of([row.names[c] for c in columns], [row.types[c] for c in columns])
+        every = tuple(range(len(columns)))
+        rows = JsonRowDeserializationSchema(file_type_info(read), self.fail_on_missing, self.ignore_errors)
+        return SchemaReader(rows, read, every, one_object_each(block_reader(self, read, every)))
+
+    def message_writer(self, row: t.RowType) -> MessageWriter:
+        texts = json_texts(self, row)
+        return lambda columns: as_messages(texts(columns))
 
 
 def _is_plain(data_type: t.DataType) -> bool:
@@ -72,7 +87,7 @@ def _is_plain(data_type: t.DataType) -> bool:
     return isinstance(data_type, _PLAIN)
 
 
-def _block_reader(format_: JsonTableFormat, row: t.RowType, columns: tuple[int, ...]) -> ReadBlock:
+def block_reader(format_: JsonTableFormat, row: t.RowType, columns: tuple[int, ...]) -> ReadBlock:
     """Return the function that reads usual lines."""
     wanted = [row.fields[c] for c in columns]
     usual = bool(wanted) and all(_is_plain(f.data_type) or isinstance(f.data_type, _AS_TEXT) for f in wanted)
@@ -105,19 +120,23 @@ def _block_reader(format_: JsonTableFormat, row: t.RowType, columns: tuple[int, 
     return read
 
 
-def json_lines(format_: JsonTableFormat, row: t.RowType) -> Callable[[Columns], bytes]:
-    """Return the function from columns to lines of JSON."""
+def _line_writer(format_: JsonTableFormat, row: t.RowType) -> Callable[[Columns], bytes]:
+    texts = json_texts(format_, row)
+    return lambda columns: as_lines(texts(columns))
+
+
+def json_texts(format_: JsonTableFormat, row: t.RowType) -> Callable[[Columns], list[str]]:
+    """Return the function from columns to the JSON objects of their rows."""
     cells = json_cells(format_, row)
     keys = [encode_basestring(f.name) + ":" for f in row.fields]
 
-    def encode(columns: Columns) -> bytes:
+    def encode(columns: Columns) -> list[str]:
         if format_.ignore_nulls:
             return _without_nulls([cell(a) for cell, a in zip(cells, columns.arrays, strict=True)], keys)
         parts: list[Any] = []
         for i, (cell, key, array) in enumerate(zip(cells, keys, columns.arrays, strict=True)):
             parts += [("," if i else "{") + key, cell(array).fill_null("null")]
-        lines = pc.binary_join_element_wise(*parts, "}", "") if parts else pa.array(["{}"] * len(columns))
-        return joined([lines], "")
+        return joined([*parts, "}"], "") if parts else ["{}"] * len(columns)
 
     return encode
 
@@ -127,13 +146,12 @@ def json_cells(format_: JsonTableFormat, row: t.RowType) -> list[Callable[[pa.Ar
     return [_cells(format_, f.data_type) for f in row.fields]
 
 
-def _without_nulls(columns: list[pa.Array], keys: list[str]) -> bytes:
+def _without_nulls(columns: list[pa.Array], keys: list[str]) -> list[str]:
     lists = [column.to_pylist() for column in columns]
-    lines = (
-        "{" + ",".join(k + v for k, v in zip(keys, values, strict=True) if v is not None) + "}\n"
+    return [
+        "{" + ",".join(k + v for k, v in zip(keys, values, strict=True) if v is not None) + "}"
         for values in zip(*lists, strict=True)
-    )
-    return "".join(lines).encode()
+    ]
 
 
 def _cells(format_: JsonTableFormat, data_type: t.DataType) -> Callable[[pa.Array], pa.Array]:
@@ -172,7 +190,8 @@ def _strings(array: pa.Array) -> pa.Array:
 
 
 def create(options: FormatOptions) -> JsonTableFormat:
-    if options["fail-on-missing-field"] and options["ignore-parse-errors"]:
+    fails = bool(options.get("fail-on-missing-field"))
+    if fails and options["ignore-parse-errors"]:
         raise options.error(
             "fail-on-missing-field",
             "fail-on-missing-field and ignore-parse-errors shouldn't both be true",
@@ -183,7 +202,7 @@ def create(options: FormatOptions) -> JsonTableFormat:
             "map-null-key.mode", "a map with a NULL key has no JSON here", "filter such maps before"
         )
     return JsonTableFormat(
-        bool(options["fail-on-missing-field"]),
+        fails,
         bool(options["ignore-parse-errors"]),
         options["timestamp-format.standard"],
         bool(options["encode.ignore-null-fields"]),
@@ -197,4 +216,4 @@ OPTIONS: Final = (
     word("map-null-key.mode", ("FAIL", "DROP", "LITERAL"), "FAIL"),
     boolean("encode.ignore-null-fields", False),
 )
-FORMATS: Final = (TableFormat(name="json", options=OPTIONS, files=create),)
+FORMATS: Final = (TableFormat(name="json", options=OPTIONS, files=create, messages=create),)

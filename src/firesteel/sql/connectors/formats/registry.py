@@ -11,20 +11,26 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final, Protocol
 
+from firesteel.common.columns import Columns
 from firesteel.common.serialization import BulkWriterFactory, Encoder
 from firesteel.program.registry import Registry, load
 from firesteel.program.sources import SourceReader
+from firesteel.sql.connectors.formats.messages import MessageReader
 from firesteel.sql.connectors.options import Option, TableOptions, text
 from firesteel.sql.types import RowType
 from firesteel.util.exceptions import TableException
 
 __all__ = [
+    "INSERTS",
     "TABLE_FORMATS",
     "FileFormat",
     "FormatOptions",
+    "MessageFormat",
+    "MessageWriter",
     "TableFormat",
     "format_of",
     "format_options",
+    "message_format_of",
 ]
 
 
@@ -41,6 +47,32 @@ class FileFormat(Protocol):
         """What writes files of columns: ``add_elements``, or ``encode_batch``, takes ``Columns``."""
 
 
+#: What a format without a changelog gives and takes.
+INSERTS: Final = frozenset({"+I"})
+
+#: Columns -> the message of each row.
+MessageWriter = Callable[[Columns], list[bytes | None]]
+
+
+class MessageFormat(Protocol):
+    """A format of messages, with its options. It is sent to tasks.
+
+    ``kinds`` are the kinds of rows that its messages have.
+    """
+
+    @property
+    def kinds(self) -> frozenset[str]: ...
+
+    def message_reader(self, row: RowType, columns: tuple[int, ...]) -> MessageReader:
+        """Return what reads messages as columns.
+
+        :param row: all columns of a message. :param columns: those that are wanted, in this order.
+        """
+
+    def message_writer(self, row: RowType) -> MessageWriter:
+        """Return the function from columns to messages."""
+
+
 class FormatOptions:
     """The options of one format of one table, without their prefix."""
 
@@ -51,6 +83,10 @@ class FormatOptions:
     def __getitem__(self, key: str) -> Any:
         return self.table[self.prefix + key]
 
+    def get(self, key: str) -> Any:
+        """Return the value of an option, None if the format does not have it."""
+        return self.table.get(self.prefix + key)
+
     def error(self, key: str, why: str, hint: str | None = None) -> TableException:
         return self.table.error(self.prefix + key, why, hint)
 
@@ -58,12 +94,14 @@ class FormatOptions:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFormat:
     """:param files: ``FormatOptions -> FileFormat``, or its place as ``"module:name"``; None: not of files.
+    :param messages: ``FormatOptions -> MessageFormat``, likewise.
     :param wildcards: options of it that are not checked here begin so."""
 
     name: str
     options: tuple[Option, ...] = ()
     wildcards: tuple[str, ...] = ()
     files: str | Callable[[FormatOptions], FileFormat] | None = None
+    messages: str | Callable[[FormatOptions], MessageFormat] | None = None
 
 
 TABLE_FORMATS: Final = Registry("table format", TableFormat)
@@ -71,9 +109,9 @@ TABLE_FORMATS: Final = Registry("table format", TableFormat)
 
 @cache
 def _load() -> None:
-    from firesteel.sql.connectors.formats import blocks, csv, json
+    from firesteel.sql.connectors.formats import avro, blocks, changes, csv, json, raw
 
-    for module in (blocks, csv, json):
+    for module in (avro, blocks, changes, csv, json, raw):
         for record in module.FORMATS:
             TABLE_FORMATS.register(record)
 
@@ -108,10 +146,25 @@ def format_options(key: str, given: Mapping[str, str]) -> tuple[list[Option], tu
 
 
 def format_of(options: TableOptions, key: str = "format") -> FileFormat:
-    """The format of the files of a table.
+    """Return the format of the files of a table.
 
     :raises TableException: the option *key* is missing, or its format is not one of files.
     """
+    made: FileFormat = _made(options, key, "files")
+    return made
+
+
+def message_format_of(options: TableOptions, key: str) -> MessageFormat:
+    """Return the format of the messages of a table.
+
+    :raises TableException: the option *key* is missing, or its format is not one of messages.
+    """
+    made: MessageFormat = _made(options, key, "messages")
+    return made
+
+
+def _made(options: TableOptions, key: str, face: str) -> Any:
+    """:param face: the field of ``TableFormat`` that makes it."""
     name = options.get(key)
     if name is None:
         raise TableException(
@@ -119,10 +172,10 @@ def format_of(options: TableOptions, key: str = "format") -> FileFormat:
             detail=f"Missing required options are: {key}, of the connector '{options.connector}' of table "
             f"{options.table}",
         )
-    found = _named(name)
-    if found.files is None:
-        able = sorted(record.name for record in TABLE_FORMATS.all() if record.files is not None)
-        raise TableException(f"The format '{name}' is not one of files.", hint=f"such are {', '.join(able)}")
-    make: Any = load(found.files) if isinstance(found.files, str) else found.files
-    made: FileFormat = make(FormatOptions(options, _prefix(key, name)))
-    return made
+    maker: Any = getattr(_named(name), face)
+    if maker is None:
+        able = sorted(record.name for record in TABLE_FORMATS.all() if getattr(record, face) is not None)
+        raise TableException(f"The format '{name}' is not one of {face}.", hint=f"such are {', '.join(able)}")
+    if isinstance(maker, str):
+        maker = load(maker)
+    return maker(FormatOptions(options, _prefix(key, name)))

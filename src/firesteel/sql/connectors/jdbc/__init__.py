@@ -1,0 +1,1 @@
+"""``jdbc``: tables of databases."""

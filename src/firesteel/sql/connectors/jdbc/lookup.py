@@ -1,0 +1,85 @@
+"""Tables of a database that are asked for rows by key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from firesteel.common.clock import SystemClock
+from firesteel.connectors._column_families import family
+from firesteel.connectors._kept_client import KeptClient
+from firesteel.connectors.jdbc.databases import Database, database_of
+from firesteel.connectors.jdbc.options import ConnectionOptions
+from firesteel.connectors.jdbc.statements import equal_to_parameters, parse, quoted, quoted_table
+from firesteel.sql.type_infos import type_info_of
+from firesteel.sql.types import DataType
+
+__all__ = ["JdbcLookup"]
+
+_AT_ONCE: Final = 100  # keys in a query
+_RETRY_S: Final = 0.2
+
+Convert = Callable[[Any], Any] | None
+
+
+@dataclass(slots=True)
+class JdbcLookup:
+    """Asks for many keys in one query, a SELECT for each: the database compares them as it always does.
+
+    :param keys: columns that are asked by, and their types; *columns* likewise: those that are wanted.
+    """
+
+    connection: ConnectionOptions
+    table: str
+    keys: tuple[tuple[str, DataType], ...]
+    columns: tuple[tuple[str, DataType], ...]
+    max_retries: int
+    _kept: KeptClient = field(default_factory=KeptClient, compare=False, repr=False)
+
+    def open(self) -> None:
+        """Connections are made when they are needed."""
+
+    def close(self) -> None:
+        self._kept.drop()
+
+    def lookup(self, keys: list[tuple[Any, ...]]) -> list[list[tuple[Any, ...]]]:
+        found: list[list[tuple[Any, ...]]] = [[] for _ in keys]
+        for start in range(0, len(keys), _AT_ONCE):
+            for at, row in self._rows(keys[start : start + _AT_ONCE]):
+                found[start + at].append(row)
+        return found
+
+    def _rows(self, keys: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, tuple[Any, ...]]]:
+        """Yield the rows of some keys, each with the place of its key."""
+        database = database_of(self.connection)
+        names = ", ".join(quoted(name) for name, _ in self.columns)
+        where = (
+            f"FROM {quoted_table(self.table)} WHERE {equal_to_parameters([name for name, _ in self.keys])}"
+        )
+        sql = " UNION ALL ".join(f"SELECT {at}, {names} {where}" for at in range(len(keys)))
+        write = _converters(database.write, self.keys)
+        parameters = [v if c is None else c(v) for key in keys for v, c in zip(key, write, strict=True)]
+        read = _converters(database.read, self.columns)
+        for at, *row in self._ask(database, database.sql(parse(sql)), parameters):
+            values = (v if c is None or v is None else c(v) for v, c in zip(row, read, strict=True))
+            yield at, tuple(values)
+
+    def _ask(self, database: Database, sql: str, parameters: list[Any]) -> list[Any]:
+        for retry in range(self.max_retries + 1):
+            try:
+                connection = self._kept.client
+                if connection is None or not database.is_alive(connection):
+                    connection = self._kept.keep(database.connect())
+                rows: list[Any] = connection.execute(sql, parameters).fetchall()
+                return rows
+            except Exception as error:
+                self._kept.drop()
+                if retry == self.max_retries or not database.is_transient(error):
+                    raise
+                SystemClock().sleep(_RETRY_S * 2**retry)
+        raise AssertionError("unreachable")
+
+
+def _converters(known: Any, columns: Sequence[tuple[str, DataType]]) -> list[Convert]:
+    return [known.get(family(type_info_of(data_type))) for _, data_type in columns]

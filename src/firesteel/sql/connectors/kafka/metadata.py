@@ -1,0 +1,98 @@
+"""Metadata columns: what a message has beside key and value."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from firesteel.connectors.kafka.records import TIMESTAMP_TYPES
+from firesteel.connectors.kafka.serialization import Headers
+from firesteel.sql import types as t
+from firesteel.sql.arrow import arrow_type
+from firesteel.sql.cast import cast_column
+from firesteel.sql.schema import Column
+from firesteel.sql.values import values_of
+from firesteel.util.exceptions import TableException
+
+if TYPE_CHECKING:
+    from confluent_kafka import Message
+
+__all__ = [
+    "HEADERS",
+    "READABLE",
+    "TIMESTAMP",
+    "WRITABLE",
+    "MetadataColumn",
+    "header_lists",
+    "metadata_column",
+]
+
+TIMESTAMP: Final = "timestamp"
+HEADERS: Final = "headers"
+_TEXT: Final = t.VarCharType(t.MAX_LENGTH, nullable=False)
+_HEADERS: Final = t.MapType(_TEXT, t.VarBinaryType(t.MAX_LENGTH, nullable=False), nullable=False)
+
+
+def _timestamps(messages: Sequence[Message]) -> list[Any]:
+    return [stamp if kind else None for kind, stamp in (m.timestamp() for m in messages)]
+
+
+def _headers(messages: Sequence[Message]) -> list[Any]:
+    """Of headers of the same name the last one counts, as in Flink."""
+    return [list(dict(m.headers() or ()).items()) for m in messages]
+
+
+#: Key -> its type, and what reads it.
+READABLE: Final[dict[str, tuple[t.DataType, Callable[[Sequence[Message]], list[Any]]]]] = {
+    "topic": (_TEXT, lambda messages: [m.topic() for m in messages]),
+    "partition": (t.IntType(nullable=False), lambda messages: [m.partition() for m in messages]),
+    HEADERS: (_HEADERS, _headers),
+    "leader-epoch": (t.IntType(), lambda messages: [m.leader_epoch() for m in messages]),
+    "offset": (t.BigIntType(nullable=False), lambda messages: [m.offset() for m in messages]),
+    TIMESTAMP: (t.LocalZonedTimestampType(3, nullable=False), _timestamps),
+    "timestamp-type": (_TEXT, lambda messages: [TIMESTAMP_TYPES[m.timestamp()[0]] for m in messages]),
+}
+WRITABLE: Final = (HEADERS, TIMESTAMP)
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataColumn:
+    """A wanted column. :param data_type: as declared. :param zone: of the session."""
+
+    key: str
+    data_type: t.DataType
+    zone: str
+
+    def read(self, messages: Sequence[Message]) -> pa.Array:
+        data_type, read = READABLE[self.key]
+        if data_type.equals_ignoring_nullability(self.data_type):
+            return pa.array(read(messages), arrow_type(self.data_type))
+        array = pa.array(read(messages), arrow_type(data_type))
+        return cast_column(array, data_type, self.data_type, self.zone)
+
+    def written(self, array: pa.Array) -> pa.Array:
+        """Return a column of a query as Kafka has it."""
+        return cast_column(array, self.data_type, READABLE[self.key][0], self.zone)
+
+
+def header_lists(array: pa.Array) -> list[Headers | None]:
+    """Return the headers of messages."""
+    return values_of(array, _HEADERS)
+
+
+def metadata_column(table: str, connector: str, column: Column, zone: str) -> MetadataColumn:
+    """Return the column of a table.
+
+    :raises TableException: there is no such metadata, or it is not written but the column is.
+    """
+    if column.key not in READABLE:
+        raise TableException(
+            f"Invalid metadata key '{column.key}' in column '{column.name}' of table '{table}'.",
+            detail=f"The connector '{connector}' supports the following metadata keys for reading: "
+            f"{', '.join(sorted(READABLE))}",
+            hint="metadata of the format of the values (value.*) is not here",
+        )
+    return MetadataColumn(column.key, column.data_type, zone)

@@ -1,0 +1,107 @@
+"""Topics that tables are written to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from firesteel.connectors.kafka.sink import Guarantee, KafkaTopicSink
+from firesteel.program.transformations import SinkTransformation, Transformation
+from firesteel.sql import physical as p
+from firesteel.sql.connectors.factory import TableContext
+from firesteel.sql.connectors.kafka.metadata import WRITABLE, MetadataColumn, metadata_column
+from firesteel.sql.connectors.kafka.parts import Parts
+from firesteel.sql.connectors.kafka.scan import properties_of
+from firesteel.sql.connectors.kafka.serializer import TableSerializer
+from firesteel.sql.connectors.options import Option, TableOptions, text, word
+from firesteel.sql.connectors.sinks import sink_transformation
+from firesteel.sql.schema import ColumnKind
+from firesteel.sql.session import session_zone
+from firesteel.util.exceptions import TableException
+
+__all__ = ["SINK_OPTIONS", "KafkaTarget"]
+
+_GUARANTEE: Final = "sink.delivery-guarantee"
+_PREFIX: Final = "sink.transactional-id-prefix"
+SINK_OPTIONS: Final[tuple[Option, ...]] = (
+    word(_GUARANTEE, [g.value for g in Guarantee], Guarantee.AT_LEAST_ONCE.value),
+    text(_PREFIX),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaTarget:
+    """What writes a table to a topic. :param kinds: of the rows that it takes."""
+
+    context: TableContext
+    parts: Parts
+    kinds: frozenset[str]
+    fixed_partition: bool = False
+    upsert: bool = False
+    last_only: bool = False
+
+    @property
+    def deletes_old_rows(self) -> bool:
+        return self.upsert
+
+    def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
+        return self.kinds
+
+    def check(self) -> None:
+        """:raises FiresteelError: options contradict each other."""
+        self._sink().check()
+
+    def attach(self, environment: Any, rows: Transformation, node: p.Sink) -> SinkTransformation:
+        return sink_transformation(
+            environment, rows, node, self._sink(), self.context.options["sink.parallelism"]
+        )
+
+    def _sink(self) -> KafkaTopicSink:
+        options = self.context.options
+        guarantee = Guarantee(options[_GUARANTEE])
+        if guarantee is Guarantee.EXACTLY_ONCE and not options[_PREFIX]:
+            raise options.error(
+                _PREFIX,
+                f"it must be specified when '{_GUARANTEE}' is '{guarantee.value}'",
+                "a name that no other sink on the cluster has, and that stays when the job is started again",
+            )
+        value, key = self.parts.writing(self.context.schema.sink_row.names)
+        serializer = TableSerializer(
+            _topic(options),
+            value,
+            key,
+            self._metadata(),
+            self.fixed_partition,
+            self.upsert,
+            self.last_only,
+        )
+        return KafkaTopicSink(serializer, properties_of(options), guarantee, options[_PREFIX])
+
+    def _metadata(self) -> tuple[tuple[int, MetadataColumn], ...]:
+        found = []
+        for place, column in enumerate(self.context.schema.sink_columns):
+            if column.kind is not ColumnKind.METADATA:
+                continue
+            table, connector = self.context.table.name, self.context.options.connector
+            made = metadata_column(table, connector, column, session_zone(self.context.configuration))
+            if column.key not in WRITABLE:
+                raise TableException(
+                    f"Invalid metadata key '{column.key}' in column '{column.name}' of table '{table}'.",
+                    detail=f"The connector '{connector}' supports the following metadata keys for writing: "
+                    f"{', '.join(WRITABLE)}",
+                    hint=f"declare the column as VIRTUAL: {column.name} {column.data_type} METADATA VIRTUAL",
+                )
+            found.append((place, made))
+        return tuple(found)
+
+
+def _topic(options: TableOptions) -> str:
+    """Return the only topic."""
+    names = [name.strip() for name in (options["topic"] or "").split(";") if name.strip()]
+    if len(names) != 1:
+        raise options.error(
+            "topic",
+            f"a sink writes to one topic, not {len(names)}",
+            "name one topic; a pattern is for reading",
+        )
+    return names[0]

@@ -1,0 +1,25 @@
+"""JVMs of tests live for seconds: to compile for speed and collect in parallel is half of their CPU time."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+QUICK: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# What scripts/spark-archive has made; a JVM that cannot use it goes without it, and need not say so.
+_ARCHIVE: Final = Path(sys.prefix) / "spark.jsa"
+
+
+def for_short_lives() -> dict[str, str]:
+    """The variables for it, of all JVMs of Spark: drivers, also those of the programs that tests start,
+    and executors."""
+    quick = QUICK
+    if _ARCHIVE.exists():
+        quick += f" -XX:SharedArchiveFile={_ARCHIVE} -Xlog:cds*=off"
+    options = f'{quick} -Dspark.executor.extraJavaOptions="{quick}"'
+    return {
+        "SPARK_SUBMIT_OPTS": f"{os.environ.get('SPARK_SUBMIT_OPTS', '')} {options}".strip(),
+        "FIRESTEEL_SPARK_ARCHIVE": "off",  # no second one; none is made for this user
+    }

@@ -1,0 +1,329 @@
+"""Tables of Kafka topics, with a real broker."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from firesteel.common.errors import FiresteelError
+from firesteel.table import StreamTableEnvironment
+from firesteel.util.exceptions import TableException
+from tests.runtime.support import environment
+from tests.servers.kafka.broker import KafkaBroker
+from tests.table.support import changes, kept, rows
+
+_NOON = dt.datetime(2020, 1, 1, 12, 0, 1, 120_000)
+
+
+@pytest.fixture
+def t() -> StreamTableEnvironment:
+    return StreamTableEnvironment.create(environment(1))
+
+
+def topic_of(broker: Any, topic: str, connector: str = "kafka", /, **options: str) -> str:
+    """The WITH clause of a table; of options, ``__`` is a dot and ``_`` a hyphen. It is read once."""
+    given = {"connector": connector, "topic": topic, "properties.bootstrap.servers": broker.address}
+    if connector == "kafka":
+        given["scan.startup.mode"] = "earliest-offset"
+    given["scan.bounded.mode"] = "latest-offset"
+    given |= {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
+    return "WITH (" + ", ".join(f"'{key}' = '{value}'" for key, value in given.items()) + ")"
+
+
+@pytest.mark.row("S-SQL-07")
+@pytest.mark.parametrize("name", ["json", "csv", "avro"])
+def test_rows_are_read_as_they_were_written(
+    t: StreamTableEnvironment, kafka_broker: KafkaBroker, name: str
+) -> None:
+    topic = kafka_broker.topic(2)
+    t.execute_sql(
+        "CREATE TABLE f (a INT, b STRING, c DECIMAL(10, 2), d TIMESTAMP(3), e DOUBLE, g DATE, h BOOLEAN) "
+        + topic_of(kafka_broker, topic, format=name)
+    )
+    t.execute_sql(
+        "INSERT INTO f VALUES (1, 'x,\"y', 1.50, TIMESTAMP '2020-01-01 12:00:01.120', 1e10, "
+        "DATE '2020-02-03', TRUE), "
+        "(2, 'z', -2.25, TIMESTAMP '2020-01-01 12:00:01.120', 0.1, DATE '2020-02-03', FALSE)"
+    ).wait()
+    day = dt.date(2020, 2, 3)
+    first = (1, 'x,"y', Decimal("1.50"), _NOON, 1e10, day, True)
+    second = (2, "z", Decimal("-2.25"), _NOON, 0.1, day, False)
+    assert kept(t.execute_sql("SELECT * FROM f")) == [first, second]
+    assert rows(t.execute_sql("SELECT h, a FROM f WHERE a > 1")) == [(False, 2)]
+    assert kept(t.execute_sql("SELECT COUNT(*) FROM f")) == [(2,)]
+
+
+def test_messages_are_those_of_flink(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
+    topic = kafka_broker.topic()
+    options = topic_of(
+        kafka_broker,
+        topic,
+        key__format="json",
+        key__fields="k_id;k_n",
+        key__fields_prefix="k_",
+        value__format="csv",
+        value__fields_include="EXCEPT_KEY",
+    )
+    t.execute_sql(f"CREATE TABLE f (k_id INT, v STRING, k_n STRING, w DOUBLE) {options}")
+    t.execute_sql("INSERT INTO f VALUES (1, 'a b', 'x', 0.5), (2, CAST(NULL AS STRING), 'y', 1.0)").wait()
+    found = [(m.key(), m.value()) for m in kafka_broker.messages(topic)]
+    assert found == [(b'{"id":1,"n":"x"}', b'"a b",0.5'), (b'{"id":2,"n":"y"}', b",1.0")]
+    assert kept(t.execute_sql("SELECT k_n, w, k_id FROM f")) == [("x", 0.5, 1), ("y", 1.0, 2)]
+
+
+def test_metadata_is_read_and_written(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
+    topic = kafka_broker.topic()
+    t.execute_sql(
+        "CREATE TABLE f (a INT, at TIMESTAMP_LTZ(3) METADATA FROM 'timestamp', headers MAP<STRING, BYTES> "
+        "METADATA, tp STRING METADATA FROM 'topic' VIRTUAL, p BIGINT METADATA FROM 'partition' VIRTUAL, "
+        "o BIGINT METADATA FROM 'offset' VIRTUAL, k STRING METADATA FROM 'timestamp-type' VIRTUAL, "
+        "e INT METADATA FROM 'leader-epoch' VIRTUAL) " + topic_of(kafka_broker, topic, format="json")
+    )
+    t.execute_sql(
+        "INSERT INTO f SELECT 7, TO_TIMESTAMP_LTZ(1577880000120, 3), MAP['h', ENCODE('x', 'UTF-8')]"
+    ).wait()
+    (message,) = kafka_broker.messages(topic)
+    assert (message.timestamp()[1], message.headers()) == (1577880000120, [("h", b"x")])
+    found = rows(
+        t.execute_sql("SELECT tp, p, o, k, e, a, headers, at = TO_TIMESTAMP_LTZ(1577880000120, 3) FROM f")
+    )
+    assert found == [(topic, 0, 0, "CreateTime", 0, 7, {"h": b"x"}, True)]
+
+
+@pytest.mark.parametrize(
+    ("name", "messages"),
+    [
+        (
+            "debezium-json",
+            [
+                '{"before":null,"after":{"id":1,"n":"a"},"op":"c"}',
+                '{"before":{"id":1,"n":"a"},"after":{"id":1,"n":"b"},"op":"u"}',
+                '{"before":{"id":1,"n":"b"},"after":null,"op":"d"}',
+            ],
+        ),
+        (
+            "ogg-json",
+            [
+                '{"before":null,"after":{"id":1,"n":"a"},"op_type":"I"}',
+                '{"before":{"id":1,"n":"a"},"after":{"id":1,"n":"b"},"op_type":"U"}',
+                '{"op_type":"T"}',
+                '{"before":{"id":1,"n":"b"},"after":null,"op_type":"D"}',
+            ],
+        ),
+        (
+            "canal-json",
+            [
+                '{"data":[{"id":1,"n":"a"}],"old":null,"type":"INSERT"}',
+                '{"data":[{"id":1,"n":"b"}],"old":[{"n":"a"}],"type":"UPDATE"}',
+                '{"data":[{"id":1,"n":"b"}],"old":null,"type":"DELETE"}',
+            ],
+        ),
+        (
+            "maxwell-json",
+            [
+                '{"data":{"id":1,"n":"a"},"type":"insert"}',
+                '{"data":{"id":1,"n":"b"},"old":{"n":"a"},"type":"update"}',
+                '{"data":{"id":1,"n":"b"},"type":"delete"}',
+            ],
+        ),
+    ],
+)
+def test_changes_of_databases(
+    t: StreamTableEnvironment, kafka_broker: KafkaBroker, name: str, messages: list[str]
+) -> None:
+    topic, copy = kafka_broker.topic(), kafka_broker.topic()
+    kafka_broker.produce(topic, [message.encode() for message in messages])
+    t.execute_sql(f"CREATE TABLE f (id INT, n STRING) {topic_of(kafka_broker, topic, format=name)}")
+    t.execute_sql(f"CREATE TABLE g (id INT, n STRING) {topic_of(kafka_broker, copy, format=name)}")
+    every = ["+I[1, a]", "-U[1, a]", "+U[1, b]", "-D[1, b]"]
+    assert changes(t.execute_sql("SELECT * FROM f")) == every
+    t.execute_sql("INSERT INTO g SELECT * FROM f").wait()
+    # An update is written as a deletion and an insertion, as Flink does it.
+    assert changes(t.execute_sql("SELECT * FROM g")) == ["+I[1, a]", "-D[1, a]", "+I[1, b]", "-D[1, b]"]
+
+
+def test_raw_messages(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
+    topic = kafka_broker.topic()
+    kafka_broker.produce(topic, [b"one", "zw\u00f6lf".encode()])
+    t.execute_sql(f"CREATE TABLE f (line STRING) {topic_of(kafka_broker, topic, format='raw')}")
+    assert rows(t.execute_sql("SELECT UPPER(line) FROM f")) == [("ONE",), ("ZW\u00d6LF",)]
+
+
+def test_where_it_is_read_from_and_to(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
+    topic = kafka_broker.topic(2)
+    for partition in (0, 1):
+        for n in range(4):
+            kafka_broker.produce(topic, [f"{partition}{n}".encode()], partition, timestamp=1_000 * (n + 1))
+    t.execute_sql(f"CREATE TABLE f (v STRING) {topic_of(kafka_broker, topic, format='raw')}")
+
+    def read(**options: str) -> list[str]:
+        given = {key.replace("__", ".").replace("_", "-"): value for key, value in options.items()}
+        hint = ", ".join(f"'{key}' = '{value}'" for key, value in given.items())
+        return [row[0] for row in kept(t.execute_sql(f"SELECT v FROM f /*+ OPTIONS({hint}) */"))]
+
+    some = "partition:0,offset:3;partition:1,offset:2"
+    assert read(scan__startup__mode="specific-offsets", scan__startup__specific_offsets=some) == [
+        "03", "12", "13",
+    ]  # fmt: skip
+    assert read(scan__startup__mode="timestamp", scan__startup__timestamp_millis="3500") == ["03", "13"]
+    assert read(scan__bounded__mode="timestamp", scan__bounded__timestamp_millis="1500") == ["00", "10"]
+    assert read(scan__bounded__mode="specific-offsets", scan__bounded__specific_offsets=some) == [
+        "00", "01", "02", "10", "11",
+    ]  # fmt: skip
+    kafka_broker.commit_offset("tables", topic, 0, 3)
+    kafka_broker.commit_offset("tables", topic, 1, 4)
+    assert read(scan__startup__mode="group-offsets", properties__group__id="tables") == ["03"]
+    with pytest.raises(FiresteelError, match="no offset that can be read from"):
+        read(scan__startup__mode="group-offsets", properties__group__id="nobody")
+    reset = {"properties.auto.offset.reset": "earliest"}
+    assert len(read(scan__startup__mode="group-offsets", properties__group__id="none", **reset)) == 8
+
+
+def test_each_partition_has_its_own_watermark(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
+    """One that is behind has no late rows for it."""
+    topic = kafka_broker.topic(2)
+    fast = [f'{{"s":{second},"p":"fast"}}'.encode() for second in range(1_000, 4_000)]
+    slow = [f'{{"s":{second},"p":"slow"}}'.encode() for second in range(3_000)]
+    kafka_broker.produce(topic, fast, 0)
+    kafka_broker.produce(topic, slow, 1)
+    options = topic_of(kafka_broker, topic, format="json", scan__watermark__emit__strategy="on-event")
+    t.execute_sql(
+        "CREATE TABLE f (s BIGINT, p STRING, at AS TO_TIMESTAMP_LTZ(s, 0), WATERMARK FOR at AS at) " + options
+    )
+    assert "watermark=[" in t.explain_sql("SELECT at FROM f")
+    windows = "TUMBLE(TABLE f, DESCRIPTOR(at), INTERVAL '1000' SECOND)"
+    query = f"SELECT COUNT(*) FROM {windows} GROUP BY window_start, window_end"
+    counts = [row[0] for row in rows(t.execute_sql(query))]
+    assert sum(counts) == 6_000
+
+
+def test_a_table_of_upserts(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
+    source, topic = kafka_broker.topic(), kafka_broker.topic()
+    kafka_broker.produce(source, [b"a,1", b"b,1", b"a,2", b"b,-1"])
+    t.execute_sql(f"CREATE TABLE f (w STRING, n INT) {topic_of(kafka_broker, source, format='csv')}")
+    options = topic_of(kafka_broker, topic, "upsert-kafka", key__format="json", value__format="json")
+    t.execute_sql(f"CREATE TABLE g (w STRING, n INT, PRIMARY KEY (w) NOT ENFORCED) {options}")
+    t.execute_sql("INSERT INTO g SELECT * FROM (SELECT w, SUM(n) AS n FROM f GROUP BY w) WHERE n > 0").wait()
+    found = [(m.key(), m.value()) for m in kafka_broker.messages(topic)]
+    assert found == [
+        (b'{"w":"a"}', b'{"w":"a","n":1}'),
+        (b'{"w":"b"}', b'{"w":"b","n":1}'),
+        (b'{"w":"a"}', None),  # the old row passes the filter; that the new one does is not known yet
+        (b'{"w":"a"}', b'{"w":"a","n":3}'),
+        (b'{"w":"b"}', None),
+    ]
+    assert changes(t.execute_sql("SELECT n, w FROM g")) == [
+        "+I[1, a]", "+I[1, b]", "-D[1, a]", "+I[3, a]", "-D[1, b]",
+    ]  # fmt: skip
+    assert kept(t.execute_sql("SELECT COUNT(*), SUM(n) FROM g")) == [(1, 3)]
+
+
+def test_a_buffer_of_upserts_has_the_last_one(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
+    source, topic = kafka_broker.topic(), kafka_broker.topic()
+    kafka_broker.produce(source, [b"a,1", b"b,1", b"a,2", b"a,3"])
+    t.execute_sql(f"CREATE TABLE f (w STRING, n INT) {topic_of(kafka_broker, source, format='csv')}")
+    buffered = {"sink__buffer_flush__max_rows": "100", "sink__buffer_flush__interval": "1s"}
+    options = topic_of(
+        kafka_broker, topic, "upsert-kafka", key__format="raw", value__format="json", **buffered
+    )
+    t.execute_sql(f"CREATE TABLE g (w STRING, n INT, PRIMARY KEY (w) NOT ENFORCED) {options}")
+    t.execute_sql("INSERT INTO g SELECT w, SUM(n) FROM f GROUP BY w").wait()
+    assert [m.value() for m in kafka_broker.messages(topic)] == [b'{"w":"b","n":1}', b'{"w":"a","n":6}']
+
+
+def test_exactly_once(kafka_broker: KafkaBroker) -> None:
+    topic = kafka_broker.topic()
+    env = environment(1)
+    env.enable_checkpointing(200)
+    t = StreamTableEnvironment.create(env)
+    options = {"sink__delivery_guarantee": "exactly-once", "sink__transactional_id_prefix": "tables"}
+    t.execute_sql(f"CREATE TABLE f (a INT) {topic_of(kafka_broker, topic, format='json', **options)}")
+    t.execute_sql("INSERT INTO f VALUES (1), (2)").wait()
+    assert sorted(kafka_broker.values(topic)) == ['{"a":1}', '{"a":2}']
+
+
+def test_a_message_that_cannot_be_read(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
+    topic = kafka_broker.topic()
+    kafka_broker.produce(topic, [b'{"a":1}', b"nothing", b'{"a":3}'])
+    t.execute_sql(f"CREATE TABLE f (a INT) {topic_of(kafka_broker, topic, format='json')}")
+    with pytest.raises(FiresteelError, match="offset 1"):
+        rows(t.execute_sql("SELECT * FROM f"))
+    ignoring = "/*+ OPTIONS('json.ignore-parse-errors' = 'true') */"
+    assert rows(t.execute_sql(f"SELECT * FROM f {ignoring}")) == [(1,), (3,)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ("a INT", {"format": "json", "topic_pattern": "x"}, "topic-pattern"),
+        ("a INT", {}, "value.format"),
+        ("a INT", {"format": "parquet"}, "not one of messages"),
+        ("a INT", {"format": "json", "key__fields": "a"}, "key.fields"),
+        ("a INT", {"format": "json", "key__format": "json"}, "key.format"),
+        (
+            "a INT",
+            {"format": "json", "key__format": "json", "key__fields": "b"},
+            "Could not find the field 'b'",
+        ),
+        ("a INT", {"format": "json", "scan__startup__mode": "timestamp"}, "scan.startup.mode"),
+        ("a INT", {"format": "json", "scan__startup__mode": "now"}, "earliest-offset"),
+        ("a INT", {"format": "json", "scan__bounded__mode": "specific-offsets"}, "scan.bounded.mode"),
+        ("a INT, b INT", {"format": "raw"}, "single physical column"),
+        ("a INT, PRIMARY KEY (a) NOT ENFORCED", {"format": "json"}, "PRIMARY KEY"),
+        ("a INT, m STRING METADATA FROM 'nothing'", {"format": "json"}, "Invalid metadata key 'nothing'"),
+        ("a INT", {"format": "json", "scan__watermark__idle_timeout": "1s"}, "no watermark"),
+        ("a INT", {"format": "json", "json__nothing": "1"}, "json.nothing"),
+    ],
+)
+def test_wrong_options_of_sources(
+    t: StreamTableEnvironment, columns: str, options: dict[str, Any], message: str
+) -> None:
+    given = topic_of(KafkaBroker.__new__(KafkaBroker), "x", **options) if False else _offline(**options)
+    t.execute_sql(f"CREATE TABLE f ({columns}) {given}")
+    with pytest.raises((TableException, FiresteelError)) as caught:
+        t.execute_sql("SELECT * FROM f")
+    assert message in str(caught.value)
+
+
+def _offline(connector: str = "kafka", /, **options: str) -> str:
+    """The WITH clause of a table of a broker that is not there."""
+
+    class Nowhere:
+        address = "127.0.0.1:1"
+
+    return topic_of(Nowhere(), "x", connector, **options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ("a INT", {"format": "json", "sink__partitioner": "com.Mine"}, "sink.partitioner"),
+        ("a INT", {"format": "json", "topic": "x;y"}, "one topic"),
+        (
+            "a INT",
+            {"format": "json", "sink__delivery_guarantee": "exactly-once"},
+            "sink.transactional-id-prefix",
+        ),
+        ("a INT, o BIGINT METADATA FROM 'offset'", {"format": "json"}, "for writing"),
+        ("a INT", {"key__format": "raw", "value__format": "raw", "connector": "upsert-kafka"}, "PRIMARY KEY"),
+    ],
+)
+def test_wrong_options_of_sinks(
+    t: StreamTableEnvironment, columns: str, options: dict[str, Any], message: str
+) -> None:
+    given = dict(options)
+    connector = given.pop("connector", "kafka")
+    t.execute_sql(f"CREATE TABLE f ({columns}) {_offline(connector, **given)}")
+    nulls = ", CAST(1 AS BIGINT)" if "METADATA" in columns else ""
+    with pytest.raises((TableException, FiresteelError)) as caught:
+        t.execute_sql(f"INSERT INTO f SELECT 1{nulls}")
+    assert message in str(caught.value)
+
+
+def test_an_updating_query_does_not_fit_json(t: StreamTableEnvironment) -> None:
+    t.execute_sql(f"CREATE TABLE f (a BIGINT) {_offline(format='json')}")
+    with pytest.raises(TableException, match="doesn't support consuming update"):
+        t.execute_sql("INSERT INTO f SELECT COUNT(*) FROM (VALUES (1), (2)) AS v(a)")
