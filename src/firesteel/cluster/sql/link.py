@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from firesteel.cluster.client import Address, RestClient
-from firesteel.cluster.messages import HEAD, Answered, Message, Refused, framed, length_of
+from firesteel.cluster.messages import Answered, Message, Refused, framed, read_frame
 from firesteel.cluster.sql.messages import Ask, BeginSession, Down, Reply, Request, decode_down
 from firesteel.jobmanager.reported import failure_of
 
@@ -64,10 +64,8 @@ class Link:
             self._socket.sendall(framed(message))
 
     def _receive(self) -> Down | None:
-        head = self._file.read(HEAD)
-        if len(head) < HEAD:
-            return None
-        return decode_down(self._file.read(length_of(head)))  # type: ignore[no-any-return]
+        body = read_frame(self._file)
+        return None if body is None else decode_down(body)
 
 
 class LinkClient(RestClient):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
-from firesteel.cluster.messages import HEAD, Answered, Message, Refused, framed, length_of
+from firesteel.cluster.messages import Answered, Message, Refused, framed, receive_frame
 from firesteel.cluster.sql.messages import Ask, BeginSession, Reply, Request, decode_up
 from firesteel.common.errors import FiresteelError
 from firesteel.jobmanager.reported import ReportedError
@@ -96,8 +96,7 @@ class SessionProcess:
     async def _hear(self, reader: asyncio.StreamReader) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
-                message = decode_up(await reader.readexactly(length_of(await reader.readexactly(HEAD))))
-                match message:
+                match message := decode_up(await receive_frame(reader)):
                     case Request():
                         self._later(self._reply(message))
                     case Answered(number, value):
