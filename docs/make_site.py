@@ -35,7 +35,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         *("workers", "configuration"),
     ),
     "Development": ("testing", "extending"),
-    "Tables and SQL": ("sql/index", "sql/connectors", "sql/functions"),
+    "Tables and SQL": ("sql/index", "sql/client", "sql/gateway", "sql/connectors", "sql/functions"),
 }
 #: Packages whose public names make the reference.
 REFERENCE: Final = (

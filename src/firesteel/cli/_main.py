@@ -19,6 +19,7 @@ from firesteel.cli._memory import memory
 from firesteel.cli._rescale import rescale
 from firesteel.cli._scripts import become_pyflink, interrupt, run_script
 from firesteel.cli._settings import DEFINE, set_defaults
+from firesteel.cli._sql import sql
 from firesteel.cli._talking import JOBMANAGER
 from firesteel.cli._top import top
 from firesteel.common.errors import FiresteelError, JobExecutionError
@@ -191,7 +192,7 @@ def run(
     _serve_rest(quiet)
     from firesteel.cli._progress import announce_jobs, progress_line
 
-    _start_jvm()
+    start_jvm()
     if not quiet:
         announce_jobs()
 
@@ -332,7 +333,7 @@ def dispose(path: str) -> None:
         click.echo(f"Left: the symbolic link {path}")
 
 
-for _command in (*COMMANDS, top, rescale, cluster, memory, history_server):
+for _command in (*COMMANDS, top, rescale, cluster, memory, history_server, sql):
     main.add_command(_command)
 
 
@@ -384,7 +385,7 @@ def _serve_rest(quiet: bool) -> None:
         click.echo(f"REST API: {url}", err=True)
 
 
-def _start_jvm() -> None:
+def start_jvm() -> None:
     """Start the JVM while the program is imported. It is dropped if the program cannot use it."""
     from firesteel.datastream._session_defaults import session_defaults
     from firesteel.spark.launch import drop_early, start_early

@@ -9,6 +9,7 @@ from typing import Any
 from firesteel.cluster.dispatcher import Dispatcher
 from firesteel.cluster.engines import Engine
 from firesteel.cluster.programs import ProgramStore
+from firesteel.cluster.sql.sessions import SqlSessions
 from firesteel.common.configuration import Configuration
 from firesteel.common.masking import shown_settings
 from firesteel.common.options import cluster as options
@@ -51,7 +52,9 @@ class Reign:
             archivist=archivist_of(configuration),
         )
         self._programs = ProgramStore(directory, self._dispatcher.submit, values)
-        self._server = RestServer(self._dispatcher, settings, self._dispatcher, self._programs)
+        self._sql = SqlSessions(directory, values, self._dispatcher.cancel)
+        self._server = RestServer(self._dispatcher, settings, self._dispatcher, self._programs, self._sql)
+        self._sql.answer_by(self._server.answer)
 
     @property
     def url(self) -> str:
@@ -73,6 +76,7 @@ class Reign:
         """End the processes of all jobs, which go on in the next reign, and all else."""
         if self._server.is_serving:
             self._server.call(self._programs.end())
+            self._server.call(self._sql.end())
             self._server.call(self._dispatcher.end())
         self._server.stop(wait_for_clients=self.is_over)
         self._engine.stop()

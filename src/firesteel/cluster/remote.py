@@ -25,7 +25,7 @@ from firesteel.jobmanager.admission import check_functions, check_graph
 from firesteel.jobmanager.checkpoints.options import LATEST
 from firesteel.jobmanager.executor import graph_config
 from firesteel.jobmanager.job_info import vertex_infos
-from firesteel.program.execution import Environment
+from firesteel.program.execution import Environment, KnownJob
 from firesteel.program.sinks import Committer, CommitterContext
 from firesteel.program.sources import Source
 from firesteel.program.spark_tables import SparkTarget
@@ -144,6 +144,18 @@ class RemoteExecutor:
     def add_bootstrap(self, pickled: bytes) -> None:
         if pickled not in self._bootstrap:
             self._bootstrap.append(pickled)
+
+    # ---- its jobs
+
+    def known_jobs(self) -> list[KnownJob]:
+        if self._client is None:
+            return []
+        found = self._client.get("/v1/jobs/overview")["jobs"]
+        return [KnownJob(job["jid"], job["name"], job["state"], job["start-time"]) for job in found]
+
+    def job_client(self, job_id: str) -> JobClient | None:
+        known = any(job.job_id == job_id for job in self.known_jobs())
+        return JobClient(RemoteJobHandle(self._client, JobID(job_id))) if known else None
 
     # ---- submitting
 

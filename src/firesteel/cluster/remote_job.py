@@ -227,6 +227,10 @@ class RemoteRecords(Iterator[Any]):
         self._waiting: list[bytes] = []
         self._ended = self._closed = False
 
+    @property
+    def handle(self) -> RemoteJobHandle:
+        return self._handle
+
     def __next__(self) -> Any:
         while True:
             for record in self._batch:

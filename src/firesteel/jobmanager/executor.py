@@ -56,7 +56,7 @@ from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices
 from firesteel.metrics.machines import Machines
-from firesteel.program.execution import Environment, register_engine
+from firesteel.program.execution import Environment, KnownJob, register_engine
 from firesteel.program.sinks import Committer, CommitterContext
 from firesteel.program.sources import Source
 from firesteel.program.spark_tables import SparkTarget
@@ -218,6 +218,13 @@ class Executor:
         """A pickled callable that each worker process calls before it unpacks the code of a job."""
         if pickled not in self._bootstrap:
             self._bootstrap.append(pickled)
+
+    def known_jobs(self) -> list[KnownJob]:
+        return self.jobs.known()
+
+    def job_client(self, job_id: str) -> JobClient | None:
+        handle = self.jobs.handle(job_id)
+        return None if handle is None else JobClient(handle)
 
     @property
     def running_jobs(self) -> tuple[JobGateway, ...]:

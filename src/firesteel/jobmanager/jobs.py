@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.handle import LocalJobHandle
+from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.requests import JobOutcome
+from firesteel.program.execution import KnownJob
 
+_ENDED_AT_MOST: Final = 100  # that are listed
 _CANCEL_S: Final = 10  # how long is waited for each job when all are cancelled
 
 
@@ -20,6 +24,7 @@ class LocalJobs:
     def __init__(self) -> None:
         self._running: dict[str, LocalJobHandle] = {}
         self._finished: set[str] = set()
+        self._ended: deque[KnownJob] = deque(maxlen=_ENDED_AT_MOST)
         self._watchers: list[Callable[[JobGateway], None]] = []
 
     @property
@@ -29,6 +34,15 @@ class LocalJobs:
     @property
     def running_ids(self) -> tuple[str, ...]:
         return tuple(self._running)
+
+    def known(self) -> list[KnownJob]:
+        """Those that run, and the last that have ended, the youngest first."""
+        running = [_known(job.view, job.status) for job in self.running]
+        return sorted([*running, *self._ended], key=lambda job: -job.started_ms)
+
+    def handle(self, job_id: str) -> LocalJobHandle | None:
+        """Of a job that runs."""
+        return self._running.get(job_id)
 
     def is_running(self, job_id: str) -> bool:
         return job_id in self._running
@@ -69,6 +83,7 @@ class LocalJobs:
                 before_result(outcome)
             finally:
                 self._running.pop(job_id, None)
+                self._ended.append(_known(job.view, outcome.status))
                 if outcome.status is JobStatus.FINISHED:
                     self._finished.add(job_id)
                 handle.job_ended(outcome)
@@ -84,6 +99,10 @@ class LocalJobs:
         for job in self.running:
             job.cancel()
             job.wait(_CANCEL_S)
+
+
+def _known(view: JobView, status: JobStatus) -> KnownJob:
+    return KnownJob(view.job_id, view.name, status.name, view.started_ms)
 
 
 def _outcome_of(run: Callable[[], JobOutcome], job: JobGateway) -> JobOutcome:

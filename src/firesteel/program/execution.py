@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Final, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
 
 from firesteel.common.clock import Clock
 from firesteel.common.configuration import Configuration
@@ -106,6 +107,27 @@ class Executor(Protocol):
 
     def add_bootstrap(self, pickled: bytes) -> None:
         """Add a pickled callable that each worker process calls before it unpacks the code of a job."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownJob:
+    """A job as lists have it."""
+
+    job_id: str
+    name: str
+    status: str
+    started_ms: int
+
+
+@runtime_checkable
+class KnowsJobs(Protocol):
+    """What an executor may be as well: one that knows the jobs that it, or its cluster, has started."""
+
+    def known_jobs(self) -> Sequence[KnownJob]:
+        """The jobs that run, and those that have ended of late, the youngest first."""
+
+    def job_client(self, job_id: str) -> JobClient | None:
+        """What controls a job; None: there is none of this id."""
 
 
 _engine: Executor | None = None  # what the engine has registered

@@ -23,7 +23,7 @@ from firesteel.common.errors import FiresteelError
 from firesteel.common.logs import logger
 from firesteel.monitoring.rates import SAMPLE_EVERY_S, Rates
 from firesteel.rest.cached import Answers, encode
-from firesteel.rest.cluster import Cluster, Programs, Submissions
+from firesteel.rest.cluster import Cluster, Programs, SqlGateway, Submissions
 from firesteel.rest.credentials import Credentials
 from firesteel.rest.dashboard.pages import Pages
 from firesteel.rest.dashboard.sessions import Sessions
@@ -63,8 +63,10 @@ def make_context(
     settings: RestSettings,
     submissions: Submissions | None = None,
     programs: Programs | None = None,
+    sql: SqlGateway | None = None,
 ) -> Context:
     return Context(
+        sql=sql,
         submissions=submissions,
         programs=programs,
         cluster=cluster,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -161,3 +161,21 @@ class Programs(Protocol):
 
     async def run(self, program_id: str, run: ProgramRun) -> str:
         """The id of the first job of a program, when it has been submitted."""
+
+
+class SqlGateway(Protocol):
+    """Sessions of SQL. Called as ``Cluster`` is; raises RestError where there is no such session."""
+
+    async def open(self, name: str | None, properties: Mapping[str, str]) -> str:
+        """A new session; its handle."""
+
+    async def close(self, handle: str) -> None: ...
+
+    def touch(self, handle: str) -> None:
+        """Somebody uses the session."""
+
+    async def ask(self, handle: str, what: str, **given: Any) -> Any:
+        """The answer of a session.
+
+        :raises ReportedError: what it has failed with.
+        """

@@ -15,7 +15,7 @@ from msgspec import Struct
 from firesteel.jobmanager.job_view import JobView, VertexView
 from firesteel.monitoring.rates import Rates
 from firesteel.rest.cached import Answers
-from firesteel.rest.cluster import Cluster, Programs, Submissions
+from firesteel.rest.cluster import Cluster, Programs, SqlGateway, Submissions
 from firesteel.rest.credentials import Role
 from firesteel.rest.dashboard.sessions import Sessions
 from firesteel.rest.errors import bad_request, not_found, unknown_job
@@ -43,6 +43,7 @@ PARAMETERS: Final[Mapping[str, re.Pattern[str]]] = {
     "checkpointid": _NUMBER,
     "subtaskindex": _NUMBER,
     "attempt": _NUMBER,
+    "token": _NUMBER,
 }
 
 
@@ -102,6 +103,7 @@ class Context:
     openapi: Callable[[], bytes]
     submissions: Submissions | None = None
     programs: Programs | None = None
+    sql: SqlGateway | None = None
 
 
 async def _no_parts() -> AsyncIterator[bytes]:

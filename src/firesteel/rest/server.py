@@ -10,6 +10,7 @@ import threading
 from collections.abc import Coroutine, Iterable
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
+from functools import cached_property
 from typing import Any, Final, Self, TypeVar
 
 import uvicorn
@@ -17,9 +18,10 @@ import uvicorn
 from firesteel.common.errors import ConfigurationError, StorageError
 from firesteel.common.logs import logger
 from firesteel.rest.app import make_app, make_context
-from firesteel.rest.cluster import Cluster, Programs, Submissions
+from firesteel.rest.cluster import Cluster, Programs, SqlGateway, Submissions
 from firesteel.rest.connections import guarded
-from firesteel.rest.credentials import credentials
+from firesteel.rest.credentials import Anybody, credentials
+from firesteel.rest.in_process import ask
 from firesteel.rest.routes import Route
 from firesteel.rest.settings import RestSettings
 
@@ -122,9 +124,20 @@ class RestServer(AppServer):
         submissions: Submissions | None = None,
         programs: Programs | None = None,
         served: Iterable[tuple[str, Route]] | None = None,
+        sql: SqlGateway | None = None,
     ) -> None:
-        self._context = make_context(cluster, settings, submissions, programs)
+        self._context = make_context(cluster, settings, submissions, programs, sql)
         super().__init__(make_app(self._context, credentials(settings), served), settings)
+
+    @cached_property
+    def _trusted(self) -> Any:
+        """The same API for processes that this one has started."""
+        return make_app(self._context, Anybody())
+
+    async def answer(self, method: str, target: str, content: bytes, kind: str) -> tuple[int, bytes]:
+        """Status and body of the answer to a request of a process that this one has started; no credentials
+        are asked for."""
+        return await ask(self._trusted, method, target, content, kind)
 
     def stop(self, *, wait_for_clients: bool = False) -> None:
         """Close the port and all connections.

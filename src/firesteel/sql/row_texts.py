@@ -12,9 +12,11 @@ from firesteel.sql import types as t
 from firesteel.sql.cast import cast_column
 from firesteel.sql.values import unit_of, values_of
 
-__all__ = ["KIND_TEXTS", "row_texts"]
+__all__ = ["KIND_NAMES", "KIND_TEXTS", "row_texts"]
 
 KIND_TEXTS: Final = ("+I", "-U", "+U", "-D")
+#: As Flink's ``RowKind`` calls them.
+KIND_NAMES: Final = ("INSERT", "UPDATE_BEFORE", "UPDATE_AFTER", "DELETE")
 
 _Text = Callable[[Any], str]
 

@@ -11,9 +11,21 @@ from firesteel.sql import types as t
 from firesteel.sql.cast import cast_column
 from firesteel.sql.row_texts import KIND_TEXTS
 
-__all__ = ["print_result"]
+__all__ = [
+    "Change",
+    "changes",
+    "column_widths",
+    "line",
+    "print_result",
+    "texts",
+    "write_changes",
+    "write_table",
+]
 
 _OP: Final = "op"
+
+#: The kind of a row, such as ``+I``, and its fields.
+Change = tuple[str, list[str]]
 
 
 def print_result(
@@ -35,67 +47,89 @@ def print_result(
             for text in part.arrays[0].to_pylist():
                 write(text)
         return
-    if streaming:
-        _stream(parts, row, width, zone, null, write)
+    found = (change for part in parts for change in changes(part, row, zone, null))
+    if not streaming:
+        count = write_table((fields for _, fields in found), row, write)
     else:
-        _whole(parts, row, zone, null, write)
+        count = write_changes(found, row, width, write)
+        if count:
+            write(f"{_rows(count)} in set")
+    if not count:
+        write("Empty set")
 
 
-def texts(columns: Columns, row: t.RowType, zone: str, null: str) -> list[list[str]]:
-    """The rows as texts."""
-    found = []
-    for array, data_type in zip(columns.arrays, row.types, strict=True):
-        shown = cast_column(array, data_type, t.VarCharType(), zone).to_pylist()
-        found.append([null if v is None else v for v in shown])
+def changes(columns: Columns, row: t.RowType, zone: str, null: str) -> Iterator[Change]:
+    """The rows as kinds and texts."""
+    kinds = columns.kinds_or_inserts().tolist()
+    for kind, fields in zip(kinds, texts(columns, row, zone), strict=True):
+        yield KIND_TEXTS[kind], [null if text is None else text for text in fields]
+
+
+def texts(columns: Columns, row: t.RowType, zone: str) -> list[list[str | None]]:
+    """The rows as texts; NULL is None."""
+    found = [
+        cast_column(array, data_type, t.VarCharType(), zone).to_pylist()
+        for array, data_type in zip(columns.arrays, row.types, strict=True)
+    ]
     return [list(r) for r in zip(*found, strict=True)] if found else [[] for _ in range(len(columns))]
 
 
-def _stream(
-    parts: Iterator[Columns], row: t.RowType, width: int, zone: str, null: str, write: Callable[[str], Any]
-) -> None:
+def write_changes(
+    found: Iterator[Change], row: t.RowType, width: int, write: Callable[[str], Any], *, eager: bool = False
+) -> int:
+    """Write changes as they come; how many there were.
+
+    :param eager: the names of the columns are written before the first row is there.
+    """
     names = [_OP, *row.names]
-    widths = [
-        2,
-        *(min(_type_width(d, width), width) if _variable(d) else _type_width(d, width) for d in row.types),
-    ]
-    widths = [max(w, _length(n)) if i else w for i, (w, n) in enumerate(zip(widths, names, strict=True))]
+    widths = [2, *column_widths(row, width)]
     border = _border(widths)
-    started, count = False, 0
-    for part in parts:
-        for kind, fields in zip(part.kinds_or_inserts().tolist(), texts(part, row, zone, null), strict=True):
-            if not started:
-                write("\n".join([border, _line(names, widths), border]))
-                started = True
-            write(_line([KIND_TEXTS[kind], *fields], widths))
-            count += 1
-    if not started:
-        write("Empty set")
-        return
-    write(border)
-    write(f"{count} row{'s' if count > 1 else ''} in set")
+    head = "\n".join([border, line(names, widths), border])
+    if eager:
+        write(head)
+    count = 0
+    for kind, fields in found:
+        if not count and not eager:
+            write(head)
+        write(line([kind, *fields], widths))
+        count += 1
+    if count:
+        write(border)
+    return count
 
 
-def _whole(
-    parts: Iterator[Columns], row: t.RowType, zone: str, null: str, write: Callable[[str], Any]
-) -> None:
-    rows = [fields for part in parts for fields in texts(part, row, zone, null)]
+def write_table(found: Iterator[list[str]], row: t.RowType, write: Callable[[str], Any]) -> int:
+    """Write rows in columns as wide as what is in them; how many there were. Nothing is written of none."""
+    rows = list(found)
     if not rows:
-        write("Empty set")
-        return
+        return 0
     widths = [max(_length(name), *(_length(r[i]) for r in rows)) for i, name in enumerate(row.names)]
     border = _border(widths)
-    write("\n".join([border, _line(list(row.names), widths), border]))
+    write("\n".join([border, line(list(row.names), widths), border]))
     for fields in rows:
-        write(_line(fields, widths))
-    write(border)
-    write(f"{len(rows)} row{'s' if len(rows) > 1 else ''} in set")
+        write(line(fields, widths))
+    write(f"{border}\n{_rows(len(rows))} in set")
+    return len(rows)
+
+
+def column_widths(row: t.RowType, width: int) -> list[int]:
+    """Widths by the types of the columns, and by their names."""
+    of_types = [
+        min(_type_width(d, width), width) if _variable(d) else _type_width(d, width) for d in row.types
+    ]
+    return [max(w, _length(name)) for w, name in zip(of_types, row.names, strict=True)]
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'s' if count > 1 else ''}"
 
 
 def _border(widths: Sequence[int]) -> str:
     return "+" + "+".join("-" * (w + 2) for w in widths) + "+"
 
 
-def _line(fields: Sequence[str], widths: Sequence[int]) -> str:
+def line(fields: Sequence[str], widths: Sequence[int]) -> str:
+    """One row; fields that are too long are cut."""
     shown = []
     for text, width in zip(fields, widths, strict=True):
         cut = _cut(text, width)

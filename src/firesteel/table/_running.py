@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from firesteel.common.columns import Columns
+from firesteel.common.job_client import JobClient
 from firesteel.common.options import table as options
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.data_stream import DataStream
@@ -52,7 +53,7 @@ class Parts(Iterator[Columns]):
     @property
     def client(self) -> Any:
         handle = getattr(self._records, "handle", None)
-        return None if handle is None else getattr(handle, "client", handle)
+        return None if handle is None else JobClient(handle)
 
 
 def plain_row(row: t.RowType) -> t.RowType:

@@ -14,6 +14,7 @@ from firesteel.sql.parser import statements as s
 from firesteel.sql.schema import Column, ColumnKind, ResolvedSchema
 from firesteel.table._collections import rows_result
 from firesteel.table._create_texts import with_quotes
+from firesteel.table._jobs import describe_job, show_jobs
 from firesteel.table.table_result import TableResult
 from firesteel.util.exceptions import TableException
 
@@ -104,15 +105,6 @@ def _models(env: Any, statement: s.Show) -> TableResult:
     return _names(env, "model name", home.list_models(database or catalogs.current_database), statement)
 
 
-def _jobs(env: Any, statement: s.Show) -> TableResult:
-    from firesteel.table._jobs import known_jobs
-
-    row = t.RowType.of(
-        ["job id", "job name", "status", "start time"], [_TEXT, _TEXT, _TEXT, t.LocalZonedTimestampType(3)]
-    )
-    return rows_result(env, row, known_jobs())
-
-
 def _create_table(env: Any, statement: s.Show) -> TableResult:
     found = env._session.catalogs.find_table(statement.path)
     if found is None:
@@ -167,7 +159,7 @@ _SHOW: Final[dict[str, Callable[[Any, s.Show], TableResult]]] = {
     "COLUMNS": _columns,
     "PARTITIONS": _partitions,
     "JARS": lambda e, st: _names(e, "jars", [], st),
-    "JOBS": _jobs,
+    "JOBS": show_jobs,
     "CREATE TABLE": _create_table,
     "CREATE VIEW": _create_table,
     "CREATE CATALOG": _create_catalog,
@@ -278,4 +270,5 @@ _DESCRIBE: Final[dict[str, Callable[[Any, s.Describe], TableResult]]] = {
     "CATALOG": _describe_catalog,
     "DATABASE": _describe_database,
     "FUNCTION": _describe_function,
+    "JOB": describe_job,
 }

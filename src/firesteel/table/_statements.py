@@ -12,6 +12,7 @@ from firesteel.sql.parser import statements as s
 from firesteel.sql.parser.statement_parser import parse_statement
 from firesteel.table import _definitions as definitions, _running as running, _showing as showing
 from firesteel.table._collections import ok, rows_result
+from firesteel.table._jobs import stop_job
 from firesteel.table.explain_detail import ExplainDetail
 from firesteel.table.table_result import TableResult
 
@@ -208,6 +209,6 @@ _EXECUTORS: Final[dict[type[Any], Executor]] = {
         "ANALYZE TABLE", "joins stay in the order in which they are written: there are no statistics"
     ),
     s.CallProcedure: _refused("CALL", "catalogs have no procedures here"),
-    s.StopJob: _refused("STOP JOB", "use the client of the job, or `firesteel stop`"),
+    s.StopJob: stop_job,
     **definitions.EXECUTORS,
 }

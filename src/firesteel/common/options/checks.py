@@ -30,7 +30,7 @@ SPARK_PREFIX: Final = SPARK_MASTER.key.partition(".")[0] + "."
 AREAS: Final = frozenset(
     (
         *("firesteel", "execution", "pipeline", "state", "python", "table", "restart-strategy"),
-        *("parallelism", "taskmanager", "jobmanager", "high-availability"),
+        *("parallelism", "taskmanager", "jobmanager", "high-availability", "sql-client", "sql-gateway"),
     )
 )
 

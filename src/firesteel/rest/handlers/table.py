@@ -17,6 +17,7 @@ from firesteel.rest.handlers import (
     programs,
     rescales,
     sessions,
+    sql_gateway,
     submissions,
     task_managers,
     vertices,
@@ -44,9 +45,16 @@ ADDED: Final[tuple[Route, ...]] = (
     *submissions.ROUTES,
 )
 PREFIXES: Final = ("/v1", "")
+#: Of Flink's SQL gateway: served at ``/v1/x`` to ``/v4/x``, and at ``/x`` as the last version.
+_GATEWAY: Final = tuple(
+    (f"/{version}{route.path}" if prefixed else route.path, route)
+    for version, prefixed in (*((v, True) for v in sql_gateway.VERSIONS), (sql_gateway.VERSIONS[-1], False))
+    for route in sql_gateway.routes(version)
+)
 
 
 def places(flink: Iterable[Route] = FLINK, added: Iterable[Route] = ADDED) -> list[tuple[str, Route]]:
     """Each path that is served, with its route."""
     found = [(prefix + route.path, route) for prefix in PREFIXES for route in flink]
-    return found + [(f"/firesteel/v1{route.path}", route) for route in added]
+    found += [(f"/firesteel/v1{route.path}", route) for route in added]
+    return found + list(_GATEWAY)

@@ -12,7 +12,7 @@ from firesteel.sql.parser.dialect import FLINK
 from firesteel.sql.parser.errors import SqlParserError
 from firesteel.sql.parser.tokens import NAME, NUMBER, STRING, WORD, tokenize
 
-__all__ = ["StatementParser", "parse_statement"]
+__all__ = ["STATEMENT_WORDS", "StatementParser", "parse_statement"]
 
 _DETAILS: Final = ("ESTIMATED_COST", "CHANGELOG_MODE", "PLAN_ADVICE", "JSON_EXECUTION_PLAN")
 _FROM: Final = ("FROM", "IN")
@@ -334,3 +334,6 @@ _STATEMENTS: Final[dict[str, Callable[[StatementParser], s.Statement]]] = {
     "CALL": _P.call_procedure,
     "STOP": _P.stop,
 }
+
+#: What a statement may begin with.
+STATEMENT_WORDS: Final = tuple(_STATEMENTS)

@@ -127,7 +127,7 @@ def _line_writer(format_: JsonTableFormat, row: t.RowType) -> Callable[[Columns]
 
 def json_texts(format_: JsonTableFormat, row: t.RowType) -> Callable[[Columns], list[str]]:
     """Return the function from columns to the JSON objects of their rows."""
-    cells = [_cells(format_, f.data_type) for f in row.fields]
+    cells = json_cells(format_, row)
     keys = [encode_basestring(f.name) + ":" for f in row.fields]
 
     def encode(columns: Columns) -> list[str]:
@@ -139,6 +139,11 @@ def json_texts(format_: JsonTableFormat, row: t.RowType) -> Callable[[Columns], 
         return joined([*parts, "}"], "") if parts else ["{}"] * len(columns)
 
     return encode
+
+
+def json_cells(format_: JsonTableFormat, row: t.RowType) -> list[Callable[[pa.Array], pa.Array]]:
+    """For each column the function from it to the JSON texts of its values; NULL stays NULL."""
+    return [_cells(format_, f.data_type) for f in row.fields]
 
 
 def _without_nulls(columns: list[pa.Array], keys: list[str]) -> list[str]:

@@ -1,0 +1,1 @@
+"""The SQL gateway: sessions, each with a table environment in a process of its own."""
