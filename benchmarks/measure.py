@@ -108,7 +108,7 @@ def _watch_workers(process: subprocess.Popen[str], output: Output) -> None:
 
 
 def worker_processes(root: int) -> list[psutil.Process]:
-    """The Python workers below ``root``: children of Spark's ``pyspark.daemon``."""
+    """The Python workers below ``root``: children of the daemon that forks them."""
     daemons: set[int] = set()
     parents: list[tuple[psutil.Process, int]] = []
     try:
@@ -117,7 +117,7 @@ def worker_processes(root: int) -> list[psutil.Process]:
         return []
     for child in children:
         try:
-            if any("pyspark" in part and "daemon" in part for part in child.cmdline()):
+            if "pyspark.worker" in child.cmdline():
                 daemons.add(child.pid)
             parents.append((child, child.ppid()))
         except psutil.Error:  # it ended meanwhile

@@ -37,7 +37,7 @@ def spec() -> MatchPattern:
         .within(600_000)
     )
     select = selecting("cep", lambda match: (match["high"][0][1], match["foreign"][0][1]), flat=False)
-    return MatchPattern(compiled(pattern), select)
+    return MatchPattern(compiled(pattern), function=select)
 
 
 def batches(events: int, keys: int, one_in: int) -> list[Batch]:

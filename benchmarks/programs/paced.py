@@ -149,11 +149,11 @@ def leftovers():
 
 
 def worker_memory():
-    """Resident bytes of each Python worker: the children of Spark's ``pyspark.daemon``."""
+    """Resident bytes of each Python worker: the children of the daemon that forks them."""
     daemons, memory = set(), {}
     for process in psutil.Process().children(recursive=True):
         try:
-            if any("pyspark" in part and "daemon" in part for part in process.cmdline()):
+            if "pyspark.worker" in process.cmdline():
                 daemons.add(process.pid)
             memory[process.pid] = process.ppid(), process.memory_info().rss
         except psutil.Error:  # it ended meanwhile

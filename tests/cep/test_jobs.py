@@ -19,7 +19,9 @@ from tests.runtime.support import collect, environment, local_platform
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
-import payments  # the example is a script
+import intrusion  # the examples are scripts
+import payments
+import sensors
 
 TIMES = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(5)).with_timestamp_assigner(
     lambda event, _: event[1]
@@ -97,3 +99,26 @@ def test_the_shipped_example_finds_each_theft() -> None:
     assert len(thefts.values) == len(stolen)
     assert all(theft.probes >= 2 and theft.minutes < 10 for theft in thefts.values)
     assert set(tried.values) == {30_000}
+
+
+@pytest.mark.row("S-CEP-15")
+def test_the_shipped_example_finds_each_break_in() -> None:
+    made, intruders = intrusion.generated(6_000)
+    with local_platform():
+        env = environment(2)
+        found = collect(intrusion.break_ins(env.from_collection(made)))
+    assert {(each.source, each.host) for each in found} == intruders
+    assert len(found) == len(intruders)
+    assert all(each.ports >= 5 and each.passwords >= 3 for each in found)
+
+
+@pytest.mark.row("S-CEP-15")
+def test_the_shipped_example_finds_each_machine_that_overheats() -> None:
+    made, hot = sensors.generated(6_000)
+    with local_platform():
+        env = environment(2)
+        env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+        found = collect(sensors.alarms(env.from_collection(made), env.from_collection(sensors.PATTERNS)))
+    assert {alarm.machine for alarm in found} == hot
+    assert len(found) == len(hot)
+    assert all(alarm.celsius > 90 and alarm.pattern == "overheating" for alarm in found)

@@ -17,6 +17,7 @@ from firesteel.cli._findings import Finding, Level
 from firesteel.cli._packages import check_packages
 from firesteel.common._requirements import parse, satisfies
 from firesteel.spark.java import find_java
+from tests.waiting import patience
 
 REQUIREMENTS = [
     "click>=8.1",
@@ -183,7 +184,7 @@ def test_endpoints(tmp_path: Path) -> None:
 
 def test_a_broker_that_does_not_answer_is_one_line() -> None:
     code = "from firesteel.cli import main; main(['doctor', 'kafka://127.0.0.1:1'])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=patience(60))
     assert done.returncode == 1
     assert done.stderr == ""
     assert done.stdout.count("127.0.0.1:1 does not answer") == 1

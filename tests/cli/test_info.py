@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.spark.support import firesteel
+from tests.waiting import patience
 
 PROGRAM = """
 from firesteel.common import Types
@@ -30,10 +31,14 @@ def without_java(tmp_path: Path) -> dict[str, str]:
     return os.environ | {"JAVA_HOME": str(tmp_path), "PATH": str(tmp_path), "SPARK_HOME": str(tmp_path)}
 
 
+def ended(command: list[str], folder: Path, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=patience(60))
+
+
 def info(folder: Path, env: dict[str, str], *options: str) -> subprocess.CompletedProcess[str]:
     (folder / "program.py").write_text(PROGRAM)
     command = firesteel("info", *options, "program.py")
-    return subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=60)
+    return ended(command, folder, env)
 
 
 def test_text(tmp_path: Path, without_java: dict[str, str]) -> None:
@@ -58,14 +63,14 @@ def test_it_does_not_load_pyspark(tmp_path: Path, without_java: dict[str, str]) 
     text = PROGRAM + "import sys\nprint('pyspark' in sys.modules)\n"
     (tmp_path / "other.py").write_text(text)
     command = firesteel("info", "other.py")
-    done = subprocess.run(command, cwd=tmp_path, env=without_java, capture_output=True, text=True, timeout=60)
+    done = ended(command, tmp_path, without_java)
     assert done.stdout.endswith("False\n"), done.stderr
 
 
 def test_a_pyflink_program(tmp_path: Path, without_java: dict[str, str]) -> None:
     (tmp_path / "flink.py").write_text(PROGRAM.replace("firesteel", "pyflink"))
     command = firesteel("info", "--pyflink", "flink.py")
-    done = subprocess.run(command, cwd=tmp_path, env=without_java, capture_output=True, text=True, timeout=60)
+    done = ended(command, tmp_path, without_java)
     assert done.returncode == 0, done.stderr
     assert "sums-uid" in done.stdout
 
@@ -73,7 +78,7 @@ def test_a_pyflink_program(tmp_path: Path, without_java: dict[str, str]) -> None
 def test_a_program_that_is_wrong(tmp_path: Path, without_java: dict[str, str]) -> None:
     (tmp_path / "bad.py").write_text(PROGRAM.replace("env.execute(", "pairs.uid('sums-uid')\nenv.execute("))
     command = firesteel("info", "bad.py")
-    done = subprocess.run(command, cwd=tmp_path, env=without_java, capture_output=True, text=True, timeout=60)
+    done = ended(command, tmp_path, without_java)
     assert done.returncode == 1
     assert "'sums-uid' is taken" in done.stderr
     assert "Traceback" not in done.stderr

@@ -15,8 +15,8 @@ from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
 from tests.jobmanager.rescale_support import running, running_executor, wide_platform
 from tests.jobmanager.test_rescaling import summed
-from tests.rest.support import until
 from tests.runtime.support import environment
+from tests.waiting import until
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from firesteel.cli import main
 from firesteel.cli._main import _rest_options
 from firesteel.datastream import _session_defaults
 from tests.cli.test_run import ENDLESS
-from tests.rest.support import until
 from tests.spark.support import firesteel, started
+from tests.waiting import patience, until
 
 
 @pytest.fixture(autouse=True)
@@ -91,7 +91,7 @@ def test_an_address_may_follow(
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(240)
+@pytest.mark.row("S-CTRL-09")
 def test_a_program_is_stopped_through_its_api_and_the_api_ends_with_it(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(ENDLESS)
     with socket.create_server(("127.0.0.1", 0)) as free:
@@ -99,12 +99,12 @@ def test_a_program_is_stopped_through_its_api_and_the_api_ends_with_it(tmp_path:
     savepoints = f"execution.checkpointing.savepoint-dir=file://{tmp_path}/savepoints"
     command = firesteel("run", "--rest", str(port), "-D", savepoints, "program.py")
     with started(command, tmp_path) as program:
-        (job,) = until(lambda: jobs_at(port), 120)
-        until(lambda: get(port, f"/firesteel/v1/jobs/{job['id']}/epochs")["records_read"], 120)
+        (job,) = until(lambda: jobs_at(port), seconds=120)
+        until(lambda: get(port, f"/firesteel/v1/jobs/{job['id']}/epochs")["records_read"], seconds=120)
         assert get(port, "/overview")["taskmanagers"] == 1
         trigger = get(port, f"/jobs/{job['id']}/stop", "POST")["request-id"]
         result = f"/jobs/{job['id']}/savepoints/{trigger}"
-        done = until(lambda: finished_only(get(port, result)), 120)
+        done = until(lambda: finished_only(get(port, result)), seconds=120)
         assert Path(done["operation"]["location"].removeprefix("file:")).is_dir()
         assert program.end().code == 0
     with pytest.raises(ConnectionRefusedError):
@@ -123,7 +123,7 @@ def jobs_at(port: int) -> list[dict[str, Any]]:
 
 
 def get(port: int, path: str, method: str = "GET") -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patience(20))
     try:
         connection.request(method, path, body="{}")
         return json.loads(connection.getresponse().read())

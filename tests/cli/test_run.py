@@ -12,6 +12,7 @@ import pytest
 
 from firesteel.version import __version__
 from tests.spark.support import Program, firesteel, run, started
+from tests.waiting import patience
 
 ENDLESS = """
 from firesteel.common import Types, WatermarkStrategy
@@ -56,7 +57,7 @@ if "job" in sys.argv:
 
 def call(*args: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """For commands that do not come to a job."""
-    return subprocess.run(firesteel(*args), cwd=cwd, capture_output=True, text=True, timeout=60)
+    return subprocess.run(firesteel(*args), cwd=cwd, capture_output=True, text=True, timeout=patience(60))
 
 
 def script(folder: Path, text: str) -> Path:

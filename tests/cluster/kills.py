@@ -19,15 +19,26 @@ from pathlib import Path
 from typing import Any, Final
 
 from firesteel.cluster.client import ClusterUnreachableError, RequestRefusedError
-from firesteel.cluster.remote import savepoint_location
+from firesteel.cluster.remote_job import savepoint_location
 from firesteel.common.errors import FiresteelError
 from tests.cluster.dispatcher import DIES
 from tests.cluster.support import JOB_ID, SessionCluster, until
 from tests.kills import job
 from tests.kills.outcomes import Journal, Outcome, Provenance
 from tests.kills.report import report
+from tests.servers.zookeeper.server import ZooKeeperServer
 
 REPORT: Final = Path("docs/design/cluster-kills.md")
+_HEAD: Final = """\
+# Kill tests of the session cluster
+
+Jobs with exactly-once sinks run on a session cluster whose dispatcher is killed, and another one takes its
+place; what they wrote is then compared with what they must write, line by line. The seed of a run decides
+what is struck and when. Two dispatchers agree on their leader in a directory or in a real ZooKeeper; a leader
+that is paused stands still (SIGSTOP) for longer than its lease, and goes on when the other one may lead.
+`python -m tests.cluster.kills` makes this report; beside it `{journal}` has a line for each run.
+
+"""
 PROGRAM: Final = """
 from tests.kills import job
 job.build(env, Path(sys.argv[1]), rate=1500)
@@ -49,6 +60,7 @@ class Run:
         self.told: dict[str, str] = {}
         self.struck = False
         self.others: list[SessionCluster] = []
+        self.servers: list[ZooKeeperServer] = []
 
     # ---- what is done
 
@@ -186,14 +198,29 @@ def _cancelled(run: Run) -> str:
     return "" if status == "CANCELED" else f"it was cancelled, and is {status}"
 
 
-def _leader(strike: Callable[[SessionCluster, Run], None]) -> Callable[[Run], str]:
-    """Two dispatchers share a cluster, and something happens to the one that leads."""
+def _by_directory(run: Run) -> dict[str, str]:
+    return {"high-availability.type": "directory"}
+
+
+def _by_zookeeper(run: Run) -> dict[str, str]:
+    server = ZooKeeperServer(run.place).start()
+    run.servers.append(server)
+    return {"high-availability.type": "zookeeper", "high-availability.zookeeper.quorum": server.address}
+
+
+def _leader(
+    strike: Callable[[SessionCluster, Run], None], agree: Callable[[Run], dict[str, str]]
+) -> Callable[[Run], str]:
+    """Two dispatchers share a cluster, and something happens to the one that leads.
+
+    :param agree: starts what they agree by, and returns the settings of it.
+    """
 
     def strikes(run: Run) -> str:
         settings = {
-            "high-availability.type": "directory",
             "high-availability.storageDir": str(run.place / "shared"),
             "high-availability.lease-duration": f"{_LEASE_S:g} s",
+            **agree(run),
         }
         both = run.others = [SessionCluster(run.place / name, **settings) for name in ("one", "two")]
         for cluster in both:
@@ -205,7 +232,9 @@ def _leader(strike: Callable[[SessionCluster, Run], None]) -> Callable[[Run], st
             leader = until(lambda: next((c for c in both if c.leads), None), _PATIENCE_S)
             other = both[1 - both.index(leader)]
             run.cluster = other
-            run.struck |= other.status(job_id) not in ("FINISHED", "FAILED")
+            # The one that stands by becomes the leader at this moment, perhaps: nobody listens at its port.
+            status = until(lambda: other.status(job_id), _PATIENCE_S)  # noqa: B023 - it is called here
+            run.struck |= status not in ("FINISHED", "FAILED")
             strike(leader, run)
             until(lambda: other.leads, _PATIENCE_S)  # noqa: B023 - it is called here
             if leader.has_ended:
@@ -235,8 +264,10 @@ STRIKES: Final[dict[str, Callable[[Run], str]]] = {
     "when the job was cancelled": _cancelled,
     "before the job is archived": _around("before archive"),
     "after the job is archived": _around("after archive"),
-    "the leader of two dispatchers is killed": _leader(_killed),
-    "the leader of two dispatchers is paused": _leader(_paused),
+    "the leader of two dispatchers is killed": _leader(_killed, _by_directory),
+    "the leader of two dispatchers is paused": _leader(_paused, _by_directory),
+    "the leader by ZooKeeper is killed": _leader(_killed, _by_zookeeper),
+    "the leader by ZooKeeper is paused": _leader(_paused, _by_zookeeper),
 }
 KINDS: Final = tuple(STRIKES)
 
@@ -246,11 +277,13 @@ def one_run(kind: str, seed: int, place: Path) -> Outcome:
     run = Run(kind, seed, place)
     try:
         failure = STRIKES[kind](run)
-    except (AssertionError, FiresteelError) as error:
+    except (AssertionError, FiresteelError, subprocess.TimeoutExpired) as error:
         failure = f"{type(error).__name__}: {error}"
     finally:
         for cluster in {run.cluster, *run.others}:
             cluster.stop()
+        for server in run.servers:
+            server.stop()
     return Outcome(kind, seed, int(run.struck), time.monotonic() - begun_s, failure)
 
 
@@ -271,7 +304,7 @@ def main() -> None:
                 outcome = one_run(kind, seed, Path(work) / "run")
             print(f"{outcome.seconds:6.1f} s  {outcome}", flush=True)
             journal.add(outcome)
-            file.write_text(report(journal.entries, KINDS, arguments.runs, {}, lines.name))
+            file.write_text(report(journal.entries, KINDS, arguments.runs, {}, lines.name, _HEAD))
     sys.exit(any(outcome.failure for outcome in journal))
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from firesteel.cluster.client import Address, ClusterUnreachableError, RequestRefusedError, RestClient
+from tests import waiting
 from tests.spark.support import firesteel
 
 ROOT = Path(__file__).parents[2]
@@ -103,7 +104,7 @@ class SessionCluster:
 
     def wait(self) -> int:
         assert self._process is not None
-        code = self._process.wait(60)
+        code = self._process.wait(waiting.patience(60))
         assert self._process.stdout is not None
         self._process.stdout.close()
         self._process = None
@@ -138,7 +139,7 @@ class SessionCluster:
     def run(self, text: str, *words: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
         """Run a program to the end of its client."""
         client = self.start_client(self.program(text), *words, options=options)
-        out, err = client.communicate(timeout=120)
+        out, err = client.communicate(timeout=waiting.patience(120))
         return subprocess.CompletedProcess(client.args, client.returncode, out, err)
 
     def submit(self, text: str, *words: str) -> list[str]:
@@ -154,7 +155,7 @@ class SessionCluster:
             env=environment(),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=waiting.patience(60),
         )
 
     def status(self, job: str) -> str:
@@ -185,13 +186,11 @@ class SessionCluster:
 
 def until(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
     """The first value of ``condition`` that is true; a cluster that is being started may be asked."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
+
+    def asked() -> Any:
         try:
-            found = condition()
+            return condition()
         except (ClusterUnreachableError, RequestRefusedError):
-            found = None
-        if found:
-            return found
-        time.sleep(0.05)
-    raise AssertionError("it did not happen in time")
+            return None
+
+    return waiting.until(asked, seconds=seconds, look_s=0.05)

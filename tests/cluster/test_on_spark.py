@@ -16,8 +16,9 @@ import pytest
 
 from tests.cluster.support import JOB_ID, SessionCluster, environment, until
 from tests.spark.support import firesteel
+from tests.waiting import patience
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.spark
 
 
 class SparkCluster(SessionCluster):
@@ -41,7 +42,11 @@ class SparkCluster(SessionCluster):
             f"firesteel.cluster.dir={self.directory}/cluster",
         )
         done = subprocess.run(
-            command, env=environment(TMPDIR=str(self.directory)), capture_output=True, text=True, timeout=150
+            command,
+            env=environment(TMPDIR=str(self.directory)),
+            capture_output=True,
+            text=True,
+            timeout=patience(150),
         )
         return done.stdout + done.stderr
 
@@ -59,7 +64,7 @@ class SparkCluster(SessionCluster):
         for process in psutil.process_iter(["cmdline"]):
             try:
                 if (
-                    "pyspark.daemon" in process.info["cmdline"]
+                    "pyspark.worker" in process.info["cmdline"]
                     and process.environ().get("FIRESTEEL_JOB") == job
                 ):
                     found.append(process.pid)
@@ -101,7 +106,7 @@ print(list(env.from_collection([1]).key_by(lambda v: v).map(look).execute_and_co
         "endless().key_by(lambda v: v % 3).reduce(lambda a, b: a + b).print()\nenv.execute('on')\n"
     )
     client = cluster.start_client(program, options=("--archives", f"{archive}#data"))
-    out, err = client.communicate(timeout=120)
+    out, err = client.communicate(timeout=patience(120))
     assert client.returncode == 0, err
     (job,) = JOB_ID.findall(err)
     assert out == f"[('mine', 'from the archive', '{job}')]\n"

@@ -16,6 +16,8 @@ from typing import Any
 import pytest
 
 from tests.cluster.support import PREAMBLE, SessionCluster
+from tests.rest.support import as_recorded
+from tests.waiting import patience
 
 COUNT = (
     PREAMBLE
@@ -51,7 +53,7 @@ def send(
 ) -> tuple[int, Any]:
     request = urllib.request.Request(f"{cluster.url}{path}", body, headers, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=patience(60)) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as refusal:
         with refusal:
@@ -65,11 +67,11 @@ def run(cluster: SessionCluster, program: str, how: str = "run", **body: Any) ->
 @pytest.fixture(scope="module")
 def program(cluster: SessionCluster) -> Iterator[str]:
     status, answer = upload(cluster, "shout.py", COUNT.encode())
-    assert status == 200, answer
+    assert as_recorded("POST /jars/upload", status, answer) == []
     assert answer["status"] == "success"
     program_id = answer["filename"].rpartition("/")[2]
     yield program_id
-    assert send(cluster, "DELETE", f"/jars/{program_id}")[0] == 200
+    assert as_recorded("DELETE /jars/{jarid}", *send(cluster, "DELETE", f"/jars/{program_id}")) == []
     assert send(cluster, "DELETE", f"/jars/{program_id}")[0] == 404
 
 
@@ -81,13 +83,17 @@ def left_behind(cluster: SessionCluster) -> list[str]:
 
 
 def test_a_program_is_listed_planned_and_run(cluster: SessionCluster, program: str) -> None:
-    (file,) = [file for file in cluster.client.get("/jars")["files"] if file["id"] == program]
+    listed = cluster.client.get("/jars")
+    assert as_recorded("GET /jars", 200, listed) == []
+    (file,) = [file for file in listed["files"] if file["id"] == program]
     assert (file["name"], file["entry"]) == ("shout.py", [{"name": "__main__", "description": None}])
     before = {job["id"] for job in cluster.client.get("/jobs")["jobs"]}
     status, answer = send(cluster, "GET", f"/jars/{program}/plan?parallelism=2&program-args=a%20b")
-    assert status == 200, answer
+    assert as_recorded("GET /jars/{jarid}/plan", status, answer) == []
     nodes = answer["plan"]["nodes"]
     assert "shout" in "".join(node["description"] for node in nodes)
+    by_post = run(cluster, program, "plan", parallelism=2)
+    assert as_recorded("POST /jars/{jarid}/plan", *by_post) == []
     assert {job["id"] for job in cluster.client.get("/jobs")["jobs"]} == before
     wanted = "ab" * 16
     status, answer = run(
@@ -99,6 +105,7 @@ def test_a_program_is_listed_planned_and_run(cluster: SessionCluster, program: s
         flinkConfiguration={"pipeline.name": "renamed"},
     )
     assert (status, answer) == (200, {"jobid": wanted, "applicationId": wanted})
+    assert as_recorded("POST /jars/{jarid}/run", status, answer) == []
     cluster.await_status(wanted, "FINISHED")
     assert cluster.log_of(wanted, "out") == "X Y\nZ\n"
     assert run(cluster, program, jobId=wanted)[0] == 400  # there is one of that id
@@ -112,7 +119,7 @@ def test_as_people_submit_programs_of_pyflink(cluster: SessionCluster, program: 
         entryClass="org.apache.flink.client.python.PythonDriver",
         programArgsList=["-py", "/somewhere/shout.py", "word"],
     )
-    assert status == 202, answer
+    assert as_recorded("POST /jars/{jarid}/run-application", status, answer) == []
     cluster.await_status(answer["applicationid"], "FINISHED")
     assert cluster.log_of(answer["applicationid"], "out") == "WORD\n"
 
@@ -269,6 +276,6 @@ def chunked(cluster: SessionCluster, content: bytes) -> int:
         f"PUT /firesteel/v1/blobs/{digest} HTTP/1.1\r\nhost: {cluster.address}\r\n"
         "authorization: Bearer eve\r\ntransfer-encoding: chunked\r\n\r\n"
     )
-    with socket.create_connection(("127.0.0.1", cluster.port), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", cluster.port), timeout=patience(20)) as connection:
         connection.sendall(head.encode() + f"{len(content):x}\r\n".encode() + content)
         return int(connection.recv(100).split()[1])

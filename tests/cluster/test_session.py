@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.support import JOB_ID, SessionCluster, until
+from tests.waiting import patience
 
 MANY = """
 def run(number, out):
@@ -37,7 +38,7 @@ def sums() -> list[int]:
     return sorted(found)
 
 
-@pytest.mark.row("S-CTRL-06", "S-CTRL-08", "S-DEPLOY-01", "S-CLI-04")
+@pytest.mark.row("S-CTRL-02", "S-CTRL-06", "S-CTRL-08", "S-DEPLOY-01", "S-CLI-04")
 def test_ten_jobs_at_once_one_of_them_cancelled(cluster: SessionCluster, tmp_path: Path) -> None:
     jobs = cluster.submit(MANY, str(tmp_path))
     assert len(jobs) == 10
@@ -51,6 +52,7 @@ def test_ten_jobs_at_once_one_of_them_cancelled(cluster: SessionCluster, tmp_pat
     assert {job["jid"] for job in listed} >= set(jobs)
 
 
+@pytest.mark.row("S-CLI-01")
 def test_what_a_client_that_waits_is_told(cluster: SessionCluster) -> None:
     done = cluster.run("""
 from firesteel.common.accumulators import IntCounter
@@ -93,7 +95,7 @@ result.get_net_runtime()
     assert "Job was submitted in detached mode" in done.stderr
 
 
-@pytest.mark.row("S-CLI-01")
+@pytest.mark.row("S-CLI-01", "S-ARCH-03")
 def test_a_client_that_is_killed_does_not_hurt_its_job(cluster: SessionCluster) -> None:
     client = cluster.start_client(
         cluster.program("""
@@ -121,7 +123,7 @@ def test_a_job_that_needs_its_client_ends_with_it(cluster: SessionCluster, end: 
     (job,) = JOB_ID.findall(client.stderr.readline())
     cluster.await_epoch(job)
     client.send_signal(signal.SIGINT if end == "ctrl-c" else signal.SIGKILL)
-    _, err = client.communicate(timeout=30)
+    _, err = client.communicate(timeout=patience(30))
     if end == "ctrl-c":
         assert client.returncode == 130
         assert "cancelled" in err
@@ -134,7 +136,7 @@ def test_ctrl_c_leaves_the_job_alone(cluster: SessionCluster) -> None:
     (job,) = JOB_ID.findall(client.stderr.readline())
     cluster.await_epoch(job)
     client.send_signal(signal.SIGINT)
-    _, err = client.communicate(timeout=30)
+    _, err = client.communicate(timeout=patience(30))
     assert client.returncode == 130
     assert f"Job {job} goes on; `firesteel cancel {job}` ends it." in err
     assert cluster.status(job) == "RUNNING"
@@ -164,6 +166,7 @@ env.execute("dies")
     cluster.await_status(good, "FINISHED")
 
 
+@pytest.mark.row("S-SLOT-24")
 def test_two_programs_have_modules_of_one_name(cluster: SessionCluster) -> None:
     found = []
     for word in ("one", "two"):
@@ -174,7 +177,7 @@ env.execute("utils")
 """)
         (program.parent / "utils.py").write_text(f"def word():\n    return {word!r}\n")
         client = cluster.start_client(program)
-        _, err = client.communicate(timeout=60)
+        _, err = client.communicate(timeout=patience(60))
         assert client.returncode == 0, err
         found += [cluster.log_of(job, "out") for job in JOB_ID.findall(err)]
     assert found == ["one\n", "two\n"]

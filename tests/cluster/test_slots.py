@@ -36,20 +36,22 @@ def test_who_has_waited_for_too_long() -> None:
     assert expired({"a": 0, "b": 501}, 500, 1_000) == ["a"]
 
 
-@pytest.mark.row("S-CTRL-11")
+@pytest.mark.row("S-CTRL-11", "S-LIFE-03")
 def test_a_job_waits_and_fails_or_runs(tmp_path: Path) -> None:
-    settings = {"slot.enforce": "true", "slot.request.timeout": "9 s"}
+    settings = {"slot.enforce": "true", "slot.request.timeout": "12 s"}
     cluster = SessionCluster(tmp_path / "enforced", **settings).start()
     try:
         (first,) = JOB_ID.findall(cluster.run(WIDE, "3", "endless", options=("-d",)).stdout)
         cluster.await_epoch(first)
         (second,) = JOB_ID.findall(cluster.run(WIDE, "2", options=("-d",)).stdout)
-        (never,) = JOB_ID.findall(cluster.run(WIDE, str(SLOTS + 1), options=("-d",)).stdout)
         assert cluster.status(second) == "CREATED"
         assert cluster.client.get(f"/v1/jobs/{second}")["vertices"][0]["status"] == "CREATED"
         overview = cluster.client.get("/v1/overview")
         assert overview["slots-total"] == SLOTS
-        cluster.command("cancel", first)
+        cluster.client.send(
+            "PATCH", f"/v1/jobs/{first}"
+        )  # at once: the second one waits for some seconds only
+        (never,) = JOB_ID.findall(cluster.run(WIDE, str(SLOTS + 1), options=("-d",)).stdout)
         cluster.await_status(second, "FINISHED")
         cluster.await_status(never, "FAILED")
         assert MESSAGE in cluster.failure_of(never)

@@ -40,7 +40,7 @@ def test_jobs_come_back_in_the_order_in_which_they_came(tmp_path: Path) -> None:
     assert [again.is_cancelled(record(n).job_id) for n in (1, 2, 3)] == [False, True, False]
 
 
-@pytest.mark.row("S-HA-08")
+@pytest.mark.row("S-HA-07", "S-HA-08")
 def test_a_job_that_is_archived_has_ended_whatever_is_left_of_it(tmp_path: Path) -> None:
     store = JobStore(tmp_path)
     store.add(record(1))

@@ -33,8 +33,8 @@ from firesteel.jobmanager.options import job_options
 from firesteel.jobmanager.rescale_view import Bounds
 from tests.jobmanager.rescale_support import running, wide_platform
 from tests.jobmanager.test_rescaling import summed
-from tests.rest.support import until
 from tests.runtime.support import environment, feed
+from tests.waiting import until
 
 
 def chain(rate: float = 100.0, *, busy: float, lag: float = 0.0, parallelism: int = 2) -> dict[str, Load]:

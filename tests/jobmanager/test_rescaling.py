@@ -31,7 +31,6 @@ from tests.jobmanager.rescale_support import (
     running,
     wide_platform,
 )
-from tests.rest.support import until
 from tests.runtime.support import (
     LiveSource,
     collect,
@@ -42,6 +41,7 @@ from tests.runtime.support import (
     note,
     notes,
 )
+from tests.waiting import until
 
 RECORDS = 3_000
 

@@ -18,8 +18,8 @@ from firesteel.runtime.stopwatch import Stopwatch
 from firesteel.runtime.task_report import ProcessReport, TaskReport
 from firesteel.testing.local_platform import LocalEngine
 from tests.jobmanager.rescale_support import running, wide_platform
-from tests.rest.support import until
 from tests.runtime.support import LiveSource, collect, environment, feed, in_both_modes, local_platform
+from tests.waiting import until
 
 PROCESS = ProcessReport("h", 1, 1, 1.0)
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.kills.outcomes import Entry, Outcome
 
-_HEAD: Final = """\
+HEAD: Final = """\
 # Kill tests
 
 Programs with exactly-once sinks run while something that takes part in them is killed, replaced, stopped or
@@ -28,14 +28,21 @@ far, and says nothing about the strike. Each failure stands below with its seed.
 
 
 def report(
-    entries: Sequence[Entry], kinds: Sequence[str], runs: int, hindrances: Mapping[str, str], journal: str
+    entries: Sequence[Entry],
+    kinds: Sequence[str],
+    runs: int,
+    hindrances: Mapping[str, str],
+    journal: str,
+    head: str = HEAD,
 ) -> str:
-    """*kinds*: all that there are. *hindrances*: why kinds cannot run on this machine."""
+    """*kinds*: all that there are. *hindrances*: why kinds cannot run on this machine. *head*: what is
+    tested;
+    ``{journal}`` stands for the name of the journal."""
     outcomes = [entry.outcome for entry in entries]
     rows = [_row(kind, [e for e in entries if e.outcome.kind == kind], runs, hindrances) for kind in kinds]
     failed = [outcome for outcome in outcomes if outcome.failure]
     said = "".join(f"\n## {o.kind}, seed {o.seed}\n\n```\n{o.failure}\n```\n" for o in failed)
-    return _HEAD.format(journal=journal) + _origin(entries) + _TABLE + "".join(rows) + _LEGEND + said
+    return head.format(journal=journal) + _origin(entries) + _TABLE + "".join(rows) + _LEGEND + said
 
 
 def _origin(entries: Sequence[Entry]) -> str:

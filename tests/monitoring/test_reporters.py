@@ -23,7 +23,7 @@ from firesteel.monitoring import application
 from firesteel.monitoring.reporter import REPORTERS, Read, ReporterKind, ReporterSettings, configured
 from firesteel.program.execution import get_executor
 from tests.monitoring.support import start
-from tests.rest.support import until
+from tests.waiting import patience, until
 
 SHARED = Path(__file__).parent / "prometheus.json"
 
@@ -41,7 +41,7 @@ def reporter(name: str, factory: str, **more: str) -> dict[str, str]:
 
 def scraped(port: int) -> dict[str, list[tuple[dict[str, str], float]]]:
     """What Prometheus makes of the answer: by name, the labels and values."""
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=patience(10)) as answer:
         assert answer.headers["content-type"].startswith("text/plain")
         text = answer.read().decode()
     found: dict[str, list[tuple[dict[str, str], float]]] = {}

@@ -27,6 +27,7 @@ from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 from tests.jobmanager.checkpoint_support import submit
 from tests.realtime.support import Count, generated
 from tests.runtime.support import environment, local_platform
+from tests.waiting import patience
 
 REAL_TIME = {"execution.mode": "real-time", "firesteel.real-time.epoch": "50 ms"}
 PATIENCE_S = 60.0
@@ -47,9 +48,9 @@ def real_time(parallelism: int = 2, clock: Any = None, **options: str) -> Stream
 def wait_until(
     is_so: Callable[[], bool], meanwhile: Callable[[], object] = lambda: time.sleep(0.005)
 ) -> None:
-    until = time.monotonic() + PATIENCE_S
+    begun_s = time.monotonic()
     while not is_so():
-        assert time.monotonic() < until
+        assert time.monotonic() - begun_s < patience(PATIENCE_S)
         meanwhile()
 
 

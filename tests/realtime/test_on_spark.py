@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,10 @@ from firesteel.datastream.window import TumblingProcessingTimeWindows
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.realtime.conftest import SLOTS, MakeEnvironment
 from tests.realtime.support import Count, generated
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
-PATIENCE_S = 120.0
 RECORDS = 5_000
 KEYS = 7
 
@@ -48,18 +49,22 @@ def each_once(count: int) -> list[tuple[int, int]]:
     return sorted((key, i) for key, size in sizes.items() for i in range(1, size + 1))
 
 
-def wait_until(is_so: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_S
-    while not is_so():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
 def test_results_are_exact(environment: MakeEnvironment) -> None:
     env = environment()
     env.enable_checkpointing(300)
     with counted(numbers(env)).execute_and_collect() as results:
         assert sorted(results) == each_once(RECORDS)
+
+
+def test_workers_begin_with_the_engine_in_them(environment: MakeEnvironment) -> None:
+    """They are forked by a process that has imported it."""
+
+    def forked_by(n: int) -> str:
+        main = sys.modules["__main__"]
+        return "" if main.__spec__ is None else main.__spec__.name
+
+    with numbers(environment(), count=10).map(forked_by, Types.STRING()).execute_and_collect() as found:
+        assert set(found) == {"firesteel.spark.daemon"}
 
 
 def test_deep_programs(environment: MakeEnvironment) -> None:
@@ -152,7 +157,7 @@ def test_a_savepoint_takes_a_job_to_the_other_mode(
 
     env, sink = build(first, 100.0)
     client = env.execute_async("first")
-    wait_until(lambda: len(sink.values) > RECORDS // 50)
+    until(lambda: len(sink.values) > RECORDS // 50)
     path = client.stop_with_savepoint(False, str(tmp_path)).result()
     assert client.get_job_status().result() is JobStatus.FINISHED
     results += sink.values
@@ -168,7 +173,7 @@ def test_a_job_is_cancelled(environment: MakeEnvironment) -> None:
     sink = CollectingSink()
     counted(numbers(env, 100.0, 1 << 40)).sink_to(sink)
     client = env.execute_async("without end")
-    wait_until(lambda: len(sink.values) > 10)
+    until(lambda: len(sink.values) > 10)
     client.cancel().result()
     assert client.get_job_status().result() is JobStatus.CANCELED
 
@@ -191,7 +196,7 @@ def test_slow_functions_do_not_keep_checkpoints_away(
     stream.map(slow).print()
     client = env.execute_async("slow")
     job = client._handle.job  # type: ignore[attr-defined]
-    wait_until(lambda: job.view.checkpoints.completed >= 4)
+    until(lambda: job.view.checkpoints.completed >= 4)
     client.cancel().result()
     assert max(report.records for report in job.view.reports) <= 1_000
 
@@ -204,7 +209,7 @@ def test_slots_that_are_taken_for_a_while(environment: MakeEnvironment, spark_se
     holder = threading.Thread(target=sleeping.collect)
     holder.start()
     tracker = spark_session.sparkContext.statusTracker()
-    wait_until(lambda: bool(tracker.getActiveStageIds()))
+    until(lambda: bool(tracker.getActiveStageIds()))
     time.sleep(1.0)  # until its tasks have begun
     env = environment()
     env.set_restart_strategy(RestartStrategies.no_restart())
@@ -241,6 +246,6 @@ def test_time_moves_without_data(environment: MakeEnvironment) -> None:
     windowed.reduce(lambda a, b: a + b).sink_to(sink)
     client = env.execute_async("one record")
     try:
-        wait_until(lambda: bool(sink.values))
+        until(lambda: bool(sink.values))
     finally:
         client.cancel().result()

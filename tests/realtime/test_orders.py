@@ -10,7 +10,7 @@ import pytest
 from firesteel.common.errors import EngineError
 from firesteel.runtime import stretch
 from firesteel.runtime.messages import Answer, Cut, Messages, Order
-from firesteel.runtime.stretch import SourceTask
+from firesteel.runtime.stretch import Lifetime, SourceTask, StretchOver
 
 
 class Loop:
@@ -49,7 +49,9 @@ class Loop:
 
 @pytest.fixture
 def messages(tmp_path: Path) -> Messages:
-    return Messages(str(tmp_path / "stretch"))
+    made = Messages(str(tmp_path / "stretch"))
+    made.begin()
+    return made
 
 
 @pytest.fixture
@@ -109,6 +111,30 @@ def test_a_task_leaves_at_once(task: SourceTask, messages: Messages, loop: Loop)
     task.step(10.0)
     assert task.has_ended
     assert loop.told == []
+
+
+def test_a_task_ends_when_its_messages_are_removed(task: SourceTask, messages: Messages, loop: Loop) -> None:
+    """Its job has failed elsewhere, and it is idle: Spark would not see it for seconds."""
+    messages.give_order(0, Order(cut=Cut(1, 100.0)))
+    task.step(1.0)
+    messages.remove()
+    with pytest.raises(StretchOver):
+        task.step(2.0)
+    assert loop.told == []
+
+
+def test_it_is_seen_now_and_then_whether_a_stretch_goes_on(
+    messages: Messages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_s = 100.0
+    monkeypatch.setattr(stretch.time, "monotonic", lambda: now_s)
+    lifetime = Lifetime(messages, every_s=0.1)
+    messages.remove()
+    now_s += 0.05
+    lifetime.see()
+    now_s += 0.06
+    with pytest.raises(StretchOver):
+        lifetime.see()
 
 
 def test_a_task_whose_driver_is_silent_ends(

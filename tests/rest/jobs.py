@@ -19,7 +19,8 @@ from firesteel.datastream.connectors.datagen import DataGeneratorSource, RateLim
 from firesteel.program.execution import get_executor
 from firesteel.rest.local import LocalCluster
 from firesteel.testing import MiniCluster
-from tests.rest.support import served, until
+from tests.rest.support import served
+from tests.waiting import until
 
 
 class Counts(MapFunction):

@@ -5,8 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -22,6 +21,7 @@ from firesteel.rest.cluster import Cluster
 from firesteel.rest.credentials import Anybody, Credentials
 from firesteel.rest.local import LocalCluster
 from firesteel.rest.settings import RestSettings
+from tests.waiting import until
 
 RECORDED = Path(__file__).parent / "recorded"
 UNKNOWN = "0" * 32
@@ -64,6 +64,16 @@ def recorded(endpoint: str, *whens: str, status: int = 200) -> list[Example]:
     found = [e for e in found if e.when in whens] if whens else found
     assert found, (endpoint, whens, status)
     return found
+
+
+def recorded_endpoints() -> set[str]:
+    return {example.endpoint for example in examples()}
+
+
+def as_recorded(endpoint: str, status: int, body: Any, *whens: str) -> list[str]:
+    """Where an answer does not look as those of Flink with this status, in some situations or in all."""
+    theirs = [example.body for example in recorded(endpoint, *whens, status=status)]
+    return differences(shape_of([body]), shape_of(theirs))
 
 
 # ---- shapes
@@ -168,17 +178,6 @@ def served(settings: RestSettings | None = None) -> Iterator[tuple[TestClient, L
             yield client, cluster
     finally:
         cluster.close()
-
-
-def until(condition: Callable[[], Any], seconds: float = 20.0) -> Any:
-    """The first value of ``condition`` that is true."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("it did not happen in time")
 
 
 def finished(client: TestClient, path: str) -> dict[str, Any]:

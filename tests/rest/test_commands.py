@@ -12,7 +12,8 @@ import pytest
 from firesteel.rest.settings import RestSettings
 from firesteel.testing import MiniCluster
 from tests.rest.jobs import Jobs, live
-from tests.rest.support import UNKNOWN, differences, finished, recorded, served, shape_of, until
+from tests.rest.support import UNKNOWN, as_recorded, differences, finished, recorded, served, shape_of
+from tests.waiting import until
 
 SAVEPOINTS = "GET /jobs/{jobid}/savepoints/{triggerid}"
 
@@ -30,11 +31,14 @@ def running(tmp_path: Path) -> Iterator[Jobs]:
 def post(jobs: Jobs, path: str, body: Any, status: int = 202) -> Any:
     answer = jobs.client.post(path.format(jobid=jobs.ids["orders"]), json=body)
     assert answer.status_code == status, answer.text
+    assert as_recorded(f"POST {path}", status, answer.json()) == []
     return answer.json()
 
 
 def result(jobs: Jobs, kind: str, trigger: str) -> dict[str, Any]:
-    return finished(jobs.client, f"/v1/jobs/{jobs.ids['orders']}/{kind}/{trigger}")
+    done = finished(jobs.client, f"/v1/jobs/{jobs.ids['orders']}/{kind}/{trigger}")
+    assert as_recorded(f"GET /jobs/{{jobid}}/{kind}/{{triggerid}}", 200, done) == []
+    return done
 
 
 @pytest.mark.row("S-REST-02")
@@ -125,13 +129,24 @@ def test_a_job_is_cancelled(running: Jobs, how: str) -> None:
     method, _, path = how.partition(" ")
     answer = running.client.request(method, path.format(jobid=running.ids["orders"]))
     assert (answer.status_code, answer.json()) == (202, {})
+    endpoint = f"{method} {path.partition('?')[0]}".replace(
+        "applications/{jobid}", "applications/{applicationid}"
+    )
+    assert as_recorded(endpoint, 202, answer.json()) == []
     until(lambda: running.get("/jobs/{jobid}/status")["status"] == "CANCELED")
     again = running.client.patch(f"/jobs/{running.ids['orders']}")
     assert (again.status_code, again.json()) == (202, {}), "as often as one likes"
 
 
+def test_a_client_that_lives_is_heard(running: Jobs) -> None:
+    path = f"/jobs/{running.ids['orders']}/clientHeartbeat"
+    answer = running.client.patch(path, json={"expiredTimestamp": 1 << 50})
+    assert as_recorded("PATCH /jobs/{jobid}/clientHeartbeat", answer.status_code, answer.json()) == []
+
+
 def test_the_whole_cluster_is_ended(running: Jobs) -> None:
-    assert running.client.delete("/cluster").json() == {}
+    answer = running.client.delete("/cluster")
+    assert as_recorded("DELETE /cluster", answer.status_code, answer.json()) == []
     until(lambda: running.get("/jobs/{jobid}/status")["status"] == "CANCELED")
 
 

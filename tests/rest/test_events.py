@@ -11,7 +11,8 @@ from starlette.testclient import TestClient
 
 from firesteel.testing import MiniCluster
 from tests.rest.jobs import Jobs, live
-from tests.rest.support import served, until
+from tests.rest.support import served
+from tests.waiting import until
 
 
 def parsed(text: str) -> list[dict[str, Any]]:

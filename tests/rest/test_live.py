@@ -21,6 +21,7 @@ from firesteel.jobmanager.job_view import (
 )
 from firesteel.monitoring.rates import Rates
 from firesteel.rest.answers.live import live_job, summary
+from firesteel.rest.answers.vertices import level_of
 from firesteel.rest.facts import vertex_facts
 from firesteel.rest.history import FINE, MINUTES, History, Ring
 from firesteel.rest.profiling import Node, add_stacks, processes_here
@@ -146,9 +147,27 @@ def test_skew_is_how_much_more_than_the_average() -> None:
     assert live_job(job, Rates(), [], NOW).vertices[1].skew is None, "too few records"
 
 
+@pytest.mark.row("S-METR-14")
+def test_a_hot_key_shows_in_the_skew() -> None:
+    """Nine records of ten go to one of four subtasks: 3.6 times the average."""
+    job = view(1, 8)
+    counts = (900, 40, 30, 30)
+    subtasks = (replace(s, records_in=n) for s, n in zip(job.vertices[1].subtasks, counts, strict=True))
+    assert live_job(with_subtasks(job, 1, *subtasks), Rates(), [], NOW).vertices[1].skew == pytest.approx(260)
+
+
+@pytest.mark.row("S-METR-04")
+@pytest.mark.parametrize(
+    ("ratio", "level"),
+    [(0.0, "ok"), (0.10, "ok"), (0.1001, "low"), (0.50, "low"), (0.5001, "high"), (1.0, "high")],
+)
+def test_what_a_share_of_back_pressure_is_called(ratio: float, level: str) -> None:
+    assert level_of(ratio) == level
+
+
 def test_lag_is_of_the_vertex_whose_source_it_is() -> None:
     job = replace(view(1, 2), lag=(("a", (("s", 5),)), ("elsewhere", (("s", 7),))))
-    assert vertex_facts(job, job.vertices[0]).lag == 5
+    assert [facts.lag for facts in vertex_facts(job)][:2] == [5, None]
     assert summary(job, Rates(), [], NOW).lag == 12
 
 

@@ -6,7 +6,6 @@ import zlib
 from collections.abc import Callable
 from typing import Any
 
-import pytest
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis.checks import not_a_server_error
@@ -62,7 +61,6 @@ def operations(app: Any) -> list[Any]:
     return [o for o in found if o.path not in NOT_CALLED and not o.path.startswith("/v1/")]
 
 
-@pytest.mark.timeout(280)
 def test_requests_that_the_description_allows_and_others(jobs: Jobs) -> None:
     """Reading endpoints get the ids of jobs and vertices that there are in half of the cases; those that
     change something never do, because other tests read of these jobs."""

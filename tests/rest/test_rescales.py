@@ -9,8 +9,9 @@ import pytest
 from firesteel.datastream import RuntimeExecutionMode
 from tests.jobmanager.rescale_support import running, wide_platform
 from tests.jobmanager.test_rescaling import summed
-from tests.rest.support import Example, differences, recorded, served, shape_of, until
+from tests.rest.support import Example, as_recorded, recorded, served
 from tests.runtime.support import environment
+from tests.waiting import until
 
 REQUIREMENTS = "/jobs/{jobid}/resource-requirements"
 
@@ -19,11 +20,7 @@ def bounds(lower: int, upper: int) -> dict[str, Any]:
     return {"parallelism": {"lowerBound": lower, "upperBound": upper}}
 
 
-def as_recorded(path: str, ours: Any) -> list[str]:
-    theirs = [example.body for example in recorded(f"GET {path}")]
-    return differences(shape_of([ours]), shape_of(theirs))
-
-
+@pytest.mark.row("S-CTRL-16")
 def test_requirements_are_put_and_the_job_follows() -> None:
     with wide_platform(), served() as (client, _):
         env = environment(2)
@@ -33,7 +30,7 @@ def test_requirements_are_put_and_the_job_follows() -> None:
         root = f"/jobs/{job.job_id}"
         until(lambda: job.view.rescales.history)
         found = client.get(f"{root}/resource-requirements").json()
-        assert as_recorded(REQUIREMENTS, found) == []
+        assert as_recorded(f"GET {REQUIREMENTS}", 200, found) == []
         assert list(found.values()) == [bounds(1, 2), bounds(1, 2), bounds(1, 1)]
         first, second, last = found
         history = client.get(f"{root}/rescales/history").json()
@@ -41,7 +38,7 @@ def test_requirements_are_put_and_the_job_follows() -> None:
 
         wanted = {first: bounds(1, 4), second: bounds(3, 3), last: bounds(1, 1)}
         answer = client.put(f"{root}/resource-requirements", json=wanted)
-        assert (answer.status_code, answer.json()) == (200, {})
+        assert as_recorded(f"PUT {REQUIREMENTS}", answer.status_code, answer.json()) == []
         until(lambda: job.view.rescales.changes == 1)
         page = client.get(root).json()
         assert [vertex["parallelism"] for vertex in page["vertices"]] == [4, 3, 1]
@@ -56,14 +53,14 @@ def test_requirements_are_put_and_the_job_follows() -> None:
         newest = client.get(f"{root}/rescales/history").json()[0]
         assert (newest["terminalState"], newest["triggerCause"]) == ("COMPLETED", "UPDATE_REQUIREMENT")
         details = client.get(f"{root}/rescales/details/{newest['rescaleUuid']}").json()
-        assert as_recorded("/jobs/{jobid}/rescales/details/{rescaleuuid}", details) == []
+        assert as_recorded("GET /jobs/{jobid}/rescales/details/{rescaleuuid}", 200, details) == []
         vertex = details["vertices"][second]
         assert (vertex["preRescaleParallelism"], vertex["postRescaleParallelism"]) == (2, 3)
         (slots,) = details["slots"].values()
         assert (slots["preRescaleSlots"], slots["postRescaleSlots"]) == (2, 4)
         for name in ("overview", "summary"):
             ours = client.get(f"{root}/rescales/{name}").json()
-            assert as_recorded(f"/jobs/{{jobid}}/rescales/{name}", ours) == []
+            assert as_recorded(f"GET /jobs/{{jobid}}/rescales/{name}", 200, ours) == []
             assert ours["rescalesCounts"]["completed"] == 2
         assert client.get(f"{root}/rescales/details/{'0' * 32}").status_code == 404
         job_client.cancel().result()

@@ -28,6 +28,7 @@ from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings, TlsSettings
 from firesteel.testing import MiniCluster
 from tests.rest.jobs import live
+from tests.waiting import patience
 
 ANY_PORT = RestSettings(ports=(0,))
 
@@ -46,7 +47,7 @@ def serving(settings: RestSettings = ANY_PORT) -> Iterator[RestServer]:
 
 
 def get(server: RestServer, path: str = "/config", method: str = "GET", **headers: str) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience(10))
     try:
         connection.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
         answer = connection.getresponse()
@@ -101,7 +102,7 @@ def test_names_with_passwords(tmp_path: Path) -> None:
         return "Basic " + base64.b64encode(text.encode()).decode()
 
     with serving(replace(ANY_PORT, auth="basic", auth_file=file)) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience(10))
         connection.request("GET", "/config")
         answer = connection.getresponse()
         assert answer.getheader("www-authenticate", "").startswith("Basic realm=")
@@ -153,7 +154,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def over_tls(server: RestServer, context: ssl.SSLContext) -> int:
-    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=10, context=context)
+    connection = http.client.HTTPSConnection("127.0.0.1", server.port, timeout=patience(10), context=context)
     try:
         connection.request("GET", "/config")
         return connection.getresponse().status
@@ -193,18 +194,18 @@ def test_a_certificate_that_is_none(tmp_path: Path) -> None:
 def test_bodies_are_limited() -> None:
     path = "/jobs/" + "0" * 32 + "/stop"
     with serving(replace(ANY_PORT, body_bytes=2_000)) as server:
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience(10))
         connection.request("POST", path, body=b" " * 3_000)
         answer = connection.getresponse()
         assert answer.status == 413
         assert "2000 bytes" in json.loads(answer.read())["errors"][0]
         connection.close()
         # The same without a length that could be looked at before.
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience(10))
         connection.request("POST", path, body=iter([b" " * 1_000] * 4), encode_chunked=True)
         assert connection.getresponse().status == 413
         connection.close()
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience(10))
         connection.request("POST", path, body=b"{}" + b" " * 1_000)
         assert connection.getresponse().status == 202
         connection.close()
@@ -311,7 +312,7 @@ def test_a_program_that_sets_the_port_is_served(caplog: pytest.LogCaptureFixture
             env.execute(name)
         url = application.serve(executor, configuration)
         port = int(url.rpartition(":")[2])
-        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=patience(10))
         connection.request("GET", "/jobs/overview")
         names = [job["name"] for job in json.loads(connection.getresponse().read())["jobs"]]
         connection.request("GET", "/jobmanager/config")
@@ -333,7 +334,7 @@ def test_a_client_learns_what_came_of_a_stop_that_ended_the_program(tmp_path: Pa
         cluster = LocalCluster(executor)
         server = RestServer(cluster, ANY_PORT).start()
         job_id = str(live(mini, tmp_path, "orders").get_job_id())
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=patience(10))
         while True:
             connection.request("GET", f"/jobs/{job_id}/checkpoints")
             if json.loads(connection.getresponse().read())["counts"]["completed"]:

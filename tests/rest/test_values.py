@@ -12,7 +12,8 @@ from firesteel.jobmanager.job_view import OperatorInfo, VertexInfo
 from firesteel.rest.answers.plan import description
 from firesteel.testing import MiniCluster
 from tests.rest.jobs import Jobs, settings
-from tests.rest.support import finished, recorded, served, until
+from tests.rest.support import UNKNOWN, as_recorded, finished, recorded, served
+from tests.waiting import until
 
 V = "/jobs/{jobid}/vertices/{vertexid}"
 
@@ -205,13 +206,28 @@ def test_kept_streams_are_data_sets(tmp_path: Path) -> None:
         assert sum(kept.execute_and_collect()) == 55
         (data_set,) = client.get("/datasets").json()["dataSets"]
         assert data_set["isComplete"] is True
-        trigger = client.delete(f"/datasets/{data_set['id']}").json()["request-id"]
-        assert finished(client, f"/datasets/delete/{trigger}")["operation"] == {}
+        answer = client.delete(f"/datasets/{data_set['id']}")
+        assert as_recorded("DELETE /datasets/{datasetid}", answer.status_code, answer.json()) == []
+        assert finished(client, f"/datasets/delete/{answer.json()['request-id']}")["operation"] == {}
+        refused = client.get(f"/datasets/delete/{UNKNOWN}")
+        assert as_recorded("GET /datasets/delete/{triggerid}", refused.status_code, refused.json()) == []
         assert client.get("/datasets").json() == {"dataSets": []}
         trigger = client.delete(f"/datasets/{data_set['id']}").json()["request-id"]
         done = finished(client, f"/datasets/delete/{trigger}")
         assert "There is no data set" in done["operation"]["failure-cause"]["stack-trace"]
         assert sum(kept.execute_and_collect()) == 55, "it is computed again"
+
+
+def test_back_pressure_once_the_job_was_watched(jobs: Jobs) -> None:
+    path = "/jobs/{jobid}/vertices/{vertexid}/backpressure"
+    vertex = jobs.vertex("running total")
+    until(lambda: jobs.get(path, vertexid=vertex)["status"] == "ok")
+    found = jobs.get(path, vertexid=vertex)
+    assert as_recorded(f"GET {path}", 200, found, "a keyed vertex") == []
+    assert found["backpressureLevel"] == found["backpressure-level"]
+    for subtask in found["subtasks"]:
+        total = subtask["ratio"] + subtask["idleRatio"] + subtask["busyRatio"]
+        assert total == pytest.approx(1, abs=0.01)
 
 
 def test_epochs_of_a_job(jobs: Jobs) -> None:

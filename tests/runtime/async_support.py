@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -20,6 +18,7 @@ from firesteel.runtime.operators.async_wait import AsyncWaitOperator
 from firesteel.runtime.operators.base import Consumer, SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.runtime.user_code import UserCode
+from tests.waiting import until
 
 from .support import NO_TIMESTAMP, notes
 
@@ -96,13 +95,6 @@ def operator_of(
 
 
 def answer(operator: AsyncWaitOperator, function: ByHand, value: Any) -> None:
-    eventually(lambda: value in function.answers)
+    until(lambda: value in function.answers)
     operator._loop.post(function.answers[value].set_result, [value])
-    eventually(function.answers[value].done)
-
-
-def eventually(condition: Callable[[], bool], timeout_s: float = 20) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    until(function.answers[value].done)

@@ -25,17 +25,9 @@ from firesteel.datastream import (
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.runtime.async_requests import ResultOrder
 from firesteel.runtime.batch import ACTIVE, END, IDLE, MIN_WATERMARK, Batch
+from tests.waiting import until
 
-from .async_support import (
-    BOTH,
-    ByHand,
-    Echo,
-    answer,
-    async_wait,
-    eventually,
-    operator_of,
-    so_far,
-)
+from .async_support import BOTH, ByHand, Echo, answer, async_wait, operator_of, so_far
 from .engines import FaultyEngine
 from .support import (
     NO_TIMESTAMP,
@@ -241,10 +233,10 @@ def test_what_a_slow_request_holds_back_counts(ordered: bool) -> None:
     answer(operator, function, 1)
     answer(operator, function, 2)
     begun = {0, 1, 2} if ordered else {0, 1, 2, 3, 4}
-    eventually(lambda: set(function.answers) == begun)
+    until(lambda: set(function.answers) == begun)
     answer(operator, function, 0)
     for value in (3, 4, 5):
-        eventually(lambda v=value: v in function.answers)
+        until(lambda v=value: v in function.answers)
         answer(operator, function, value)
     operator.end_epoch()
     assert [v for v, _ in seen] == ([0, 1, 2, 3, 4, 5] if ordered else [1, 2, 0, 3, 4, 5])
@@ -409,7 +401,7 @@ def test_an_attempt_that_is_left_cancels_its_requests() -> None:
     operator, seen = operator_of(function := ByHand(), False, capacity=3)
     operator.process(Batch(list(range(9)), None))
     answer(operator, function, 1)
-    eventually(lambda: set(function.answers) == {0, 1, 2, 3})
+    until(lambda: set(function.answers) == {0, 1, 2, 3})
     operator.abandon()
     assert all(f.cancelled() for v, f in function.answers.items() if v != 1)
     operator.begin_epoch()

@@ -22,14 +22,9 @@ from firesteel.datastream.state import ListStateDescriptor
 from firesteel.jobmanager.pacing import Pacer, Work
 from firesteel.runtime.event_loop import EventLoop, cancel
 from firesteel.testing.local_platform import LocalEngine
+from tests.waiting import until
 
-from .async_support import (
-    Echo,
-    async_wait,
-    eventually,
-    loop_threads,
-    so_far,
-)
+from .async_support import Echo, async_wait, loop_threads, so_far
 from .engines import FaultyEngine
 from .support import (
     collect,
@@ -117,7 +112,7 @@ def test_the_loop_runs_while_the_task_does_something_else_and_between_epochs() -
     class Works(MapFunction):
         def map(self, value: Any) -> Any:
             beats = so_far("beat")
-            eventually(lambda: so_far("beat") > beats + 3)
+            until(lambda: so_far("beat") > beats + 3)
             return value
 
     class BetweenEpochs(LocalEngine):
@@ -146,7 +141,7 @@ def test_user_code_that_blocks_the_loop_does_not_hold_up_close_for_ever() -> Non
     assert time.monotonic() - begun < 30
     assert threads[0].is_alive()
     freed.set()
-    eventually(lambda: not threads[0].is_alive())
+    until(lambda: not threads[0].is_alive())
 
 
 def test_a_coroutine_that_does_not_want_to_end_does_not_hold_up_close_for_ever() -> None:
@@ -172,7 +167,7 @@ def test_a_coroutine_that_does_not_want_to_end_does_not_hold_up_close_for_ever()
     loop.run_briefly(cancel({task}))
     assert time.monotonic() - begun < 30
     assert notes["ignored"]
-    eventually(task.done)
+    until(task.done)
     loop.close()
 
 
@@ -181,7 +176,7 @@ def test_a_loop_that_is_dropped_ends() -> None:
     loop.run(asyncio.sleep(0))
     threads = [t for t in threading.enumerate() if t.name == "dropped"]
     del loop
-    eventually(lambda: not threads[0].is_alive())
+    until(lambda: not threads[0].is_alive())
 
 
 def test_a_loop_starts_again_after_it_was_closed() -> None:

@@ -31,8 +31,9 @@ from firesteel.runtime.task_clock import TaskClock
 from firesteel.runtime.user_code import UserCode
 from firesteel.runtime.watermarks import PERIOD_RECORDS, WatermarkTracker
 from firesteel.state.line import EMPTY
+from tests.waiting import until
 
-from .async_support import ByHand, Echo, answer, async_wait, eventually, operator_of
+from .async_support import ByHand, Echo, answer, async_wait, operator_of
 from .support import SplitsSource, collect, environment
 
 Between = Callable[[Chain], None]
@@ -338,7 +339,7 @@ def test_answers_are_handed_on_while_records_wait_for_room(ordered: bool) -> Non
         operator.flush()
         return bool(seen)
 
-    eventually(handed_on)
+    until(handed_on)
     assert [value for value, _ in seen] == [0]
     for value in (1, 2, 3):
         answer(operator, function, value)

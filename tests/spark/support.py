@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
+
+from tests.waiting import until
 
 PROGRAMS = Path(__file__).with_name("programs")
 _TOKEN = "FIRESTEEL_TEST_RUN"  # in the environment of a program and of all processes that come from it
@@ -89,11 +90,13 @@ class Program:
             reader.start()
 
     def wait_for(self, enough: Callable[[list[str]], bool], timeout_s: float = 90) -> None:
-        deadline = time.monotonic() + timeout_s
-        while not enough(self.lines):
-            assert self._process.poll() is None, f"the program has ended: {self.lines} {self._err}"
-            assert time.monotonic() < deadline, f"it does not come: {self.lines} {self._err}"
-            time.sleep(0.05)
+        def is_enough() -> bool:
+            has_ended = self._process.poll() is not None
+            found = enough(self.lines)
+            assert found or not has_ended, f"the program has ended: {self.lines} {self._err}"
+            return found
+
+        until(is_enough, lambda: f"it does not come: {self.lines} {self._err}", timeout_s)
 
     def signal_group(self, number: signal.Signals) -> None:
         """What a terminal does with Ctrl-C: all processes of the group get the signal."""
@@ -115,17 +118,22 @@ class Program:
 
     def end(self, timeout_s: float = 150) -> Ended:
         """Wait for its end, and see that nothing of it goes on living."""
-        code = self._process.wait(timeout_s)
-        deadline = time.monotonic() + 10
-        while left := self.processes():
-            assert time.monotonic() < deadline, f"left behind: {[_describe(p) for p in left]}"
-            time.sleep(0.1)
+        until(self._has_ended, lambda: f"it does not end: {self.lines} {self._err}", timeout_s)
+        code = self._process.wait()
+        # Its JVM ends after it, and stops Spark before.
+        until(lambda: not self.processes(), lambda: f"left behind: {self._left()}", 20, look_s=0.1)
         for reader in self._readers:
             reader.join(10)
         for pipe in (self._process.stdout, self._process.stderr):
             assert pipe is not None
             pipe.close()
         return Ended(code, "\n".join(self.lines), "\n".join(self._err))
+
+    def _has_ended(self) -> bool:
+        return self._process.poll() is not None
+
+    def _left(self) -> list[str]:
+        return [_describe(process) for process in self.processes()]
 
     def destroy(self) -> None:
         for process in self.processes():

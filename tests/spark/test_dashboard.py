@@ -19,8 +19,8 @@ from firesteel.program.execution import get_executor
 from firesteel.program.sources import EnumeratorContext, SplitEnumerator
 from tests.monitoring.queries import dashboard, missing, queries
 from tests.monitoring.test_reporters import reporter, scraped
-from tests.rest.support import until
 from tests.spark.conftest import MakeEnvironment
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
@@ -72,7 +72,7 @@ def test_every_query_of_the_dashboard_finds_series(environment: MakeEnvironment,
         last = found.get("flink_jobmanager_job_lastCheckpointDuration", [({}, -1.0)])
         return "flink_taskmanager_job_task_busyTimeMsPerSecond" in found and last[0][1] >= 0
 
-    until(complete, 120)
+    until(complete, seconds=120)
     found = scraped(port)
     client.cancel().result()
     application.stop(executor)

@@ -15,6 +15,7 @@ import pytest
 from firesteel.common.clock import ManualClock, SystemClock
 from firesteel.spark import giving_way
 from firesteel.spark.giving_way import STARTS_FOR_MS, await_quiet, others_start, watch
+from tests.waiting import until
 
 PROGRAM = """
 import sys, time
@@ -58,13 +59,6 @@ def program(temporary: Path) -> Iterator[subprocess.Popen[str]]:
         yield process
     finally:
         process.communicate(timeout=30)
-
-
-def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def test_it_waits_until_no_program_starts() -> None:
@@ -123,11 +117,11 @@ def test_work_begins_anew_after_a_program_that_started_meanwhile(tmp_path: Path)
         time.sleep(2)
         assert times() == 0, "a program starts"
     try:
-        eventually(lambda: times() == 1)
+        until(lambda: times() == 1)
         with program(temporary):
             time.sleep(2)
             assert times() == 1, "it waits again"
-        eventually(lambda: times() == 2)
+        until(lambda: times() == 2)
         assert begun.read_text() == "of the user\nof the user\n"
     finally:
         work.kill()

@@ -24,6 +24,7 @@ from firesteel.datastream.connectors import (
     StreamFormat,
 )
 from tests.spark.conftest import MakeEnvironment
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
@@ -50,13 +51,6 @@ def visible_lines(folder: Path) -> list[str]:
             assert text.endswith("\n"), f"{path} is not whole"
             lines += text.splitlines()
     return lines
-
-
-def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = 40) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.1)
 
 
 def running(env: StreamExecutionEnvironment) -> Iterator[Callable[[], JobStatus]]:
@@ -144,10 +138,10 @@ def test_a_watched_directory(environment: MakeEnvironment, tmp_path: Path) -> No
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "watched")
     write_to(stream, out, RollingPolicy.on_checkpoint_rolling_policy())
     with running_job(env) as status:
-        wait_until(lambda: sorted(visible_lines(out)) == ["a", "b"], "the first file")
+        until(lambda: sorted(visible_lines(out)) == ["a", "b"], "the first file")
         (tmp_path / "two").write_text("c\n")
         (tmp_path / "two").rename(folder / "two")
-        wait_until(lambda: sorted(visible_lines(out)) == ["a", "b", "c"], "the new file")
+        until(lambda: sorted(visible_lines(out)) == ["a", "b", "c"], "the new file")
         time.sleep(1)
         assert sorted(visible_lines(out)) == ["a", "b", "c"], "each file is read once"
         assert status() is JobStatus.RUNNING

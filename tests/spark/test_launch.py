@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from py4j.java_gateway import GatewayParameters, JavaGateway
 from pyspark.sql import SparkSession
 
 from firesteel.common.errors import EngineError
-from firesteel.spark import launch
+from firesteel.spark import launch, settings
 from firesteel.spark.launch import StartedJvm, Surroundings
 from tests.spark.support import python, run
 
@@ -30,6 +31,26 @@ def test_a_local_job_listens_on_the_loopback_address_only_and_says_nothing(tmp_p
     assert len(seen["on"]) >= 2, "Spark's driver and its block manager"
     assert set(seen["on"]) <= LOOPBACK
     assert done.err == "", "nothing of Java's or Spark's"
+
+
+@pytest.mark.spark
+def test_a_jvm_that_outlives_its_log_says_nothing_of_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A program that ends removes its directory before its JVM has ended, which then may have a warning."""
+    monkeypatch.setattr(settings, "process_directory", lambda: tmp_path / "gone")
+    launch.prepare_environment()
+    jvm = launch.start(settings.session_settings({"spark.master": "local[1]"}))
+    try:
+        port, secret = jvm.address()
+        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=secret))
+        log = gateway.jvm.org.apache.logging.log4j.LogManager.getLogger("org.apache.spark.late")
+        assert log.isWarnEnabled()
+        log.warn("late")
+        gateway.close()
+    finally:
+        jvm.drop()
+    assert capfd.readouterr().err == ""
 
 
 @pytest.mark.spark

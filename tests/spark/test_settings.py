@@ -12,6 +12,7 @@ from firesteel.spark import settings
 from firesteel.spark.settings import session_settings, settings_of
 
 OPTIONS = "spark.driver.extraJavaOptions"
+DAEMON = "spark.python.daemon.module"
 SOCKETS = "spark.python.unix.domain.socket.dir"
 
 
@@ -63,3 +64,20 @@ def test_only_a_session_for_real_time_goes_without_the_second_compiler() -> None
 def test_a_user_may_have_both_compilers_in_real_time() -> None:
     configuration = Configuration().set_string(OPTIONS, "-XX:TieredStopAtLevel=4")
     assert settings_of(configuration, slots=6)[OPTIONS] == "-XX:TieredStopAtLevel=4"
+
+
+@pytest.mark.parametrize(
+    ("master", "daemon"),
+    [
+        (None, "firesteel.spark.daemon"),
+        ("local[2]", "firesteel.spark.daemon"),
+        ("local-cluster[2,1,1024]", "firesteel.spark.daemon"),
+        ("spark://there:7077", None),
+        ("yarn", None),
+    ],
+)
+def test_workers_on_this_machine_are_forked_by_our_daemon(master: str | None, daemon: str | None) -> None:
+    """On others the engine may be among the files that a program brings, which a daemon begins without."""
+    conf = {} if master is None else {"spark.master": master}
+    assert session_settings(conf).get(DAEMON) == daemon
+    assert session_settings({**conf, DAEMON: "mine"})[DAEMON] == "mine"

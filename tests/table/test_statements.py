@@ -228,3 +228,19 @@ def test_what_cannot_be_done_is_refused_in_flinks_words(
         )
         with pytest.raises(Exception, match=message or "."):
             t.execute_sql(statement)
+
+
+def test_a_view_means_the_same_in_every_database() -> None:
+    with tables() as t:
+        t.execute_sql("CREATE TABLE o (n INT) WITH ('connector' = 'datagen', 'number-of-rows' = '3')")
+        query = "WITH w AS (SELECT o.n FROM {0}) SELECT a.n FROM w AS a JOIN {0} ON a.n = o.n"
+        t.execute_sql("CREATE VIEW v AS " + query.format("o"))
+        full = "`default_catalog`.`default_database`.`o`"
+        (text,) = rows(t.execute_sql("SHOW CREATE VIEW v"))[0]
+        assert f"AS {query.format(full)}\n" in text
+        t.execute_sql("CREATE DATABASE d")
+        t.execute_sql("USE d")
+        assert t.sql_query("SELECT * FROM default_database.v").get_schema().get_field_names() == ["n"]
+        t.execute_sql("ALTER VIEW default_database.v AS SELECT n AS m FROM default_database.o")
+        t.execute_sql("USE default_database")
+        assert f"AS SELECT n AS m FROM {full}" in rows(t.execute_sql("SHOW CREATE VIEW v"))[0][0]

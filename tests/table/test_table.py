@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from firesteel.common import Row, RowKind
+from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import Types
 from firesteel.table import (
     ChangelogMode,
@@ -22,8 +23,10 @@ from firesteel.table.expressions import (
     call,
     col,
     concat,
+    descriptor,
     if_then_else,
     lit,
+    map_,
     row_interval,
     with_columns,
 )
@@ -298,3 +301,91 @@ def test_data_frames_come_and_go() -> None:
 def test_a_wrong_column_is_named_with_those_that_there_are() -> None:
     with tables() as t, pytest.raises(Exception, match=r"nam.*\n?.*(id|name|n)"):
         people(t).select(col("nam"))
+
+
+def test_changes_of_a_table_as_rows_and_back() -> None:
+    with tables() as t:
+        counted = people(t).group_by(col("name")).select(col("name"), col("id").count.alias("n"))
+        assert rows(counted.to_changelog())[:3] == [
+            ("INSERT", "ann", 1),
+            ("INSERT", "bob", 1),
+            ("UPDATE_BEFORE", "ann", 1),
+        ]
+        codes = map_("INSERT, UPDATE_AFTER", "set", "DELETE", "gone").as_argument("op_mapping")
+        coded = counted.to_changelog(descriptor("what").as_argument("op"), codes)
+        assert rows(coded) == [("set", "ann", 1), ("set", "bob", 1), ("set", "ann", 2)]
+        given = t.from_elements([("c", "a", 1), ("r", "b", 2), ("d", "a", 1)], ["code", "k", "n"])
+        kinds = map_("c, r", "INSERT", "d", "DELETE").as_argument("op_mapping")
+        assert kept(given.from_changelog(descriptor("code").as_argument("op"), kinds)) == [("b", 2)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([descriptor("a", "b").as_argument("op")], "names one column"),
+        ([map_("INSERT", col("n")).as_argument("op_mapping")], "constant map of texts"),
+        (
+            [map_("INSERT, DELETE", "A", "DELETE", "B").as_argument("op_mapping")],
+            "Duplicate change operation",
+        ),
+        ([map_("MERGE", "A").as_argument("op_mapping")], "Unknown change operation: 'MERGE'"),
+        ([descriptor("a").as_argument("on_time")], "'on_time' of TO_CHANGELOG is unknown"),
+    ],
+)
+def test_arguments_of_changelogs_are_checked_at_once(arguments: list[Any], message: str) -> None:
+    with tables() as t, pytest.raises(ProgramError, match=message):
+        people(t).to_changelog(*arguments)
+
+
+def test_elements_are_verified_unless_one_says_otherwise() -> None:
+    schema = DataTypes.ROW(
+        [DataTypes.FIELD("n", DataTypes.BIGINT()), DataTypes.FIELD("d", DataTypes.DOUBLE())]
+    )
+    with tables() as t:
+        with pytest.raises(TypeError, match="The field 'd' of Element 0 cannot take a value of type int"):
+            t.from_elements([(1, 2)], schema)
+        assert rows(t.from_elements([(1, 2)], schema, verify_schema=False)) == [(1, 2.0)]
+        for elements, kind, message in (
+            ([(1,)], schema, "1 values for 2 fields"),
+            ([1, 300], DataTypes.TINYINT(), "Element 1 is out of range"),
+            (["abc"], DataTypes.VARCHAR(2), "at most the length 2"),
+            ([[1, None]], DataTypes.ARRAY(DataTypes.INT(False)), "An element of Element 0 is NOT NULL"),
+        ):
+            with pytest.raises(ValueError, match=message):
+                t.from_elements(elements, kind)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("table.exec.emit.early-fire.enabled", "true"),
+        ("table.exec.emit.late-fire.enabled", "true"),
+        ("table.exec.emit.allow-lateness", "1 h"),
+    ],
+)
+def test_old_windows_that_are_to_fire_more_than_once_are_refused_when_they_are_planned(
+    key: str, value: str
+) -> None:
+    query = (
+        "SELECT COUNT(*) FROM (SELECT n, PROCTIME() AS p FROM (VALUES (1)) AS v(n)) "
+        "GROUP BY TUMBLE(p, INTERVAL '1' HOUR)"
+    )
+    with tables() as t:
+        t.sql_query(query).explain()
+        t.get_config().set(key, value)
+        with pytest.raises(TableException, match=f"{key} cannot be obeyed"):
+            t.sql_query(query).explain()
+
+
+@pytest.mark.row("S-SQL-13", "S-PERF-04", "S-CFG-18")
+def test_distinct_aggregates_may_be_spread_over_buckets() -> None:
+    query = (
+        "SELECT name, COUNT(DISTINCT n), SUM(DISTINCT n) FILTER (WHERE n > 5), COUNT(DISTINCT id), MAX(n), "
+        "COUNT(*) FROM (SELECT * FROM people UNION ALL SELECT * FROM people) GROUP BY name"
+    )
+    with tables(2) as t:
+        t.create_temporary_view("people", people(t))
+        assert "Expand(" not in t.sql_query(query).explain()
+        t.get_config().set("table.optimizer.distinct-agg.split.enabled", "true")
+        assert "Expand(" in t.sql_query(query).explain()
+        assert kept(t.sql_query(query)) == [("ann", 2, 20, 2, 20, 4), ("bob", 1, 30, 1, 30, 2)]

@@ -22,14 +22,16 @@ from firesteel.cep.functions import (
     TimedOutPartialMatchHandler,
 )
 from firesteel.cep.pattern import GroupPattern, Pattern, WithinType
+from firesteel.cep.pattern_json import RefusedPattern
 from firesteel.cep.quantifier import ConsumingStrategy, Quantifier, QuantifierProperty
 from firesteel.cep.skip_strategy import AfterMatchSkipStrategy
-from firesteel.cep.streams import CEP, PatternStream
+from firesteel.cep.streams import CEP, DynamicPatternStream, PatternStream
 
 __all__ = [
     "CEP",
     "AfterMatchSkipStrategy",
     "ConsumingStrategy",
+    "DynamicPatternStream",
     "GroupPattern",
     "IterativeCondition",
     "MalformedPatternError",
@@ -42,6 +44,7 @@ __all__ = [
     "PatternTimeoutFunction",
     "Quantifier",
     "QuantifierProperty",
+    "RefusedPattern",
     "RichIterativeCondition",
     "SimpleCondition",
     "SkipError",

@@ -7,6 +7,7 @@ from typing import Any
 
 from firesteel.cep.compiler import compiled
 from firesteel.cep.conditions import Condition, SubtypeCondition, filter_of
+from firesteel.cep.expressions import ExpressionCondition, IterativeExpressionCondition
 from firesteel.cep.nfa import Logic, Nfa, StateKind
 from firesteel.cep.pattern import GroupPattern, Pattern, WithinType
 
@@ -105,9 +106,11 @@ def _inside(logic: Logic, word: str) -> str:
 
 
 def condition_text(condition: Condition) -> str:
-    """Where a condition is written."""
+    """What a condition says, or where it is written."""
     if isinstance(condition, SubtypeCondition):
         return f"is a {condition.subtype.__qualname__}"
+    if isinstance(condition, ExpressionCondition | IterativeExpressionCondition):
+        return condition.text
     function: Any = filter_of(condition)
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", type(condition).__qualname__)

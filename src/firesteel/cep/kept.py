@@ -1,40 +1,22 @@
-"""Where matches are kept between epochs: the partial matches of each key, and events that wait for their
-time.
+"""In which form the partial matches of a key are kept between epochs.
 
-Partial matches lie with the other state of their key. An entry has the names of states and stages, so that a
-pattern may change, then events, nodes and partial matches by number. When a key has many events, those that
-an epoch adds are an entry of their own, which is written once and goes when the last of them does.
-
-Waiting events lie beside the keys and are loaded whole: an epoch writes those that are left of its input, one
-entry for each key group.
+An entry has the names of states and stages, so that a pattern may change, then events, nodes and partial
+matches by number. When a key has many events, those that an epoch adds are an entry of their own, which is
+written once and goes when the last of them does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from firesteel.cep.shared_buffer import KeyMatches, MatchedEvent, Node
 from firesteel.common.errors import StateError
-from firesteel.state.columns import (
-    TOMBSTONE,
-    CanonicalKey,
-    Column,
-    canonical_of,
-    decode_elements,
-    encode_elements,
-    key_data,
-)
-from firesteel.state.kinds import KINDS, StateKind
-from firesteel.state.rows import Entry, rows_by_key
+from firesteel.state.columns import decode_elements, encode_elements
 
-if TYPE_CHECKING:
-    from firesteel.state._core import StateCore
-
-__all__ = ["MATCHES", "MatchColumn", "StateNames"]
+__all__ = ["Entries", "StateNames", "decoded", "encoded", "shown"]
 
 #: A key with more events than this keeps those that an epoch adds in an entry of their own.
 INLINE_EVENTS: Final = 16
@@ -163,7 +145,7 @@ def decoded(entries: Entries, names: StateNames) -> KeyMatches:
     return matches
 
 
-def _nodes(entries: Entries, head: _Head) -> Iterator[Node]:
+def _nodes(entries: Mapping[bytes, bytes], head: _Head) -> Iterator[Node]:
     events = {event.sequence: event for event in _unpacked_events(head.events)}
     for name, value in entries.items():
         if name.startswith(_EVENTS):
@@ -176,132 +158,9 @@ def _nodes(entries: Entries, head: _Head) -> Iterator[Node]:
         yield node
 
 
-# ---- the column
-
-
-class MatchColumn(Column):
-    """The partial matches of each key. ``live`` has those of the keys that the epoch has used."""
-
-    kind = "partial matches"
-
-    def __init__(self, core: StateCore, uid: str, name: str, names: StateNames) -> None:
-        super().__init__(core, uid, name)
-        self._names = names
-        self._cells: dict[CanonicalKey, Entries] = {}  # as they are stored; empty: there is nothing
-        self._live: dict[CanonicalKey, KeyMatches] = {}
-        self._dirty: set[CanonicalKey] = set()
-        #: How often a key was asked for that had to be read, and that had not.
-        self.loads = self.hits = 0
-
-    # ---- the operator's side
-
-    def get(self, key: CanonicalKey) -> KeyMatches | None:  # hot
-        """The matches of a key; None: it has none. Who changes them calls ``changed_key``."""
-        live = self._live.get(key)
-        if live is not None:
-            return live
-        entries = self._cells.get(key)
-        if entries is None:
-            if self._core.complete:
-                return None
-            entries = self._cells[key] = self._core.fetch_all(key, self.id)
-            self.loads += 1
-        else:
-            self.hits += 1
-        if not entries:
-            return None
-        live = self._live[key] = decoded(entries, self._names)
-        return live
-
-    def make(self, key: CanonicalKey) -> KeyMatches:
-        """Matches for a key that has none, to be put into."""
-        matches = self._live[key] = KeyMatches()
-        return matches
-
-    def changed_key(self, key: CanonicalKey) -> None:
-        self._dirty.add(key)
-
-    # ---- the backend's side
-
-    def load(self, key: bytes, end: int, value: bytes) -> None:
-        current = canonical_of(key_data(key, end))
-        entries = self._cells.get(current)
-        if entries is None:
-            if not self._core.complete:
-                return
-            entries = self._cells[current] = {}
-        name = key[end + len(self.id) :]
-        if value == TOMBSTONE:
-            entries.pop(name, None)
-        else:
-            entries[name] = value
-        if not entries and self._core.complete:
-            del self._cells[current]
-
-    def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
-        known = set(self._cells)
-        cut = len(self.id)
-        for key, end, value in entries:
-            current = canonical_of(key_data(key, end))
-            if current not in known:
-                self._cells.setdefault(current, {})[key[end + cut :]] = value
-        for current in [key for key, held in self._cells.items() if not held]:
-            del self._cells[current]
-
-    def collect(self, keys: list[bytes], values: list[bytes]) -> None:
-        for key in self._dirty:
-            stored = self._cells.get(key)
-            if stored is None:
-                # Of a key that was not asked for nothing is stored: a match begins with ``get``.
-                stored = {}
-            entries = encoded(self._live[key], self._names, stored)
-            head = self._core.group_keys[key] + self.id
-            for name, value in entries.items():
-                if stored.get(name) != value:
-                    keys.append(head + name)
-                    values.append(value)
-            gone = [name for name in stored if name not in entries]
-            keys += [head + name for name in gone]
-            values += [TOMBSTONE] * len(gone)
-            if entries or not self._core.complete:
-                self._cells[key] = entries
-            else:
-                self._cells.pop(key, None)
-        self._dirty.clear()
-        self._live.clear()
-
-    def drop(self) -> None:
-        self._cells.clear()
-        self._live.clear()
-        self._dirty.clear()
-
-    def drop_key(self, key: CanonicalKey) -> None:
-        self._cells.pop(key, None)
-        self._live.pop(key, None)
-        self._dirty.discard(key)
-
-    def changed(self) -> int:
-        return len(self._dirty)
-
-    def cached(self) -> int:
-        return sum(map(len, self._cells.values()), len(self._live))
-
-    def evict(self, share: float) -> None:
-        for key in list(islice(self._cells, int(len(self._cells) * share) + 1)):
-            del self._cells[key]
-
-    def cached_keys(self) -> set[CanonicalKey]:
-        stored = {key for key, entries in self._cells.items() if entries}
-        return (stored - set(self._live)) | {key for key, live in self._live.items() if not live.is_empty}
-
-
-# ---- the kind
-
-
-def _shown(parts: list[Entry]) -> dict[str, Any]:
+def shown(entries: Mapping[bytes, bytes]) -> dict[str, Any]:
     """What a key has, for readers of state: its partial matches, each with its state and its events by stage,
     and matches that wait for partial ones."""
-    entries = dict(parts)
     if _HEAD not in entries:
         return {"partial_matches": [], "completed_matches": []}
     head = _Head(*_unpack(entries[_HEAD]))
@@ -322,6 +181,3 @@ def _shown(parts: list[Entry]) -> dict[str, Any]:
         ],
         "completed_matches": [events(number) for number in head.completed],
     }
-
-
-MATCHES: Final = KINDS.register(StateKind(name=MatchColumn.kind, rows=rows_by_key(_shown)))

@@ -111,9 +111,15 @@ class Matcher:
 
     # ---- what begins a match
 
+    def begin_no_more(self) -> None:
+        """From here on partial matches go on, and none begins."""
+        self._start = Plan((), stays=True, stops=False)
+
     def beginning(self, values: Sequence[Any]) -> list[bool] | None:
         """Return which events may begin a match; None: that cannot be told from the event alone."""
         root = self._start
+        if type(root) is Plan and not root.steps:
+            return [False] * len(values)
         if type(root) is not Decision or root.is_iterative:
             return None
         holds = self._filters[root.condition]

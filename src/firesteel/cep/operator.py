@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cmp_to_key
 from itertools import compress
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from firesteel.cep.conditions import RichIterativeCondition
 from firesteel.cep.functions import TimedOutPartialMatchHandler
-from firesteel.cep.kept import MATCHES, MatchColumn, StateNames
+from firesteel.cep.kept import StateNames
+from firesteel.cep.match_column import MATCHES, MatchColumn, MatchPart
 from firesteel.cep.matcher import Limit, Match, Matcher
+from firesteel.cep.nfa import Nfa
 from firesteel.cep.shared_buffer import KeyMatches
-from firesteel.cep.spec import MatchPattern
-from firesteel.cep.waiting import WAITING, WaitingColumn
+from firesteel.cep.spec import CepSpec, MatchPattern
+from firesteel.cep.waiting import WAITING, Taken, WaitingColumn
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.common.options.firesteel import CEP_MAX_PARTIAL_MATCHES, CEP_TOO_MANY_PARTIAL_MATCHES
@@ -34,13 +36,30 @@ from firesteel.state.columns import CanonicalKey, in_order
 from firesteel.state.deadlines import Deadlines
 from firesteel.state.keys import raw_key
 
-__all__ = ["CepOperator"]
+__all__ = ["CepOperator", "MatchContext", "PatternOperator", "PatternRun", "PatternRuntimeContext"]
 
 LATE_RECORDS_DROPPED: Final = "numLateRecordsDropped"  # as in Flink
 PARTIAL_MATCHES_DROPPED: Final = "numPartialMatchesDropped"
+KEYS_WITH_DEADLINE: Final = "numKeysWithDeadline"
+CACHE_HITS: Final = "partialMatchCacheHits"
+CACHE_MISSES: Final = "partialMatchCacheMisses"
 
 #: Timestamp and value of an event, and whether it may begin a match.
 _Event = tuple[int, Any, bool]
+
+
+class PatternRun(NamedTuple):
+    """A pattern that is looked for: what runs its automaton, and where its matches are."""
+
+    nfa: Nfa
+    matcher: Matcher
+    matches: MatchPart
+    id: str = ""
+    version: int = 0
+
+    @property
+    def rich_conditions(self) -> list[RichIterativeCondition]:
+        return [c for c in self.nfa.conditions if isinstance(c, RichIterativeCondition)]
 
 
 class PatternRuntimeContext(TaskRuntimeContext):
@@ -55,10 +74,12 @@ class PatternRuntimeContext(TaskRuntimeContext):
         )
 
 
-class _MatchContext:
-    """Context of a PatternProcessFunction; ``stamp`` is set before each call."""
+class MatchContext:
+    """Context of a PatternProcessFunction; ``run`` and ``stamp`` are set before each call."""
 
-    def __init__(self, operator: CepOperator) -> None:
+    run: PatternRun
+
+    def __init__(self, operator: PatternOperator) -> None:
         self._operator = operator
         self.stamp = NO_TIMESTAMP
 
@@ -72,50 +93,67 @@ class _MatchContext:
         self._operator.emit_beside(output_tag, value, self.stamp)
 
 
-class CepOperator(KeyedOperator):
-    def __init__(self, program: OperatorProgram, spec: MatchPattern) -> None:
+class PatternOperator(KeyedOperator):
+    """Time, keys and results; subclasses say which patterns are looked for: ``runs``."""
+
+    runs: Sequence[PatternRun]
+
+    def __init__(self, program: OperatorProgram, spec: CepSpec) -> None:
         super().__init__(program, spec.function)
-        self._spec = spec
-        self._nfa = spec.nfa
         self._event_time = spec.event_time
+        self._late_tag = spec.late_tag
         self._order = None if spec.comparator is None else cmp_to_key(spec.comparator)
         self._waits = spec.event_time or spec.comparator is not None
         self._on_match = spec.function.process_match
         handles = isinstance(spec.function, TimedOutPartialMatchHandler)
         self._on_timeout = spec.function.process_timed_out_match if handles else None
-        self._match_context = _MatchContext(self)
+        self.match_context = self.make_match_context()
+        self.runs = []
+
+    def make_match_context(self) -> MatchContext:
+        """What functions are given with a match."""
+        return MatchContext(self)
 
     # ---- life
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
+        self.metrics = context.metric_group(self.program)
         super().open(context, state)
-        metrics = context.metric_group(self.program)
-        self._late = metrics.counter(LATE_RECORDS_DROPPED)
-        self._cut = metrics.counter(PARTIAL_MATCHES_DROPPED)
-        for condition in self._rich():
-            condition.open(PatternRuntimeContext(context, self.program, None))
+        self._late = self.metrics.counter(LATE_RECORDS_DROPPED)
+        self._cut = self.metrics.counter(PARTIAL_MATCHES_DROPPED)
 
     def on_open(self) -> None:
+        self._waiting: WaitingColumn = self.state.engine_state("_cep/waiting", WAITING, WaitingColumn)
+        self._due: Deadlines | None = None
+
+    def show_cache(self, column: MatchColumn) -> None:
+        """Offer how often the partial matches of a key were in memory, and had to be read."""
+        self.metrics.gauge(CACHE_HITS, lambda: column.hits)
+        self.metrics.gauge(CACHE_MISSES, lambda: column.loads)
+
+    def keep_deadlines(self, name: str) -> None:
+        """Matches can time out: remember for each key when the next one does."""
+        self._due = due = self.state.deadlines(name)
+        self.metrics.gauge(KEYS_WITH_DEADLINE, lambda: len(due.due))
+
+    def make_run(self, nfa: Nfa, matches: MatchPart, id: str = "", version: int = 0) -> PatternRun:
         clock, settings = self.context.clock, Configuration.from_dict(self.context.settings)
         limit = Limit(
             settings.get(CEP_MAX_PARTIAL_MATCHES),
             settings.get(CEP_TOO_MANY_PARTIAL_MATCHES) == "drop-oldest",
         )
-        self._matcher = Matcher(
-            self._nfa,
-            handles_timeouts=self._on_timeout is not None,
-            clock=lambda: clock.now_ms,
-            limit=limit,
+        matcher = Matcher(
+            nfa, handles_timeouts=self._on_timeout is not None, clock=lambda: clock.now_ms, limit=limit
         )
-        names = StateNames(state.name for state in self._nfa.states)
-        engine_state = self.state.engine_state
-        self._matches: MatchColumn = engine_state(
-            "_cep/matches", MATCHES, lambda core, uid, name: MatchColumn(core, uid, name, names)
-        )
-        self._waiting: WaitingColumn = engine_state("_cep/waiting", WAITING, WaitingColumn)
-        self._due: Deadlines | None = None
-        if self._nfa.has_window:
-            self._due = self.state.deadlines("_cep/matches")
+        return PatternRun(nfa, matcher, matches, id, version)
+
+    def open_run(self, run: PatternRun) -> None:
+        for condition in run.rich_conditions:
+            condition.open(PatternRuntimeContext(self.context, self.program, None))
+
+    def close_run(self, run: PatternRun) -> None:
+        for condition in run.rich_conditions:
+            condition.close()
 
     def call(self, hook: Any, *arguments: Any) -> None:
         if arguments:
@@ -124,12 +162,9 @@ class CepOperator(KeyedOperator):
             hook()
 
     def close(self) -> None:
-        for condition in self._rich():
-            condition.close()
+        for run in self.runs:
+            self.close_run(run)
         super().close()
-
-    def _rich(self) -> list[RichIterativeCondition]:
-        return [c for c in self._nfa.conditions if isinstance(c, RichIterativeCondition)]
 
     # ---- events
 
@@ -153,7 +188,7 @@ class CepOperator(KeyedOperator):
         self, stamps: Sequence[int], keys: Sequence[Any], values: Sequence[Any]
     ) -> tuple[list[int], list[Any], list[Any]]:
         in_time: tuple[list[int], list[Any], list[Any]] = [], [], []
-        tag = self._spec.late_tag
+        tag = self._late_tag
         for stamp, key, value in zip(stamps, keys, values, strict=True):
             if stamp > self.watermark:
                 for column, item in zip(in_time, (stamp, key, value), strict=True):
@@ -175,13 +210,19 @@ class CepOperator(KeyedOperator):
 
     def _run_at_once(self, now: int, keys: Sequence[Any], values: Sequence[Any]) -> None:
         """Processing time: events in the order in which they came."""
-        begins = self._matcher.beginning(values)
-        for i in self._of_interest(keys, begins):
-            begin = begins is None or begins[i]
-            self._match(keys[i], ((now, values[i], begin),), now)
+        for run in self.runs:
+            self.match_context.run = run
+            begins = run.matcher.beginning(values)
+            for i in self._of_interest(run, keys, begins):
+                begin = begins is None or begins[i]
+                self._match(run, keys[i], ((now, values[i], begin),), now)
 
     def _of_interest(
-        self, keys: Sequence[CanonicalKey], begins: list[bool] | None, due: Iterable[CanonicalKey] = ()
+        self,
+        run: PatternRun,
+        keys: Sequence[CanonicalKey],
+        begins: list[bool] | None,
+        due: Iterable[CanonicalKey] = (),
     ) -> Iterable[int]:  # hot
         """The places of the events whose key has partial matches, or may have some with one of the events."""
         if begins is None:
@@ -189,10 +230,10 @@ class CepOperator(KeyedOperator):
         known = set(keys)
         active = set(compress(keys, begins))
         active.update(due)
-        if self._due is not None and self._nfa.window_ms is not None and not self.context.batch_mode:
+        if self._due is not None and run.nfa.window_ms is not None and not self.context.batch_mode:
             active.update(known & self._due.due.keys())  # each key with a partial match has a deadline
         else:
-            get = self._matches.get
+            get = run.matches.get
             active.update([key for key in known - active if get(key) is not None])
         if not active:
             return ()
@@ -230,12 +271,17 @@ class CepOperator(KeyedOperator):
         """Match what waits up to *last_ms*, and time out what is over at *now*: key after key, by the first
         thing that happens to them, then by key."""
         due = [] if self._due is None else self._due.take(now)
-        stamps, keys, values = self._waiting.take(last_ms)
-        if not keys and not due:
-            return
-        begins = self._matcher.beginning(values)
+        taken = self._waiting.take(last_ms)
+        if taken.keys or due:
+            for run in self.runs:
+                self._run_taken(run, taken, due, now)
+
+    def _run_taken(self, run: PatternRun, taken: Taken, due: list[CanonicalKey], now: int) -> None:
+        self.match_context.run = run
+        stamps, keys, values = taken
+        begins = run.matcher.beginning(values)
         events: dict[CanonicalKey, list[_Event]] = {key: [] for key in due}
-        for i in self._of_interest(keys, begins, due):
+        for i in self._of_interest(run, keys, begins, due):
             event = stamps[i], values[i], begins is None or begins[i]
             found = events.get(keys[i])
             if found is None:
@@ -247,7 +293,7 @@ class CepOperator(KeyedOperator):
             self._sort(found)
             first_ms[key] = found[0][0] if found else now
         for key in sorted(in_order(events), key=first_ms.__getitem__):
-            self._match(key, events[key], now)
+            self._match(run, key, events[key], now)
 
     def _sort(self, events: list[_Event]) -> None:
         """Order the events of a key: by timestamp, then by the comparator, then as they came."""
@@ -259,21 +305,22 @@ class CepOperator(KeyedOperator):
 
     # ---- matches
 
-    def _match(self, key: CanonicalKey, events: Sequence[_Event], now: int) -> None:  # hot
+    def _match(self, run: PatternRun, key: CanonicalKey, events: Sequence[_Event], now: int) -> None:  # hot
         """Give a key its events, in order, and then let time go on to *now*."""
-        matches = self._matches.get(key)
+        part, matcher = run.matches, run.matcher
+        matches = part.get(key)
         before = None if matches is None else matches.partial
         self.state.key, self.state.raw_key = key, raw_key(key)
-        process, due_ms = self._matcher.process, self._matcher.due_ms
+        process, due_ms = matcher.process, matcher.due_ms
         due = None if matches is None else due_ms(matches)
         for stamp, value, begins in events:
             if matches is None or not matches.partial:
                 if not begins:
                     continue
                 if matches is None:
-                    matches = self._matches.make(key)
+                    matches = part.make(key)
             elif due is not None and due <= stamp:
-                due = self._let_pass(matches, due, stamp)
+                due = self._let_pass(matcher, matches, due, stamp)
             partial = matches.partial
             for match in process(matches, value, stamp):
                 self._emit(match, stamp)
@@ -282,40 +329,40 @@ class CepOperator(KeyedOperator):
         if matches is None:
             return
         if due is not None and due <= now:
-            due = self._let_pass(matches, due, now)
+            due = self._let_pass(matcher, matches, due, now)
         if matches.partial is not before:
-            self._matches.changed_key(key)
-            if self._matcher.dropped:
-                self._cut.inc(self._matcher.dropped)
-                self._matcher.dropped = 0
+            part.changed_key(key)
+            if matcher.dropped:
+                self._cut.inc(matcher.dropped)
+                matcher.dropped = 0
         if due is not None and self._due is not None and not self.context.batch_mode:
             # As in Flink: in processing time, once the millisecond is over.
             self._due.bring_forward(key, due if self._event_time else due + 1)
 
-    def _let_pass(self, matches: KeyMatches, due: int, now: int) -> int | None:
+    def _let_pass(self, matcher: Matcher, matches: KeyMatches, due: int, now: int) -> int | None:
         """Time goes on, from one instant at which something times out to the next: so a result has the same
         timestamp however far the watermark moves at once. Return the first instant after *now*."""
         next_due: int | None = due
         while next_due is not None and next_due <= now:
-            found, timed_out = self._matcher.advance(matches, next_due)
+            found, timed_out = matcher.advance(matches, next_due)
             for match in found:
                 self._emit(match, next_due)
             if self._on_timeout is not None:
                 for match, stamp in timed_out:
                     self._emit_timeout(match, stamp)
-            next_due = self._matcher.due_ms(matches)
+            next_due = matcher.due_ms(matches)
         return next_due
 
     def _emit(self, match: Match, stamp: int) -> None:
-        self._match_context.stamp = stamp
-        results = self._on_match(match, self._match_context)
+        self.match_context.stamp = stamp
+        results = self._on_match(match, self.match_context)
         if results is not None:
             self.collect(results, stamp if self._event_time else NO_TIMESTAMP)
 
     def _emit_timeout(self, match: Match, stamp: int) -> None:
         assert self._on_timeout is not None
-        self._match_context.stamp = stamp
-        results = self._on_timeout(match, self._match_context)
+        self.match_context.stamp = stamp
+        results = self._on_timeout(match, self.match_context)
         require_results(results)
         for result in results or ():
             if not (type(result) is tuple and len(result) == 2 and isinstance(result[0], OutputTag)):
@@ -329,6 +376,25 @@ class CepOperator(KeyedOperator):
 
     def emit_beside(self, tag: OutputTag, value: Any, stamp: int) -> None:
         self.outputs.collect_side(tag, value, stamp if self._event_time else NO_TIMESTAMP)
+
+
+class CepOperator(PatternOperator):
+    """Looks for one pattern, which the program knows."""
+
+    def __init__(self, program: OperatorProgram, spec: MatchPattern) -> None:
+        super().__init__(program, spec)
+        self._nfa = spec.nfa
+
+    def on_open(self) -> None:
+        super().on_open()
+        column: MatchColumn = self.state.engine_state("_cep/matches", MATCHES, MatchColumn)
+        if self._nfa.has_window:
+            self.keep_deadlines("_cep/matches")
+        self.show_cache(column)
+        names = StateNames(state.name for state in self._nfa.states)
+        run = self.make_run(self._nfa, column.whole(names))
+        self.open_run(run)
+        self.runs = [run]
 
 
 def _timestamp(event: _Event) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -14,15 +13,13 @@ from typing import Any, Final
 
 import click
 
+from firesteel.cli._settings import DEFINE, set_defaults
 from firesteel.cli._talking import JSON, client_of, talking
 
 _START_S: Final = 120.0
 _STOP_S: Final = 60.0
 NOT_RUNNING: Final = 3  # as of the scripts of services
 _READY: Final = "FIRESTEEL_READY"  # the descriptor on which a cluster in the background says where it is
-DEFINE = click.option(
-    "-D", "definitions", multiple=True, metavar="KEY=VALUE", help="A configuration option; may be repeated."
-)
 FLINK_UI = click.option(
     "--flink-ui",
     type=click.Path(exists=True, dir_okay=False, resolve_path=True),
@@ -67,7 +64,6 @@ def start(
 def configure(
     definitions: tuple[str, ...], host: str | None, port: str | None, spark_master: str | None = None
 ) -> None:
-    from firesteel.cli._settings import set_defaults
     from firesteel.common.options import execution, rest
 
     named = {rest.BIND_ADDRESS.key: host, execution.SPARK_MASTER.key: spark_master}
@@ -82,12 +78,10 @@ def configure(
 def _be_the_cluster() -> None:
     from firesteel.cluster.engines import spark
     from firesteel.cluster.server import serve_cluster
+    from firesteel.common.logs import log_to_stderr
     from firesteel.datastream._session_defaults import session_defaults
 
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(name)s - %(message)s"
-    )
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    log_to_stderr()
     descriptor = os.environ.pop(_READY, None)
 
     def ready(url: str) -> None:

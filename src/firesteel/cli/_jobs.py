@@ -11,6 +11,7 @@ from typing import Any, Final
 import click
 
 from firesteel.cli._talking import (
+    ENDED,
     JOB,
     JOBMANAGER,
     JSON,
@@ -22,7 +23,6 @@ from firesteel.cli._talking import (
 )
 
 _SCHEDULED: Final = ("INITIALIZING", "CREATED")
-_ENDED: Final = ("FINISHED", "CANCELED", "FAILED")
 _FORMAT = click.option(
     "-type",
     "--type",
@@ -65,7 +65,7 @@ def _is_wanted(state: str, which: str | None) -> bool:
         return True
     if which == "scheduled":
         return state in _SCHEDULED
-    return state not in _ENDED and (which is None or state not in _SCHEDULED)
+    return state not in ENDED and (which is None or state not in _SCHEDULED)
 
 
 def _time(ms: int) -> str:
@@ -96,7 +96,7 @@ def cancel(savepoint: str | None, job: str | None, jobmanager: str | None) -> No
         client.send("PATCH", f"/v1/jobs/{job}?mode=cancel")
         click.echo(f"Cancelled job {job}.")
         return
-    from firesteel.cluster.remote import savepoint_location
+    from firesteel.cluster.remote_job import savepoint_location
 
     body = {"target-directory": savepoint or None, "cancel-job": True}
     path = savepoint_location(client, job, "savepoints", body)
@@ -123,7 +123,7 @@ def stop(
 
 
 def _savepoint(job: str, how: str, body: dict[str, Any], detached: bool, jobmanager: str | None) -> None:
-    from firesteel.cluster.remote import savepoint_location
+    from firesteel.cluster.remote_job import savepoint_location
 
     client, job = client_of(jobmanager), as_job_id(job)
     if detached:
@@ -151,7 +151,7 @@ def savepoint_of_job(
 ) -> None:
     """Take a savepoint of JOB, in DIRECTORY; without it: as configured."""
     if disposed is not None:
-        from firesteel.cluster.remote import operation_value
+        from firesteel.cluster.remote_job import operation_value
 
         client = client_of(jobmanager)
         number = client.post("/v1/savepoint-disposal", {"savepoint-path": disposed})["request-id"]
@@ -181,7 +181,7 @@ class SavepointGroup(click.Group):
 @talking
 def checkpoint(full: bool, job: str, jobmanager: str | None) -> None:
     """Take a checkpoint of JOB before the next one is due."""
-    from firesteel.cluster.remote import operation_value
+    from firesteel.cluster.remote_job import operation_value
 
     job, client = as_job_id(job), client_of(jobmanager)
     number = client.post(f"/v1/jobs/{job}/checkpoints", {})["request-id"]
@@ -223,7 +223,7 @@ def _follow(read: Callable[[int], str], offset: int, has_ended: Callable[[], boo
 
 
 def _has_ended(client: Any, job: str | None) -> bool:
-    return job is not None and client.get(f"/v1/jobs/{job}/status")["status"] in _ENDED
+    return job is not None and client.get(f"/v1/jobs/{job}/status")["status"] in ENDED
 
 
 @click.command()

@@ -6,19 +6,19 @@ import atexit
 import logging
 import os
 import re
-import runpy
 import signal
 import sys
 from contextlib import suppress
-from pathlib import Path
 
 import click
 
 from firesteel.cli._cluster import FLINK_UI, cluster
+from firesteel.cli._history import history_server
 from firesteel.cli._jobs import COMMANDS, SavepointGroup, savepoint_of_job
 from firesteel.cli._memory import memory
 from firesteel.cli._rescale import rescale
-from firesteel.cli._settings import set_defaults
+from firesteel.cli._scripts import become_pyflink, interrupt, run_script
+from firesteel.cli._settings import DEFINE, set_defaults
 from firesteel.cli._talking import JOBMANAGER
 from firesteel.cli._top import top
 from firesteel.common.errors import FiresteelError, JobExecutionError
@@ -30,9 +30,6 @@ _SCRIPT = click.argument("script", type=click.Path(exists=True, dir_okay=False))
 _ARGS = click.argument("args", nargs=-1, type=click.UNPROCESSED)
 _PYFLINK = click.option("--pyflink", is_flag=True, help="The script imports pyflink: give it firesteel.")
 _PARALLELISM = click.option("-p", "--parallelism", type=click.IntRange(min=1), help="Default parallelism.")
-_DEFINE = click.option(
-    "-D", "definitions", multiple=True, metavar="KEY=VALUE", help="A configuration option; may be repeated."
-)
 _ADDRESS = re.compile(r"(\S+:)?\d+")
 _CONTEXT = {"ignore_unknown_options": True, "allow_interspersed_args": False}
 
@@ -64,7 +61,7 @@ class _WithAddress(click.Command):
 @main.command(cls=_WithAddress, context_settings=_CONTEXT)
 @click.option("--master", help="The Spark master; local[*,4] when it is left out.")
 @_PARALLELISM
-@_DEFINE
+@DEFINE
 @_PYFLINK
 @click.option(
     "--rest",
@@ -198,9 +195,9 @@ def run(
     if not quiet:
         announce_jobs()
 
-    signal.signal(signal.SIGTERM, _interrupt)  # as Ctrl-C: cancels the job, leaves no workers behind
+    signal.signal(signal.SIGTERM, interrupt)  # as Ctrl-C: cancels the job, leaves no workers behind
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:  # the terminal closes; with nohup it may
-        signal.signal(signal.SIGHUP, _interrupt)
+        signal.signal(signal.SIGHUP, interrupt)
     try:
         with progress_line(enabled=not quiet):
             run_script(script, args)
@@ -217,7 +214,7 @@ def run(
 
 @main.command(context_settings=_CONTEXT)
 @_PARALLELISM
-@_DEFINE
+@DEFINE
 @_PYFLINK
 @click.option("--json", "as_json", is_flag=True, help="All graphs as JSON.")
 @_SCRIPT
@@ -335,7 +332,7 @@ def dispose(path: str) -> None:
         click.echo(f"Left: the symbolic link {path}")
 
 
-for _command in (*COMMANDS, top, rescale, cluster, memory):
+for _command in (*COMMANDS, top, rescale, cluster, memory, history_server):
     main.add_command(_command)
 
 
@@ -396,30 +393,6 @@ def _start_jvm() -> None:
     atexit.register(drop_early)
     with suppress(FiresteelError, OSError):  # the job, if any, will report it
         start_early(session_settings(settings_of(session_defaults())))
-
-
-def become_pyflink(workers: bool = True) -> None:
-    from firesteel.cli import pyflink_alias
-
-    pyflink_alias.install()
-    if workers:
-        import pickle
-
-        from firesteel.program.execution import get_executor
-
-        get_executor().add_bootstrap(pickle.dumps(pyflink_alias.install))
-
-
-def run_script(script: str, args: tuple[str, ...]) -> None:
-    """Run the script like ``python SCRIPT ARGS``: it can import modules next to it."""
-    path = os.path.abspath(script)
-    sys.argv = [script, *args]
-    sys.path.insert(0, str(Path(path).parent))
-    runpy.run_path(path, run_name="__main__")
-
-
-def _interrupt(signum: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _failure(error: JobExecutionError) -> click.ClickException:

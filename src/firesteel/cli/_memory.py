@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from firesteel.cli._settings import settings_of
+from firesteel.cli._settings import DEFINE, settings_of
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.memory_budget import budget_of, executor_settings, notices, state_bound
@@ -49,9 +49,7 @@ def _shown(size: int) -> str:
 
 @click.command()
 @click.option("--master", help="The Spark master; with a local one there are no executors.")
-@click.option(
-    "-D", "definitions", multiple=True, metavar="KEY=VALUE", help="A configuration option; may be repeated."
-)
+@DEFINE
 def memory(master: str | None, definitions: tuple[str, ...]) -> None:
     """Show the memory budget of an executor by Flink's rules, and what Spark is given for it."""
     from firesteel.common.options.execution import SPARK_MASTER

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -33,7 +33,7 @@ def run_remotely(
     quiet: bool,
     job_id: str | None = None,
 ) -> None:
-    from firesteel.cli._main import run_script
+    from firesteel.cli._scripts import become_pyflink, interrupt, run_script
     from firesteel.cluster.client import ClusterUnreachableError, RestClient, address_of
     from firesteel.cluster.remote import RemoteExecutor, RestDoor
     from firesteel.common.options import cluster as options, pipeline
@@ -60,10 +60,10 @@ def run_remotely(
         executor = RemoteExecutor(
             RestDoor(client), client, detached=detached, job_id=job_id, on_submit=announce
         )
-        if pyflink:
-            _become_pyflink(executor)
         set_executor(executor)
-        signal.signal(signal.SIGTERM, _interrupt)
+        if pyflink:
+            become_pyflink()
+        signal.signal(signal.SIGTERM, interrupt)
         with _progress(client, submitted, enabled=not (quiet or detached)):
             run_script(script, args)
     except ClusterUnreachableError as error:
@@ -89,19 +89,6 @@ def _leave(client: RestClient, submitted: list[str], *, cancels: bool) -> None:
             click.echo("cancelled", err=True)
         except FiresteelError as error:
             click.echo(f"Job {job} could not be cancelled: {error}", err=True)
-
-
-def _become_pyflink(executor: Any) -> None:
-    import pickle
-
-    from firesteel.cli import pyflink_alias
-
-    pyflink_alias.install()
-    executor.add_bootstrap(pickle.dumps(pyflink_alias.install))
-
-
-def _interrupt(signum: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 @contextmanager

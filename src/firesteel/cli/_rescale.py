@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from firesteel.cli._talking import (
+    ENDED,
     FAILED,
     JOB,
     JOBMANAGER,
@@ -112,7 +113,7 @@ def _outcome(client: RestClient, job: str, known: set[str]) -> Any:
         if new:
             return client.get(f"/v1/jobs/{job}/rescales/details/{new[0]}")
         status = client.get(f"/v1/jobs/{job}/status")["status"]
-        if status in ("FINISHED", "CANCELED", "FAILED"):
+        if status in ENDED:
             raise CommandFailed(f"Job {job} has ended meanwhile: {status}.", FAILED)
         time.sleep(_LOOK_S)
     raise CommandFailed(f"Job {job} has not changed within {_PATIENCE_S:g} s; it still may.", FAILED)

@@ -8,6 +8,10 @@ import click
 
 from firesteel.common.errors import ConfigurationError
 
+DEFINE = click.option(
+    "-D", "definitions", multiple=True, metavar="KEY=VALUE", help="A configuration option; may be repeated."
+)
+
 
 def set_defaults(definitions: tuple[str, ...], named: Mapping[str, str]) -> None:
     """Put what ``-D key=value`` and options of their own say below what programs set. ``named`` wins.

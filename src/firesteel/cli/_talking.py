@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from firesteel.common.job_status import JobStatus
+
 if TYPE_CHECKING:
     from firesteel.cluster.client import RestClient
 
@@ -18,6 +20,8 @@ UNREACHABLE: Final = 3
 UNKNOWN: Final = 4
 INTERRUPTED: Final = 130
 
+#: The statuses of a job that has ended, as the REST API writes them.
+ENDED: Final = frozenset(status.name for status in JobStatus if status.is_globally_terminal_state())
 _PATIENCE: Final = 2  # tries: somebody waits for the command
 
 JSON = click.option("--json", "as_json", is_flag=True, help="As JSON.")

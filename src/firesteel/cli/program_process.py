@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import pickle
 import runpy
 import socket
 import sys
@@ -17,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from firesteel.cluster.blobs import BlobStore
-from firesteel.cluster.messages import HEAD, Message, framed, length_of
+from firesteel.cluster.messages import Message, framed, read_frame
 from firesteel.cluster.program_messages import (
     Failed,
     Instruction,
@@ -75,7 +74,9 @@ class _Door:
         self._socket.sendall(framed(message))
 
     def receive(self) -> Instruction:
-        body = self._file.read(length_of(self._file.read(HEAD)))
+        body = read_frame(self._file)
+        if body is None:
+            raise EOFError("the dispatcher has ended")
         return decode_instruction(body)  # type: ignore[no-any-return]
 
 
@@ -104,16 +105,15 @@ def main() -> None:
 
 
 def _run(begin: RunProgram, door: _Door) -> None:
-    from firesteel.cli import pyflink_alias
+    from firesteel.cli._scripts import become_pyflink
     from firesteel.datastream._session_defaults import set_session_defaults
     from firesteel.program.execution import set_executor
 
     set_session_defaults(begin.settings)
     executor = RemoteExecutor(door, None, detached=True, job_id=begin.job_id)
-    if importlib.util.find_spec("pyflink") is None:
-        pyflink_alias.install()
-        executor.add_bootstrap(pickle.dumps(pyflink_alias.install))
     set_executor(executor)
+    if importlib.util.find_spec("pyflink") is None:
+        become_pyflink()
     place = Path(begin.place) / "program"
     script, entry = _unpacked(begin, place)
     sys.argv = [script.name if script is not None else begin.name, *begin.arguments]

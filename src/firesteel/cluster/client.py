@@ -9,6 +9,7 @@ import ssl
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -28,6 +29,8 @@ HEADERS_VARIABLE: Final = "FLINK_REST_CLIENT_HEADERS"
 TOKEN_VARIABLE: Final = "FIRESTEEL_REST_TOKEN"
 #: Of an answer 503 of a dispatcher that stands by: where the leader is.
 LEADER_HEADER: Final = "firesteel-leader"
+#: What is not of Flink's API is below this path.
+OURS: Final = "/firesteel/v1"
 T = TypeVar("T")
 
 
@@ -195,8 +198,12 @@ class RestClient:
         at = self.address
         if not at.tls:
             return http.client.HTTPConnection(at.host, at.port, timeout=timeout_s)
-        context = ssl.create_default_context(cafile=at.authorities)
-        return http.client.HTTPSConnection(at.host, at.port, timeout=timeout_s, context=context)
+        return http.client.HTTPSConnection(at.host, at.port, timeout=timeout_s, context=self._tls)
+
+    @cached_property
+    def _tls(self) -> ssl.SSLContext:
+        """Made once: reading all authorities takes longer than a request."""
+        return ssl.create_default_context(cafile=self.address.authorities)
 
     def _unreachable(self, error: Exception) -> ClusterUnreachableError:
         return ClusterUnreachableError(

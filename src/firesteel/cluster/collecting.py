@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
-from firesteel.cluster.store import write_durably
+from firesteel.storage.filesystems import PRIVATE
 
 _AHEAD: Final = 64  # blocks that wait for the client before the job waits
 _REPLY_BYTES: Final = 8 << 20  # of blocks in one answer, if one block is not larger
@@ -64,15 +65,7 @@ class Collector:
             self._first += done
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._blocks or self._ended, timeout_s)
-            found: list[Block] = []
-            size = 0
-            for block in self._blocks:
-                size += len(block.data)
-                if found and size > _REPLY_BYTES:
-                    break
-                found.append(block)
-            ended = self._ended and len(found) == len(self._blocks)
-            return Blocks(self._generation, self._first, found, ended)
+            return _reply(self._generation, self._first, self._blocks, ended=self._ended)
 
     def give_up(self) -> None:
         """The job ends, whatever its client does."""
@@ -85,7 +78,7 @@ class Collector:
         with self._changed:
             self._ended = True
             left = Blocks(self._generation, self._first, self._blocks, True)
-            write_durably(file, msgspec.msgpack.encode(left))
+            PRIVATE.write(str(file), msgspec.msgpack.encode(left))
             self._changed.notify_all()
 
 
@@ -96,14 +89,22 @@ def left_over(file: Path, generation: int, first: int) -> Blocks | None:
     except FileNotFoundError:
         return None
     dropped = max(0, first - kept.first) if generation == kept.generation else 0
+    return _reply(kept.generation, kept.first + dropped, kept.blocks[dropped:], ended=True)
+
+
+def _reply(generation: int, first: int, blocks: Sequence[Block], *, ended: bool) -> Blocks:
+    """Return as many blocks as one answer may have, at least one if there is one.
+
+    :param ended: there are none after *blocks*.
+    """
     found: list[Block] = []
     size = 0
-    for block in kept.blocks[dropped:]:
+    for block in blocks:
         size += len(block.data)
         if found and size > _REPLY_BYTES:
             break
         found.append(block)
-    return Blocks(kept.generation, kept.first + dropped, found, dropped + len(found) >= len(kept.blocks))
+    return Blocks(generation, first, found, ended and len(found) == len(blocks))
 
 
 def as_text(block: Block) -> str:

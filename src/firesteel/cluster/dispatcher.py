@@ -46,9 +46,12 @@ from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.metrics.machines import Machines
 from firesteel.monitoring.values import slots_of
 from firesteel.rest.answers.failures import cause_of_job
+from firesteel.rest.archives.archivist import Archivist
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
 from firesteel.rest.errors import RestError, bad_request, not_found, unknown_job
 from firesteel.rest.messages.submission import Collected, JobEnd, Submission
+from firesteel.rest.news import await_newer
+from firesteel.rest.worker_logs import LogsOfAll
 from firesteel.runtime.error_report import summary_of
 from firesteel.spark.launch import manner_of_end
 
@@ -70,6 +73,7 @@ class Dispatcher:
     :param shown: the same without secrets.
     :param slot_timeout_ms: how long jobs wait for slots; None: they need not.
     :param confirm: raises once another dispatcher may have taken over; None: there is no other one.
+    :param archivist: archives jobs that have ended for the history server; None: nobody does.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class Dispatcher:
         keep_ms: int = 3_600_000,
         clock: Clock | None = None,
         confirm: Callable[[], object] | None = None,
+        archivist: Archivist | None = None,
     ) -> None:
         self.stopped = asyncio.Event()
         self._directory = directory
@@ -94,6 +99,7 @@ class Dispatcher:
         self._keep = keep
         self._keep_ms = keep_ms
         self._clock = clock or SystemClock()
+        self._archivist = archivist
         self._store = JobStore(directory, confirm)
         self._has_others = confirm is not None
         self._blobs = BlobStore(directory / "blobs")
@@ -104,6 +110,7 @@ class Dispatcher:
         self._machines = Machines()
         self._asked_ms = -_MACHINES_S * 1000
         self._logs = ClusterLogs(directory / "logs", engine)
+        self._all_logs = LogsOfAll(self._logs, self.machines)
         self._engine_is_up = asyncio.Event()
         self._engine_is_up.set()
         self._engine_starts = 1
@@ -133,6 +140,7 @@ class Dispatcher:
     def begin(self) -> None:
         """Go on with the jobs that have not ended, and take others."""
         self._later(self._do_chores())
+        self._later(self._archive_what_is_missing())
         for job in self._live():
             self._admit(job)
 
@@ -175,14 +183,7 @@ class Dispatcher:
         return None if found is None else found.view
 
     async def newer(self, job_id: str, version: int, timeout_s: float) -> JobView | None:
-        until_s = self._clock.monotonic_s() + timeout_s
-        while True:
-            view = self.job(job_id)
-            if view is None or view.version > version:
-                return view
-            if self._clock.monotonic_s() >= until_s:
-                return None
-            await asyncio.sleep(_POLL_S)
+        return await await_newer(lambda: self.job(job_id), version, timeout_s, self._clock)
 
     async def machines(self) -> Machines:
         now_ms = self._clock.now_ms()
@@ -199,10 +200,10 @@ class Dispatcher:
         return ()
 
     async def logs(self, worker_id: str | None) -> Sequence[Log]:
-        return self._logs.all() if worker_id is None else ()
+        return await self._all_logs.all(worker_id)
 
     async def log(self, worker_id: str | None, name: str) -> Path | str | None:
-        return self._logs.read(name) if worker_id is None else None
+        return await self._all_logs.read(worker_id, name)
 
     # ---- orders
 
@@ -235,7 +236,9 @@ class Dispatcher:
         job = self._known(job_id)
         if job.process is None or not job.has_reported:
             raise bad_request(f"Job {job_id} does not run.")
-        job.process.tell(Rescale(dict(wanted)))
+        await asyncio.to_thread(self._store.require, job_id, wanted)
+        if job.process is not None:  # else the next process begins with it
+            job.process.tell(Rescale(dict(wanted)))
 
     async def accumulators(self, job_id: str) -> dict[str, str]:
         job = self._known(job_id)
@@ -376,7 +379,8 @@ class Dispatcher:
         """One process of a job, from its start to its end."""
         job.new_generation(self._clock.now_ms())
         settings = self._settings | job.record.submission.settings
-        begin = Begin(job.record, str(self._directory), self._settings, job.generation)
+        wanted = await asyncio.to_thread(self._store.wanted, job.id)
+        begin = Begin(job.record, str(self._directory), self._settings, job.generation, wanted)
         process = job.process = JobProcess(
             begin,
             self._engine.platform,
@@ -414,7 +418,17 @@ class Dispatcher:
         await asyncio.to_thread(self._store.archive, ended)
         job.end(ended)
         log.info("job has ended job=%s status=%s", job.id, ended.view.status.name)
+        if self._archivist is not None:
+            machines = await self.machines()
+            await asyncio.to_thread(self._archivist.archive, ended.view, ended.shown, machines)
         await asyncio.to_thread(shutil.rmtree, self._directory / "work" / job.id, ignore_errors=True)
+
+    async def _archive_what_is_missing(self) -> None:
+        """The dispatcher before this one may have died between the end of a job and its archive."""
+        if self._archivist is None:
+            return
+        for ended in [job.ended for job in self._jobs.values() if job.ended is not None]:
+            await asyncio.to_thread(self._archivist.archive_if_missing, ended.view, ended.shown)
 
     async def _kill_after(self, job: Job, seconds: float) -> None:
         """The last resort for a job that does not end though it was told to."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import importlib
-import logging
 import os
 import pickle
 import signal
@@ -17,7 +16,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Final
@@ -31,7 +30,6 @@ from firesteel.cluster.messages import (
     Begin,
     Cancel,
     Channel,
-    Ended,
     GiveAccumulators,
     GiveCollected,
     Order,
@@ -42,14 +40,13 @@ from firesteel.cluster.messages import (
     Viewed,
 )
 from firesteel.cluster.shipped import unpack
-from firesteel.cluster.store import END, EndedJob, write_durably
+from firesteel.cluster.store import END, EndedJob
 from firesteel.cluster.views import ended_view, new_view
 from firesteel.cluster.workplace import Workplace, enter, script_of, set_up
 from firesteel.common.clock import SystemClock
 from firesteel.common.exit_codes import ORPHANED
 from firesteel.common.job_status import JobStatus
-from firesteel.common.logs import logger
-from firesteel.common.masking import masked
+from firesteel.common.logs import log_to_stderr, logger
 from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
 from firesteel.jobmanager.checkpoints.results import JobFinishedBeforeError
 from firesteel.jobmanager.executor import Executor, Platform
@@ -57,13 +54,15 @@ from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.reported import failure_of
 from firesteel.jobmanager.requests import JobOutcome, SavepointRequest
+from firesteel.jobmanager.rescale_view import Bounds
+from firesteel.rest.shown import shown_value
 from firesteel.runtime.error_report import summary_of
+from firesteel.storage.filesystems import PRIVATE
 
 log = logger(__name__)
 
 _LOOK_S: Final = 0.1  # how often there may be a newer view
 _SHARE: Final = 0.05  # of the time that views may cost
-_SHOWN: Final = 10_000  # characters of an accumulator
 
 #: Makes the platform of a job: of its id and what its workers import.
 MakePlatform = Callable[[str, tuple[str, ...]], Platform]
@@ -116,6 +115,7 @@ class JobProcess:
         self._become_the_program(workplace, place)
         executor = Executor(lambda: self._make_platform(self._submission.job_id, workplace.modules))
         executor.on_start = lambda view, engine_log: None
+        executor.archives_jobs = False  # the dispatcher does it
         executor.jobs.watch(self._started)
 
         def run_bootstrap(setup: bytes) -> None:
@@ -162,11 +162,10 @@ class JobProcess:
             collector.end(self._left(sink))
         ended = EndedJob(view, packed, shown, self._begin.record.number)
         place = self._directory / "jobs" / self._submission.job_id
-        write_durably(place / END, msgspec.msgpack.encode(ended))
+        PRIVATE.write(str(place / END), msgspec.msgpack.encode(ended))
         self._reported.set()
         for answer in self._last_answers:
             self._channel.send(answer)
-        self._channel.send(Ended())
 
     def _left(self, sink: str) -> Path:
         return self._directory / "collected" / f"{self._submission.job_id}-{sink}"
@@ -191,6 +190,8 @@ class JobProcess:
         with self._lock:
             self._job = job
             waiting, self._waiting = self._waiting, []
+        if self._begin.wanted:  # of a process before this one
+            _rescale(job, self._begin.wanted)
         for ask in waiting:
             ask(job)
 
@@ -220,7 +221,7 @@ class JobProcess:
             case TakeCheckpoint(number):
                 self._with_job(lambda job: self._answer(number, job.checkpoint()))
             case Rescale(wanted):
-                self._with_job(lambda job: job.rescale(wanted).add_done_callback(Future.exception))
+                self._with_job(lambda job: _rescale(job, wanted))
             case GiveAccumulators(number):
                 self._with_job(lambda job: self._answer(number, job.accumulators(), _all_shown))
             case GiveCollected():
@@ -269,23 +270,20 @@ class JobProcess:
         self._channel.send(Answered(asked.number, value))
 
 
+def _rescale(job: JobGateway, wanted: Mapping[str, Bounds]) -> None:
+    # What comes of it is in the views of the job.
+    job.rescale(wanted).add_done_callback(Future.exception)
+
+
 def _all_shown(values: dict[str, Any]) -> dict[str, str]:
-    return {name: _text(value) for name, value in values.items()}
+    return {name: shown_value(value) for name, value in values.items()}
 
 
 def _shown(accumulator: Any) -> str:
     try:
-        return _text(accumulator.get_local_value())
+        return shown_value(accumulator.get_local_value())
     except Exception as e:  # of a user's class
         return f"(showing it raises {summary_of(e)})"
-
-
-def _text(value: Any) -> str:
-    try:
-        text = masked(str(value))
-    except Exception as e:  # of a user's class
-        return f"(showing it raises {summary_of(e)})"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ... ({len(text) - _SHOWN} characters left out)"
 
 
 def _in_a_thread(do: Callable[[], Any]) -> None:
@@ -298,10 +296,7 @@ def main() -> None:
     sys.argv[1:] = []
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)  # the dispatcher says what is to be done
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(name)s - %(message)s"
-    )
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    log_to_stderr()
     channel = Channel(socket.socket(fileno=int(descriptor)))
     begin = channel.receive()
     if not isinstance(begin, Begin):

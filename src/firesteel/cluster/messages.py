@@ -5,10 +5,11 @@ All of it is plain data: a dispatcher never unpickles anything.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import struct
 import threading
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import msgspec
 
@@ -32,12 +33,14 @@ class Begin(Message, frozen=True):
 
     :param settings: of the cluster, below those of the job.
     :param generation: rises with each process of the job.
+    :param wanted: which parallelism its vertices are to have, by their ids; empty: what the program says.
     """
 
     record: JobRecord
     directory: str
     settings: dict[str, str]
     generation: int
+    wanted: dict[str, Bounds] = {}
 
 
 class Cancel(Message, frozen=True):
@@ -94,11 +97,7 @@ class Refused(Message, frozen=True):
     failure: Failure
 
 
-class Ended(Message, frozen=True):
-    """The end of the job is in its directory."""
-
-
-Report = Viewed | Answered | Refused | Ended
+Report = Viewed | Answered | Refused
 
 decode_order: Final = msgspec.msgpack.Decoder(Order).decode
 decode_report: Final = msgspec.msgpack.Decoder(Report).decode
@@ -110,11 +109,21 @@ def framed(message: Message) -> bytes:
     return _LENGTH.pack(len(body)) + body
 
 
-def length_of(head: bytes) -> int:
-    return int(_LENGTH.unpack(head)[0])
+def read_frame(file: BinaryIO) -> bytes | None:
+    """Return the body of the next message; None if there are no more."""
+    head = file.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        return None
+    return file.read(_LENGTH.unpack(head)[0])
 
 
-HEAD: Final = _LENGTH.size
+async def receive_frame(reader: asyncio.StreamReader) -> bytes:
+    """Return the body of the next message.
+
+    :raises asyncio.IncompleteReadError: there are no more.
+    """
+    (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+    return await reader.readexactly(length)
 
 
 class Channel:
@@ -131,8 +140,5 @@ class Channel:
 
     def receive(self) -> Order | None:
         """The next order; None: there is no dispatcher any more."""
-        head = self._file.read(HEAD)
-        if len(head) < HEAD:
-            return None
-        body = self._file.read(length_of(head))
-        return decode_order(body)  # type: ignore[no-any-return]
+        body = read_frame(self._file)
+        return None if body is None else decode_order(body)

@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from firesteel.cluster.messages import (
-    HEAD,
     Answered,
     Begin,
-    Ended,
     Message,
     Refused,
     Viewed,
     decode_report,
     framed,
-    length_of,
+    receive_frame,
 )
 from firesteel.common.errors import JobExecutionError
 from firesteel.jobmanager.reported import ReportedError
@@ -57,17 +55,12 @@ class JobProcess:
         self._numbers = 0
         self._writer: asyncio.StreamWriter | None = None
         self._process: asyncio.subprocess.Process | None = None
-        self.has_said_that_it_ends = False
         self.was_killed = False
         self.goes_on = False  # its job does, in another process
 
     @property
     def job_id(self) -> str:
         return self._begin.record.job_id
-
-    @property
-    def generation(self) -> int:
-        return self._begin.generation
 
     @property
     def runs(self) -> bool:
@@ -127,16 +120,13 @@ class JobProcess:
     async def _hear(self, reader: asyncio.StreamReader) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
             while True:
-                body = await reader.readexactly(length_of(await reader.readexactly(HEAD)))
-                match decode_report(body):
+                match decode_report(await receive_frame(reader)):
                     case Viewed(view):
                         self._on_view(view)
                     case Answered(number, value):
                         self._answered(number, value, None)
                     case Refused(number, failure):
                         self._answered(number, None, ReportedError(failure))
-                    case Ended():
-                        self.has_said_that_it_ends = True
 
     async def _ended(self, writer: asyncio.StreamWriter) -> int:
         self._writer = None

@@ -12,11 +12,12 @@ import tarfile
 import zipfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from firesteel.cluster.blobs import BlobStore
-from firesteel.cluster.messages import HEAD, framed, length_of
+from firesteel.cluster.messages import framed, receive_frame
 from firesteel.cluster.process import python_of
 from firesteel.cluster.program_messages import (
     Failed,
@@ -93,9 +94,7 @@ class ProgramStore:
         program_id = f"{digest}_{name}"
         try:
             await asyncio.to_thread(_check, coming, name)
-            shutil.copyfile(coming, self._directory / f".{program_id}", follow_symlinks=False)
-            os.chmod(self._directory / f".{program_id}", 0o600)
-            os.replace(self._directory / f".{program_id}", self._directory / program_id)
+            os.replace(coming, self._directory / program_id)
         finally:
             coming.unlink(missing_ok=True)
         log.info("program is handed in id=%s", program_id)
@@ -198,7 +197,7 @@ class ProgramStore:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, first: asyncio.Future[Reply]
     ) -> None:
         while True:
-            reply = decode_reply(await reader.readexactly(length_of(await reader.readexactly(HEAD))))
+            reply = decode_reply(await receive_frame(reader))
             if isinstance(reply, Submit):
                 refusal = None
                 try:
@@ -252,8 +251,9 @@ def _members(path: Path, name: str) -> list[str]:
         return packed.getnames()
 
 
+@lru_cache(maxsize=1_000)
 def _entries(path: Path, name: str) -> tuple[str, ...]:
-    """What can be run."""
+    """Return what can be run. Cached, since the digest in the path stands for the content."""
     if name.lower().endswith(".py"):
         return ("__main__",)
     members = [member for member in _members(path, name) if "/" not in member and member.endswith(".py")]

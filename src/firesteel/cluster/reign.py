@@ -10,8 +10,9 @@ from firesteel.cluster.dispatcher import Dispatcher
 from firesteel.cluster.engines import Engine
 from firesteel.cluster.programs import ProgramStore
 from firesteel.common.configuration import Configuration
-from firesteel.common.masking import masked_value
+from firesteel.common.masking import shown_settings
 from firesteel.common.options import cluster as options
+from firesteel.rest.archives.archivist import archivist_of
 from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
 
@@ -42,11 +43,12 @@ class Reign:
             directory,
             self._engine,
             values,
-            tuple((key, str(masked_value(key, values[key]))) for key in sorted(values)),
+            shown_settings(values),
             slot_timeout_ms=configuration.get(options.SLOT_TIMEOUT) if enforced else None,
             keep=settings.keep_jobs,
             keep_ms=settings.keep_jobs_ms,
             confirm=confirm,
+            archivist=archivist_of(configuration),
         )
         self._programs = ProgramStore(directory, self._dispatcher.submit, values)
         self._server = RestServer(self._dispatcher, settings, self._dispatcher, self._programs)

@@ -13,13 +13,13 @@ from typing import Final
 import msgspec
 
 from firesteel.cluster.engines import Engine
-from firesteel.cluster.store import write_durably
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.extras import extra
 from firesteel.common.logs import logger
 from firesteel.common.options import cluster as options, rest
 from firesteel.rest.settings import rest_settings
+from firesteel.storage.filesystems import PRIVATE
 from firesteel.storage.private_files import make_directories
 
 log = logger(__name__)
@@ -116,7 +116,7 @@ def serve_cluster(
     try:
         at_work.begin()
         who = Who(os.getpid(), at_work.url, _version())
-        write_durably(directory / WHO, msgspec.json.encode(who))
+        PRIVATE.write(str(directory / WHO), msgspec.json.encode(who))
         on_ready(at_work.url)
         while not stop.wait(_LOOK_S) and not at_work.is_over:
             continue

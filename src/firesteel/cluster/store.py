@@ -1,6 +1,7 @@
 """What a dispatcher must not lose of its jobs: it is on disk before anybody is told of it.
 
     jobs/ID/job        what was handed in; written before the answer
+    jobs/ID/wanted     which parallelism it is to have, if somebody has said so; written before the answer
     jobs/ID/cancelled  the job is to be cancelled; written before the answer
     jobs/ID/end        how it has ended; written by the job's own process, before it says so
     archive/ID         an ended job; written before jobs/ID is removed
@@ -13,9 +14,8 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import shutil
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
@@ -25,14 +25,17 @@ import msgspec
 from firesteel.common.errors import StateCorruptionError
 from firesteel.common.logs import logger
 from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.rest.messages.submission import Submission
-from firesteel.storage.durable import replace_durably, sync_names
-from firesteel.storage.private_files import make_directories, private_opener, writing
+from firesteel.storage.durable import sync_names
+from firesteel.storage.filesystems import PRIVATE
+from firesteel.storage.private_files import make_directories
 
 log = logger(__name__)
 
 _ID: Final = re.compile("[0-9a-f]{32}")
 JOB: Final = "job"
+WANTED: Final = "wanted"
 CANCELLED: Final = "cancelled"
 END: Final = "end"
 T = TypeVar("T")
@@ -86,12 +89,21 @@ class JobStore:
         self._confirm()
         place = self.place(record.job_id)
         make_directories(str(place))
-        write_durably(place / JOB, msgspec.msgpack.encode(record))
+        PRIVATE.write(str(place / JOB), msgspec.msgpack.encode(record))
         sync_names((str(place),), str(self._jobs))
+
+    def require(self, job_id: str, wanted: Mapping[str, Bounds]) -> None:
+        """Which parallelism the vertices of a job are to have, now and whenever it is started again."""
+        self._confirm()
+        PRIVATE.write(str(self.place(job_id) / WANTED), msgspec.msgpack.encode(wanted))
+
+    def wanted(self, job_id: str) -> dict[str, Bounds]:
+        """Empty: what the program says."""
+        return _read(self.place(job_id) / WANTED, dict[str, Bounds]) or {}
 
     def cancel(self, job_id: str) -> None:
         self._confirm()
-        write_durably(self.place(job_id) / CANCELLED, b"")
+        PRIVATE.write(str(self.place(job_id) / CANCELLED), b"")
 
     def is_cancelled(self, job_id: str) -> bool:
         return (self.place(job_id) / CANCELLED).exists()
@@ -134,7 +146,7 @@ class JobStore:
     def archive(self, ended: EndedJob) -> None:
         """From here on the job has ended."""
         self._confirm()
-        write_durably(self._archive / ended.view.job_id, msgspec.msgpack.encode(ended))
+        PRIVATE.write(str(self._archive / ended.view.job_id), msgspec.msgpack.encode(ended))
         shutil.rmtree(self.place(ended.view.job_id), ignore_errors=True)
 
     def is_archived(self, job_id: str) -> bool:
@@ -150,18 +162,6 @@ class JobStore:
         for path in self._archive.iterdir():
             if _ID.fullmatch(path.name) and path.stat().st_mtime_ns // 1_000_000 >= since_ms:
                 yield path.name
-
-
-def write_durably(path: Path, data: bytes) -> None:
-    """Write a file in one step that survives a power failure."""
-    coming = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    with writing(str(path)):
-        try:
-            with open(coming, "xb", opener=private_opener) as file:
-                file.write(data)
-            replace_durably(str(coming), str(path))
-        finally:
-            coming.unlink(missing_ok=True)
 
 
 def _read(path: Path, kind: type[T]) -> T | None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from firesteel.cluster.store import JobRecord
 from firesteel.common.errors import FiresteelError
 from firesteel.common.job_status import JobStatus
-from firesteel.common.masking import masked_value
+from firesteel.common.masking import shown_settings
 from firesteel.graph.execution_graph import ExecutionState
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
 from firesteel.jobmanager.checkpoints.statistics import CheckpointsView
@@ -32,7 +32,7 @@ def new_view(record: JobRecord, status: JobStatus = JobStatus.INITIALIZING) -> J
         submission.name,
         submission.batch,
         submission.vertices,
-        tuple((key, str(masked_value(key, submission.settings[key]))) for key in sorted(submission.settings)),
+        shown_settings(submission.settings),
         CheckpointOptions(),
         "",
     )

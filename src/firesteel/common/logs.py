@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import traceback
 from contextlib import suppress
 
@@ -15,6 +16,14 @@ def logger(name: str) -> logging.Logger:
     if _mask not in found.filters:
         found.addFilter(_mask)
     return found
+
+
+def log_to_stderr() -> None:
+    """Set up the log of a process of a cluster: a line for each event of at least INFO on standard error."""
+    logging.basicConfig(
+        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(name)s - %(message)s"
+    )
+    logging.getLogger("py4j").setLevel(logging.WARNING)  # it logs each closed connection as news
 
 
 def _mask(record: logging.LogRecord) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -146,6 +147,11 @@ def masked_value(key: str, value: Any) -> Any:
     if is_secret(key):
         return MASK
     return masked(value) if isinstance(value, str) else value
+
+
+def shown_settings(settings: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Return settings as they may be shown, sorted by key."""
+    return tuple((key, str(masked_value(key, settings[key]))) for key in sorted(settings))
 
 
 def masked(text: str) -> str:

@@ -78,7 +78,12 @@ class BroadcastConnectedStream:
             name, spec = "Co-Process-Broadcast", ops.BroadcastProcess(func, states)
             hint = "a KeyedBroadcastProcessFunction should be applied to a keyed stream: call key_by() before"
             require_function(func, BroadcastProcessFunction, name, hint)
+        return self._transform(name, spec, output_type)
+
+    def _transform(self, name: str, spec: ops.OperatorSpec, output_type: OutputType) -> DataStream:
+        """An operator of any kind whose second input is broadcast."""
         check_picklable(spec, name)
+        stream = self.non_broadcast_stream
         transformation = TwoInputTransformation(
             name=name,
             input1=stream._transformation,

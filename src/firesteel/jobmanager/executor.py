@@ -21,7 +21,7 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
-from firesteel.common.options import firesteel as own, metrics, recovery, rest
+from firesteel.common.options import firesteel as own, history, metrics, recovery, rest
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.collect import CollectSink
@@ -51,7 +51,7 @@ from firesteel.jobmanager.modes import (
 )
 from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.options import job_options
-from firesteel.jobmanager.requests import Mailbox
+from firesteel.jobmanager.requests import JobOutcome, Mailbox
 from firesteel.jobmanager.shipping import script_dir, ship
 from firesteel.jobmanager.translate import to_program
 from firesteel.jobmanager.validation import notices
@@ -73,6 +73,7 @@ log = logger(__name__)
 
 _REST: Final = "firesteel.rest.application"
 _MONITORING: Final = "firesteel.monitoring.application"
+_ARCHIVES: Final = "firesteel.rest.archives.archivist"
 
 
 class Platform(Protocol):
@@ -133,6 +134,7 @@ class Executor:
         self.data_sets = DataSets()
         self._bootstrap: list[bytes] = []
         self.on_start: Callable[[JobView, Path | None], None] = _log_start
+        self.archives_jobs = True  # whether it archives jobs that have ended, if a program wants it
         self.on_close: list[Callable[[], None]] = []
 
     # ---- translation, without Spark
@@ -299,6 +301,10 @@ class Executor:
             count_slots=lambda: self.platform.machines().slots,
         ).run
 
+        def before_result(outcome: JobOutcome) -> None:
+            kept.job_ended(outcome.status)
+            self._archive(gateway.view, configuration)
+
         def ended() -> None:
             if on_end is not None:
                 on_end()
@@ -306,7 +312,7 @@ class Executor:
 
         gateway = JobGateway(job.job_id, observer.published, mailbox, engine.cancel)
         self.on_start(gateway.view, self.platform.log)
-        return self.jobs.start(gateway, run, lambda outcome: kept.job_ended(outcome.status), ended)
+        return self.jobs.start(gateway, run, before_result, ended)
 
     def _serve(self, configuration: Configuration) -> None:
         """Serve the REST API and report metrics if the program wants it; their rooms stand above this one, so
@@ -315,6 +321,18 @@ class Executor:
             importlib.import_module(_REST).serve(self, configuration)
         if configuration.contains(metrics.REPORTERS) or configuration.get(metrics.REPORTER):
             importlib.import_module(_MONITORING).report(self, configuration)
+
+    def _archive(self, job: JobView, configuration: Configuration) -> None:
+        """For the history server; its room stands above this one, so by its name."""
+        wanted = self.archives_jobs and configuration.get(history.ARCHIVE_DIR)
+        if not wanted or not job.status.is_globally_terminal_state():
+            return
+        try:
+            machines = self.platform.machines()
+        except Exception as e:  # of Spark, which may have ended the job
+            log.warning("the executors are not known: %s", e)
+            machines = Machines()
+        importlib.import_module(_ARCHIVES).archive_job(job, configuration, machines)
 
     def _real_time_slots(self, configuration: Configuration, graph: JobGraph, bounded: bool) -> int:
         """How many slots the job needs to run in real time; 0: it is to run in epochs."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from firesteel.common.configuration import Configuration
-from firesteel.common.masking import masked_value
+from firesteel.common.masking import shown_settings
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.levels import LevelPlan
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
@@ -20,13 +20,12 @@ def job_info(
     checkpointing: CheckpointOptions,
     state_dir: str,
 ) -> JobInfo:
-    settings = configuration.to_dict()
     return JobInfo(
         job_id,
         graph.name,
         graph.batch,
         vertex_infos(graph, plan),
-        tuple((key, str(masked_value(key, settings[key]))) for key in sorted(settings)),
+        shown_settings(configuration.to_dict()),
         checkpointing,
         state_dir,
     )

@@ -16,6 +16,7 @@ from firesteel.jobmanager.checkpoints.options import CheckpointOptions
 from firesteel.jobmanager.checkpoints.statistics import CheckpointsView
 from firesteel.jobmanager.events import Journal, StatusChanged
 from firesteel.jobmanager.rescale_view import RescalesView
+from firesteel.metrics.groups import Groups, path_of
 
 
 class OperatorInfo(msgspec.Struct, frozen=True):
@@ -105,7 +106,7 @@ class MetricView(msgspec.Struct, frozen=True):
     """
 
     operator: str
-    groups: tuple[tuple[str, str | None], ...]
+    groups: Groups
     name: str
     kind: str
     value: int | float | bool | str | Statistics
@@ -113,8 +114,7 @@ class MetricView(msgspec.Struct, frozen=True):
     @property
     def path(self) -> str:
         """Its groups and its name: ``tenant.acme.orders``."""
-        flat = (part for group in self.groups for part in group if part is not None)
-        return ".".join((*flat, self.name))
+        return path_of(self.groups, self.name)
 
 
 class SubtaskView(msgspec.Struct, frozen=True):

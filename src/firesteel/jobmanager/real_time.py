@@ -158,6 +158,7 @@ class RealTimeMover:
             for descriptor in descriptors
         ]
         messages = levels[0].messages
+        messages.begin()
         handout = course.run.sources.hand_out(now, everything=True)
         messages.give_order(0, handout)
         running = _Running(

@@ -6,6 +6,7 @@ changes the bounds, and ``target`` says what follows.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
@@ -124,13 +125,15 @@ def target(
     highest = max(upper for _, upper in bounds.values())
     if slots is None:
         return _at_most(bounds, highest)
-    for cap in range(highest, 0, -1):
-        found = _at_most(bounds, cap)
-        if _slots_of(graph, found, all_at_once=all_at_once) <= slots:
-            return found
-    needed = _slots_of(graph, _at_most(bounds, 1), all_at_once=all_at_once)
+
+    def needed(cap: int) -> int:  # never less for a higher cap
+        return _slots_of(graph, _at_most(bounds, cap), all_at_once=all_at_once)
+
+    cap = bisect_right(range(1, highest + 1), slots, key=needed)
+    if cap:
+        return _at_most(bounds, cap)
     raise RequirementsError(
-        f"The lower bounds need {needed} slots, and there are {slots}.",
+        f"The lower bounds need {needed(1)} slots, and there are {slots}.",
         hint="lower the lower bounds, or add executors",
     )
 

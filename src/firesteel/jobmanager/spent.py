@@ -52,12 +52,14 @@ def spent(reports: Sequence[TaskReport], elapsed_ms: float, *, is_behind: bool) 
     ends: dict[int, float] = {}
     for report in reports:
         ends[report.level] = max(ends.get(report.level, 0.0), report.ended_ms)
+    # When all levels behind each had ended; the deepest one has none.
+    deeper = {level: max((e for other, e in ends.items() if other > level), default=0.0) for level in ends}
     found: dict[Subtask, Spent] = {}
     for report in reports:
         held_back_ms = report.held_back_ms
         if held_back_ms is None:
-            deeper = [end for level, end in ends.items() if level > report.level]
-            held_back_ms = max(deeper) - report.ended_ms if deeper and is_behind else 0.0
+            end_ms = deeper[report.level]
+            held_back_ms = end_ms - report.ended_ms if end_ms and is_behind else 0.0
         for vertex, busy_ms in report.busy_ms.items():
             busy = min(busy_ms, elapsed_ms)
             found[vertex, report.subtask] = Spent(busy, max(0.0, min(held_back_ms, elapsed_ms - busy)))

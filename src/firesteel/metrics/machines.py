@@ -17,6 +17,8 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     :param heap_bytes: the size that its heap may have; 0: not known.
     :param seen_ms: when it was last heard of.
     :param figures: of its JVM; empty: nobody asked it.
+    :param logs: where each of its logs is shown, by name; empty: nobody has said so.
+    :param in_driver: whether it is the process of the driver itself.
     """
 
     id: str
@@ -26,6 +28,8 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     heap_bytes: int
     seen_ms: int
     figures: Figures = ()
+    logs: tuple[tuple[str, str], ...] = ()
+    in_driver: bool = False
 
 
 class JvmInfo(msgspec.Struct, frozen=True):

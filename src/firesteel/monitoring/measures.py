@@ -6,9 +6,8 @@ from enum import Enum
 from typing import NamedTuple, TypeAlias
 
 from firesteel.jobmanager.job_view import Statistics
+from firesteel.metrics.groups import Groups, path_of
 
-#: Groups around a metric, each with its value or None.
-Groups: TypeAlias = tuple[tuple[str, str | None], ...]
 Value: TypeAlias = int | float | bool | str | Statistics
 
 
@@ -36,7 +35,4 @@ class Measure(NamedTuple):
     @property
     def path(self) -> str:
         """Groups and name: ``tenant.acme.orders``."""
-        if not self.groups:
-            return self.name
-        flat = (part for group in self.groups for part in group if part is not None)
-        return ".".join((*flat, self.name))
+        return path_of(self.groups, self.name)

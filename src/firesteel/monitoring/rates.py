@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from firesteel.jobmanager.job_view import JobView, SubtaskView, VertexView
@@ -47,6 +47,54 @@ class Flow(NamedTuple):
     back_pressured_ms: float
 
 
+class VertexRates(NamedTuple):
+    """What a vertex does now, by what its subtasks were.
+
+    :param oldest: its subtasks *oldest_ms* ago: rates are differences to these.
+    :param recent: its subtasks *recent_ms* ago: shares of time are differences to these.
+    """
+
+    vertex: VertexView
+    oldest: Sequence[SubtaskView]
+    recent: Sequence[SubtaskView]
+    oldest_ms: int
+    recent_ms: int
+
+    def of(self, subtask: SubtaskView) -> Rate:
+        """Return the rates of a subtask of the vertex."""
+        before = _earlier(self.oldest, subtask)
+        seconds = self.oldest_ms / 1000
+        busy_ms, held_ms = _shares(_earlier(self.recent, subtask), subtask, self.recent_ms)
+        return Rate(
+            (subtask.records_in - before.records_in) / seconds,
+            (subtask.records_out - before.records_out) / seconds,
+            (subtask.bytes_in - before.bytes_in) / seconds,
+            (subtask.bytes_out - before.bytes_out) / seconds,
+            tuple(
+                ((a - c) / seconds, (b - d) / seconds)
+                for (a, b), (c, d) in zip(subtask.operators, before.operators, strict=True)
+            ),
+            busy_ms,
+            held_ms,
+            _meters(before, subtask, seconds),
+        )
+
+    @property
+    def flow(self) -> Flow:
+        """The rates of all subtasks together."""
+        came = left = bytes_in = bytes_out = 0
+        busiest = (0.0, 0.0)
+        for subtask in self.vertex.subtasks:
+            before = _earlier(self.oldest, subtask)
+            came += subtask.records_in - before.records_in
+            left += subtask.records_out - before.records_out
+            bytes_in += subtask.bytes_in - before.bytes_in
+            bytes_out += subtask.bytes_out - before.bytes_out
+            busiest = max(busiest, _shares(_earlier(self.recent, subtask), subtask, self.recent_ms))
+        seconds = self.oldest_ms / 1000
+        return Flow(came / seconds, left / seconds, bytes_in / seconds, bytes_out / seconds, *busiest)
+
+
 class _Sample(NamedTuple):
     at_ms: int
     view: JobView
@@ -72,47 +120,19 @@ class Rates:
             while len(samples) > 1 and samples[1].at_ms <= now_ms - WINDOW_MS:
                 samples.popleft()
 
-    def of(self, view: JobView, vertex_id: str, subtask: SubtaskView, now_ms: int) -> Rate | None:
-        """The rates of a subtask; None: the job was not watched for long enough."""
-        samples = self._watched(view, now_ms)
-        if samples is None:
-            return None
-        before = _subtask_in(samples[0], vertex_id, subtask)
-        seconds = (now_ms - samples[0].at_ms) / 1000
-        recent = self._recent(samples, now_ms)
-        busy_ms, held_ms = _shares(_subtask_in(recent, vertex_id, subtask), subtask, now_ms - recent.at_ms)
-        return Rate(
-            (subtask.records_in - before.records_in) / seconds,
-            (subtask.records_out - before.records_out) / seconds,
-            (subtask.bytes_in - before.bytes_in) / seconds,
-            (subtask.bytes_out - before.bytes_out) / seconds,
-            tuple(
-                ((a - c) / seconds, (b - d) / seconds)
-                for (a, b), (c, d) in zip(subtask.operators, before.operators, strict=True)
-            ),
-            busy_ms,
-            held_ms,
-            _meters(before, subtask, seconds),
-        )
-
-    def of_vertex(self, view: JobView, vertex: VertexView, now_ms: int) -> Flow | None:
-        """The rates of a vertex; None: likewise."""
+    def of(self, view: JobView, vertex: VertexView, now_ms: int) -> VertexRates | None:
+        """Return the rates of a vertex and its subtasks; None if the job was not watched for long enough."""
         samples = self._watched(view, now_ms)
         if samples is None:
             return None
         oldest, recent = samples[0], self._recent(samples, now_ms)
-        came = left = bytes_in = bytes_out = 0
-        busiest = (0.0, 0.0)
-        for subtask in vertex.subtasks:
-            before = _subtask_in(oldest, vertex.id, subtask)
-            came += subtask.records_in - before.records_in
-            left += subtask.records_out - before.records_out
-            bytes_in += subtask.bytes_in - before.bytes_in
-            bytes_out += subtask.bytes_out - before.bytes_out
-            known = _subtask_in(recent, vertex.id, subtask)
-            busiest = max(busiest, _shares(known, subtask, now_ms - recent.at_ms))
-        seconds = (now_ms - oldest.at_ms) / 1000
-        return Flow(came / seconds, left / seconds, bytes_in / seconds, bytes_out / seconds, *busiest)
+        return VertexRates(
+            vertex,
+            oldest.view.vertex(vertex.id).subtasks,
+            recent.view.vertex(vertex.id).subtasks,
+            now_ms - oldest.at_ms,
+            now_ms - recent.at_ms,
+        )
 
     def records_read(self, view: JobView, now_ms: int) -> float | None:
         """What the sources of a job read per second; None: likewise."""
@@ -134,9 +154,8 @@ class Rates:
         return next((sample for sample in reversed(samples) if sample.at_ms <= until), samples[0])
 
 
-def _subtask_in(sample: _Sample, vertex_id: str, subtask: SubtaskView) -> SubtaskView:
-    """The subtask as it was then; with nothing counted, if it was not there: the job was rescaled."""
-    subtasks = sample.view.vertex(vertex_id).subtasks
+def _earlier(subtasks: Sequence[SubtaskView], subtask: SubtaskView) -> SubtaskView:
+    """The subtask among earlier ones; with nothing counted, if it was not there: the job was rescaled."""
     if subtask.index < len(subtasks):
         found = subtasks[subtask.index]
         if found.records_in <= subtask.records_in and found.busy_ms <= subtask.busy_ms:

@@ -87,7 +87,7 @@ def _of_job(view: JobView, alone: WorkerInfo | None, rates: Rates, now_ms: int) 
     for vertex in view.vertices:
         of_vertex = {**place, **job, "task_id": vertex.id, "task_name": vertex.name}
         operators = [{"operator_id": o.id, "operator_name": o.name} for o in vertex.info.operators]
-        for subtask in vertex.subtasks:
+        for subtask, measures in zip(vertex.subtasks, reader.of(vertex), strict=True):
             task = {
                 **of_vertex,
                 "task_attempt_id": subtask.attempt.id,
@@ -95,7 +95,7 @@ def _of_job(view: JobView, alone: WorkerInfo | None, rates: Rates, now_ms: int) 
                 "subtask_index": str(subtask.index),
             }
             of_operators = [{**task, **operator} for operator in operators]
-            for measure in reader.of(vertex, subtask):
+            for measure in measures:
                 if measure.operator is None:
                     yield Sample(Scope.TASK, task, measure)
                 else:

@@ -9,6 +9,7 @@ from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.options import metrics as options
+from firesteel.metrics.groups import words_of
 from firesteel.monitoring.samples import Sample, Scope
 
 _FORMATS: Final = {
@@ -38,7 +39,6 @@ class ScopeFormats:
         """Scope, groups and name: ``host.taskmanager.tm.job.map.0.numRecordsIn``."""
         variables = sample.variables
         scope = _VARIABLE.sub(lambda found: variables.get(found[1], found[0]), self.formats[sample.scope])
-        groups = (part for group in sample.measure.groups for part in group if part is not None)
-        parts = (*scope.split("."), *groups, *sample.name.split("."))
+        parts = (*scope.split("."), *words_of(sample.measure.groups), *sample.name.split("."))
         # Hosts and addresses contain dots: only those of the format are between parts.
         return self.delimiter.join(parts)

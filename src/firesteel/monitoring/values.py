@@ -17,10 +17,9 @@ from firesteel.jobmanager.job_view import JobView, MetricView, SubtaskView, Vert
 from firesteel.metrics.machines import Machines
 from firesteel.monitoring.measures import Kind, Measure
 from firesteel.monitoring.rates import Rate, Rates
+from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK
 from firesteel.runtime.reporting import process_report
 
-NO_WATERMARK: Final = -(2**63)  # before the first one
-_END: Final = 2**63 - 1  # the watermark behind all records
 #: Metrics of how long a job is in a state, by the state.
 _TIMES: Final = {
     "initializingTime": JobStatus.INITIALIZING,
@@ -117,16 +116,26 @@ class JobReader:
                     key = uid, of_source[split]
                     self._pending[key] = self._pending.get(key, 0) + records
 
-    def of(self, vertex: VertexView, subtask: SubtaskView) -> Iterator[Measure]:
-        """Of the task, and of each operator."""
-        rate = self._rates.of(self._view, vertex.id, subtask, self._now_ms)
+    def of(self, vertex: VertexView, indexes: Iterable[int] | None = None) -> Iterator[list[Measure]]:
+        """Read the metrics of each subtask of a vertex: those of the task, and of each operator.
+
+        :param indexes: of the subtasks to read; None: all.
+        """
+        rates = self._rates.of(self._view, vertex, self._now_ms)
+        numbers = {operator.id: number for number, operator in enumerate(vertex.info.operators)}
+        for index in range(len(vertex.subtasks)) if indexes is None else indexes:
+            subtask = vertex.subtasks[index]
+            yield list(self._subtask(vertex, subtask, None if rates is None else rates.of(subtask), numbers))
+
+    def _subtask(
+        self, vertex: VertexView, subtask: SubtaskView, rate: Rate | None, numbers: Mapping[str, int]
+    ) -> Iterator[Measure]:
         yield from self._task(vertex, subtask, rate)
         yield from self._operators(vertex, subtask, rate)
-        index = {operator.id: number for number, operator in enumerate(vertex.info.operators)}
         for metric in subtask.metrics:
             found = _users(metric, rate)
             if found is not None:
-                yield found._replace(operator=index[metric.operator])
+                yield found._replace(operator=numbers[metric.operator])
 
     def _task(self, vertex: VertexView, subtask: SubtaskView, rate: Rate | None) -> Iterator[Measure]:
         has_input = bool(vertex.info.inputs)
@@ -137,7 +146,7 @@ class JobReader:
         yield Measure("numBytesOut", subtask.bytes_out, counter)
         yield Measure("checkpointAlignmentTime", 0)
         if has_input:
-            yield Measure("currentInputWatermark", _watermark(subtask))
+            yield Measure("currentInputWatermark", watermark_of(subtask))
         yield Measure("accumulateBusyTimeMs", round(subtask.busy_ms))
         yield Measure("accumulateBackPressuredTimeMs", round(subtask.back_pressured_ms))
         yield Measure("accumulateIdleTimeMs", idle_ms(subtask, self._now_ms))
@@ -165,8 +174,8 @@ class JobReader:
                 yield Measure("numRecordsSend", into, Kind.COUNTER, n)
         last = len(operators) - 1
         if vertex.info.inputs:
-            yield Measure("currentInputWatermark", _watermark(subtask), operator=0)
-        yield Measure("currentOutputWatermark", _watermark(subtask), operator=last)
+            yield Measure("currentInputWatermark", watermark_of(subtask), operator=0)
+        yield Measure("currentOutputWatermark", watermark_of(subtask), operator=last)
 
     def _source(self, uid: str, subtask: SubtaskView, number: int) -> Iterator[Measure]:
         waiting = self._pending.get((uid, subtask.index))
@@ -175,7 +184,7 @@ class JobReader:
         if subtask.lag_ms is not None:
             yield Measure("currentFetchEventTimeLag", subtask.lag_ms, operator=number)
             yield Measure("currentEmitEventTimeLag", subtask.lag_ms, operator=number)
-        if subtask.watermark is not None and NO_WATERMARK < subtask.watermark < _END:
+        if subtask.watermark is not None and MIN_WATERMARK < subtask.watermark < MAX_WATERMARK:
             yield Measure("watermarkLag", self._now_ms - subtask.watermark, operator=number)
         if subtask.active_ms:
             yield Measure("sourceIdleTime", max(0, self._now_ms - subtask.active_ms), operator=number)
@@ -201,8 +210,9 @@ def idle_ms(subtask: SubtaskView, now_ms: int) -> int:
     return max(0, round(until_ms - begun_ms - subtask.busy_ms - subtask.back_pressured_ms))
 
 
-def _watermark(subtask: SubtaskView) -> int:
-    return NO_WATERMARK if subtask.watermark is None else subtask.watermark
+def watermark_of(subtask: SubtaskView) -> int:
+    """Return the watermark of a subtask, the least one before its first."""
+    return MIN_WATERMARK if subtask.watermark is None else subtask.watermark
 
 
 # ---- of the cluster

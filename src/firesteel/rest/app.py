@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import cache
 from pathlib import Path
@@ -80,11 +80,16 @@ def make_context(
     )
 
 
-def make_app(context: Context, credentials: Credentials) -> Any:
-    """The ASGI application. All of it runs in one event loop."""
+def make_app(
+    context: Context, credentials: Credentials, served: Iterable[tuple[str, Route]] | None = None
+) -> Any:
+    """The ASGI application. All of it runs in one event loop.
+
+    :param served: the paths with their routes; None: all that a cluster has.
+    """
     guard = Guard(context.settings, credentials, context.sessions)
     by_path: dict[str, dict[str, Route]] = {}
-    for path, route in places():
+    for path, route in places() if served is None else served:
         by_path.setdefault(path, {})[route.method] = route
     # What is literal comes before what is a parameter at its place: /jobs/overview, then /jobs/{jobid}.
     ordered = sorted(by_path, key=lambda path: [part.startswith("{") for part in path.split("/")])

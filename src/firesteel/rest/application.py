@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from firesteel.common.configuration import Configuration
 from firesteel.common.extras import extra
 from firesteel.common.logs import logger
-from firesteel.common.masking import masked_value
+from firesteel.common.masking import shown_settings
 from firesteel.jobmanager.executor import Executor
 from firesteel.rest.local import LocalCluster
 from firesteel.rest.settings import RestSettings, rest_settings
@@ -59,8 +59,7 @@ def _start(executor: Executor, configuration: Configuration, settings: RestSetti
         extra(module, "The REST API", "server")
     from firesteel.rest.server import RestServer
 
-    values = configuration.to_dict()
-    shown = tuple((key, str(masked_value(key, values[key]))) for key in sorted(values))
+    shown = shown_settings(configuration.to_dict())
     cluster = LocalCluster(executor, shown, keep=settings.keep_jobs, keep_ms=settings.keep_jobs_ms)
     try:
         return _Served(settings, cluster, RestServer(cluster, settings).start())

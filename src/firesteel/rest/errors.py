@@ -37,3 +37,16 @@ def unknown_worker(worker_id: str) -> RestError:
 
 def bad_request(what: str) -> RestError:
     return RestError(400, what)
+
+
+def takes_no_programs() -> RestError:
+    return not_found("This server has the jobs of one program, and takes no others. See docs/cluster.md.")
+
+
+def not_one_file(received: str) -> RestError:
+    """:param received: how many files came instead of one, in words that complete the sentence."""
+    return bad_request(f"Exactly 1 file must be sent, received {received}.")
+
+
+#: For ``not_one_file``, where there is no form at all or none with a file.
+NO_FILE = "0: a form (multipart/form-data) with a file"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from firesteel.jobmanager.job_view import JobView, VertexView
-from firesteel.monitoring.values import NO_WATERMARK
-from firesteel.runtime.batch import MAX_WATERMARK
+from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK
 
 
 class VertexFacts(NamedTuple):
@@ -53,27 +52,35 @@ def totals(vertex: VertexView) -> tuple[int, int, int, int]:
     return records_in, records_out, bytes_in, bytes_out
 
 
-def vertex_facts(view: JobView, vertex: VertexView) -> VertexFacts:
+def vertex_facts(view: JobView) -> tuple[VertexFacts, ...]:
+    """Return the facts of each vertex, in the order of the view."""
+    lag, state_bytes = _lag_by_source(view), _state_bytes(view)
+    return tuple(_vertex_facts(vertex, lag, state_bytes) for vertex in view.vertices)
+
+
+def _vertex_facts(vertex: VertexView, lag: Mapping[str, int], state_bytes: Mapping[str, int]) -> VertexFacts:
     least, greatest, ended = _watermarks((vertex,))
+    lags = [lag[operator.id] for operator in vertex.info.operators if operator.id in lag]
     return VertexFacts(
         vertex.id,
         *totals(vertex),
         least,
         greatest,
         ended,
-        _lag(view, {operator.id for operator in vertex.info.operators}),
-        state_bytes_of(view, vertex.id),
+        sum(lags) if lags else None,
+        state_bytes.get(vertex.id),
     )
 
 
 def job_facts(view: JobView) -> JobFacts:
     checkpoint = view.checkpoints.latest_completed
     least, _, ended = _watermarks(view.vertices)
+    lag = _lag_by_source(view)
     return JobFacts(
         view.records_read,
         least,
         ended,
-        _lag(view, None),
+        sum(lag.values()) if lag else None,
         view.reports[-1].elapsed_ms if view.reports else None,
         view.restarts,
         None if checkpoint is None else checkpoint.duration_ms,
@@ -81,30 +88,24 @@ def job_facts(view: JobView) -> JobFacts:
     )
 
 
-def state_bytes_of(view: JobView, vertex_id: str) -> int | None:
-    """What a vertex has in the newest completed checkpoint."""
+def _state_bytes(view: JobView) -> dict[str, int]:
+    """What each vertex has in the newest completed checkpoint; nothing for those that are not in it."""
     checkpoint = view.checkpoints.latest_completed
-    if checkpoint is None:
-        return None
-    found = [s.state_bytes for s in checkpoint.subtasks if s.vertex == vertex_id]
-    return sum(found) if found else None
+    found: dict[str, int] = {}
+    for subtask in () if checkpoint is None else checkpoint.subtasks:
+        found[subtask.vertex] = found.get(subtask.vertex, 0) + subtask.state_bytes
+    return found
 
 
 def _watermarks(vertices: Iterable[VertexView]) -> tuple[int | None, int | None, bool]:
     """The least and the greatest that say a time, and whether there are none but those of the end."""
     known = [s.watermark for vertex in vertices for s in vertex.subtasks if s.watermark is not None]
-    times = [watermark for watermark in known if NO_WATERMARK < watermark < MAX_WATERMARK]
+    times = [watermark for watermark in known if MIN_WATERMARK < watermark < MAX_WATERMARK]
     if not times:
         return None, None, MAX_WATERMARK in known
     return min(times), max(times), False
 
 
-def _lag(view: JobView, operators: set[str] | None) -> int | None:
-    """Of the sources among some operators; None: of all."""
-    found = [
-        records
-        for source, splits in view.lag
-        if operators is None or source in operators
-        for _, records in splits
-    ]
-    return sum(found) if found else None
+def _lag_by_source(view: JobView) -> dict[str, int]:
+    """How many records each source has not read, by its id; nothing for those that do not know."""
+    return {source: sum(records for _, records in splits) for source, splits in view.lag if splits}

@@ -7,17 +7,14 @@ another page.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 from urllib.parse import urlsplit
 
 from firesteel.rest.credentials import Credentials, Role
 from firesteel.rest.dashboard.sessions import Sessions
 from firesteel.rest.errors import RestError
 from firesteel.rest.settings import RestSettings
-
-Scope = MutableMapping[str, Any]
-App = Callable[[Scope, Any, Any], Awaitable[None]]
 
 _LOCAL: Final = frozenset(("localhost", "127.0.0.1", "::1"))
 

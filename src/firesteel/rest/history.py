@@ -86,11 +86,11 @@ class JobHistory:
 
     def sample(self, view: JobView, now_ms: int) -> None:
         now_ms = view.ended_ms or now_ms
-        found = _Sample(now_ms, job_facts(view), tuple(vertex_facts(view, v) for v in view.vertices))
         self.complete = view.ended_ms is not None
         last = self._last
         if last is not None and now_ms - last.at_ms < 1_000:
             return  # nothing that a rate could be made of
+        found = _Sample(now_ms, job_facts(view), vertex_facts(view))
         begin_ms = view.started_ms if last is None else last.at_ms
         self.fine.add(_job_row(found, last, begin_ms))
         for number, vertex in enumerate(found.vertices):

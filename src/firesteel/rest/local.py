@@ -23,13 +23,14 @@ from firesteel.metrics.machines import Machines
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
 from firesteel.rest.errors import unknown_job
 from firesteel.rest.logs import DriverLogs
+from firesteel.rest.news import await_newer
+from firesteel.rest.shown import shown_value
+from firesteel.rest.worker_logs import LogsOfAll
 from firesteel.runtime.error_report import summary_of
 
 log = logger(__name__)
 
-_POLL_S: Final = 0.1  # how often a job is looked at for a newer view
 _MACHINES_S: Final = 2.0  # how old what is known of the machines may be
-_SHOWN: Final = 10_000  # characters of an accumulator
 
 
 class LocalCluster:
@@ -58,6 +59,7 @@ class LocalCluster:
         self._machines = Machines()
         self._asked_s = float("-inf")  # when ``_machines`` was made
         self._logs = DriverLogs(self._spark_log)
+        self._all_logs = LogsOfAll(self._logs, self.machines)
         executor.jobs.watch(self._started)
 
     def close(self) -> None:
@@ -85,14 +87,7 @@ class LocalCluster:
         return None if found is None else _view(found)
 
     async def newer(self, job_id: str, version: int, timeout_s: float) -> JobView | None:
-        until_s = time.monotonic() + timeout_s
-        while True:
-            view = self.job(job_id)
-            if view is None or view.version > version:
-                return view
-            if time.monotonic() >= until_s:
-                return None
-            await asyncio.sleep(_POLL_S)
+        return await await_newer(lambda: self.job(job_id), version, timeout_s, self._clock)
 
     async def machines(self) -> Machines:
         if time.monotonic() - self._asked_s >= _MACHINES_S and self._jobs:
@@ -108,10 +103,10 @@ class LocalCluster:
         return await asyncio.to_thread(self._executor.data_sets.ids)
 
     async def logs(self, worker_id: str | None) -> Sequence[Log]:
-        return self._logs.all() if worker_id is None else ()
+        return await self._all_logs.all(worker_id)
 
     async def log(self, worker_id: str | None, name: str) -> Path | str | None:
-        return self._logs.read(name) if worker_id is None else None
+        return await self._all_logs.read(worker_id, name)
 
     # ---- orders
 
@@ -137,7 +132,7 @@ class LocalCluster:
 
     async def accumulators(self, job_id: str) -> dict[str, str]:
         values = await asyncio.wrap_future(self._job(job_id).accumulators())
-        return {name: _shown(value) for name, value in values.items()}
+        return {name: shown_value(value) for name, value in values.items()}
 
     async def dispose_savepoint(self, path: str) -> None:
         await asyncio.to_thread(dispose_savepoint, path)
@@ -186,11 +181,3 @@ def _view(job: JobGateway) -> JobView:
     return replace(
         view, version=view.version + 1, status=outcome.status, ended_ms=view.ended_ms or view.published_ms
     )
-
-
-def _shown(value: object) -> str:
-    try:
-        text = str(value)
-    except Exception as e:  # of a user's class
-        return f"(showing it raises {summary_of(e)})"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]} ... ({len(text) - _SHOWN} characters left out)"

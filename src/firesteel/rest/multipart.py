@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from email.message import Message
 from typing import Any, Final
 
-from firesteel.rest.errors import bad_request
+from firesteel.rest.errors import NO_FILE, bad_request, not_one_file
 
 _PARTS: Final = 16
 
@@ -34,9 +34,7 @@ class _Form:
         header["content-type"] = content_type
         boundary = header.get_param("boundary")
         if header.get_content_type() != "multipart/form-data" or not isinstance(boundary, str):
-            raise bad_request(
-                "Exactly 1 file must be sent, received 0: a form (multipart/form-data) with a file."
-            )
+            raise not_one_file(NO_FILE)
         self._broken = MultipartParseError
         self._body = body
         self._events: list[tuple[str, bytes]] = []

@@ -27,8 +27,6 @@ from firesteel.rest.settings import RestSettings
 
 S = TypeVar("S", bound=Struct)
 
-#: The largest body of a request that is read into memory.
-BODY_LIMIT: Final = 1 << 20
 _ID: Final = re.compile("[0-9a-fA-F]{32}")
 _NUMBER: Final = re.compile("[0-9]{1,18}")
 _MEANING: Final = {_ID: "32 hexadecimal digits", _NUMBER: "a number"}

@@ -7,7 +7,7 @@ import errno
 import socket
 import ssl
 import threading
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
 from typing import Any, Final, Self, TypeVar
@@ -20,6 +20,7 @@ from firesteel.rest.app import make_app, make_context
 from firesteel.rest.cluster import Cluster, Programs, Submissions
 from firesteel.rest.connections import guarded
 from firesteel.rest.credentials import credentials
+from firesteel.rest.routes import Route
 from firesteel.rest.settings import RestSettings
 
 log = logger(__name__)
@@ -71,7 +72,6 @@ class AppServer:
 
     def start(self) -> Self:
         """Returns when it answers."""
-        self._port = self.port
         self._thread.start()
         if not self._ready.wait(_START_S) or not self._server.started:
             raise StorageError("The REST API did not start", detail="the log says why")
@@ -111,6 +111,7 @@ class AppServer:
 class RestServer(AppServer):
     """Serves a cluster until it is stopped.
 
+    :param served: the paths with their routes; None: all that a cluster has.
     :raises ConfigurationError: no port is free, or a file of the settings cannot be used.
     """
 
@@ -120,9 +121,10 @@ class RestServer(AppServer):
         settings: RestSettings,
         submissions: Submissions | None = None,
         programs: Programs | None = None,
+        served: Iterable[tuple[str, Route]] | None = None,
     ) -> None:
         self._context = make_context(cluster, settings, submissions, programs)
-        super().__init__(make_app(self._context, credentials(settings)), settings)
+        super().__init__(make_app(self._context, credentials(settings), served), settings)
 
     def stop(self, *, wait_for_clients: bool = False) -> None:
         """Close the port and all connections.

@@ -28,6 +28,7 @@ Read: TypeAlias = Mapping[str, Mapping[str, ReadSoFar]]
 
 #: How many times as seldom a task looks for messages that has nothing to do.
 IDLE_LOOK: Final = 5
+_LIVES: Final = "lives"  # a file that is there as long as the stretch
 _CHECKSUM: Final = Struct("<II")  # and how many bytes it is of
 
 
@@ -99,6 +100,15 @@ class Messages:
         """The content; None: it is not there yet."""
         found = self._files.read_new(name)
         return None if found is None else pickle.loads(found)
+
+    def begin(self) -> None:
+        """The stretch begins: it is over when the messages are removed."""
+        self._write(_LIVES, None)
+
+    @property
+    def are_removed(self) -> bool:
+        """Whether the driver is done with the stretch."""
+        return self._files.read_new(_LIVES) is None
 
     def give_order(self, number: int, order: Order) -> None:
         self._write(f"order-{number}", order)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from firesteel import metrics
 from firesteel.common.accumulators import IntCounter, take
+from firesteel.metrics.groups import Groups, path_of
 
 HISTOGRAM_VALUES: Final = 1000  # of a histogram, that one epoch of a subtask sends at most
 
@@ -25,14 +26,13 @@ class MetricKey(NamedTuple):
 
     uid: str
     operator: str
-    groups: tuple[tuple[str, str | None], ...]
+    groups: Groups
     name: str
 
     @property
     def path(self) -> str:
         """Its groups and its name: ``tenant.acme.orders``."""
-        flat = (part for group in self.groups for part in group if part is not None)
-        return ".".join((*flat, self.name))
+        return path_of(self.groups, self.name)
 
     @property
     def accumulator(self) -> str:

@@ -7,7 +7,7 @@ import resource
 import socket
 import time
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 from firesteel.runtime.chain import Chain
@@ -55,11 +55,15 @@ def _host() -> str:
 
 
 def process_report() -> ProcessReport:
-    """Of this process."""
-    return ProcessReport(_host(), os.getpid(), _rss_bytes(), time.process_time())
+    """Of this process; its memory as it was at most a second ago."""
+    return ProcessReport(
+        _host(), os.getpid(), _rss_bytes(os.getpid(), int(time.monotonic())), time.process_time()
+    )
 
 
-def _rss_bytes() -> int:
+@lru_cache(maxsize=1)
+def _rss_bytes(pid: int, second: int) -> int:
+    """Reading it is the largest part of a report, and a worker runs many short tasks in a second."""
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE

@@ -33,6 +33,11 @@ _IDLE_S: Final = 1.0  # without a record, after which a task looks for orders le
 _SILENCE_S: Final = 600.0  # a driver that gives no order for so long is lost
 
 
+class StretchOver(EngineError):
+    """The driver is done with the stretch, and the task still runs: Spark has ended the job for another one's
+    sake. Its slot is wanted for the next stretch."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunningLevel:
     """What the tasks of one level do until they end.
@@ -72,6 +77,28 @@ class RunningLevel:
         return [(level, i) for level in range(first, len(self.widths)) for i in range(self.widths[level])]
 
 
+class Lifetime:
+    """Sees now and then whether the stretch of a task goes on.
+
+    :param every_s: how often that is worth while.
+    """
+
+    def __init__(self, messages: Messages, every_s: float) -> None:
+        self._messages = messages
+        self._every_s = every_s
+        self._seen_s = time.monotonic()
+
+    def see(self) -> None:
+        """
+        :raises StretchOver: it does not.
+        """
+        now_s = time.monotonic()
+        if now_s - self._seen_s >= self._every_s:
+            self._seen_s = now_s
+            if self._messages.are_removed:
+                raise StretchOver("The stretch is over, so the task ends.")
+
+
 class SourceTask:
     """Follows the orders of the driver.
 
@@ -96,6 +123,7 @@ class SourceTask:
         self._is_behind = False  # more was there than was asked for
         self._loop = loop
         self._messages = messages
+        self._lifetime = Lifetime(messages, IDLE_LOOK * look_ms / 1000)
         self._next = 0
         self._cut: Cut | None = None
         self._looked_s = 0.0
@@ -112,6 +140,7 @@ class SourceTask:
             self._next += 1
             self._heard_s = now_s
             self._obey(order)
+        self._lifetime.see()
         if now_s - self._heard_s > _SILENCE_S:
             raise EngineError(
                 "The driver gives no orders any more, so the task ends.",
@@ -214,10 +243,14 @@ def run_task(level: RunningLevel, subtask: int, inbox: Inbox, send: Send) -> Non
                 _read_sources(loop, subtask, messages, window, send)
             else:
                 say = partial(messages.say_progress, level.descriptor.level, subtask)
-                _receive(loop, inbox, window, Progress(loop.received, say, messages.look_ms / 1000), send)
+                progress = Progress(loop.received, say, messages.look_ms / 1000)
+                lifetime = Lifetime(messages, messages.idle_look_ms / 1000)
+                _receive(loop, inbox, window, progress, lifetime, send)
             loop.settle()
         finally:
             loop.close()
+    except StretchOver:  # nobody is there to read what it has to say
+        raise
     except Exception as e:
         messages.fail(level.descriptor.level, subtask, failure_of(e, subtask))
         raise
@@ -248,7 +281,14 @@ def _read_sources(
                 send(out)
 
 
-def _receive(loop: TaskLoop, inbox: Inbox, window: SentWindow | None, progress: Progress, send: Send) -> None:
+def _receive(
+    loop: TaskLoop,
+    inbox: Inbox,
+    window: SentWindow | None,
+    progress: Progress,
+    lifetime: Lifetime,
+    send: Send,
+) -> None:
     wait_ms = 0.0
     while True:
         if window is None or window.room(loop.sent):
@@ -257,6 +297,7 @@ def _receive(loop: TaskLoop, inbox: Inbox, window: SentWindow | None, progress: 
             except InboxEnded:
                 return
         else:
+            lifetime.see()  # who is to take what was sent may be gone
             with loop.watch.held_back():
                 time.sleep(_PAUSE_S)
             row = None

@@ -135,7 +135,8 @@ def _settle_heap() -> None:
     """
     global _opened
     if _opened % _OPENS_BETWEEN_COLLECTIONS == 0:
-        gc.unfreeze()  # chains that were forgotten meanwhile are cycles: they are found now
+        if _opened:
+            gc.unfreeze()  # chains that were forgotten meanwhile are cycles: they are found now
         gc.collect()
     _opened += 1
     gc.freeze()

@@ -48,7 +48,17 @@ def _worker(context: Any, executor: Any, figures: Figures) -> WorkerInfo:
         heap_bytes=int(dict(figures).get("Status.JVM.Memory.Heap.Max", 0)),
         seen_ms=time.time_ns() // 1_000_000,  # Spark lists those that are alive
         figures=figures,
+        logs=tuple(sorted(_pairs(executor.executorLogs()))),
+        in_driver=executor.id() == _DRIVER,
     )
+
+
+def _pairs(of_scala: Any) -> Iterator[tuple[str, str]]:
+    """The entries of a map."""
+    entries = of_scala.iterator()
+    while entries.hasNext():
+        entry = entries.next()
+        yield entry._1(), entry._2()
 
 
 def _jvm(beans: Any) -> JvmInfo:

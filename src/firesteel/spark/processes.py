@@ -11,7 +11,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 _PROC: Final = Path("/proc")
-_DAEMON: Final = b"pyspark.daemon"  # in the command of the daemons and of the workers they fork
+_WORKER: Final = b"pyspark.worker"  # in the command of the daemons and of the workers they fork
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Process:
 
     @property
     def is_python(self) -> bool:
-        return _DAEMON in self.command and self.state != "Z"
+        return _WORKER in self.command and self.state != "Z"
 
 
 def python_daemons(session: SparkSession) -> list[int]:

@@ -134,10 +134,6 @@ def _aggregate(node: p.GroupAggregate, inputs: Kinds) -> frozenset[str]:
     return frozenset((INSERT, UPDATE)) if inputs[0] == INSERT_ONLY else ALL
 
 
-def _group_window(node: p.GroupWindowAggregate, inputs: Kinds) -> frozenset[str]:
-    return frozenset((INSERT, UPDATE)) if node.emit != (None, None) else INSERT_ONLY
-
-
 def _rank_kinds(node: p.Rank, inputs: Kinds) -> frozenset[str]:
     from firesteel.sql.planner.ranks import is_deduplication, keeps_inserts_only
 
@@ -175,7 +171,7 @@ _MADE: Final[dict[type[Physical], Callable[[Any, Kinds], frozenset[str]]]] = {
     p.ChangelogNormalize: _everything,
     p.GroupAggregate: _aggregate,
     p.WindowAggregate: _inserts,
-    p.GroupWindowAggregate: _group_window,
+    p.GroupWindowAggregate: _inserts,
     p.OverAggregate: _over,
     p.Rank: _rank_kinds,
     p.SortLimit: _everything,

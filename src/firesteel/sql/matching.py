@@ -73,7 +73,8 @@ class _Matching:
         rows.output_type = None
         rest = tuple((o.index, o.ascending) for o in specification.order[1:])
         function = Measures(specification.partition, specification.variables, values)
-        spec = MatchPattern(compiled(pattern), function, by_time, TieBreaker(rest) if rest else None)
+        comparator = TieBreaker(rest) if rest else None
+        spec = MatchPattern(compiled(pattern), function=function, event_time=by_time, comparator=comparator)
         matches = self._matches(rows, spec, PartitionKey(specification.partition))
         gathered = RowType.of(
             [f"g{i}" for i in range(len(specification.partition) + len(types))],

@@ -267,9 +267,6 @@ class GroupWindowAggregate(Physical):
     calls: tuple[AggregateCall, ...]
     properties: tuple[str, ...]
     rowtime: bool
-    emit: tuple[int | None, int | None] = (None, None)  # early and late delay, ms
-    table_function: bool = False
-    ttl_ms: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -296,6 +296,11 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
 
 
 def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
+    if window.attached and window.kind == "SESSION":
+        # Each row has its session, whose start is among the keys: any end may be that of one.
+        return specs.TimeWindow(
+            kind="TUMBLE", size=1, end=window.end, event_time=window.rowtime, zone=run.zone
+        )
     return specs.TimeWindow(
         kind=window.kind,
         size=window.size,
@@ -310,16 +315,21 @@ def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
 
 
 def _window_table(run: Translator, node: p.WindowTableFunction) -> Transformation:
-    spec = specs.WindowTableFunction(
-        input=node.input.row, output=node.row, window=_time_window(run, node.window)
-    )
-    keys = node.window.partition if node.window.kind == "SESSION" else None
-    return run.one(node, spec, keys=keys)
+    row, window = node.input.row, _time_window(run, node.window)
+    if node.window.kind != "SESSION":
+        return run.one(node, specs.WindowTableFunction(input=row, output=node.row, window=window))
+    keys = node.window.partition
+    session = specs.SessionTableFunction(input=row, output=node.row, window=window, keys=keys)
+    return run.one(node, session, keys=keys)
 
 
 def _window_aggregate(run: Translator, node: p.WindowAggregate) -> Transformation:
-    functions = run.functions(calls=node.calls)
-    window = _time_window(run, node.window)
+    return _aggregate_of_windows(run, node, _time_window(run, node.window))
+
+
+def _aggregate_of_windows(
+    run: Translator, node: p.WindowAggregate | p.GroupWindowAggregate, window: specs.TimeWindow
+) -> Transformation:
     spec = specs.WindowAggregate(
         input=node.input.row,
         output=node.row,
@@ -328,33 +338,23 @@ def _window_aggregate(run: Translator, node: p.WindowAggregate) -> Transformatio
         calls=node.calls,
         properties=node.properties,
         retracts=_retracts(node),
-        functions=functions,
+        functions=run.functions(calls=node.calls),
     )
     return run.one(node, spec, keys=node.group)
 
 
 def _group_window(run: Translator, node: p.GroupWindowAggregate) -> Transformation:
-    window = node.window
-    spec = specs.GroupWindowAggregate(
-        input=node.input.row,
-        output=node.row,
-        kind=window.kind,
-        time=window.time,
-        size=window.size,
-        slide=window.slide,
-        offset=window.offset,
-        keys=node.group,
-        calls=node.calls,
-        properties=node.properties,
+    old = node.window
+    window = specs.TimeWindow(
+        kind=old.kind,
+        size=old.size,
+        slide=old.slide,
+        offset=old.offset,
+        time=old.time,
         event_time=node.rowtime,
-        retracts=_retracts(node),
-        generate_update_before=_old_rows(node),
-        early_ms=node.emit[0],
-        late_ms=node.emit[1],
         zone=run.zone,
-        functions=run.functions(calls=node.calls),
     )
-    return run.one(node, spec, keys=node.group)
+    return _aggregate_of_windows(run, node, window)
 
 
 def _over(run: Translator, node: p.OverAggregate) -> Transformation:

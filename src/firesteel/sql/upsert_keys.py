@@ -143,8 +143,6 @@ def _window_aggregate(node: p.WindowAggregate, upsert: bool) -> Keys:
 
 
 def _group_window(node: p.GroupWindowAggregate, upsert: bool) -> Keys:
-    if node.table_function:
-        return NO_KEYS
     first = len(node.group) + len(node.calls)
     group = range(len(node.group))
     return frozenset(

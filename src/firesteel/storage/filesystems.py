@@ -286,7 +286,7 @@ def _arrow(path: str) -> tuple[Any, str]:
 
 
 _LOCAL = LocalStorage()
-_PRIVATE = LocalStorage(private=True)
+PRIVATE = LocalStorage(private=True)
 _ARROW = ArrowStorage()
 
 
@@ -309,7 +309,7 @@ def resolve(path: str) -> tuple[Storage, str]:
 def resolve_private(path: str) -> tuple[Storage, str]:
     """As ``resolve``, for a job's own files: if they are local, only their owner can read them."""
     storage, inner = resolve(path)
-    return (_PRIVATE if storage.is_local else storage), inner
+    return (PRIVATE if storage.is_local else storage), inner
 
 
 def join(base: str, *names: str) -> str:

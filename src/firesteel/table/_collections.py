@@ -21,6 +21,7 @@ from firesteel.sql.schema import DeclaredSchema
 from firesteel.sql.type_rules import common_type
 from firesteel.table._conversions import logical_type
 from firesteel.table._streams import CollectionTable
+from firesteel.table._verifying import verify as verified
 from firesteel.table.result_kind import ResultKind
 from firesteel.table.table_result import TableResult
 from firesteel.table.types import DataType
@@ -34,7 +35,9 @@ Made = tuple[DeclaredSchema, CollectionTable]
 
 
 def of_elements(elements: Iterable[Any], schema: Any, verify: bool) -> Made:
-    """:param schema: a row type, a type of the only column, or names of columns."""
+    """:param schema: a row type, a type of the only column, or names of columns.
+    :param verify: whether elements must be of the declared type as they are.
+    """
     found = _rows(elements)
     names: list[str] | None = None
     if schema is None or (isinstance(schema, list | tuple) and all(isinstance(n, str) for n in schema)):
@@ -42,6 +45,8 @@ def of_elements(elements: Iterable[Any], schema: Any, verify: bool) -> Made:
         row = inferred_row(found, names)
     elif isinstance(schema, DataType):
         logical = logical_type(schema)
+        for i, element in enumerate(found if verify else ()):
+            verified(element, logical, f"Element {i}")
         if isinstance(logical, t.RowType):
             row = t.RowType.of(logical.names, logical.types)
         else:
@@ -50,7 +55,6 @@ def of_elements(elements: Iterable[Any], schema: Any, verify: bool) -> Made:
         raise ProgramError("schema should be a DataType or a list of names.", detail=f"got {schema!r}")
     if len(row.fields) == 1:
         found = [x if isinstance(x, Row | tuple | list) else (x,) for x in found]
-    _verify_nulls(found, row)
     return _made(columns_of(found, row), row)
 
 
@@ -58,15 +62,6 @@ def _rows(elements: Any) -> list[Any]:
     if isinstance(elements, str | bytes) or not isinstance(elements, Iterable):
         raise ProgramError("from_elements() takes rows.", detail=f"got {elements!r}")
     return list(elements)
-
-
-def _verify_nulls(rows: Sequence[Any], row: t.RowType) -> None:
-    wanted = [i for i, d in enumerate(row.types) if not d.nullable]
-    for found in rows if wanted else ():
-        values = list(found.values()) if isinstance(found, dict) else list(found)
-        for i in wanted:
-            if i < len(values) and values[i] is None:
-                raise TypeMismatchError(f"The column {row.names[i]!r} is NOT NULL, and a row has None there.")
 
 
 def _made(columns: Columns, row: t.RowType) -> Made:

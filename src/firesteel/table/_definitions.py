@@ -92,7 +92,8 @@ def _schema_of_query(statement: s.CreateTable, query: Any) -> DeclaredSchema:
 def _create_view(env: Any, statement: s.CreateView, sql: str) -> TableResult:
     session = env._session
     path = _catalogs(env).path(statement.path)
-    plan = session.binder(sql).bind_query(statement.query.tree)
+    binder = session.binder(sql)
+    plan = binder.bind_query(statement.query.tree)
     names = statement.columns or plan.row.names
     if len(names) != len(plan.row.fields):
         raise TableException(
@@ -109,7 +110,7 @@ def _create_view(env: Any, statement: s.CreateView, sql: str) -> TableResult:
         kind=TableKind.VIEW,
         comment=statement.comment,
         query=statement.query.text,
-        expanded_query=statement.query.text,
+        expanded_query=binder.expanded(statement.query),
     )
     if statement.temporary:
         _catalogs(env).create_temporary_table(path, replace(view, plan=plan), statement.if_not_exists)
@@ -164,10 +165,12 @@ def _alter_view(env: Any, statement: s.AlterView, sql: str) -> TableResult:
     if isinstance(statement.action, s.RenameTo):
         _catalogs(env).rename_table(found.path, statement.action.path[-1])
         return ok(env)
-    plan = env._session.binder(sql).bind_query(statement.action.tree)
+    query = statement.action
+    binder = env._session.binder(sql)
+    plan = binder.bind_query(query.tree)
     schema = DeclaredSchema.of(running.plain_row(plan.row))
-    text = statement.action.text
-    view = replace(found.table, schema=schema, query=text, expanded_query=text, plan=None)
+    expanded = binder.expanded(query)
+    view = replace(found.table, schema=schema, query=query.text, expanded_query=expanded, plan=None)
     _catalogs(env).alter_table(found.path, view)
     return ok(env)
 

@@ -20,7 +20,6 @@ from firesteel.table._resolver import Resolver, expand, milliseconds, strip_alia
 __all__ = [
     "add_columns",
     "aggregate_rows",
-    "changelog",
     "distinct",
     "drop_columns",
     "filtered",
@@ -612,14 +611,3 @@ def flat_aggregate_rows(
     )
     made = l.Aggregate(row=row, input=project, group=group, calls=(placed,), sets=(tuple(range(len(group))),))
     return select(session, made, fields)
-
-
-def changelog(session: Any, node: l.Node, function: str, arguments: Sequence[tree.Tree]) -> l.Node:
-    """TO_CHANGELOG and FROM_CHANGELOG of a table.
-
-    :raises UnsupportedFeatureError: always: SQL has them.
-    """
-    raise UnsupportedFeatureError(
-        f"{function} is a function of SQL alone.",
-        hint=f"make a view of it, then sql_query('SELECT * FROM {function}(TABLE view)')",
-    )

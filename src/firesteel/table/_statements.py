@@ -118,10 +118,9 @@ def _set(env: Any, statement: s.SetOption, sql: str) -> TableResult:
     configuration = env._session.configuration
     if statement.key is None:
         row = t.RowType.of(["key", "value"], [t.VarCharType(nullable=False), t.VarCharType(nullable=False)])
-        values = {k: str(v) for k, v in sorted(configuration.to_dict().items())}
-        from firesteel.common.masking import masked_value
+        from firesteel.common.masking import shown_settings
 
-        return rows_result(env, row, [(k, masked_value(k, v)) for k, v in values.items()])
+        return rows_result(env, row, list(shown_settings(configuration.to_dict())))
     from firesteel.common.options.checks import check
 
     before = configuration.get_string(statement.key, None)

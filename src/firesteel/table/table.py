@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from firesteel.common.errors import ProgramError
 from firesteel.sql import logical as l
-from firesteel.table import _plans as plans, _tree as tree
+from firesteel.table import _changelogs as changelogs, _plans as plans, _tree as tree
 from firesteel.table.expression import Expression, tree_of
 from firesteel.table.table_descriptor import TableDescriptor
 from firesteel.table.table_schema import TableSchema
@@ -228,12 +228,22 @@ class Table:
         return FlatAggregateTable(self, [], func)
 
     def to_changelog(self, *arguments: Expression[Any]) -> Table:
-        """The changes of the table as rows, with their kind in a column."""
-        return self._with(plans.changelog(self._session, self._node, "TO_CHANGELOG", _trees(arguments)))
+        """The changes of the table as rows, with their kind in the first column.
+
+        :param arguments: ``descriptor("name").as_argument("op")``: the column, "op" by default;
+            ``map_(kinds, code, ...).as_argument("op_mapping")``: codes of kinds, which may be several with
+            commas between them; changes of other kinds are left out.
+        """
+        return self._with(changelogs.to_changelog(self._node, _trees(arguments)))
 
     def from_changelog(self, *arguments: Expression[Any]) -> Table:
-        """The table whose changes the rows are."""
-        return self._with(plans.changelog(self._session, self._node, "FROM_CHANGELOG", _trees(arguments)))
+        """The table whose changes the rows are.
+
+        :param arguments: ``descriptor("name").as_argument("op")``: the column of kinds, "op" by default;
+            ``map_(codes, kind, ...).as_argument("op_mapping")``: kinds of codes, which may be several with
+            commas between them; it fails at another code.
+        """
+        return self._with(changelogs.from_changelog(self._node, _trees(arguments)))
 
     # ---- what it is
 

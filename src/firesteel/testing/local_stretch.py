@@ -10,7 +10,7 @@ from firesteel.common.errors import EngineError
 from firesteel.runtime import worker
 from firesteel.runtime.error_report import summary_of
 from firesteel.runtime.messages import Messages
-from firesteel.runtime.stretch import RunningLevel, SourceTask, failure_of, open_loop
+from firesteel.runtime.stretch import RunningLevel, SourceTask, StretchOver, failure_of, open_loop
 from firesteel.runtime.task_loop import TaskLoop
 from firesteel.runtime.wire import WireRow
 
@@ -65,6 +65,9 @@ class LocalStretch:
                         place = number, i
                         task.settle()
                 self._end()
+        except StretchOver as e:
+            self._error = e
+            self._end()
         except Exception as e:
             messages.fail(*place, failure_of(e, place[1]))
             self._error = EngineError(f"A task failed: {summary_of(e)}")

@@ -30,7 +30,7 @@ from firesteel.rest.local import LocalCluster
 from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
 from firesteel.testing import MiniCluster
-from tests.rest.support import until
+from tests.waiting import until
 
 #: A name that is markup, and what it would do if a page took it for that.
 HOSTILE = '<img src=x onerror="window.broken=1"><script>window.broken=2</script>'
@@ -222,10 +222,15 @@ def shop(server_settings: RestSettings | None = None) -> Iterator[Shop]:
         try:
             with RestServer(cluster, server_settings or RestSettings(ports=(0,))) as server:
                 ids = start(mini, directory)
-                until(lambda: _status(cluster, ids["failed"]) == "FAILED", 60)
-                until(lambda: _status(cluster, ids["restarting"]) == "RESTARTING", 60)
-                until(lambda: (view := cluster.job(ids["orders"])) and view.checkpoints.completed > 2, 60)
-                until(lambda: (view := cluster.job(ids["cancelled"])) and view.checkpoints.completed, 60)
+                until(lambda: _status(cluster, ids["failed"]) == "FAILED", seconds=60)
+                until(lambda: _status(cluster, ids["restarting"]) == "RESTARTING", seconds=60)
+                until(
+                    lambda: (view := cluster.job(ids["orders"])) and view.checkpoints.completed > 2,
+                    seconds=60,
+                )
+                until(
+                    lambda: (view := cluster.job(ids["cancelled"])) and view.checkpoints.completed, seconds=60
+                )
                 for job in executor().running_jobs:
                     if str(job.job_id) == ids["cancelled"]:
                         job.cancel().result(20)
@@ -240,6 +245,11 @@ def executor() -> Executor:
     found = get_executor()
     assert isinstance(found, Executor)
     return found
+
+
+def _checkpoints(cluster: LocalCluster, job_id: str) -> int:
+    view = cluster.job(job_id)
+    return 0 if view is None else view.checkpoints.completed
 
 
 def _status(cluster: LocalCluster, job_id: str) -> str | None:

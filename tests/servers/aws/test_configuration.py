@@ -22,10 +22,10 @@ from firesteel.connectors.aws.credentials import PROVIDER, load_credentials
 from firesteel.datastream.connectors.kinesis import FlinkKinesisConsumer, KinesisFirehoseSink
 from firesteel.datastream.connectors.sqs import SqsSink
 from firesteel.testing.local_platform import LocalPlatform
+from tests.places import free_port
 from tests.runtime.support import environment
 from tests.servers.aws.support import Aws
 from tests.servers.aws.test_sinks import into, write
-from tests.servers.kafka.broker import free_port
 
 LIMIT_S = 10.0
 

@@ -29,7 +29,8 @@ from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.connectors import SourceContract, SourceRun, chunks_of
 from tests.runtime.support import MODE, environment, in_both_modes
 from tests.servers.aws.support import Aws
-from tests.servers.kafka.support import eventually, running
+from tests.servers.kafka.support import running
+from tests.waiting import until
 
 LATER = "flink.stream.initpos"
 
@@ -46,7 +47,7 @@ def in_a_job(
     sink = CollectingSink()
     env.add_source(consumer, "kinesis").sink_to(sink)
     with running(env):
-        eventually(lambda: enough(sink.values), "not all was read")
+        until(lambda: enough(sink.values), "not all was read")
     return sink.values
 
 
@@ -83,7 +84,7 @@ def test_latest_does_not_move_when_the_first_look_is_throttled(aws: Aws, tmp_pat
     time.sleep(1.1)  # Kinesis's clock is known by the second
     with reading(at(aws.consumer(stream), "LATEST"), tmp_path) as run:
         run.epoch()
-        eventually(lambda: all(t.asked.done() for t in run._enumerator._tails.values()), "no answer")  # type: ignore[attr-defined]
+        until(lambda: all(t.asked.done() for t in run._enumerator._tails.values()), "no answer")  # type: ignore[attr-defined]
         aws.put(stream, ["a", "b"])
         run.read(2)
         assert run.values == ["a", "b"]
@@ -174,10 +175,10 @@ def test_a_job_goes_on_over_a_reshard(aws: Aws, mode: str) -> None:
     sink = CollectingSink()
     env.add_source(aws.consumer(stream), "kinesis").sink_to(sink)
     with running(env):
-        eventually(lambda: len(sink.values) == 100, "not all was read")
+        until(lambda: len(sink.values) == 100, "not all was read")
         aws.split(stream)
         texts += aws.put(stream, [f"1-{n}" for n in range(100)])
-        eventually(lambda: len(sink.values) >= 200, "the new shards are not read")
+        until(lambda: len(sink.values) >= 200, "the new shards are not read")
     assert sorted(sink.values) == sorted(texts)
 
 
@@ -237,7 +238,7 @@ def test_a_stream_that_is_deleted_fails_the_job(aws: Aws) -> None:
     sink = CollectingSink()
     env.add_source(aws.consumer(stream)).sink_to(sink)
     client = env.execute_async("deleted")
-    eventually(lambda: sink.values == ["a"], "it is not read")
+    until(lambda: sink.values == ["a"], "it is not read")
     aws.client("kinesis").delete_stream(StreamName=stream)
     with pytest.raises(JobExecutionError) as failed:
         client.get_job_execution_result().result()
@@ -396,7 +397,7 @@ def test_a_schema_gets_all_that_kinesis_knows_and_records_have_their_arrival(aws
     sink = CollectingSink()
     env.add_source(aws.consumer(stream, schema=Whole())).process(WithTimestamp()).sink_to(sink)
     with running(env):
-        eventually(lambda: bool(sink.values), "it is not read")
+        until(lambda: bool(sink.values), "it is not read")
     ((value, timestamp),) = sink.values
     assert value == ("some", "some", True, stream, "shardId-000000000000")
     assert begun <= timestamp <= time.time() * 1000
@@ -515,7 +516,7 @@ def test_each_shard_has_its_own_watermark(aws: Aws) -> None:
     sink = CollectingSink()
     env.add_source(consumer).process(Watermark()).sink_to(sink)
     with running(env):
-        eventually(lambda: len(sink.values) >= 40, "not all was read")
+        until(lambda: len(sink.values) >= 40, "not all was read")
     assert 8 <= max(watermark for _, watermark in sink.values) < 20
 
 

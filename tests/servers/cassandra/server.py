@@ -13,7 +13,8 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, N
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 
 from firesteel.connectors.cassandra import client
-from tests.servers.kafka.broker import JARS as _KAFKA, free_port
+from tests.places import free_port
+from tests.servers.kafka.broker import JARS as _KAFKA
 
 JARS: Final = _KAFKA.parent / "cassandra-5.0.5"
 _PATIENCE_S: Final = 90

@@ -22,9 +22,9 @@ from firesteel.datastream.connectors.cassandra import (
     ClusterBuilder,
     MapperOptions,
 )
+from tests.places import free_port
 from tests.runtime.support import environment
 from tests.servers.cassandra.server import CassandraNode
-from tests.servers.kafka.broker import free_port
 
 PAIR = Types.TUPLE([Types.STRING(), Types.LONG()])
 

@@ -14,9 +14,9 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from tests.servers.kafka.broker import free_port
+from tests.places import CACHE, free_port
 
-JARS = Path(os.environ.get("FIRESTEEL_TEST_CACHE", Path.home() / ".cache/firesteel-tests")) / "elasticsearch"
+JARS = CACHE / "elasticsearch"
 _PATIENCE_S = 60
 
 _CONFIG = """\

@@ -23,7 +23,7 @@ from firesteel.datastream.connectors.elasticsearch import (
     ElasticsearchEmitter,
     FlushBackoffType,
 )
-from tests.servers.kafka.broker import free_port
+from tests.places import free_port
 
 _ROOT = {"cluster_name": "played"}
 

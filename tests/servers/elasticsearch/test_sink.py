@@ -18,9 +18,9 @@ from firesteel.datastream.connectors.elasticsearch import (
     ElasticsearchSink,
     FlushBackoffType,
 )
+from tests.places import free_port
 from tests.runtime.support import environment
 from tests.servers.elasticsearch.server import SearchServer
-from tests.servers.kafka.broker import free_port
 
 
 def write(

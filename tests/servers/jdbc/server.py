@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import Final
 
 import psycopg
+
+from tests.places import free_port
 
 # Where the user of the server may go: the tests' own temporary directories are theirs alone.
 _SYSTEM_TEMP = tempfile.gettempdir()
@@ -72,7 +73,7 @@ def running(directory: Path) -> Iterator[Server]:
             *("--pwfile", str(home / "secret"), "--auth", "scram-sha-256", "--no-sync", "--no-locale"),
             *("--encoding", "UTF8"),
         )
-        port = _free_port()
+        port = free_port()
         options = f"-p {port} -c listen_addresses=127.0.0.1 -c unix_socket_directories='' -c fsync=off"
         _run(*control, "--log", str(home / "log"), "--wait", "--options", options, "start")
         try:
@@ -89,9 +90,3 @@ def _run(*command: str) -> None:
     """Without pipes: the server would keep them open."""
     done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=120, cwd="/")
     assert done.returncode == 0, f"{command} ended with {done.returncode}"
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

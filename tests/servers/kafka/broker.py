@@ -16,8 +16,9 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec
 
 from firesteel.connectors.kafka.client import ask_again
+from tests.places import CACHE, free_port
 
-JARS = Path(os.environ.get("FIRESTEEL_TEST_CACHE", Path.home() / ".cache/firesteel-tests")) / "kafka-4.1.0"
+JARS = CACHE / "kafka-4.1.0"
 USER, PASSWORD = "firesteel", "secret"
 _CLUSTER = "MkU3OEVBNTcwNTJENDM2Qk"
 
@@ -238,12 +239,6 @@ class KafkaBroker:
         resource = ConfigResource(ConfigResource.Type.BROKER, "1")
         answer = next(iter(self.admin.describe_configs([resource]).values())).result(20)
         return str(answer[name].value)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _java(megabytes: int, is_measured: bool = False) -> list[str]:

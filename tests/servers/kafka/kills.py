@@ -22,8 +22,8 @@ from confluent_kafka import KafkaException
 from tests.kills.outcomes import ROOT, Outcome
 from tests.servers.kafka.broker import JARS, KafkaBroker
 from tests.servers.kafka.programs.killed import POINTS
-from tests.servers.kafka.support import eventually
 from tests.servers.kafka.windows_support import PARTITIONS, expected, produce
+from tests.waiting import until
 
 PROGRAM: Final = Path(__file__).parent / "programs" / "windows.py"
 PORTION: Final = 600  # records of one partition between two kills of a job on Spark
@@ -91,7 +91,7 @@ class SparkJob:
             case "executor":
                 self._kill_one("CoarseGrainedExecutorBackend")
             case "worker":
-                self._kill_one("pyspark.daemon")
+                self._kill_one("pyspark.worker")
             case _:
                 raise ValueError(victim)
 
@@ -119,7 +119,7 @@ class SparkJob:
                     continue
             return bool(found)
 
-        eventually(look, f"no {what} is there: {self.log}", 60)
+        until(look, f"no {what} is there: {self.log}", 60)
         found[-1].kill()
 
     def await_progress(self, portion: int, chance: random.Random) -> None:
@@ -133,7 +133,7 @@ class SparkJob:
             except KafkaException:  # a broker that has just come back may not answer yet
                 return False
 
-        eventually(is_there, f"nothing moves on: {self.log}", 300)
+        until(is_there, f"nothing moves on: {self.log}", 300)
         time.sleep(chance.random())
 
     def wait(self, timeout_s: float) -> int:

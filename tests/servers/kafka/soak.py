@@ -30,7 +30,7 @@ import psutil
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.servers.kafka.broker import KafkaBroker
-from tests.servers.kafka.support import eventually
+from tests.waiting import until
 
 ROOT: Final = Path(__file__).parents[3]
 PROGRAM: Final = Path(__file__).parent / "programs" / "soak.py"
@@ -168,7 +168,7 @@ class Job:
             found[:] = [p for p in self._process.children(recursive=True) if _kind(p) == "workers"]
             return bool(found)
 
-        eventually(look, "there is no Python worker", 120)
+        until(look, "there is no Python worker", 120)
         found[-1].kill()
 
     def kill_driver(self) -> None:
@@ -211,7 +211,7 @@ def _kind(process: psutil.Process) -> str:
         command = process.cmdline()
     except psutil.Error:  # it has ended meanwhile
         return ""
-    if any("pyspark.daemon" in word for word in command):
+    if any("pyspark.worker" in word for word in command):
         return "workers"
     return "JVM" if command and "java" in command[0] else "driver"
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,13 +40,6 @@ def bounded(broker: KafkaBroker, *topics: str, **properties: str) -> KafkaSource
 def read_all(source: KafkaSource, parallelism: int = 1, **options: Any) -> list[Any]:
     env = environment(parallelism, **options)
     return collect(env.from_source(source, NO_WATERMARKS, "kafka"))
-
-
-def eventually(holds: Callable[[], bool], what: str, timeout_s: float = 40) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 @contextmanager

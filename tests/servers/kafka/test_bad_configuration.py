@@ -16,8 +16,9 @@ from firesteel.connectors.kafka import client
 from firesteel.datastream.connectors import DeliveryGuarantee
 from firesteel.datastream.connectors.kafka import KafkaOffsetsInitializer, KafkaSource
 from firesteel.testing.local_platform import LocalPlatform
+from tests.places import free_port
 from tests.runtime.support import environment
-from tests.servers.kafka.broker import PASSWORD, USER, KafkaBroker, free_port
+from tests.servers.kafka.broker import PASSWORD, USER, KafkaBroker
 from tests.servers.kafka.support import NO_WATERMARKS, bounded, read_all, reading, writing
 
 LIMIT_S = 10.0

@@ -24,7 +24,8 @@ from firesteel.testing.connectors import SourceContract
 from tests.jobmanager.checkpoint_support import DIRECTORY, INTERVAL
 from tests.runtime.support import MODE, collect, environment, in_both_modes, note, notes
 from tests.servers.kafka.broker import KafkaBroker
-from tests.servers.kafka.support import NO_WATERMARKS, eventually, running
+from tests.servers.kafka.support import NO_WATERMARKS, running
+from tests.waiting import until
 
 LATEST = KafkaOffsetsInitializer.latest()
 
@@ -128,7 +129,7 @@ def test_a_stream_moves_and_comes_back(kafka_broker: KafkaBroker, tmp_path: Path
     stream.map(lambda value: note(moves, value), Types.STRING())
 
     def seen(*values: str) -> None:
-        eventually(lambda: set(values) <= set(notes[moves]), f"{values} are not all read")
+        until(lambda: set(values) <= set(notes[moves]), f"{values} are not all read")
 
     kafka_broker.produce(old, ["1"])
     with running(env):

@@ -19,7 +19,7 @@ from tests.servers.kafka.programs.kept import (
     start,
     sums,
 )
-from tests.servers.kafka.support import eventually
+from tests.waiting import until
 
 KEPT = sorted(path.name for path in DATA.glob("kafka-*"))
 
@@ -33,7 +33,7 @@ def test_a_job_goes_on_from_a_savepoint_of_an_earlier_release(
     client = start(kafka_broker, name, tmp_path, begin=DATA / name)
     fill(kafka_broker, name, AFTER)
     lines = sum(map(len, AFTER.values()))
-    eventually(lambda: len(kafka_broker.values(f"{name}-out")) >= lines, "not all has come out")
+    until(lambda: len(kafka_broker.values(f"{name}-out")) >= lines, "not all has come out")
     client.stop_with_savepoint(False, f"file://{tmp_path}/savepoint").result()
     counts = Counter(line.split()[0] for part in AFTER.values() for line in part)
     totals = {key: n for key, n in sums(BEFORE, AFTER).items() if key.endswith(" in all")}

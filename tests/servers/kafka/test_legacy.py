@@ -12,7 +12,8 @@ from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.testing.local_platform import LocalPlatform
 from tests.runtime.support import environment
 from tests.servers.kafka.broker import KafkaBroker
-from tests.servers.kafka.support import eventually, running
+from tests.servers.kafka.support import running
+from tests.waiting import until
 
 
 def test_orders_to_totals(kafka_broker: KafkaBroker, platform: LocalPlatform) -> None:
@@ -30,7 +31,7 @@ def test_orders_to_totals(kafka_broker: KafkaBroker, platform: LocalPlatform) ->
     producer = FlinkKafkaProducer(totals, SimpleStringSchema(), properties)
     lines.add_sink(producer.set_write_timestamp_to_kafka(True))
     with running(env):
-        eventually(lambda: len(kafka_broker.messages(totals)) == 3, "totals do not come")
+        until(lambda: len(kafka_broker.messages(totals)) == 3, "totals do not come")
     assert sorted(kafka_broker.values(totals)) == ["('ada', 1)", "('ada', 15)", "('bob', 7)"]
     assert {m.timestamp()[1] for m in kafka_broker.messages(totals)} == {105 * 60_000 - 1, 110 * 60_000 - 1}
 

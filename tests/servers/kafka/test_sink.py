@@ -35,7 +35,8 @@ from firesteel.testing.connectors import SinkRun
 from tests.jobmanager.checkpoint_support import DIRECTORY, INTERVAL
 from tests.runtime.support import LiveSource, environment, feed
 from tests.servers.kafka.broker import KafkaBroker
-from tests.servers.kafka.support import NO_WATERMARKS, eventually, running, writing
+from tests.servers.kafka.support import NO_WATERMARKS, running, writing
+from tests.waiting import until
 
 EXACTLY_ONCE = DeliveryGuarantee.EXACTLY_ONCE
 
@@ -144,9 +145,9 @@ def test_event_time_is_the_timestamp_of_the_message(kafka_broker: KafkaBroker, t
     stream.sink_to(writing(kafka_broker, topic, EXACTLY_ONCE, "timed"))
     feed("timed", ("a", 1000), ("b", 2000))
     with running(env):
-        eventually(lambda: len(kafka_broker.messages(topic)) == 2, "no checkpoint makes it visible")
+        until(lambda: len(kafka_broker.messages(topic)) == 2, "no checkpoint makes it visible")
         feed("timed", ("c", 3000))
-        eventually(lambda: len(kafka_broker.messages(topic)) == 3, "the next one does not")
+        until(lambda: len(kafka_broker.messages(topic)) == 3, "the next one does not")
     assert [(m.value(), m.timestamp()[1]) for m in kafka_broker.messages(topic)] == [
         (b"a", 1000),
         (b"b", 2000),
@@ -164,13 +165,13 @@ def test_the_older_of_two_jobs_with_one_prefix_is_fenced(kafka_broker: KafkaBrok
         stream.sink_to(writing(kafka_broker, topic, EXACTLY_ONCE, "one-prefix"))
         feed(name, (name, 1))
         results.append(env.execute_async(name))
-        eventually(lambda n=name: n in kafka_broker.values(topic), f"{name} does not write")
+        until(lambda n=name: n in kafka_broker.values(topic), f"{name} does not write")
     feed("older", ("fenced", 2))
     with pytest.raises(Exception, match="one-prefix") as caught:
         results[0].get_job_execution_result().result(30)
     assert "prefix of their own" in str(caught.value.__cause__ or caught.value)
     feed("newer", ("goes on", 2))
-    eventually(lambda: "goes on" in kafka_broker.values(topic), "the newer does not go on")
+    until(lambda: "goes on" in kafka_broker.values(topic), "the newer does not go on")
     results[1].cancel().result(20)
     assert kafka_broker.values(topic) == ["older", "newer", "goes on"]
 

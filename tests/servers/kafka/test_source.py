@@ -32,15 +32,8 @@ from firesteel.datastream.formats.json import JsonRowDeserializationSchema
 from tests.jobmanager.checkpoint_support import DIRECTORY, INTERVAL, RECOVERY, RETENTION
 from tests.runtime.support import Probe, collect, environment, note, notes
 from tests.servers.kafka.broker import KafkaBroker
-from tests.servers.kafka.support import (
-    NO_WATERMARKS,
-    bounded,
-    eventually,
-    read_all,
-    reading,
-    running,
-    writing,
-)
+from tests.servers.kafka.support import NO_WATERMARKS, bounded, read_all, reading, running, writing
+from tests.waiting import until
 
 At = KafkaOffsetsInitializer
 
@@ -196,13 +189,13 @@ def test_what_no_consumer_may_see_is_not_read(kafka_broker: KafkaBroker) -> None
     for i in range(20):
         kafka_broker.produce(keyed, [str(i)], key="the same", timestamp=1_000)
     kafka_broker.produce(keyed, ["other"], key="other", timestamp=2_000)  # so late that it closes the segment
-    eventually(lambda: len(kafka_broker.messages(keyed)) < 21, "compaction does not come")
+    until(lambda: len(kafka_broker.messages(keyed)) < 21, "compaction does not come")
 
     def reads_what_is_there() -> bool:  # which may become less while we read
         before = kafka_broker.values(keyed)
         return read_all(bounded(kafka_broker, keyed), epoch_records=4) in (before, kafka_broker.values(keyed))
 
-    eventually(reads_what_is_there, "what compaction left is not what is read", 10)
+    until(reads_what_is_there, "what compaction left is not what is read", 10)
 
 
 def test_a_job_goes_on_when_the_broker_was_restarted(kafka_broker: KafkaBroker) -> None:
@@ -214,11 +207,11 @@ def test_a_job_goes_on_when_the_broker_was_restarted(kafka_broker: KafkaBroker) 
         lambda v: note("goes on", v)
     )
     with running(env):
-        eventually(lambda: notes["goes on"] == ["before"], "nothing is read")
+        until(lambda: notes["goes on"] == ["before"], "nothing is read")
         kafka_broker.kill()
         kafka_broker.start()
         kafka_broker.produce(topic, ["after"])
-        eventually(lambda: notes["goes on"] == ["before", "after"], "what came after the restart is not read")
+        until(lambda: notes["goes on"] == ["before", "after"], "what came after the restart is not read")
 
 
 def test_an_open_transaction_holds_its_records_back(kafka_broker: KafkaBroker) -> None:
@@ -236,7 +229,7 @@ def test_an_open_transaction_holds_its_records_back(kafka_broker: KafkaBroker) -
     with running(env):
         assert notes["seen"] == []
         producer.commit_transaction(20)
-        eventually(lambda: len(notes["seen"]) == 2, "committed records are not read")
+        until(lambda: len(notes["seen"]) == 2, "committed records are not read")
     assert notes["seen"] == ["later", "behind it"]
 
 
@@ -295,13 +288,13 @@ def test_a_new_partition_and_a_new_topic_while_the_job_runs(kafka_broker: KafkaB
     env = environment(2)
     env.from_source(source, NO_WATERMARKS, "kafka").map(lambda v: note("seen", v))
     with running(env):
-        eventually(lambda: [*_pending()] != [], "the job does not begin")
+        until(lambda: [*_pending()] != [], "the job does not begin")
         kafka_broker.produce(topic, ["old"])
         kafka_broker.add_partitions(topic, 2)
         kafka_broker.produce(topic, ["new"], 1)
         kafka_broker.topic(1, "growing-2")
         kafka_broker.produce("growing-2", ["other"])
-        eventually(lambda: len(notes["seen"]) == 3, f"seen {notes['seen']}")
+        until(lambda: len(notes["seen"]) == 3, f"seen {notes['seen']}")
     assert sorted(notes["seen"]) == ["new", "old", "other"]
 
 
@@ -360,13 +353,13 @@ def test_the_group_learns_of_checkpoints_and_is_never_asked(
         return env
 
     with running(program(tmp_path)):
-        eventually(lambda: kafka_broker.committed_offset(group, topic) == 30, "nothing is committed")
+        until(lambda: kafka_broker.committed_offset(group, topic) == 30, "nothing is committed")
         assert _pending() == {f"{topic}-0": 0}
     kafka_broker.commit_offset(group, topic, 0, 5)
     kafka_broker.produce(topic, words("second", 10))
     newest = max(tmp_path.rglob("_metadata"), key=lambda path: path.stat().st_mtime_ns).parent
     with running(program(tmp_path / "next", str(newest))):
-        eventually(lambda: kafka_broker.committed_offset(group, topic) == 40, "it does not go on")
+        until(lambda: kafka_broker.committed_offset(group, topic) == 40, "it does not go on")
     assert notes["seen"] == [*words("first", 30), *words("second", 10)]
 
 
@@ -392,13 +385,13 @@ def test_a_snapshot_that_is_not_trusted_knows_how_far_kafka_was_read(
         return env
 
     with running(program()) as client:
-        eventually(lambda: len(kafka_broker.values(copied)) == 30, "nothing is copied")
+        until(lambda: len(kafka_broker.values(copied)) == 30, "nothing is copied")
         last = newest_checkpoint(tmp_path)
-        eventually(lambda: newest_checkpoint(tmp_path) > last + 1, "there are no more checkpoints")
+        until(lambda: newest_checkpoint(tmp_path) > last + 1, "there are no more checkpoints")
         path = "latest" if latest else client.trigger_savepoint(str(tmp_path / "savepoints")).result(20)
     kafka_broker.produce(topic, words("second", 10), 1)
     with running(program(**{RECOVERY: path, "execution.state-recovery.untrusted": "true"})):
-        eventually(lambda: len(kafka_broker.values(copied)) == 40, "it does not go on")
+        until(lambda: len(kafka_broker.values(copied)) == 40, "it does not go on")
     assert sorted(kafka_broker.values(copied)) == sorted([*words("first", 30), *words("second", 10)])
 
 

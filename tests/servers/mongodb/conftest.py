@@ -14,12 +14,12 @@ import pyspark
 import pytest
 from py4j.java_gateway import GatewayParameters, JavaGateway
 
+from tests.places import CACHE
 from tests.servers.fixtures import platform
 
 __all__ = ["collection", "platform", "uri"]
 
-_CACHE = Path(os.environ.get("FIRESTEEL_TEST_CACHE", Path.home() / ".cache/firesteel-tests"))
-JARS = _CACHE / "mongo-java-server-1.47.0"
+JARS = CACHE / "mongo-java-server-1.47.0"
 
 
 @pytest.fixture(scope="session")

@@ -17,8 +17,8 @@ from firesteel.connectors.mongodb.sink import Collection, MongoOptions
 from firesteel.datastream.connectors import DeliveryGuarantee
 from firesteel.datastream.connectors.mongodb import MongoSink, MongoSinkBuilder
 from firesteel.testing.connectors import SinkContract, SinkPromise
+from tests.places import free_port
 from tests.runtime.support import environment
-from tests.servers.kafka.broker import free_port
 
 
 def replacement(record: Any) -> ReplaceOne:

@@ -18,7 +18,8 @@ import pulsar
 
 from firesteel.common.errors import ConnectorError
 from firesteel.connectors.pulsar.client import Admin, PulsarSettings, client
-from tests.servers.kafka.broker import JARS as _KAFKA, free_port
+from tests.places import free_port
+from tests.servers.kafka.broker import JARS as _KAFKA
 
 JARS: Final = _KAFKA.parent / "pulsar-3.0.7"
 _PATIENCE_S: Final = 120

@@ -40,9 +40,10 @@ from firesteel.datastream.connectors.pulsar import (
 )
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import env_with, submit
+from tests.places import free_port
 from tests.runtime.support import MODE, environment, in_both_modes
-from tests.servers.kafka.broker import free_port
 from tests.servers.pulsar.server import PulsarServer
+from tests.waiting import until
 
 LATEST = StopCursor.latest()
 
@@ -111,13 +112,6 @@ def test_topics_by_name_and_by_pattern(server: PulsarServer) -> None:
     assert read(reading(server, None).set_topic_pattern(pattern)) == ["a", "b", "c"]
 
 
-def wait_until(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 30
-    while not true():
-        assert time.monotonic() < until, "it has not come about"
-        time.sleep(0.05)
-
-
 @in_both_modes
 def test_new_partitions_are_found_and_checkpoints_acknowledge(
     server: PulsarServer, tmp_path: Path, mode: str
@@ -131,12 +125,12 @@ def test_new_partitions_are_found_and_checkpoints_acknowledge(
     env.from_source(source, WatermarkStrategy.no_watermarks(), "topic").sink_to(sink)
     job = submit(env)
     try:
-        wait_until(lambda: sorted(sink.values) == numbers(20))
-        wait_until(lambda: server.backlog(f"{topic}-partition-0", "reads") == 0)
+        until(lambda: sorted(sink.values) == numbers(20))
+        until(lambda: server.backlog(f"{topic}-partition-0", "reads") == 0)
         assert server.backlog(f"{topic}-partition-0", "keeps") > 0
         server.add_partitions(topic, 2)
         server.produce(f"{topic}-partition-1", numbers(5, 20))
-        wait_until(lambda: sorted(sink.values) == numbers(25))
+        until(lambda: sorted(sink.values) == numbers(25))
     finally:
         job.cancel()
         assert job.wait(30)

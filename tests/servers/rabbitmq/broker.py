@@ -12,7 +12,7 @@ import pika
 
 from firesteel.common.errors import ConnectorError
 from firesteel.connectors.rabbitmq.settings import RabbitSettings
-from tests.servers.kafka.broker import free_port
+from tests.places import free_port
 
 _SERVERS = sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin/rabbitmq-server"))
 _PATIENCE_S = 90

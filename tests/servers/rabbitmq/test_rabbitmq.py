@@ -21,6 +21,7 @@ from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, env_with, s
 from tests.jobmanager.test_recovery import FIXED, FailsAt
 from tests.runtime.support import MODE, environment, in_both_modes, note, notes
 from tests.servers.rabbitmq.broker import RabbitServer
+from tests.waiting import until
 
 OFTEN = {"execution.checkpointing.interval": "50 ms", RETENTION: "RETAIN_ON_CANCELLATION"}
 SELDOM = {"execution.checkpointing.interval": "1 h"}
@@ -43,13 +44,6 @@ def reading(
         stream = stream.map(through).uid("map")
     stream.sink_to(sink).uid("sink")
     return sink
-
-
-def wait_until(true: Callable[[], bool], seconds: float = 30) -> None:
-    until = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < until, "it has not come about"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -78,12 +72,12 @@ def test_messages_are_read_in_order_and_acknowledged_by_checkpoints(
     env = env_with(1, tmp_path, **OFTEN, **{MODE: mode})
     sink = reading(env, server, queue)
     job = jobs(env)
-    wait_until(lambda: len(sink.values) >= 2000)
+    until(lambda: len(sink.values) >= 2000)
     server.publish(queue, *texts[2000:])
-    wait_until(lambda: len(sink.values) >= 3000)
+    until(lambda: len(sink.values) >= 3000)
     assert sink.values == texts
     taken = job.view.checkpoints.completed
-    wait_until(lambda: job.view.checkpoints.completed > taken + 1)
+    until(lambda: job.view.checkpoints.completed > taken + 1)
     job.cancel()
     assert job.wait(30)
     assert server.left(queue) == 0
@@ -98,10 +92,10 @@ def test_without_a_checkpoint_nothing_is_acknowledged(
     env = env_with(1, tmp_path, **SELDOM)
     reading(env, server, queue, through=lambda text: note(queue, text))
     job = jobs(env)
-    wait_until(lambda: notes[queue] == ["a", "b"])
+    until(lambda: notes[queue] == ["a", "b"])
     job.cancel()
     assert job.wait(30)
-    wait_until(lambda: server.left(queue) == 2)
+    until(lambda: server.left(queue) == 2)
 
 
 def test_a_job_without_checkpoints_takes_messages_for_good(
@@ -111,7 +105,7 @@ def test_a_job_without_checkpoints_takes_messages_for_good(
     env = environment(1)
     sink = reading(env, server, queue, ids=False)
     job = jobs(env)
-    wait_until(lambda: sink.values == ["a", "b"])
+    until(lambda: sink.values == ["a", "b"])
     job.cancel()
     assert job.wait(30)
     assert server.left(queue) == 0
@@ -130,7 +124,7 @@ def test_each_message_once_over_restarts(
     job = jobs(env)
     for n in range(100):
         server.publish(queue, str(n))
-    wait_until(lambda: len(set(sink.values)) == 100)
+    until(lambda: len(set(sink.values)) == 100)
     assert len(notes[queue]) == 2
     assert job.status is JobStatus.RUNNING
     assert Counter(sink.values) == Counter(str(n) for n in range(100))
@@ -153,19 +147,19 @@ def test_a_message_acknowledged_too_late_is_known_by_its_id(
         env = env_with(1, tmp_path, **OFTEN)
         first = reading(env, server, queue)
         job = jobs(env)
-        wait_until(lambda: first.values == ["a", "b", "c"])
+        until(lambda: first.values == ["a", "b", "c"])
         taken = job.view.checkpoints.completed
-        wait_until(lambda: job.view.checkpoints.completed > taken + 1)
+        until(lambda: job.view.checkpoints.completed > taken + 1)
         job.cancel()
         assert job.wait(30)
-    wait_until(lambda: server.left(queue) == 3)
+    until(lambda: server.left(queue) == 3)
     server.publish(queue, "d")
     env = env_with(1, tmp_path, **OFTEN, **{RECOVERY: "latest"})
     second = reading(env, server, queue)
     jobs(env)
-    wait_until(lambda: bool(second.values))
+    until(lambda: bool(second.values))
     assert second.values == ["d"]
-    wait_until(lambda: server.left(queue) == 0)
+    until(lambda: server.left(queue) == 0)
 
 
 def test_a_connection_that_is_lost_is_made_again(
@@ -177,11 +171,11 @@ def test_a_connection_that_is_lost_is_made_again(
         env = env_with(1, tmp_path, **SELDOM)
         reading(env, own, queue, through=lambda text: note(queue, text))
         jobs(env)
-        wait_until(lambda: notes[queue] == ["a", "b", "c"])
+        until(lambda: notes[queue] == ["a", "b", "c"])
         own.kill()
         own.start()  # a, b and c have not been acknowledged: they come again
         own.publish(queue, "d")
-        wait_until(lambda: notes[queue] == ["a", "b", "c", "d"])
+        until(lambda: notes[queue] == ["a", "b", "c", "d"])
     finally:
         own.stop()
 

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import redis
 
+from tests.places import free_port
 from tests.servers.fixtures import platform
-from tests.servers.kafka.broker import free_port
 
 __all__ = ["platform", "server"]
 

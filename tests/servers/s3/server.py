@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.servers.kafka.broker import free_port
+from tests.places import free_port
 
 _PATIENCE_S = 60
 _MISSING = "these tests need an S3 server: pip install 'moto[server]'"

@@ -9,9 +9,9 @@ import subprocess
 import time
 from pathlib import Path
 
-JARS = (
-    Path(os.environ.get("FIRESTEEL_TEST_CACHE", Path.home() / ".cache/firesteel-tests")) / "zookeeper-3.9.3"
-)
+from tests.places import CACHE
+
+JARS = CACHE / "zookeeper-3.9.3"
 
 _PROPERTIES = """\
 tickTime=200

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import signal
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 
 from firesteel.jobmanager.leadership import Candidate, Lease, LeaseUnavailableError
 from firesteel.jobmanager.leadership.zookeeper import ZooKeeperLease, flink_connection_info
 from tests.servers.zookeeper.server import ZooKeeperServer
+from tests.waiting import until
 
 
 @pytest.fixture(scope="module")
@@ -25,13 +25,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeperServer
 
 def lease_at(server: ZooKeeperServer, cluster: str, timeout_s: float = 5) -> ZooKeeperLease:
     return ZooKeeperLease(server.address, "/flink", cluster, timeout_s)
-
-
-def eventually(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.05)
 
 
 def test_two_candidates(server: ZooKeeperServer) -> None:
@@ -77,12 +70,12 @@ def test_a_server_that_hangs_or_dies_is_unavailable_and_is_found_again(server: Z
         except LeaseUnavailableError:
             return False
 
-    eventually(answers, "it is not found again")
+    until(answers, "it is not found again")
     server.stop()
     with pytest.raises(LeaseUnavailableError, match="does not answer"):
         store.read()
     server.start()
-    eventually(answers, "it is not found after its restart")
+    until(answers, "it is not found after its restart")
     candidate.step()
     assert candidate.confirm() == 1
     store.close()

@@ -95,6 +95,7 @@ def test_without_update_before_there_is_none_but_deletions():
     assert harness.take() == [("-D", "a", 1)]
 
 
+@pytest.mark.row("S-SQL-14")
 def test_a_mini_batch_gives_one_change_for_each_key():
     harness = harness_of(spec_of((call("COUNT"), call("SUM", 1)), mini_batch=True))
     harness.feed(("a", 1, "", True), ("b", 2, "", True), ("a", 3, "", True))
@@ -109,6 +110,7 @@ def test_all_rows_have_one_key_where_there_is_no_group():
     assert harness.take() == [("+I", 1, "a"), ("-U", 1, "a"), ("+U", 2, "b")]
 
 
+@pytest.mark.row("S-SQL-24")
 def test_state_that_is_not_touched_for_its_time_to_live_is_gone():
     harness = harness_of(spec_of((call("COUNT"),), ttl_ms=1000), processing_time=1000)
     harness.feed(("a", 1, "", True))
@@ -128,6 +130,7 @@ def test_state_that_is_not_touched_for_its_time_to_live_is_gone():
     ]
 
 
+@pytest.mark.row("S-SQL-12")
 def test_a_value_is_distinct_in_each_life_of_its_key():
     harness = harness_of(spec_of((call("SUM", 1, distinct=True),), retracts=True, mini_batch=True))
     harness.feed(("a", 3, "", True))

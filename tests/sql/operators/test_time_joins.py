@@ -60,6 +60,7 @@ def two(spec, **settings):
     return TableHarness(spec, [LEFT, RIGHT], spec.output, [(0,), (0,)], **settings)
 
 
+@pytest.mark.row("S-SQL-22")
 def test_rows_meet_when_their_times_are_near():
     harness = two(interval_of())
     harness.feed(("a", 1, at(10)), ("b", 2, at(10)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from firesteel.sql import types as t
 from firesteel.sql.expressions import AggregateCall
-from firesteel.sql.operators.specs import GroupWindowAggregate, TimeWindow, WindowAggregate
+from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
 from firesteel.testing.table_harness import TableHarness
 
 LONG, TEXT = t.BigIntType(), t.VarCharType()
@@ -56,6 +57,7 @@ def windows(rows):
     return out
 
 
+@pytest.mark.row("S-SQL-25")
 def test_tumbling_windows_fire_at_their_end_and_late_rows_are_dropped():
     harness = harness_of(spec_of("TUMBLE", 10))
     harness.feed(("a", 1, at(1)), ("a", 2, at(9)), ("b", 3, at(10)), watermark=8)
@@ -139,18 +141,9 @@ def test_windows_of_processing_time_fire_by_the_clock():
     assert windows(harness.take()) == [("a", 2, 3, 2, 0, 10)]
 
 
+@pytest.mark.row("S-SQL-08", "S-SQL-09")
 def test_the_old_windows_of_group_by_may_overlap_in_any_way():
-    spec = GroupWindowAggregate(
-        input=INPUT,
-        output=spec_of("HOP", 10, 4).output,
-        kind="HOP",
-        time=2,
-        size=10,
-        slide=4,
-        keys=(0,),
-        calls=CALLS,
-        properties=("start", "end", "rowtime"),
-    )
+    spec = replace(spec_of("HOP", 10, 4), properties=("start", "end", "rowtime"))
     harness = harness_of(spec)
     harness.feed(("a", 1, at(1)), ("a", 2, at(9)), watermark=100)
     assert windows(harness.take()) == [
@@ -212,7 +205,6 @@ def test_rows_that_are_not_late_are_in_their_windows_whatever_the_epochs_are(
     rows, kind, cut, offset, distinct, parallelism
 ):
     name, size, slide = kind
-    distinct = distinct and name != "SESSION"
     spec = spec_of(
         name, size, slide, DISTINCT if distinct else CALLS, offset=offset if name != "SESSION" else 0
     )
@@ -239,3 +231,61 @@ def test_a_window_that_has_fired_does_not_fire_again_after_a_restore(kind):
     harness.feed(watermark=100)
     ends = [w[-1] for w in first + windows(harness.take())]
     assert ends == [5, 10]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    changes=st.lists(
+        st.tuples(st.booleans(), st.sampled_from("ab"), st.integers(0, 3), st.integers(0, 40)), max_size=14
+    ),
+    cut=st.integers(0, 14),
+    parallelism=st.sampled_from([1, 2]),
+)
+def test_sessions_of_rows_that_are_taken_back(changes, cut, parallelism):
+    """DISTINCT and extremes are merged with their sessions: a row that is taken back may be in another
+    session of the batch than the one that came."""
+    spec = replace(spec_of("SESSION", 10, calls=RETRACTED), retracts=True)
+    harness = harness_of(spec, parallelism=parallelism)
+    rows, held = [], []
+    for is_new, key, value, ms in changes:
+        row = (key, value, at(ms))
+        if is_new or row not in held:
+            held.append(row)
+            rows.append(("+I", *row))
+        else:
+            held.remove(row)
+            rows.append(("-D", *row))
+    harness.feed_changes(*rows[:cut], watermark=-100)
+    assert harness.take() == []
+    harness = harness_of(spec, parallelism=3 - parallelism, restore=harness.snapshot())
+    harness.feed_changes(*rows[cut:], watermark=10_000)
+    found = sorted(row[1:-3] for row in harness.take())
+    assert found == sorted(sessions(rows, 10))
+
+
+RETRACTED = (
+    AggregateCall("COUNT", (1,), LONG, distinct=True),
+    AggregateCall("SUM", (1,), LONG, distinct=True),
+    AggregateCall("MAX", (1,), LONG),
+    AggregateCall("MIN", (1,), LONG, distinct=True),
+)
+
+
+def sessions(changes, gap):
+    """Sessions are those of all rows, whether they add or are taken back; key and results of each that has
+    rows left."""
+    out = []
+    for key in {row[1] for row in changes}:
+        mine = sorted((row for row in changes if row[1] == key), key=lambda row: row[3])
+        together = []
+        for row in [*mine, None]:
+            if together and (row is None or row[3] - together[-1][3] > dt.timedelta(milliseconds=gap)):
+                left = [r[2] for r in together if r[0] == "+I"]
+                for gone in (r[2] for r in together if r[0] == "-D"):
+                    left.remove(gone)
+                if left:
+                    out.append((key, len(set(left)), sum(set(left)), max(left), min(left)))
+                together = []
+            if row is not None:
+                together.append(row)
+    return out

@@ -9,6 +9,7 @@ from firesteel.common.options._declare import boolean, duration, integer, text, 
 
 _ONE_RUNTIME: Final = "operators and their memory are Firesteel's own"
 _NO_CODE: Final = "no code is generated"
+_FIRES_ONCE: Final = "windows of GROUP BY are shown once, at their end"
 
 CATALOG: Final = text(
     "table.builtin-catalog-name", "default_catalog", "The catalog that is there from the start."
@@ -179,6 +180,34 @@ INTERVAL_JOIN_CLEANUP: Final = duration(
     "Flink: the least time between two cleanings of an interval join.",
     no_effect="what the watermark has passed is removed with the epoch",
 )
+EARLY_FIRE: Final = boolean(
+    "table.exec.emit.early-fire.enabled",
+    False,
+    "Flink: whether the old windows of GROUP BY are shown before their end. A query with one is refused.",
+)
+EARLY_FIRE_DELAY: Final = duration(
+    "table.exec.emit.early-fire.delay",
+    None,
+    "Flink: how often they are shown before their end.",
+    no_effect=_FIRES_ONCE,
+)
+LATE_FIRE: Final = boolean(
+    "table.exec.emit.late-fire.enabled",
+    False,
+    "Flink: whether the old windows of GROUP BY are shown again for late rows. If so, a query with one is "
+    "refused.",
+)
+LATE_FIRE_DELAY: Final = duration(
+    "table.exec.emit.late-fire.delay",
+    None,
+    "Flink: how often they are shown after their end.",
+    no_effect=_FIRES_ONCE,
+)
+ALLOW_LATENESS: Final = duration(
+    "table.exec.emit.allow-lateness",
+    0,
+    "Flink: how long the old windows of GROUP BY take late rows. A query with one is refused.",
+)
 SORT_DEFAULT_LIMIT: Final = integer(
     "table.exec.sort.default-limit", -1, "Batch mode: the LIMIT of an ORDER BY that has none; -1: none."
 )
@@ -192,7 +221,8 @@ AGG_PHASES: Final = word(
     "table.optimizer.agg-phase-strategy",
     "AUTO",
     ("AUTO", "ONE_PHASE", "TWO_PHASE"),
-    "Whether rows are aggregated before the exchange, too; AUTO: where that pays.",
+    "Flink: whether rows are aggregated before the exchange, too.",
+    no_effect="rows are aggregated behind the exchange, which they pass as columns",
 )
 SPLIT_DISTINCT: Final = boolean(
     "table.optimizer.distinct-agg.split.enabled",
@@ -219,7 +249,10 @@ REUSE_SOURCE: Final = boolean(
     "table.optimizer.reuse-source-enabled", True, "Whether a table that is read several times is read once."
 )
 REUSE_SINK: Final = boolean(
-    "table.optimizer.reuse-sink-enabled", False, "Whether equal sinks of a statement set become one."
+    "table.optimizer.reuse-sink-enabled",
+    False,
+    "Flink: whether equal sinks of a statement set become one.",
+    no_effect="each INSERT of a statement set has a sink of its own",
 )
 UNION_BREAKPOINT: Final = boolean(
     "table.optimizer.union-all-as-breakpoint-enabled",

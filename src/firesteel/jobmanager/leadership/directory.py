@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from firesteel.jobmanager.leadership.lease import Lease, LeaseUnavailableError, Version, decode, encode
-from firesteel.storage.durable import replace_durably
+from firesteel.storage.filesystems import PRIVATE
 from firesteel.storage.private_files import make_directories
 
 __all__ = ["DirectoryLease"]
@@ -33,9 +33,7 @@ class DirectoryLease:
         with self._locked():
             if self._content() != version:
                 return False
-            temporary = self._file.with_name(f".leader.{os.getpid()}")
-            temporary.write_bytes(encode(lease))
-            replace_durably(str(temporary), str(self._file))
+            PRIVATE.write(str(self._file), encode(lease))
         return True
 
     def close(self) -> None: ...

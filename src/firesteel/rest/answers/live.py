@@ -8,8 +8,7 @@ from typing import Final
 
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmanager.job_view import ExceptionView, JobView, SubtaskView, VertexView
-from firesteel.monitoring.rates import Rates
-from firesteel.monitoring.values import NO_WATERMARK
+from firesteel.monitoring.rates import Rates, VertexRates
 from firesteel.rest.answers.jobs import duration_of
 from firesteel.rest.answers.plan import job_type
 from firesteel.rest.answers.subtasks import counted
@@ -31,7 +30,7 @@ from firesteel.rest.messages.live import (
     LiveVertex,
     VertexChart,
 )
-from firesteel.runtime.batch import MAX_WATERMARK
+from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK
 
 _BEHIND_MS: Final = 60_000  # what takes longer to catch up with is said
 _STALLED_MS: Final = 120_000  # records wait, and no epoch has ended for as long
@@ -140,7 +139,10 @@ def _last_epoch_ms(view: JobView) -> float:
 
 
 def live_job(view: JobView, rates: Rates, recent: Sequence[float], now_ms: int) -> LiveJob:
-    vertices = [_vertex(view, vertex, rates, now_ms) for vertex in view.vertices]
+    vertices = [
+        _vertex(view, vertex, facts, rates, now_ms)
+        for vertex, facts in zip(view.vertices, vertex_facts(view), strict=True)
+    ]
     return LiveJob(
         now=now_ms,
         job=summary(view, rates, recent, now_ms),
@@ -152,9 +154,10 @@ def live_job(view: JobView, rates: Rates, recent: Sequence[float], now_ms: int) 
     )
 
 
-def _vertex(view: JobView, vertex: VertexView, rates: Rates, now_ms: int) -> LiveVertex:
-    info, facts = vertex.info, vertex_facts(view, vertex)
-    rate = rates.of_vertex(view, vertex, now_ms)
+def _vertex(view: JobView, vertex: VertexView, facts: VertexFacts, rates: Rates, now_ms: int) -> LiveVertex:
+    info = vertex.info
+    measured = rates.of(view, vertex, now_ms)
+    rate = None if measured is None else measured.flow
     return LiveVertex(
         id=vertex.id,
         name=vertex.name,
@@ -231,19 +234,18 @@ def live_subtasks(view: JobView, vertex: VertexView, rates: Rates, now_ms: int) 
     states = () if checkpoint is None else checkpoint.subtasks
     sizes = {state.subtask: state.state_bytes for state in states if state.vertex == vertex.id}
     operators = {operator.id for operator in vertex.info.operators}
+    measured = rates.of(view, vertex, now_ms)
     return LiveSubtasks(
         now=now_ms,
         id=vertex.id,
         name=vertex.name,
-        subtasks=[_subtask(view, vertex, s, rates, sizes.get(s.index), now_ms) for s in vertex.subtasks],
+        subtasks=[_subtask(s, measured, sizes.get(s.index)) for s in vertex.subtasks],
         lag={split: n for source, splits in view.lag if source in operators for split, n in splits},
     )
 
 
-def _subtask(
-    view: JobView, vertex: VertexView, found: SubtaskView, rates: Rates, size: int | None, now_ms: int
-) -> LiveSubtask:
-    rate = rates.of(view, vertex.id, found, now_ms)
+def _subtask(found: SubtaskView, measured: VertexRates | None, size: int | None) -> LiveSubtask:
+    rate = None if measured is None else measured.of(found)
     watermark = found.watermark
     return LiveSubtask(
         index=found.index,
@@ -256,7 +258,7 @@ def _subtask(
         bytes_out=found.bytes_out,
         in_per_second=None if rate is None else rate.records_in,
         out_per_second=None if rate is None else rate.records_out,
-        watermark_ms=None if watermark in (NO_WATERMARK, MAX_WATERMARK) else watermark,
+        watermark_ms=None if watermark in (MIN_WATERMARK, MAX_WATERMARK) else watermark,
         event_time_ended=watermark == MAX_WATERMARK,
         state_bytes=size,
         busy=None if rate is None else rate.busy_ms / 1000,

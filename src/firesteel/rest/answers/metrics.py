@@ -6,16 +6,16 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
-from firesteel.jobmanager.job_view import JobView, Statistics, SubtaskView, VertexView
+from firesteel.jobmanager.job_view import JobView, Statistics, VertexView
 from firesteel.metrics.machines import Machines
 from firesteel.monitoring.measures import Kind, Measure
 from firesteel.monitoring.rates import Rates
 from firesteel.monitoring.samples import expanded
 from firesteel.monitoring.values import (
-    NO_WATERMARK,
     JobReader,
     driver_values,
     job_values,
+    watermark_of,
     worker_values,
 )
 from firesteel.rest.messages.base import number
@@ -121,24 +121,23 @@ def job_metrics(view: JobView, now_ms: int) -> Values:
 
 
 def subtask_metrics(
-    view: JobView, vertex: VertexView, subtask: SubtaskView, rates: Rates, now_ms: int
-) -> Values:
-    """Of the task, and of each operator with its name before them."""
-    return flat(JobReader(view, rates, now_ms).of(vertex, subtask), _prefixes(vertex))
+    view: JobView, vertex: VertexView, rates: Rates, now_ms: int, indexes: Iterable[int] | None = None
+) -> list[Values]:
+    """Of the task, and of each operator with its name before them, for each subtask.
+
+    :param indexes: of the subtasks; None: all.
+    """
+    prefixes = [f"{scope_name(operator.name)}." for operator in vertex.info.operators]
+    return [flat(found, prefixes) for found in JobReader(view, rates, now_ms).of(vertex, indexes)]
 
 
 def vertex_metrics(view: JobView, vertex: VertexView, rates: Rates, now_ms: int) -> Values:
     """Of all subtasks, the index before each name."""
-    reader, prefixes = JobReader(view, rates, now_ms), _prefixes(vertex)
     return {
-        f"{subtask.index}.{name}": value
-        for subtask in vertex.subtasks
-        for name, value in flat(reader.of(vertex, subtask), prefixes).items()
+        f"{index}.{name}": value
+        for index, values in enumerate(subtask_metrics(view, vertex, rates, now_ms))
+        for name, value in values.items()
     }
-
-
-def _prefixes(vertex: VertexView) -> list[str]:
-    return [f"{scope_name(operator.name)}." for operator in vertex.info.operators]
 
 
 def watermarks(vertex: VertexView) -> list[Metric]:
@@ -146,12 +145,8 @@ def watermarks(vertex: VertexView) -> list[Metric]:
     if not vertex.info.inputs:
         return []
     return [
-        Metric(id=f"{s.index}.currentInputWatermark", value=_text(_watermark(s))) for s in vertex.subtasks
+        Metric(id=f"{s.index}.currentInputWatermark", value=_text(watermark_of(s))) for s in vertex.subtasks
     ]
-
-
-def _watermark(subtask: SubtaskView) -> int:
-    return NO_WATERMARK if subtask.watermark is None else subtask.watermark
 
 
 def driver_metrics(machines: Machines, views: Iterable[JobView]) -> Values:

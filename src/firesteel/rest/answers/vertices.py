@@ -197,11 +197,12 @@ def level_of(ratio: float) -> Level:
 
 def back_pressure(view: JobView, vertex: VertexView, rates: Rates, now_ms: int) -> BackPressure:
     """Of all subtasks; without figures while the job was not watched for long enough."""
+    rates_of_vertex = rates.of(view, vertex, now_ms)
+    if rates_of_vertex is None:
+        return BackPressure(status="deprecated")
     found = []
     for subtask in vertex.subtasks:
-        rate = rates.of(view, vertex.id, subtask, now_ms)
-        if rate is None:
-            return BackPressure(status="deprecated")
+        rate = rates_of_vertex.of(subtask)
         ratio = rate.back_pressured_ms / 1000
         found.append(
             SubtaskBackPressure(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from msgspec import Struct
@@ -72,20 +72,22 @@ def coordinators(call: Call) -> list[Metric]:
     return []
 
 
-def _subtask(call: Call, index: int) -> Values:
-    found = call.vertex.subtasks[index]
-    return answers.subtask_metrics(call.job, call.vertex, found, call.context.rates, call.context.now_ms())
+def _subtasks(call: Call, indexes: Iterable[int] | None) -> list[Values]:
+    """Those that there are not are left out."""
+    if indexes is not None:
+        indexes = sorted(index for index in indexes if index < len(call.vertex.subtasks))
+    context = call.context
+    return answers.subtask_metrics(call.job, call.vertex, context.rates, context.now_ms(), indexes)
 
 
 def subtask(call: Call) -> list[Metric]:
-    index = call.number("subtaskindex")
-    return selected(_subtask(call, index), call.query.get) if index < len(call.vertex.subtasks) else []
+    found = _subtasks(call, [call.number("subtaskindex")])
+    return selected(found[0], call.query.get) if found else []
 
 
 def subtasks(call: Call) -> list[AggregatedMetric]:
     among = None if call.query.subtasks is None else _indexes(call.query.subtasks)
-    indexes = [i for i in range(len(call.vertex.subtasks)) if among is None or i in among]
-    return _aggregated(call, [_subtask(call, index) for index in indexes])
+    return _aggregated(call, _subtasks(call, among))
 
 
 def _indexes(text: str) -> set[int]:

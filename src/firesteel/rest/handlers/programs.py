@@ -10,7 +10,7 @@ from firesteel.common.options import pipeline, recovery
 from firesteel.rest.answers.plan import plan_of
 from firesteel.rest.cluster import ProgramRun, Programs
 from firesteel.rest.credentials import Role
-from firesteel.rest.errors import RestError, bad_request
+from firesteel.rest.errors import NO_FILE, RestError, bad_request, not_one_file, takes_no_programs
 from firesteel.rest.messages.base import Empty
 from firesteel.rest.messages.jobs import JobPlan
 from firesteel.rest.messages.programs import (
@@ -36,9 +36,7 @@ _OF_A_FILE: Final = ("-py", "--python")
 def programs_of(call: Call) -> Programs:
     found = call.context.programs
     if found is None:
-        raise RestError(
-            404, "This server has the jobs of one program, and takes no others. See docs/cluster.md."
-        )
+        raise takes_no_programs()
     if not call.context.settings.submit:
         raise RestError(403, "Programs cannot be handed in here: web.submit.enable is false.")
     return found
@@ -63,12 +61,10 @@ async def upload(call: Call) -> ProgramUploaded:
     found = None
     async for name, parts in files_of(call.headers.get("content-type", ""), call.parts):
         if found is not None:
-            raise bad_request("Exactly 1 file must be sent, received more.")
+            raise not_one_file("more")
         found = await programs.upload(name, parts)
     if found is None:
-        raise bad_request(
-            "Exactly 1 file must be sent, received 0: a form (multipart/form-data) with a file."
-        )
+        raise not_one_file(NO_FILE)
     return ProgramUploaded(filename=f"programs/{found}", status="success")
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from firesteel.rest.cluster import Submissions
 from firesteel.rest.credentials import Role
-from firesteel.rest.errors import RestError, bad_request
+from firesteel.rest.errors import bad_request, takes_no_programs
 from firesteel.rest.messages.base import Empty
 from firesteel.rest.messages.submission import Collected, JobEnd, Missing, Submission, Submitted, Wanted
 from firesteel.rest.routes import Call, Route
@@ -19,9 +19,7 @@ _LONGEST_WAIT_S: Final = 20.0
 def submissions_of(call: Call) -> Submissions:
     found = call.context.submissions
     if found is None:
-        raise RestError(
-            404, "This server has the jobs of one program, and takes no others. See docs/cluster.md."
-        )
+        raise takes_no_programs()
     return found
 
 

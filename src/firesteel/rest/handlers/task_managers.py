@@ -38,12 +38,29 @@ async def log_file(call: Call) -> TextFile:
     return text_of(call, name, await call.cluster.log(worker_id, name))
 
 
-async def no_file(call: Call) -> TextFile:
+async def worker_log(call: Call) -> TextFile:
+    """Spark's executors log to their standard error, and so do their Python workers."""
+    return await _stream(call, "stderr")
+
+
+async def worker_stdout(call: Call) -> TextFile:
+    return await _stream(call, "stdout")
+
+
+async def _stream(call: Call, name: str) -> TextFile:
     worker_id = await _known(call)
-    raise not_found(
-        f"The logs of executor {worker_id} are where Spark keeps them: in its work directory, or at the "
-        "resource manager. In local mode they are in the log of the driver."
-    )
+    logs = await call.cluster.logs(worker_id)
+    known = {log.name for log in logs}
+    if name == "stderr" and logs and name not in known:
+        name = max(logs, key=lambda log: log.size).name  # the executor is the driver: that of Spark
+    content = await call.cluster.log(worker_id, name)
+    if content is None:
+        raise not_found(
+            f"There is no {name} of executor {worker_id} that can be read from here. Spark's standalone "
+            "workers serve the logs of their executors; on YARN and Kubernetes the resource manager has "
+            "them. In local mode the output of the program goes to where it was started."
+        )
+    return TextFile(content, call.query.tail, call.query.offset)
 
 
 async def no_threads(call: Call) -> ThreadDump:
@@ -65,8 +82,8 @@ ROUTES: Final = (
     Route("GET", _ONE, task_manager, TaskManager, "A task manager with its slots and its memory."),
     Route("GET", f"{_ONE}/logs", log_list, LogFiles, "Its logs, where they can be reached."),
     Route("GET", f"{_ONE}/logs/{{filename}}", log_file, None, "One of them as text.", query=Tail),
-    Route("GET", f"{_ONE}/log", no_file, None, "Refused: Spark has it.", query=Tail),
-    Route("GET", f"{_ONE}/stdout", no_file, None, "Refused: Spark has it.", query=Tail),
+    Route("GET", f"{_ONE}/log", worker_log, None, "What it logs, as text.", query=Tail),
+    Route("GET", f"{_ONE}/stdout", worker_stdout, None, "What it prints, as text.", query=Tail),
     Route("GET", f"{_ONE}/thread-dump", no_threads, ThreadDump, "Refused: nobody can ask for it."),
     Route("GET", f"{_ONE}/profiler", no_profiles, ProfilingList, "Always empty."),
 )

@@ -13,6 +13,7 @@ from firesteel.sql.binder.scope import Scope
 from firesteel.sql.catalog_manager import CatalogManager
 from firesteel.sql.functions.registry import FUNCTIONS, FunctionDefinition
 from firesteel.sql.logical import Node
+from firesteel.sql.parser.statements import Query
 from firesteel.sql.types import RowType
 
 __all__ = ["Binder", "CommonTable", "Settings"]
@@ -83,14 +84,16 @@ class Binder:
     def near_function(self, name: str) -> str | None:
         return near(name, self.catalog.function_names())
 
-    def expanded(self, start: int, end: int) -> str:
-        """A part of the text in which objects of catalogs have their full names; what a view keeps."""
-        made, position = [], start
+    def expanded(self, query: Query) -> str:
+        """The text of a query that has been bound, with the full names of tables; what a view keeps: it means
+        the same whatever the current database is."""
+        made, position = [], query.start
+        end = query.start + len(query.text)
         for first, last, name in sorted(set(self.named)):
-            if position <= first and last <= end:
+            if position <= first and last < end:
                 made += [self.sql[position:first], name]
                 position = last + 1
-        return "".join([*made, self.sql[position : end + 1]])
+        return "".join([*made, self.sql[position:end]])
 
     # ---- nested binding
 

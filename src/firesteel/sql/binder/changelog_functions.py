@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from sqlglot import exp
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from firesteel.sql.binder.binder import Binder
     from firesteel.sql.binder.scope import Scope
 
-__all__ = ["CHANGELOG_FUNCTIONS", "KINDS"]
+__all__ = ["CHANGELOG_FUNCTIONS", "KINDS", "changes_as_rows", "no_such_column", "rows_as_changes"]
 
 #: name of a change -> number of its RowKind
 KINDS: Final = {"INSERT": 0, "UPDATE_BEFORE": 1, "UPDATE_AFTER": 2, "DELETE": 3}
@@ -73,81 +74,107 @@ def _mapping(binder: Binder, call: exp.Expr, found: dict[str, exp.Expr]) -> list
     return list(zip(values[::2], values[1::2], strict=True))
 
 
-def _kind(binder: Binder, node: exp.Expr, text: str) -> int:
-    name = text.strip()
-    if name not in KINDS:
-        binder.refuse(
-            node,
-            f"Invalid target mapping for argument 'op_mapping'. Unknown change operation: '{name}'. "
-            f"Valid values are: {', '.join(KINDS)}.",
-        )
-    return KINDS[name]
-
-
 def to_changelog(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
-    """``arguments``: op: the name of the new first column; mapping: pairs of a kind and its code. Changes
-    of kinds without a code are left out."""
     found, node = _arguments(binder, call)
     column = _operation_column(binder, call, found)
     pairs = _mapping(binder, call, found)
+    return changes_as_rows(node, column, pairs, partial(binder.refuse, call), _uid(found))
+
+
+def from_changelog(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
+    found, node = _arguments(binder, call)
+    column = _operation_column(binder, call, found)
+    if column not in node.row.names:
+        binder.refuse(found.get("op", call), *no_such_column(node, column))
+    pairs = _mapping(binder, call, found)
+    return rows_as_changes(node, column, pairs, partial(binder.refuse, call), _uid(found))
+
+
+def _uid(found: dict[str, exp.Expr]) -> str | None:
+    uid = found.get("uid")
+    return str(uid.this) if isinstance(uid, exp.Literal) else None
+
+
+# ---- for every door
+
+#: Raises the error of a message.
+Refuse = Callable[[str], NoReturn]
+Pairs = Sequence[tuple[str, str]]
+_ALL: Final[Pairs] = [(name, name) for name in KINDS]
+
+
+def changes_as_rows(node: Node, column: str, pairs: Pairs | None, refuse: Refuse, uid: str | None) -> Node:
+    """TO_CHANGELOG. ``arguments``: op: the name of the new first column; mapping: pairs of a kind and its
+    code. Changes of kinds without a code are left out.
+
+    :param pairs: names of kinds, separated by commas, and their code; None: the names are the codes.
+    """
     codes: dict[int, str] = {}
-    for keys, code in [(k, k) for k in KINDS] if pairs is None else pairs:
+    for keys, code in _ALL if pairs is None else pairs:
         for key in keys.split(","):
-            kind = _kind(binder, call, key)
+            kind = _kind(key, refuse)
             if kind in codes:
-                binder.refuse(
-                    call,
+                refuse(
                     "Invalid target mapping for argument 'op_mapping'. Duplicate change operation: "
-                    f"'{key.strip()}'. Use comma-separated keys to map multiple operations to the same code.",
+                    f"'{key.strip()}'. Use comma-separated keys to map multiple operations to the same code."
                 )
             codes[kind] = code
     names = t.unique([column, *node.row.names])
     row = t.RowType.of(names, [t.VarCharType(), *node.row.types])
-    return _made(call, row, node, found, column, tuple(codes.items()))
+    return _made("TO_CHANGELOG", row, node, column, tuple(codes.items()), uid)
 
 
-def from_changelog(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
-    """``arguments``: op: the column of codes, which is no column of the output; mapping: pairs of a code
-    and a kind."""
-    found, node = _arguments(binder, call)
-    column = _operation_column(binder, call, found)
-    if column not in node.row.names:
-        binder.refuse(
-            found.get("op", call),
-            f"Invalid function call: the op column '{column}' does not exist in the input table.",
-            f"its columns are {', '.join(node.row.names)}; op => DESCRIPTOR(column)",
-        )
+def rows_as_changes(node: Node, column: str, pairs: Pairs | None, refuse: Refuse, uid: str | None) -> Node:
+    """FROM_CHANGELOG. ``arguments``: op: the column of codes, which is no column of the output; mapping:
+    pairs of a code and a kind.
+
+    :param pairs: codes, separated by commas, and the name of their kind; None: the names are the codes.
+    """
     index = node.row.names.index(column)
     if not isinstance(node.row.types[index], t.CharType | t.VarCharType):
-        binder.refuse(
-            call,
+        refuse(
             f"Invalid function call: the op column '{column}' must be of a character type, and "
-            f"is {node.row.types[index]}",
+            f"is {node.row.types[index]}"
         )
-    pairs = _mapping(binder, call, found)
     kinds: dict[str, int] = {}
-    for codes, name in [(k, k) for k in KINDS] if pairs is None else pairs:
+    for codes, name in _ALL if pairs is None else pairs:
         for code in codes.split(","):
             if code.strip() in kinds:
-                binder.refuse(
-                    call,
-                    f"Invalid target mapping for argument 'op_mapping'. Duplicate op code: '{code.strip()}'.",
+                refuse(
+                    f"Invalid target mapping for argument 'op_mapping'. Duplicate op code: '{code.strip()}'."
                 )
-            kinds[code.strip()] = _kind(binder, call, name)
+            kinds[code.strip()] = _kind(name, refuse)
     fields = [f for i, f in enumerate(node.row.fields) if i != index]
     row = t.RowType.of([f.name for f in fields], [f.data_type for f in fields])
-    return _made(call, row, node, found, index, tuple(kinds.items()))
+    return _made("FROM_CHANGELOG", row, node, index, tuple(kinds.items()), uid)
+
+
+def no_such_column(node: Node, column: str) -> tuple[str, str]:
+    """The message, and the hint, where FROM_CHANGELOG does not find its column of codes."""
+    return (
+        f"Invalid function call: the op column '{column}' does not exist in the input table.",
+        f"its columns are {', '.join(node.row.names)}; op => DESCRIPTOR(column)",
+    )
+
+
+def _kind(text: str, refuse: Refuse) -> int:
+    name = text.strip()
+    if name not in KINDS:
+        refuse(
+            f"Invalid target mapping for argument 'op_mapping'. Unknown change operation: '{name}'. "
+            f"Valid values are: {', '.join(KINDS)}."
+        )
+    return KINDS[name]
 
 
 def _made(
-    call: exp.Expr, row: t.RowType, node: Node, found: dict[str, exp.Expr], op: Any, mapping: tuple[Any, ...]
+    function: str, row: t.RowType, node: Node, op: Any, mapping: tuple[Any, ...], uid: str | None
 ) -> Node:
     arguments: list[tuple[str, Any]] = [("op", op), ("mapping", mapping)]
-    uid = found.get("uid")
-    if isinstance(uid, exp.Literal):
-        arguments.append(("uid", uid.this))
+    if uid is not None:
+        arguments.append(("uid", uid))
     return ProcessTable(
-        row=row, tables=(node,), function=call.this.upper(), arguments=tuple(arguments), partitions=(None,)
+        row=row, tables=(node,), function=function, arguments=tuple(arguments), partitions=(None,)
     )
 
 

@@ -15,7 +15,7 @@ from firesteel.common.columns import DELETE, UPDATE_BEFORE, Columns
 from firesteel.sql import types as t
 from firesteel.sql.expressions import AggregateCall
 from firesteel.sql.operators.distinct import Distinct
-from firesteel.sql.operators.kernels import Kernel, KernelCall, Segments, kernel_of
+from firesteel.sql.operators.kernels import Kernel, KernelCall, Segments, kernel_of, merging_kernel_of
 from firesteel.sql.operators.kernels.segments import Array
 from firesteel.sql.operators.row_state import Field
 from firesteel.sql.types import RowType
@@ -46,6 +46,8 @@ class Aggregates:
     """
     :param retracts: whether rows may be taken back.
     :param functions: the user's.
+    :param merging: whether accumulators have to be merged: no call keeps anything beside its fields then, and
+        there is no ``scan``.
 
     :ivar fields: of all calls, as state keeps them.
     """
@@ -56,6 +58,7 @@ class Aggregates:
         row: RowType,
         retracts: bool,
         functions: Mapping[str, Any],
+        merging: bool = False,
     ) -> None:
         self.retracts = retracts
         self.fields: list[Field] = [Field("int64")] if retracts else []
@@ -63,9 +66,10 @@ class Aggregates:
         distinct: dict[tuple[int, ...], list[int | None]] = {}
         for call in calls:
             types = tuple(row.types[i] for i in call.arguments)
-            kernel = kernel_of(KernelCall(call, types, retracts, functions))
+            make = merging_kernel_of if merging else kernel_of
+            kernel = make(KernelCall(call, types, retracts, functions))
             of = None
-            if call.distinct and call.function.upper() not in ("MIN", "MAX"):
+            if kernel.counts_duplicates and call.distinct:
                 filters = distinct.setdefault(call.arguments, [])
                 if call.filter not in filters:
                     filters.append(call.filter)
@@ -82,7 +86,7 @@ class Aggregates:
 
     @property
     def merges(self) -> bool:
-        """Whether accumulators can be merged."""
+        """Whether accumulators can be merged; always so of ``merging`` ones."""
         return not self._distinct and all(call.kernel.merges for call in self._calls)
 
     def open(self, state: Any, name: str, ttl_ms: int) -> None:

@@ -8,7 +8,7 @@ and have their state in ``self.state``; they set no current key.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -86,7 +86,7 @@ class ColumnsOperator(BaseOperator):
 
     #: Whether the rows before a mark and those behind it are to be told apart. An operator for which time
     #: means nothing gets all rows of a batch at once, and its marks follow them.
-    minds_time: ClassVar[bool] = True
+    minds_time: bool = True
 
     def __init__(self, program: OperatorProgram, spec: Any) -> None:
         super().__init__(program)
@@ -145,6 +145,11 @@ class ColumnsOperator(BaseOperator):
     def restore(self, carry: Any) -> None:
         self.watermark, self.ended = (MIN_WATERMARK, False) if carry is None else carry
 
+    def take_over(self, carries: Sequence[Any]) -> None:
+        """Begin with the least watermark: no subtask may take for late what none before has. Inputs say
+        again how far they are, and whether they have ended."""
+        self.watermark = min((watermark for watermark, _ in carries), default=MIN_WATERMARK)
+
 
 class RowwiseOperator(ColumnsOperator):
     """An operator that gives some rows for each row, whatever the time is: a batch is worked on whole, and
@@ -175,7 +180,7 @@ class RowwiseOperator(ColumnsOperator):
 
     def note(self, mark: Mark) -> None:
         if type(mark) is int:
-            self.watermark = mark
+            self.watermark = max(self.watermark, mark)  # after a change of parallelism it may lie behind
         elif mark == END:
             self.watermark = MAX_WATERMARK
             self.ended = True
@@ -220,3 +225,6 @@ class TwoInputColumnsOperator(KeyedColumnsOperator):
             self._valve = WatermarkValve((0, 1))
         else:
             self._valve.restore(carry[1])
+
+    def take_over(self, carries: Sequence[Any]) -> None:
+        super().take_over([carry for carry, _ in carries])

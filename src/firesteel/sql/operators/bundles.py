@@ -19,12 +19,12 @@ ROWS: Final = 1 << 16
 class BundlingOperator(KeyedColumnsOperator):
     """Its spec has ``mini_batch`` and ``bundle``, the most rows of a bundle."""
 
-    minds_time = False
     #: Whether rows wait in batch mode, where nothing leaves before the end.
     waits_in_batch_mode: ClassVar[bool] = False
 
     def __init__(self, program: OperatorProgram, spec: Any) -> None:
         super().__init__(program, spec)
+        self.minds_time = bool(spec.mini_batch)  # a mark ends the bundle of the rows before it
         self._held: list[Columns] = []
         self._held_rows = 0
 

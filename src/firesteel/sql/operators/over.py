@@ -231,16 +231,7 @@ class RowtimeWay(_Quiet):
             columns, times = columns.take(kept), times[kept]
         if not len(columns):
             return
-        keys = self.operator.key_columns(columns, self.spec.keys)
-        groups = group_rows([*keys, pa.array(times)], len(columns))
-        order, starts = groups.order()
-        rows = row_values(columns.take(order).arrays, len(columns))
-        first = pa.array(groups.first)
-        names, canonical = names_of([k.take(first) for k in keys], groups.count)
-        stops = [*starts.tolist()[1:], len(rows)]
-        of_group = times[groups.first].tolist()
-        for i, (start, stop) in enumerate(zip(starts.tolist(), stops, strict=True)):
-            self._rows.add(names[i], canonical[i], of_group[i], rows[start:stop])
+        self._rows.add_all(columns, self.operator.key_columns(columns, self.spec.keys), times)
 
     def advance(self, watermark: int) -> None:
         before = self._progress.value

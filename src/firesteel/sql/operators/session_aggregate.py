@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns
-from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.runtime.batch import MIN_WATERMARK, Batch
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
@@ -49,13 +48,7 @@ class SessionAggregateOperator(TimedWindows):
 
     def __init__(self, program: OperatorProgram, spec: Any, window: TimeWindow) -> None:
         super().__init__(program, spec, window)
-        self.aggregates = Aggregates(spec.calls, spec.input, spec.retracts, spec.functions)
-        if not self.aggregates.merges:
-            raise UnsupportedFeatureError(
-                "DISTINCT, and MIN and MAX of rows that may be retracted, do not work in sessions.",
-                operator=program.name,
-                hint="aggregate by (key, value) in the session first, and then without DISTINCT",
-            )
+        self.aggregates = Aggregates(spec.calls, spec.input, spec.retracts, spec.functions, merging=True)
         self._types = arrow_types(spec.input)
         self._times = WindowTimes(spec.output, spec.properties, window.zone)
         self._of: dict[Any, list[int]] = {}  # key -> slots of its sessions
@@ -66,7 +59,6 @@ class SessionAggregateOperator(TimedWindows):
         spec = self.spec
         shape = f"{row_text(spec.input, spec.keys)} -> {self.aggregates.shape} in SESSION"
         self._rows = rows_state(self.state, "windows", [*self.aggregates.fields, Field("int64")], shape)
-        self.aggregates.open(self.state, "windows", 0)
 
     def begin_epoch(self) -> None:
         super().begin_epoch()

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from firesteel.sql.operators.specs import TimeWindow
 from firesteel.sql.operators.watermarks import milliseconds
 
-__all__ = ["Slices", "instant_of", "local_milliseconds"]
+__all__ = ["Slices", "instant_of", "instants_of", "local_milliseconds"]
 
 Array = np.ndarray[Any, Any]
 _UTC: Final = ("UTC", "Z", "GMT", "Etc/UTC")
@@ -34,11 +34,16 @@ def local_milliseconds(times: pa.Array, zone: str) -> Array:
 def instant_of(local_ms: int, zone: str) -> int:
     """The instant at which the clocks of *zone* show a time; of two the earlier one, after a gap the
     first."""
+    return int(instants_of(np.array([local_ms], np.int64), zone)[0])
+
+
+def instants_of(local: Array, zone: str) -> Array:
+    """The same of many times."""
     if zone in _UTC:
-        return local_ms
-    naive = pa.array([local_ms], pa.timestamp("ms"))
+        return local
+    naive = pa.array(local, pa.int64()).view(pa.timestamp("ms"))
     found = pc.assume_timezone(naive, zone, ambiguous="earliest", nonexistent="latest")
-    return int(found.view(pa.int64())[0].as_py())
+    return found.view(pa.int64()).to_numpy()  # type: ignore[no-any-return]
 
 
 class Slices:

@@ -108,7 +108,7 @@ class FinalRowsOperator(ColumnsOperator):
     def snapshot(self) -> Any:
         return super().snapshot(), self._counts
 
-    def restore(self, carry: Any) -> None:
+    def restore(self, carry: Any) -> None:  # the parallelism of a job in batch mode does not change
         super().restore(None if carry is None else carry[0])
         self._counts = {} if carry is None else carry[1]
 

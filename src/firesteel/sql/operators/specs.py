@@ -255,17 +255,27 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowTableFunction(OperatorSpec):
-    """A windowing TVF that stands alone: input columns, window_start, window_end, window_time."""
+    """TUMBLE, HOP or CUMULATE without an aggregate: input columns, window_start, window_end, window_time."""
 
     input: RowType
     output: RowType
     window: TimeWindow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionTableFunction(OperatorSpec):
+    """The same of SESSION; keyed by ``keys``, the columns of PARTITION BY."""
+
+    input: RowType
+    output: RowType
+    window: TimeWindow
+    keys: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowAggregate(OperatorSpec):
-    """GROUP BY of a windowing TVF; keyed by ``keys``. Output: key columns, calls, then ``properties``: some
-    of "start", "end", "time" in the order asked for."""
+    """GROUP BY of a windowing TVF, or of an old window; keyed by ``keys``. Output: key columns, calls, then
+    ``properties``: some of "start", "end", "time", "rowtime", "proctime" in the order asked for."""
 
     input: RowType
     output: RowType
@@ -274,37 +284,6 @@ class WindowAggregate(OperatorSpec):
     calls: tuple[AggregateCall, ...]
     properties: tuple[str, ...] = ()
     retracts: bool = False
-    functions: Functions = field(default_factory=_none)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GroupWindowAggregate(OperatorSpec):
-    """The old windows in GROUP BY; keyed by ``keys``. Output: key columns, calls, then ``properties``: some
-    of "start", "end", "rowtime", "proctime".
-
-    :param kind: TUMBLE, HOP, SESSION, COUNT_TUMBLE, COUNT_HOP. :param time: the column of the time attribute.
-    :param lateness_ms: how long a window is kept after its end (table.exec.emit.allow-lateness).
-    :param early_ms: how often a window that is not complete is shown; None: not at all; 0: at each row.
-    :param late_ms: the same after its end.
-    """
-
-    input: RowType
-    output: RowType
-    kind: str
-    time: int
-    size: int
-    keys: tuple[int, ...]
-    calls: tuple[AggregateCall, ...]
-    slide: int = 0
-    offset: int = 0
-    properties: tuple[str, ...] = ()
-    event_time: bool = True
-    retracts: bool = False
-    generate_update_before: bool = True
-    lateness_ms: int = 0
-    early_ms: int | None = None
-    late_ms: int | None = None
-    zone: str = "UTC"
     functions: Functions = field(default_factory=_none)
 
 
@@ -573,8 +552,8 @@ _kind(SinkUpsertMaterialize, "changelogs:SinkUpsertMaterializeOperator", keyed=T
 _kind(GroupAggregate, "group_aggregate:GroupAggregateOperator", keyed=True)
 _kind(GroupTableAggregate, "table_aggregate:GroupTableAggregateOperator", keyed=True)
 _kind(WindowTableFunction, "window_table:WindowTableOperator")
+_kind(SessionTableFunction, "session_table:SessionTableOperator", keyed=True, operator_state=True)
 _kind(WindowAggregate, "window_aggregate:window_aggregate", keyed=True, operator_state=True)
-_kind(GroupWindowAggregate, "group_window:group_window", keyed=True, operator_state=True)
 _kind(Sort, "sort:SortOperator", keyed=True)
 _kind(FinalRows, "sort:FinalRowsOperator")
 _kind(TemporalSort, "sort:TemporalSortOperator", keyed=True)

@@ -15,12 +15,20 @@ from firesteel.common.columns import Columns
 from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.map_state import MapsColumn, maps_state
+from firesteel.sql.operators.slices import instants_of
 from firesteel.sql.types import RowType
 from firesteel.state.backend import OperatorState
-from firesteel.state.column_keys import canonical_column_keys, hash_codes, identities, row_arrays
+from firesteel.state.column_keys import (
+    canonical_column_keys,
+    group_rows,
+    hash_codes,
+    identities,
+    row_arrays,
+    row_values,
+)
 from firesteel.state.columns import CanonicalKey
 
-__all__ = ["KeptProgress", "TimedRows", "names_of"]
+__all__ = ["KeptProgress", "TimedRows", "names_of", "rows_of_keys"]
 
 Array = np.ndarray[Any, Any]
 RowValues = tuple[Any, ...]
@@ -30,6 +38,21 @@ def names_of(keys: Sequence[pa.Array], count: int) -> tuple[list[Any], list[Cano
     """The identities and canonical forms of the keys in key columns."""
     names = identities(keys, count)
     return names, canonical_column_keys(names, hash_codes(keys, count))
+
+
+def rows_of_keys(
+    rows: Columns, keys: Sequence[pa.Array], times: Array
+) -> Iterator[tuple[Any, CanonicalKey, int, list[RowValues]]]:
+    """The rows of each pair of a key and a time: the identity and canonical form of the key, the time, the
+    rows in their order; pairs as they first occur."""
+    groups = group_rows([*keys, pa.array(times)], len(rows))
+    order, starts = groups.order()
+    values = row_values(rows.take(order).arrays, len(rows))
+    first = pa.array(groups.first)
+    names, canonical = names_of([key.take(first) for key in keys], groups.count)
+    bounds = [*starts.tolist(), len(values)]
+    for i, time in enumerate(times[groups.first].tolist()):
+        yield names[i], canonical[i], time, values[bounds[i] : bounds[i + 1]]
 
 
 class TimedRows:
@@ -45,15 +68,16 @@ class TimedRows:
         self._index: dict[int, dict[Any, CanonicalKey]] = {}
         self._seen = -1
 
-    def refresh(self) -> None:
-        """Know again what there is, where it may have changed without the operator."""
+    def refresh(self) -> bool:
+        """Know again what there is, where it may have changed without the operator; whether it may have."""
         if self._seen == self._maps.generation:
-            return
+            return False
         self._index.clear()
         for name, key in self._maps.names():
             for time in self._maps.of(name, key):
                 self._index.setdefault(cast(int, time), {})[name] = key
         self._seen = self._maps.generation
+        return True
 
     # ---- of one key
 
@@ -66,6 +90,11 @@ class TimedRows:
 
     def add(self, name: Any, key: CanonicalKey, time: int, rows: Sequence[Any]) -> None:
         self.set(name, key, time, [*self.at(name, key, time), *rows])
+
+    def add_all(self, rows: Columns, keys: Sequence[pa.Array], times: Array) -> None:
+        """Add each row to those of its key, of which *keys* are the columns, and time."""
+        for name, key, time, group in rows_of_keys(rows, keys, times):
+            self.add(name, key, time, group)
 
     def set(self, name: Any, key: CanonicalKey, time: int, rows: list[Any]) -> None:
         """Replace the rows of a key and time, for which ``at`` or ``times`` was asked before."""
@@ -90,8 +119,18 @@ class TimedRows:
         """The times up to *time*, inclusive, in order."""
         return sorted(t for t in self._index if t <= time)
 
+    def due(self, watermark: int, zone: str) -> list[int]:
+        """The times that are ends of windows, as the clocks of *zone* show them, which *watermark* has
+        passed; in order."""
+        ends = np.array(sorted(self._index), np.int64)
+        return ends[instants_of(ends, zone) - 1 <= watermark].tolist()  # type: ignore[no-any-return]
+
     def first(self) -> int | None:
         return min(self._index, default=None)
+
+    def keys(self) -> dict[Any, CanonicalKey]:
+        """All keys that have rows."""
+        return {name: key for names in self._index.values() for name, key in names.items()}
 
     def keys_at(self, time: int) -> list[tuple[Any, CanonicalKey]]:
         return list(self._index.get(time, {}).items())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,13 @@ class WatermarkAssignerOperator(ColumnsOperator):
         fresh = MIN_WATERMARK, 0, 0, False, self.context.clock.now_ms, False
         self.watermark, self._last, self._current, self._idle, self._seen_ms, self.ended = carry or fresh
 
+    def take_over(self, carries: Sequence[Any]) -> None:
+        """Go on from the least watermark, which is said again: the channels behind are others. An idle
+        subtask, and one that has ended, held nothing back."""
+        live = [carry for carry in carries if not (carry[3] or carry[5])] or carries
+        self.watermark = min((carry[0] for carry in live), default=MIN_WATERMARK)
+        self._current = min((carry[2] for carry in live), default=0)
+
 
 class MiniBatchAssignerOperator(ColumnsOperator):
     """Says where mini-batches end: with the watermarks that it lets pass. (Flink:
@@ -191,3 +199,6 @@ class MiniBatchAssignerOperator(ColumnsOperator):
     def restore(self, carry: Any) -> None:
         fresh = MIN_WATERMARK, MIN_WATERMARK, MIN_WATERMARK, False
         self.watermark, self._next, self._held, self.ended = carry or fresh
+
+    def take_over(self, carries: Sequence[Any]) -> None:
+        """Its input says again how far it is, and time goes on: nothing is to be remembered."""

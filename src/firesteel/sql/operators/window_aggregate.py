@@ -19,7 +19,7 @@ from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
 from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.slice_state import Contents, SliceState
-from firesteel.sql.operators.slices import Slices, instant_of, local_milliseconds
+from firesteel.sql.operators.slices import Slices, instant_of, instants_of, local_milliseconds
 from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
 from firesteel.sql.operators.timed_windows import TimedWindows
 from firesteel.sql.operators.window_times import WindowTimes
@@ -88,10 +88,8 @@ class SlicedWindows(TimedWindows):
         """Which windows have fired already."""
         if not self.window.event_time:
             return np.zeros(len(ends), bool)
-        if self.window.zone == "UTC":
-            return ends - 1 <= self._progress.value
-        known = {end: self.fires_at(end) <= self._progress.value for end in np.unique(ends).tolist()}
-        return np.array([known[end] for end in ends.tolist()], bool)
+        passed: Array = instants_of(ends, self.window.zone) - 1 <= self._progress.value
+        return passed
 
     def due(self) -> set[int]:
         """The ends of windows that wait, fired ones may be among them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from firesteel.common.columns import Columns
 from firesteel.runtime.operators.base import SubtaskContext
@@ -13,12 +12,11 @@ from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import row_text
 from firesteel.sql.operators.base import TwoInputColumnsOperator
 from firesteel.sql.operators.pairs import NO_ROW, PADS_LEFT, PADS_RIGHT, Pairs, null_keys, paired
-from firesteel.sql.operators.slices import instant_of, local_milliseconds
+from firesteel.sql.operators.slices import local_milliseconds
 from firesteel.sql.operators.specs import WindowJoin
-from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows, names_of
+from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows
 from firesteel.sql.operators.window_rank import open_windows
 from firesteel.state.backend import OperatorState
-from firesteel.state.column_keys import group_rows, row_values
 
 __all__ = ["WindowJoinOperator"]
 
@@ -63,25 +61,12 @@ class WindowJoinOperator(TwoInputColumnsOperator):
             columns, ends = columns.take(kept), ends[kept]
         if not len(columns):
             return
-        keys = self.key_columns(columns, key_columns)
-        groups = group_rows([*keys, pa.array(ends)], len(columns))
-        order, starts = groups.order()
-        rows = row_values(columns.take(order).arrays, len(columns))
-        first = pa.array(groups.first)
-        names, canonical = names_of([k.take(first) for k in keys], groups.count)
-        stops = [*starts.tolist()[1:], len(rows)]
-        of_group = ends[groups.first].tolist()
-        side = self._sides[input_index]
-        for i, (start, stop) in enumerate(zip(starts.tolist(), stops, strict=True)):
-            side.add(names[i], canonical[i], of_group[i], rows[start:stop])
+        self._sides[input_index].add_all(columns, self.key_columns(columns, key_columns), ends)
 
     def advance(self, watermark: int) -> None:
         self._progress.move(watermark)
-        last = watermark + (1 if self.spec.zone == "UTC" else 15 * 3_600_000)
-        left, right = self._sides
-        for end in sorted({*left.until(last), *right.until(last)}):
-            if instant_of(end, self.spec.zone) - 1 <= watermark:
-                self._fire(end)
+        for end in sorted({end for side in self._sides for end in side.due(watermark, self.spec.zone)}):
+            self._fire(end)
 
     def _fire(self, end: int) -> None:
         left, right = ({name: rows for name, _, rows in side.pop(end)} for side in self._sides)

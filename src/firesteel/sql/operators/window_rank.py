@@ -17,7 +17,7 @@ from firesteel.sql.arrow import arrow_type
 from firesteel.sql.operators.aggregates import row_text
 from firesteel.sql.operators.base import KeyedColumnsOperator
 from firesteel.sql.operators.ordering import sorted_rows
-from firesteel.sql.operators.slices import instant_of, local_milliseconds
+from firesteel.sql.operators.slices import instants_of, local_milliseconds
 from firesteel.sql.operators.specs import WindowRank
 from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows, names_of
 from firesteel.state.backend import OperatorState
@@ -30,9 +30,8 @@ Array = np.ndarray[Any, Any]
 
 def open_windows(ends: Array, zone: str, progress: int) -> Array:
     """Which rows are not late: their window, of local end *ends*, has not fired."""
-    found, inverse = np.unique(ends, return_inverse=True)
-    is_open = np.array([instant_of(end, zone) - 1 > progress for end in found.tolist()], bool)
-    return is_open[inverse]
+    is_open: Array = instants_of(ends, zone) - 1 > progress
+    return is_open
 
 
 class WindowRankOperator(KeyedColumnsOperator):
@@ -92,12 +91,8 @@ class WindowRankOperator(KeyedColumnsOperator):
 
     def advance(self, watermark: int) -> None:
         self._progress.move(watermark)
-        for end in self._rows.until(self._last_due(watermark)):
-            if instant_of(end, self.spec.zone) - 1 <= watermark:
-                self._fire(end)
-
-    def _last_due(self, watermark: int) -> int:
-        return watermark + (1 if self.spec.zone == "UTC" else 15 * 3_600_000)  # zones are no further apart
+        for end in self._rows.due(watermark, self.spec.zone):
+            self._fire(end)
 
     def _fire(self, end: int) -> None:
         spec = self.spec

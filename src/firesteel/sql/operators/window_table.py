@@ -1,7 +1,5 @@
-"""Windowing table-valued functions that stand alone: each row once for each of its windows.
-
-SESSION, whose windows are known when they end, is run by an aggregate alone. (Flink:
-``WindowTableFunctionOperator``.)
+"""TUMBLE, HOP and CUMULATE without an aggregate: each row once for each of its windows. (Flink:
+``AlignedWindowTableFunctionOperator``.)
 """
 
 from __future__ import annotations
@@ -12,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns
-from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import RowwiseOperator
 from firesteel.sql.operators.slices import Slices, local_milliseconds
@@ -27,11 +24,6 @@ class WindowTableOperator(RowwiseOperator):
 
     def __init__(self, program: OperatorProgram, spec: WindowTableFunction) -> None:
         super().__init__(program, spec)
-        if spec.window.kind == "SESSION":
-            raise UnsupportedFeatureError(
-                "SESSION() cannot be used without an aggregate by its window_start and window_end.",
-                operator=program.name,
-            )
         self._slices = Slices(spec.window)
         self._times = WindowTimes(spec.output, ("start", "end", "time"), spec.window.zone)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.sql.arrow import arrow_type
-from firesteel.sql.operators.slices import instant_of
+from firesteel.sql.operators.slices import instants_of
 from firesteel.sql.types import RowType
 
 __all__ = ["WindowTimes"]
@@ -35,8 +35,7 @@ class WindowTimes:
         for name, kind in self._of:
             local = starts if name == "start" else ends if name == "end" else ends - 1
             if pa.types.is_timestamp(kind) and kind.tz is not None:
-                known = {end: instant_of(end, self._zone) for end in np.unique(local).tolist()}
-                local = np.array([known[end] for end in local.tolist()], np.int64)
+                local = instants_of(local, self._zone)
             made.append(pa.array(local, pa.int64()).view(pa.timestamp("ms")).cast(_naive(kind)).view(kind))
         return made
 

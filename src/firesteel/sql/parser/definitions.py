@@ -226,4 +226,4 @@ class DefinitionParser(QueryParser):
     def query_with_text(self) -> Query:
         start: Token = self.token
         tree = self.query()
-        return Query(tree, self.text_from(start))
+        return Query(tree, self.text_from(start), start.start)

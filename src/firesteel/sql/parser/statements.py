@@ -75,10 +75,14 @@ Options = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """SELECT, VALUES, WITH ... :param text: as written."""
+    """SELECT, VALUES, WITH ...
+
+    :param text: as written. :param start: where that begins in the statement.
+    """
 
     tree: exp.Expr
     text: str
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from firesteel.common.config_options import ConfigOption
+from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Literal
 from firesteel.sql.hints import state_ttl
@@ -11,6 +13,7 @@ from firesteel.sql.planner.calcs import select
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
+from firesteel.sql.planner.split_distinct import first_level, second_level
 from firesteel.sql.planner.windows import window_aggregate
 from firesteel.sql.types import BigIntType, RowType
 
@@ -110,6 +113,25 @@ def group_aggregate(
     calls: tuple[AggregateCall, ...],
     hints: tuple[tuple[str, tuple[object, ...]], ...] = (),
 ) -> p.Physical:
+    split = first_level(context, child, group, calls)
+    if split is None:
+        return _one_level(context, child, row, group, calls, hints)
+    expanded, keys, parts = split
+    names = [*(f"k{i}" for i in range(len(keys))), *(f"p{i}" for i in range(len(parts)))]
+    types = [*(expanded.row.types[k] for k in keys), *(part.type for part in parts)]
+    partial = _one_level(context, expanded, RowType.of(names, types), keys, parts, hints)
+    whole = second_level(len(keys), calls)
+    return _one_level(context, partial, row, tuple(range(len(group))), whole, hints)
+
+
+def _one_level(
+    context: PlannerContext,
+    child: p.Physical,
+    row: RowType,
+    group: tuple[int, ...],
+    calls: tuple[AggregateCall, ...],
+    hints: tuple[tuple[str, tuple[object, ...]], ...],
+) -> p.Physical:
     ttl = state_ttl(hints)
     return p.GroupAggregate(
         row=row,
@@ -136,8 +158,7 @@ def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:
         raise wrong(
             f"Window aggregate can only be defined over a time attribute column, but {time} encountered."
         )
-    if node.window.kind.startswith("COUNT") and rowtime:
-        raise unsupported("Row count windows need a processing time attribute.")
+    _check_window(planner.context, node)
     return p.GroupWindowAggregate(
         row=node.row,
         inputs=(exchange(child, node.group),),
@@ -146,7 +167,34 @@ def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:
         calls=node.calls,
         properties=node.properties,
         rowtime=rowtime or planner.context.batch,
-        table_function=any(_is_table_aggregate(planner.context, call) for call in node.calls),
-        ttl_ms=planner.context.ttl_ms,
         hints=node.hints,
     )
+
+
+_SHOWN_OTHERWISE: Final[tuple[ConfigOption[Any], ...]] = (
+    options.EARLY_FIRE,
+    options.LATE_FIRE,
+    options.ALLOW_LATENESS,
+)
+
+
+def _check_window(context: PlannerContext, node: l.GroupWindowAggregate) -> None:
+    """Refuse what the old windows cannot do."""
+    if node.window.kind.startswith("COUNT"):
+        raise unsupported(
+            "Windows of a number of rows cannot be run.",
+            hint="use a window of time, or number the rows with ROW_NUMBER() OVER (...) and group by the "
+            "number divided by the size",
+        )
+    if any(_is_table_aggregate(context, call) for call in node.calls):
+        raise unsupported(
+            "A table aggregate function cannot be used in a window of GROUP BY.",
+            hint="use flat_aggregate() on a group without a window, with the window's columns of a windowing "
+            "table-valued function among its keys",
+        )
+    asked = [] if context.batch else [option.key for option in _SHOWN_OTHERWISE if context.get(option)]
+    if asked:
+        raise unsupported(
+            f"Windows of GROUP BY are shown once, at their end: {', '.join(asked)} cannot be obeyed.",
+            hint="use a windowing table-valued function, or an aggregate without windows",
+        )

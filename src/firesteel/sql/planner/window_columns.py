@@ -79,7 +79,10 @@ def _aggregate(node: p.WindowAggregate) -> WindowColumns:
     def places(name: str) -> Columns:
         return frozenset(first + i for i, found in enumerate(node.properties) if found == name)
 
-    return WindowColumns(replace(node.window, time=None), places("start"), places("end"), places("time"))
+    starts, start = places("start"), node.window.start
+    if start is not None and start in node.group:  # of sessions that the rows had already
+        starts |= {node.group.index(start)}
+    return WindowColumns(replace(node.window, time=None), starts, places("end"), places("time"))
 
 
 def _join(node: p.WindowJoin) -> WindowColumns | None:

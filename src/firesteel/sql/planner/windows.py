@@ -116,13 +116,18 @@ def _window_aggregate(
         if set(keys) != partition:
             # Sessions are those of the partition, not of the group: rows get theirs before they are grouped.
             target, keys, moved = _attached(child, windows), plain, calls
+    start = target.window.start if target.window.kind == "SESSION" else None
+    if start is not None:
+        keys = (*keys, start)  # sessions that end at one time are not one session
     properties = tuple(
         name
         for name, columns in (("start", windows.start), ("end", windows.end), ("time", windows.time))
-        if columns & window_group or name != "time"
+        if (columns & window_group or name != "time") and not (name == "start" and start is not None)
     )
     types: list[DataType] = [*(target.child.row.types[k] for k in keys), *(call.type for call in moved)]
     places = {c: i for i, c in enumerate(plain)}
+    if start is not None:
+        places |= dict.fromkeys(windows.start, len(keys) - 1)
     first = len(types)
     window_types = {
         name: next((child.row.types[c] for c in sorted(columns)), None)

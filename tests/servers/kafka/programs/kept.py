@@ -21,7 +21,8 @@ from firesteel.datastream.connectors import DeliveryGuarantee
 from firesteel.datastream.state import ValueStateDescriptor
 from tests.runtime.support import environment, local_platform
 from tests.servers.kafka.broker import KafkaBroker
-from tests.servers.kafka.support import NO_WATERMARKS, eventually, reading, writing
+from tests.servers.kafka.support import NO_WATERMARKS, reading, writing
+from tests.waiting import until
 
 DATA = Path(__file__).parents[3] / "data"
 PARTITIONS = 3
@@ -102,7 +103,7 @@ def write(name: str) -> None:
             make_topics(broker, name)
             fill(broker, name, BEFORE)
             client = start(broker, name, Path(place, "checkpoints"))
-            eventually(lambda: shown(broker.values(f"{name}-out")) == sums(BEFORE), "not all has come out")
+            until(lambda: shown(broker.values(f"{name}-out")) == sums(BEFORE), "not all has come out")
             savepoint = client.stop_with_savepoint(False, f"file://{place}/savepoint").result()
             shutil.copytree(savepoint.removeprefix("file://"), DATA / name)
         finally:

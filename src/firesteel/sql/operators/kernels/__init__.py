@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from firesteel.sql.operators.kernels import extremes, loops, sums
 from firesteel.sql.operators.kernels.base import KERNELS, Kernel, KernelCall
+from firesteel.sql.operators.kernels.multiset import MultisetKernel, without_duplicates
 from firesteel.sql.operators.kernels.segments import Segments
 
-__all__ = ["KERNELS", "Kernel", "KernelCall", "Segments", "kernel_of"]
+__all__ = ["KERNELS", "Kernel", "KernelCall", "Segments", "kernel_of", "merging_kernel_of"]
 
 _LOADED: Final = (extremes, loops, sums)  # each registers its kernels
 
@@ -26,3 +27,11 @@ def kernel_of(what: KernelCall) -> Kernel:
     if make is None:
         raise loops.unknown(what, list(KERNELS))
     return make(what)
+
+
+def merging_kernel_of(what: KernelCall) -> Kernel:
+    """The same, where accumulators of several keys are to be merged."""
+    made = kernel_of(what)
+    if made.merges and not (what.call.distinct and made.counts_duplicates):
+        return made
+    return MultisetKernel(what, kernel_of(without_duplicates(what)))

@@ -49,6 +49,8 @@ class Kernel:
     fields: tuple[Field, ...] = ()
     #: Whether accumulators can be merged.
     merges: ClassVar[bool] = True
+    #: Whether a value that comes again changes the result, so that DISTINCT has to leave it out beforehand.
+    counts_duplicates: ClassVar[bool] = True
 
     def __init__(self, what: KernelCall) -> None:
         self.what = what

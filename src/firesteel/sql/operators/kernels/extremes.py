@@ -32,6 +32,8 @@ def extreme(what: KernelCall) -> Kernel:
 
 
 class _Extreme(Kernel):
+    counts_duplicates = False
+
     def __init__(self, what: KernelCall, largest: bool) -> None:
         super().__init__(what)
         self.largest = largest

@@ -14,7 +14,7 @@ const HEALTH = {
   restarting: ["warn", "Restarting"], starting: ["busy", "Starting"], finished: ["done", "Finished"], canceled: ["still", "Cancelled"],
 };
 
-export const State = ({ of, pill }) => html`<span class=${`state ${STATES[of] ?? "still"} ${pill ? "pill" : ""}`}>${word(of)}</span>`;
+export const State = ({ of }) => html`<span class=${`state ${STATES[of] ?? "still"}`}>${word(of)}</span>`;
 export const Health = ({ of, pill }) => html`<span class=${`state ${HEALTH[of]?.[0] ?? "still"} ${pill ? "pill" : ""}`}>${healthWord(of)}</span>`;
 export const healthWord = (health) => HEALTH[health]?.[1] ?? health;
 export const word = (state) => String(state).charAt(0) + String(state).slice(1).toLowerCase().replaceAll("_", " ");

@@ -6,10 +6,9 @@ import { Card, Figure, Figures, Loaded, Nothing, Segments, Table } from "../part
 
 const COUNTS = [[60, "60"], [240, "240"], [1000, "1,000"]];
 
-export function Epochs({ id, data }) {
+export function Epochs({ id }) {
   const [last, setLast] = useState(60);
   const found = useGet(`firesteel/v1/jobs/${id}/epochs?last=${last}`);
-  const now = data.job.ended_ms ?? data.now;
   return html`<${Loaded} of=${found} lines=${8}>${({ epochs }) => {
     if (!epochs.length) return html`<div class="card"><${Nothing} title="No epoch has ended yet"><p>A job runs as a row of epochs. Each reads what is there, is processed whole and is committed whole.</p><//></div>`;
     const elapsed = epochs.map((epoch) => epoch.elapsed_ms).sort((a, b) => a - b);
@@ -26,7 +25,7 @@ export function Epochs({ id, data }) {
         <${Figure} name="At work" value=${`${Math.min(100, Math.round((worked / span) * 100))} %`} note="of the time; else it waits" />
         <${Figure} name="Tried again" value=${count(again)} note="epochs" />
       <//>
-      <${Card} title="Over time" side=${html`<${Segments} label="How many epochs" options=${COUNTS} value=${last} onPick=${setLast} />`}><${Strip} epochs=${epochs} now=${now} /><//>
+      <${Card} title="Over time" side=${html`<${Segments} label="How many epochs" options=${COUNTS} value=${last} onPick=${setLast} />`}><${Strip} epochs=${epochs} /><//>
       <${Card} title="Epochs" flush><${Table} label="Epochs" columns=${COLUMNS} rows=${[...epochs].reverse()} id=${(epoch) => epoch.epoch} most=${12} /><//>
     </div>`;
   }}<//>`;

@@ -26,7 +26,7 @@ const TABS = [
   ["logs", "Logs", JobLogs],
   ["config", "Configuration", Config],
 ];
-const ALIASES = { overview: "graph", accumulators: "accumulators", configuration: "config" };
+const ALIASES = { overview: "graph", configuration: "config" };
 
 export function Job({ parts, config, session }) {
   const [id, asked = "graph", ...rest] = parts;

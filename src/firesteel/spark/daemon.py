@@ -1,0 +1,60 @@
+"""The process that forks the Python workers of a local session, with what all of them need imported already.
+
+PySpark's daemon forks a bare interpreter, so each worker imports the engine on its own. That takes most of a
+second of CPU, and a job that starts, or starts again after a failure, pays it for each of its tasks. Here it
+is done once, before the first fork, and the workers share the memory of what was imported.
+
+PySpark imports nothing before it forks because a library may start threads, which a fork does not copy. Of
+those that are imported here one would: an allocator of pyarrow, which is told not to.
+"""
+
+from __future__ import annotations
+
+import gc
+import importlib
+import os
+import sys
+from typing import Final
+
+_NEEDED: Final = (
+    "pyspark.worker",
+    "firesteel.spark.epoch",
+    "firesteel.spark.realtime",
+    "firesteel.runtime.building",
+    "firesteel.runtime.operators.keyed",
+    "firesteel.runtime.operators.stateless",
+)
+_ALLOCATOR: Final = "JE_ARROW_MALLOC_CONF", "background_thread:false"
+_CHANCE: Final = "numpy.random"
+
+
+def prepare() -> None:
+    """Import what all workers need, and let each draw random numbers of its own."""
+    os.environ.setdefault(*_ALLOCATOR)
+    for module in _NEEDED:
+        importlib.import_module(module)
+    os.register_at_fork(after_in_child=_draw_anew)
+    gc.collect()
+    gc.freeze()  # a collection in a worker would write to these pages, and so copy them
+
+
+def _draw_anew() -> None:
+    """Seed the generator that numpy shares among its functions: all workers would draw the same numbers.
+
+    Python's own does so by itself.
+    """
+    chance = sys.modules.get(_CHANCE)
+    if chance is not None:
+        chance.seed()
+
+
+def main() -> None:
+    """Run PySpark's daemon."""
+    prepare()
+    from pyspark.daemon import manager
+
+    manager()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""The process that forks Python workers: nothing that it has imported is in the way of a fork."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+# Two workers that draw, each of all that draws in a process; and what the daemon has begun.
+PROGRAM = """
+import json, os, random, sys
+import psutil
+from firesteel.spark.daemon import prepare
+
+prepare()
+import numpy
+
+def drawn():
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.write(write, json.dumps([numpy.random.random(), random.random()]).encode())
+        os._exit(0)
+    os.wait()
+    return json.loads(os.read(read, 1000))
+
+print(json.dumps({
+    "threads": psutil.Process().num_threads(),
+    "modules": sorted(sys.modules),
+    "drawn": [drawn(), drawn()],
+}))
+"""
+
+
+def test_it_has_one_thread_and_workers_that_differ() -> None:
+    as_spark_starts_it = {**os.environ, "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", PROGRAM]
+    ended = subprocess.run(command, env=as_spark_starts_it, check=True, capture_output=True, text=True)
+    found = json.loads(ended.stdout)
+    assert found["threads"] == 1
+    assert {"pyspark.worker", "pyarrow", "firesteel.runtime.task_loop"} <= set(found["modules"])
+    assert "pandas" not in found["modules"], "most workers do not need it"
+    of_numpy, of_python = zip(*found["drawn"], strict=True)
+    assert len(set(of_numpy)) == len(set(of_python)) == 2
