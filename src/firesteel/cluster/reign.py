@@ -53,7 +53,7 @@ class Reign:
         )
         self._programs = ProgramStore(directory, self._dispatcher.submit, values)
         self._sql = SqlSessions(directory, values, self._dispatcher.cancel)
-        self._server = RestServer(self._dispatcher, settings, self._dispatcher, self._programs, self._sql)
+        self._server = RestServer(self._dispatcher, settings, self._dispatcher, self._programs, sql=self._sql)
         self._sql.answer_by(self._server.answer)
 
     @property
