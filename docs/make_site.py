@@ -31,11 +31,12 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         *("formats", "sinks", "connectors"),
     ),
     "Operation": (
-        *("recovery", "real-time", "cluster", "dashboard", "metrics", "scaling", "rest", "security"),
+        *("recovery", "real-time", "cluster", "deployment", "dashboard", "history-server"),
+        *("metrics", "scaling", "rest", "security"),
         *("workers", "configuration"),
     ),
     "Development": ("testing", "extending"),
-    "Tables and SQL": ("sql/index", "sql/client", "sql/gateway", "sql/connectors", "sql/functions"),
+    "Tables and SQL": ("sql/index", "sql/connectors", "sql/client", "sql/gateway", "sql/functions"),
 }
 #: Packages whose public names make the reference.
 REFERENCE: Final = (

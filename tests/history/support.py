@@ -35,14 +35,6 @@ def flink_archive(name: str) -> tuple[str, Archive]:
     page = next(e for e in _of("GET /jobs/{jobid}", name) if e.body["state"] in ended)
     job_id = page.body["jid"]
     answers = {f"/jobs/{job_id}": page.body}
-    overview = next(
-        job
-        for example in examples()
-        if example.endpoint == "GET /jobs/overview" and example.status == 200
-        for job in example.body["jobs"]
-        if job["jid"] == job_id
-    )
-    answers["/jobs/overview"] = {"jobs": [overview]}
     for what in ("exceptions", "config", "checkpoints", "accumulators"):
         found = _of(f"GET /jobs/{{jobid}}/{what}", name)
         if found:

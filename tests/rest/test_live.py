@@ -167,7 +167,7 @@ def test_what_a_share_of_back_pressure_is_called(ratio: float, level: str) -> No
 
 def test_lag_is_of_the_vertex_whose_source_it_is() -> None:
     job = replace(view(1, 2), lag=(("a", (("s", 5),)), ("elsewhere", (("s", 7),))))
-    assert [facts.lag for facts in vertex_facts(job)][:2] == [5, None]
+    assert vertex_facts(job)[0].lag == 5
     assert summary(job, Rates(), [], NOW).lag == 12
 
 

@@ -143,14 +143,14 @@ def test_the_views_of_a_job_of_a_thousand_subtasks_take_less_than_50_mb() -> Non
     job, rates, history = view(1, 1_000, vertices=10), Rates(), History()
     tracemalloc.start()
     try:
-        for step in range(1, 30):
+        for step in range(1, 14):  # as many samples as there are of a minute
             job = grown(job, step)
             rates.sample([job], step * 5_000)
             history.sample([job], job.started_ms + step * 5_000)
         taken, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert rates.of(job, job.vertices[1], 150_000) is not None
+    assert rates.of(job, job.vertices[1], 70_000) is not None
     assert taken < 50e6
 
 

@@ -16,8 +16,8 @@ from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.rescale_view import RescaleStatus
 from firesteel.table import Schema, StreamTableEnvironment
 from tests.jobmanager.rescale_support import running, wide_platform
-from tests.rest.support import until
 from tests.runtime.support import LiveSource, environment, feed, note, notes
+from tests.waiting import until
 
 ROW = Types.ROW_NAMED(["k", "v", "ts"], [Types.STRING(), Types.INT(), Types.SQL_TIMESTAMP()])
 

@@ -64,6 +64,7 @@ def _archived(handler: Handler, prefix: str, archives: Archives) -> Callable[[Ca
         made = handler(call)
         return await made if inspect.isawaitable(made) else made
 
+    answer.__module__ = handler.__module__  # answers are kept by it: one path may be under two prefixes
     return answer
 
 

@@ -13,7 +13,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.extras import extra
 from firesteel.common.logs import logger
-from firesteel.common.masking import masked_value
+from firesteel.common.masking import shown_settings
 from firesteel.common.options import history as options
 from firesteel.history.archives import Archives
 from firesteel.history.routes import history_places
@@ -42,8 +42,7 @@ class HistoryServer:
         self._clock = clock or SystemClock()
         self._place = _place(self._settings.temporary)
         self._archives = Archives(self._settings, self._place)
-        values = configuration.to_dict()
-        shown = tuple((key, str(masked_value(key, values[key]))) for key in sorted(values))
+        shown = shown_settings(configuration.to_dict())
         jobs = EndedJobs(self._archives.views, self._archives.accumulators, shown)
         served = history_places(self._archives, self._settings)
         try:

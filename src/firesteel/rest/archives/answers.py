@@ -31,8 +31,9 @@ from firesteel.rest.settings import RestSettings
 #: Of the additions to Flink's API those that tell of jobs.
 OWN: Final = (*additions.ROUTES, *live.ROUTES)
 _PART: Final = re.compile(r"\{(\w+)\}")
-#: Lists of one job that a history server puts together.
-_LISTS: Final = ("/jobs/overview", "/applications/overview")
+#: The list of the one job, of which a history server makes that of all. That of applications is not part of
+#: an archive: Flink's server would take it for its own.
+_LIST: Final = "/jobs/overview"
 #: Paths with what only a running job has, or what depends on who asks.
 _NOT_KEPT: Final = ("flamegraph", "log-url", "/events", "metrics", "resource-requirements")
 
@@ -62,7 +63,7 @@ async def archive_of(
 
 def _is_kept(route: Route) -> bool:
     of_a_job = "{jobid}" in route.path or "{applicationid}" in route.path
-    return route.path in _LISTS or (of_a_job and not any(word in route.path for word in _NOT_KEPT))
+    return route.path == _LIST or (of_a_job and not any(word in route.path for word in _NOT_KEPT))
 
 
 def _context(

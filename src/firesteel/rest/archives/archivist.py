@@ -9,7 +9,7 @@ from typing import Final
 from firesteel.common.clock import Clock, SystemClock
 from firesteel.common.configuration import Configuration
 from firesteel.common.logs import logger
-from firesteel.common.masking import masked_value
+from firesteel.common.masking import shown_settings
 from firesteel.common.options import history as options
 from firesteel.jobmanager.job_view import JobView
 from firesteel.metrics.machines import Machines
@@ -70,8 +70,7 @@ def archivist_of(configuration: Configuration) -> Archivist | None:
     directory = configuration.get(options.ARCHIVE_DIR)
     if not directory:
         return None
-    values = configuration.to_dict()
-    shown = tuple((key, str(masked_value(key, values[key]))) for key in sorted(values))
+    shown = shown_settings(configuration.to_dict())
     return Archivist(directory, shown)
 
 

@@ -14,6 +14,7 @@ from firesteel.sql.planner.computed_keys import computed_keys, joined_row, witho
 from firesteel.sql.planner.context import is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
+from firesteel.sql.types import BinaryType, CharType, DataType, VarBinaryType, VarCharType
 from firesteel.sql.upsert_keys import shortest, unique_keys
 
 if TYPE_CHECKING:
@@ -186,7 +187,13 @@ def _lookup_key(part: Expression, width: int, projection: list[Expression]) -> t
             continue
         target = projection[mine.index - width]
         if isinstance(target, InputRef) and all(i < width for i in references(other)):
-            if not mine.type.equals_ignoring_nullability(other.type):
-                return None
-            return target.index, other
+            return (target.index, other) if _comparable(mine.type, other.type) else None
     return None
+
+
+def _comparable(column: DataType, key: DataType) -> bool:
+    """Whether keys of a type can be asked for as they are (Flink: ``PlannerTypeUtils.isInteroperable``)."""
+    texts, binaries = (CharType, VarCharType), (BinaryType, VarBinaryType)
+    return column.equals_ignoring_nullability(key) or any(
+        isinstance(column, family) and isinstance(key, family) for family in (texts, binaries)
+    )
