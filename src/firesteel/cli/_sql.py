@@ -139,6 +139,9 @@ def _hand_jobs_to(jobmanager: str, pyflink: bool) -> None:
 
     client = RestClient(address_of(jobmanager, session_defaults()), patience=2)
     client.get("/v1/config")
+    vars(sys.modules["__main__"]).pop(
+        "__file__", None
+    )  # a console: what lies beside the command is not shipped
     set_executor(RemoteExecutor(RestDoor(client), client))
     if pyflink:
         become_pyflink()
