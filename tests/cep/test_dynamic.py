@@ -348,8 +348,8 @@ def test_patterns_and_partial_matches_survive_restore_and_rescale(widths: tuple[
     h.inputs[0].process_watermark(999)
     assert sorted(h.values) == ["p1 ab"] * 20 + ["q1 ac"] * 20
     assert h.num_keyed_state_entries() == 0
-    bring(h, two("p", "a", "c", version=2))
-    assert refusals(h) == []
+    bring(h, two("p", "a", "c", version=2, earlier="go_on"))
+    assert refusals(h) == [], "the record has come once more"
 
 
 def test_a_registered_condition_that_is_gone_is_said_when_the_job_goes_on() -> None:
