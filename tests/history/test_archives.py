@@ -27,7 +27,7 @@ def archived(jobs: Jobs, job: str, directory: Path) -> str:
     job_id = jobs.ids[job]
     view = jobs.cluster.job(job_id)
     assert view is not None
-    values = {"seen": "60"} if job.startswith("word count") else {}
+    values = asyncio.run(jobs.cluster.accumulators(job_id))
     Archivist(str(directory), SETTINGS).archive(view, values, asyncio.run(jobs.cluster.machines()))
     return job_id
 

@@ -22,7 +22,7 @@ from tests.rest.jobs import word_count
 from tests.spark.support import firesteel
 
 
-@pytest.mark.row("S-DEPLOY-01")
+@pytest.mark.row("S-LIFE-11")
 def test_a_program_archives_its_job_and_the_history_server_shows_it(tmp_path: Path) -> None:
     archive = tmp_path / "archive"
     with archiving(f"file://{archive}") as mini:
