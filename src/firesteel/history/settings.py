@@ -36,7 +36,7 @@ def history_settings(configuration: Configuration) -> HistorySettings:
     :raises ConfigurationError: no directory is named, or a value makes no sense.
     """
     get = configuration.get
-    named: list[str] = get(options.DIRECTORIES)
+    named = (name.strip() for name in (get(options.DIRECTORIES) or "").split(","))
     directories = tuple(name for name in named if name)
     if not directories:
         raise ConfigurationError(

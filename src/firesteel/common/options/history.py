@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from firesteel.common.config_options import Bounds
-from firesteel.common.options._declare import boolean, duration, integer, text, texts
+from firesteel.common.options._declare import boolean, duration, integer, text
 
 ARCHIVE_DIR: Final = text(
     "jobmanager.archive.fs.dir",
@@ -13,8 +13,9 @@ ARCHIVE_DIR: Final = text(
     "The directory in which each job that ends is archived for `firesteel history-server`: one file of the "
     "layout of Flink's history server. On a session cluster the setting of the cluster counts.",
 )
-DIRECTORIES: Final = texts(
+DIRECTORIES: Final = text(
     "historyserver.archive.fs.dir",
+    None,
     "The directories that the history server reads archives of ended jobs from, with commas between them.",
     scope="process",
 )
