@@ -122,8 +122,8 @@ def test_an_older_name_has_the_value_and_is_told_of(key: str, older: str) -> Non
 def test_an_option_without_effect_is_told_of_unless_it_is_at_its_default(option) -> None:
     if option.no_effect is None:
         return
-    default = Configuration().set(option, option.default_value)
-    assert notices(default) == []
+    if option.default_value is not None:
+        assert notices(Configuration().set(option, option.default_value)) == []
     changed = "true" if option.default_value is False else "false" if option.default_value is True else "77"
     changed = next((word for word in option.words if word != option.default_value), changed)
     (said,) = notices(Configuration().set_string(option.key, changed))
