@@ -77,7 +77,7 @@ def test_messages_are_those_of_flink(t: StreamTableEnvironment, kafka_broker: Ka
 def test_metadata_is_read_and_written(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
     topic = kafka_broker.topic()
     t.execute_sql(
-        "CREATE TABLE f (a INT, at TIMESTAMP_LTZ(3) METADATA FROM 'timestamp', headers MAP<STRING, BYTES> "
+        "CREATE TABLE f (a INT, `at` TIMESTAMP_LTZ(3) METADATA FROM 'timestamp', headers MAP<STRING, BYTES> "
         "METADATA, tp STRING METADATA FROM 'topic' VIRTUAL, p BIGINT METADATA FROM 'partition' VIRTUAL, "
         "o BIGINT METADATA FROM 'offset' VIRTUAL, k STRING METADATA FROM 'timestamp-type' VIRTUAL, "
         "e INT METADATA FROM 'leader-epoch' VIRTUAL) " + topic_of(kafka_broker, topic, format="json")
@@ -88,7 +88,7 @@ def test_metadata_is_read_and_written(t: StreamTableEnvironment, kafka_broker: K
     (message,) = kafka_broker.messages(topic)
     assert (message.timestamp()[1], message.headers()) == (1577880000120, [("h", b"x")])
     found = rows(
-        t.execute_sql("SELECT tp, p, o, k, e, a, headers, at = TO_TIMESTAMP_LTZ(1577880000120, 3) FROM f")
+        t.execute_sql("SELECT tp, p, o, k, e, a, headers, `at` = TO_TIMESTAMP_LTZ(1577880000120, 3) FROM f")
     )
     assert found == [(topic, 0, 0, "CreateTime", 0, 7, {"h": b"x"}, True)]
 
@@ -191,10 +191,11 @@ def test_each_partition_has_its_own_watermark(t: StreamTableEnvironment, kafka_b
     kafka_broker.produce(topic, slow, 1)
     options = topic_of(kafka_broker, topic, format="json", scan__watermark__emit__strategy="on-event")
     t.execute_sql(
-        "CREATE TABLE f (s BIGINT, p STRING, at AS TO_TIMESTAMP_LTZ(s, 0), WATERMARK FOR at AS at) " + options
+        "CREATE TABLE f (s BIGINT, p STRING, `at` AS TO_TIMESTAMP_LTZ(s, 0), WATERMARK FOR `at` AS `at`) "
+        + options
     )
-    assert "watermark=[" in t.explain_sql("SELECT at FROM f")
-    windows = "TUMBLE(TABLE f, DESCRIPTOR(at), INTERVAL '1000' SECOND)"
+    assert "watermark=[" in t.explain_sql("SELECT `at` FROM f")
+    windows = "TUMBLE(TABLE f, DESCRIPTOR(`at`), INTERVAL '1000' SECOND)"
     query = f"SELECT COUNT(*) FROM {windows} GROUP BY window_start, window_end"
     counts = [row[0] for row in rows(t.execute_sql(query))]
     assert sum(counts) == 6_000
@@ -208,20 +209,22 @@ def test_a_table_of_upserts(t: StreamTableEnvironment, kafka_broker: KafkaBroker
     t.execute_sql(f"CREATE TABLE g (w STRING, n INT, PRIMARY KEY (w) NOT ENFORCED) {options}")
     t.execute_sql("INSERT INTO g SELECT * FROM (SELECT w, SUM(n) AS n FROM f GROUP BY w) WHERE n > 0").wait()
     found = [(m.key(), m.value()) for m in kafka_broker.messages(topic)]
-    assert found == [
+    assert sorted(found, key=lambda message: message[0]) == [  # only the order of a key's messages is known
         (b'{"w":"a"}', b'{"w":"a","n":1}'),
-        (b'{"w":"b"}', b'{"w":"b","n":1}'),
         (b'{"w":"a"}', None),  # the old row passes the filter; that the new one does is not known yet
         (b'{"w":"a"}', b'{"w":"a","n":3}'),
+        (b'{"w":"b"}', b'{"w":"b","n":1}'),
         (b'{"w":"b"}', None),
     ]
-    assert changes(t.execute_sql("SELECT n, w FROM g")) == [
-        "+I[1, a]", "+I[1, b]", "-D[1, a]", "+I[3, a]", "-D[1, b]",
-    ]  # fmt: skip
+    found = changes(t.execute_sql("SELECT n, w FROM g"))
+    assert [c for c in found if "a]" in c] == ["+I[1, a]", "-D[1, a]", "+I[3, a]"]
+    assert [c for c in found if "b]" in c] == ["+I[1, b]", "-D[1, b]"]
     assert kept(t.execute_sql("SELECT COUNT(*), SUM(n) FROM g")) == [(1, 3)]
 
 
-def test_a_buffer_of_upserts_has_the_last_one(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
+def test_of_upserts_that_come_together_the_last_one_is_written(
+    t: StreamTableEnvironment, kafka_broker: KafkaBroker
+) -> None:
     source, topic = kafka_broker.topic(), kafka_broker.topic()
     kafka_broker.produce(source, [b"a,1", b"b,1", b"a,2", b"a,3"])
     t.execute_sql(f"CREATE TABLE f (w STRING, n INT) {topic_of(kafka_broker, source, format='csv')}")
@@ -231,7 +234,10 @@ def test_a_buffer_of_upserts_has_the_last_one(t: StreamTableEnvironment, kafka_b
     )
     t.execute_sql(f"CREATE TABLE g (w STRING, n INT, PRIMARY KEY (w) NOT ENFORCED) {options}")
     t.execute_sql("INSERT INTO g SELECT w, SUM(n) FROM f GROUP BY w").wait()
-    assert [m.value() for m in kafka_broker.messages(topic)] == [b'{"w":"b","n":1}', b'{"w":"a","n":6}']
+    found = [m.value() for m in kafka_broker.messages(topic)]
+    assert found.count(b'{"w":"b","n":1}') == 1
+    assert [body for body in found if b'"a"' in body][-1] == b'{"w":"a","n":6}'
+    assert len(found) < 4, "rows of a key that came together are one"
 
 
 def test_exactly_once(kafka_broker: KafkaBroker) -> None:

@@ -33,6 +33,16 @@ class Parts:
     key: tuple[MessageFormat, RowType] | None
     names: dict[str, str]
 
+    def check(self, *, written: bool) -> None:
+        """
+        :raises FiresteelError: a format has no form for these columns.
+        """
+        for format_, row in (self.value, self.key) if self.key else (self.value,):
+            if written:
+                format_.message_writer(row)
+            else:
+                format_.message_reader(row, ())
+
     def writing(self, columns: tuple[str, ...]) -> tuple[Part, Part | None]:
         """Return value and key as a sink writes them. :param columns: the rows that come."""
         format_, row = self.value

@@ -89,7 +89,8 @@ class KafkaScan:
         return self.stopping is not None
 
     def check(self) -> None:
-        """:raises FiresteelError: options contradict each other."""
+        """:raises FiresteelError: options contradict each other, or a format has no form for the columns."""
+        self.parts.check(written=False)
         self._places(tuple(range(len(self.context.schema.source_columns))))
         self._source(TableRecords(Part(*self.parts.value), None, (), self.upsert)).check()
 

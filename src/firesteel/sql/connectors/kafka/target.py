@@ -48,7 +48,8 @@ class KafkaTarget:
         return self.kinds
 
     def check(self) -> None:
-        """:raises FiresteelError: options contradict each other."""
+        """:raises FiresteelError: options contradict each other, or a format has no form for the columns."""
+        self.parts.check(written=True)
         self._sink().check()
 
     def attach(self, environment: Any, rows: Transformation, node: p.Sink) -> SinkTransformation:
