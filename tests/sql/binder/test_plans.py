@@ -45,12 +45,13 @@ def test_a_view_of_itself_is_refused() -> None:
 
 
 def test_text_of_a_view_gets_full_names() -> None:
-    sql = "SELECT x.a FROM s AS x JOIN (SELECT * FROM `ver`) AS y ON x.a = y.k /* s */"
+    sql = "SELECT x.a FROM s AS x JOIN (SELECT * FROM `ver`) AS y /* s */ ON x.a = y.k"
     catalog = support.catalog()
     binder = Binder(catalog, sql)
-    binder.bind_query(parse_statement(sql).tree)
+    query = parse_statement(sql)
+    binder.bind_query(query.tree)
     full = "`default_catalog`.`default_database`."
-    assert binder.expanded(0, len(sql) - 1) == sql.replace("FROM s", f"FROM {full}`s`").replace(
+    assert binder.expanded(query) == sql.replace("FROM s", f"FROM {full}`s`").replace(
         "FROM `ver`", f"FROM {full}`ver`"
     )
 

@@ -155,8 +155,8 @@ def test_watermarks_of_a_split(on_event: bool) -> None:
 
 def _create(t_env: StreamTableEnvironment, more: str = "") -> None:
     t_env.execute_sql(
-        "CREATE TABLE f (s BIGINT, at AS TO_TIMESTAMP_LTZ(s, 0), "
-        "WATERMARK FOR at AS at - INTERVAL '1' SECOND) "
+        "CREATE TABLE f (s BIGINT, `at` AS TO_TIMESTAMP_LTZ(s, 0), "
+        "WATERMARK FOR `at` AS `at` - INTERVAL '1' SECOND) "
         "WITH ('connector' = 'kafka', 'topic' = 'x', 'properties.bootstrap.servers' = '127.0.0.1:1', "
         f"'format' = 'json'{more})"
     )

@@ -50,7 +50,7 @@ async def archive_of(
     answers: dict[str, str] = {}
     for prefix, routes in (("", FLINK), ("/firesteel/v1", OWN)):
         for route in routes:
-            if route.method != "GET" or not _is_kept(route):
+            if route.method != "GET" or route.changes or not _is_kept(route):
                 continue
             for parameters in _parameters(route.path, view):
                 answer = await _answer(context, route, parameters)
