@@ -10,6 +10,8 @@ from pathlib import Path
 import pexpect
 import pytest
 
+from tests.waiting import patience
+
 ROOT = Path(__file__).parents[2]
 PROMPT = "Firesteel SQL>"
 
@@ -22,7 +24,7 @@ def terminal(tmp_path: Path) -> Iterator[pexpect.spawn]:
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}:{ROOT}", "TERM": "xterm"},
         dimensions=(30, 120),
-        timeout=120,
+        timeout=patience(60),
         encoding="utf-8",
     )
     found.expect(PROMPT)
