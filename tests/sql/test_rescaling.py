@@ -90,7 +90,7 @@ def test_a_window_that_has_fired_stays_over(mini_batch: str) -> None:
         "table.exec.mini-batch.allow-latency": "10 ms",
         "table.exec.mini-batch.size": "100",
     }
-    # With several subtasks it would depend on who gets which row whether a row is late: in the end there is one.
+    # In the end there is one subtask: with several it would depend on who gets which row whether it is late.
     with job(query, 1, **options) as run:
         rows(("a", 1, 500), ("a", 2, 1500))
         assert noted(run, 1) == [("a", 1, at(0))]
