@@ -85,6 +85,7 @@ def test_rows_are_replaced_and_deleted_by_key(t: StreamTableEnvironment, target:
     assert target.run("SELECT w, n FROM totals ORDER BY w") == [("a", 3), ("z", 1)]
 
 
+@pytest.mark.row("S-SQL-21")
 @pytest.mark.parametrize("cache", [False, True])
 def test_rows_are_looked_up(t: StreamTableEnvironment, target: Target, cache: bool) -> None:
     numbers_of(target, 300)

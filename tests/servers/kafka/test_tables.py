@@ -201,6 +201,7 @@ def test_each_partition_has_its_own_watermark(t: StreamTableEnvironment, kafka_b
     assert sum(counts) == 6_000
 
 
+@pytest.mark.row("S-SQL-38")
 def test_a_table_of_upserts(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
     source, topic = kafka_broker.topic(), kafka_broker.topic()
     kafka_broker.produce(source, [b"a,1", b"b,1", b"a,2", b"b,-1"])
