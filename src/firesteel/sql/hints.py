@@ -82,8 +82,8 @@ _LOOKUP: Final[dict[str, Callable[[str], Any]]] = {
 }
 
 
-def lookup_options(hints: Hints) -> LookupOptions:
-    """Return what a LOOKUP hint says.
+def lookup_options(hints: Hints, default: LookupOptions) -> LookupOptions:
+    """Return what a LOOKUP hint says; what it does not say is that of *default*.
 
     :raises SqlValidationError: it is wrong.
     """
@@ -107,7 +107,6 @@ def lookup_options(hints: Hints) -> LookupOptions:
             detail=f"missing are {', '.join(missing)}",
             hint="give all of them, or none",
         )
-    default = LookupOptions()
     return LookupOptions(
         found.get("async"),
         found.get("capacity", default.capacity),

@@ -28,12 +28,16 @@ DISPLAY_WIDTH: Final = integer(
 )
 DML_SYNC: Final = boolean("table.dml-sync", False, "Whether INSERT waits until its job has ended.")
 DYNAMIC_OPTIONS: Final = boolean(
-    "table.dynamic-table-options.enabled", True, "Whether OPTIONS hints may change the options of a table."
+    "table.dynamic-table-options.enabled",
+    True,
+    "Whether OPTIONS hints may change the options of a table.",
+    no_effect="OPTIONS hints are always taken",
 )
 COLUMN_EXPANSION: Final = texts(
     "table.column-expansion-strategy",
     "Which columns `*` leaves out: EXCLUDE_DEFAULT_VIRTUAL_METADATA_COLUMNS, "
     "EXCLUDE_ALIASED_VIRTUAL_METADATA_COLUMNS.",
+    no_effect="`*` stands for all columns of a table",
 )
 SQL_DIALECT: Final = word("table.sql-dialect", "default", ("default",), "The dialect of statements.")
 STATE_TTL: Final = duration(
@@ -90,6 +94,7 @@ KEYED_SHUFFLE: Final = word(
     "AUTO",
     ("NONE", "AUTO", "FORCE"),
     "Whether rows go to the subtasks of a sink by its primary key.",
+    no_effect="rows go by the primary key where a sink brings their changes into order, and nowhere else",
 )
 ROWTIME_INSERTER: Final = word(
     "table.exec.sink.rowtime-inserter",
@@ -116,18 +121,23 @@ DEDUPLICATE_COMPACT: Final = boolean(
     "table.exec.deduplicate.mini-batch.compact-changes-enabled",
     False,
     "Whether a mini-batch of a deduplication gives one change for each key.",
+    no_effect="each change of a mini-batch leaves",
 )
 ASYNC_LOOKUP_CAPACITY: Final = integer(
     "table.exec.async-lookup.buffer-capacity", 100, "How many lookups of a subtask may be under way."
 )
 ASYNC_LOOKUP_ORDER: Final = boolean(
-    "table.exec.async-lookup.key-ordered-enabled", False, "Whether lookups of one key stay in order."
+    "table.exec.async-lookup.key-ordered-enabled",
+    False,
+    "Whether lookups of one key stay in order.",
+    no_effect="the order of rows is kept in any case",
 )
 ASYNC_LOOKUP_MODE: Final = word(
     "table.exec.async-lookup.output-mode",
     "ORDERED",
     ("ORDERED", "ALLOW_UNORDERED"),
     "Whether rows leave a lookup join in their order.",
+    no_effect="the order of rows is kept in any case",
 )
 ASYNC_LOOKUP_TIMEOUT: Final = duration(
     "table.exec.async-lookup.timeout", 180_000, "How long a lookup may take."
@@ -136,21 +146,32 @@ ASYNC_SCALAR_CAPACITY: Final = integer(
     "table.exec.async-scalar.max-concurrent-operations",
     10,
     "How many calls of an asynchronous scalar function may be under way.",
+    no_effect="ten calls of a batch are under way at once",
 )
 ASYNC_SCALAR_TIMEOUT: Final = duration(
-    "table.exec.async-scalar.timeout", 180_000, "How long a call of an asynchronous scalar function may take."
+    "table.exec.async-scalar.timeout",
+    180_000,
+    "How long a call of an asynchronous scalar function may take.",
+    no_effect="a call may take three minutes",
 )
 ASYNC_SCALAR_RETRY: Final = word(
     "table.exec.async-scalar.retry-strategy",
     "FIXED_DELAY",
     ("NO_RETRY", "FIXED_DELAY"),
     "Whether calls of asynchronous scalar functions that fail are tried again.",
+    no_effect="a call that fails is tried again",
 )
 ASYNC_SCALAR_DELAY: Final = duration(
-    "table.exec.async-scalar.retry-delay", 100, "The time between two tries."
+    "table.exec.async-scalar.retry-delay",
+    100,
+    "The time between two tries.",
+    no_effect="a call that fails is tried again after 100 ms",
 )
 ASYNC_SCALAR_ATTEMPTS: Final = integer(
-    "table.exec.async-scalar.max-attempts", 3, "How often a call is tried."
+    "table.exec.async-scalar.max-attempts",
+    3,
+    "How often a call is tried.",
+    no_effect="a call is tried three times",
 )
 WINDOW_AGG_BUFFER: Final = integer(
     "table.exec.window-agg.buffer-size-limit",
@@ -241,6 +262,7 @@ NON_DETERMINISTIC: Final = word(
     "IGNORE",
     ("IGNORE", "TRY_RESOLVE"),
     "Whether functions that are not deterministic are looked for in updating plans.",
+    no_effect="plans are not searched for functions that are not deterministic",
 )
 REUSE_SUB_PLAN: Final = boolean(
     "table.optimizer.reuse-sub-plan-enabled", True, "Whether equal parts of a plan run once."
@@ -304,19 +326,24 @@ GENERATED_MEMBERS: Final = integer(
     no_effect=_NO_CODE,
 )
 SIMPLE_NAMES: Final = boolean(
-    "table.exec.simplify-operator-name-enabled", True, "Whether names of operators leave their details out."
+    "table.exec.simplify-operator-name-enabled",
+    True,
+    "Whether names of operators leave their details out.",
+    no_effect="names of operators leave their details out",
 )
 RESTORE_OBJECTS: Final = word(
     "table.plan.restore.catalog-objects",
     "ALL",
     ("ALL", "ALL_ENFORCED", "IDENTIFIER"),
     "Where a compiled plan has its tables from.",
+    no_effect="a compiled plan has its tables from the catalog",
 )
 COMPILE_OBJECTS: Final = word(
     "table.plan.compile.catalog-objects",
     "ALL",
     ("ALL", "SCHEMA", "IDENTIFIER"),
     "What a compiled plan has of tables.",
+    no_effect="a compiled plan has its tables from the catalog",
 )
 FORCE_RECOMPILE: Final = boolean(
     "table.plan.force-recompile", False, "Whether COMPILE PLAN writes over a plan that is there."

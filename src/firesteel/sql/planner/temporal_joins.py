@@ -6,9 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from firesteel.common.options import table as table_options
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expressions import Call, Expression, InputRef, Literal, identity, references, substitute
-from firesteel.sql.hints import lookup_options
+from firesteel.sql.hints import LookupOptions, lookup_options
 from firesteel.sql.planner import conditions as c
 from firesteel.sql.planner.computed_keys import computed_keys, joined_row, without_added
 from firesteel.sql.planner.context import is_proctime, is_rowtime
@@ -133,7 +134,12 @@ def _lookup_join(
     source = planner.context.lookup(scan.table, tuple(read[c] for c in columns), read)
     if source is None:
         return None
-    options = lookup_options(node.hints)
+    context = planner.context
+    usual = LookupOptions(
+        capacity=context.get(table_options.ASYNC_LOOKUP_CAPACITY),
+        timeout_ms=context.get(table_options.ASYNC_LOOKUP_TIMEOUT),
+    )
+    options = lookup_options(node.hints, usual)
     if options.asynchronous and not hasattr(source, "lookup_async"):
         raise wrong(
             f"The table '{scan.table.name}' cannot be looked up asynchronously.",
