@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import msgspec
@@ -53,9 +54,9 @@ def test_a_recorded_request_is_read_as_flink_read_it(example: Example) -> None:
     body = ROUTES[example.endpoint].body
     if body is None:
         return
-    sent = json.dumps(example.sent).replace("{trigger:given by the client}", "1" * 32)
-    # What bounds say is looked at when they are read.
-    if example.status < 300 or example.endpoint.startswith("PUT "):
+    sent = re.sub(r"\{\w+:given by the client\}", "1" * 32, json.dumps(example.sent))
+    # What bounds say is looked at when they are read, and whether a class is there when it is looked for.
+    if example.status < 300 or example.status >= 500 or example.endpoint.startswith("PUT "):
         msgspec.json.decode(sent, type=body)
     else:
         with pytest.raises(msgspec.ValidationError):

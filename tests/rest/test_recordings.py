@@ -141,14 +141,18 @@ TEXTS = (
     "/jobmanager/log",
     "/jobmanager/logs/{filename}",
 )
+#: What is known of the logs of a task manager depends on where it runs: test_worker_logs.py.
+LOGS_OF_WORKERS = {
+    f"GET /taskmanagers/{{taskmanagerid}}/{name}" for name in ("log", "logs/{filename}", "stdout")
+}
+    f"GET /taskmanagers/{{taskmanagerid}}/{name}" for name in ("log", "logs/{filename}", "stdout")
+}
 REFUSED = {f"{route.method} {route.path}" for route in FLINK if route.doc.startswith("Refused")}
 
 
 def test_each_endpoint_that_was_recorded_is_compared() -> None:
     compared = {f"GET {path.partition('?')[0]}" for path, *_ in CASES} | {f"GET {path}" for path in TEXTS}
-    # What is known of the logs of a task manager depends on where it runs.
-    rest = recorded_endpoints() - compared - REFUSED - {"GET /taskmanagers/{taskmanagerid}/logs/{filename}"}
-    assert rest == ELSEWHERE.keys()
+    assert recorded_endpoints() - compared - REFUSED - LOGS_OF_WORKERS == ELSEWHERE.keys()
 
 
 @pytest.mark.parametrize("path", TEXTS)
