@@ -145,8 +145,6 @@ TEXTS = (
 LOGS_OF_WORKERS = {
     f"GET /taskmanagers/{{taskmanagerid}}/{name}" for name in ("log", "logs/{filename}", "stdout")
 }
-    f"GET /taskmanagers/{{taskmanagerid}}/{name}" for name in ("log", "logs/{filename}", "stdout")
-}
 REFUSED = {f"{route.method} {route.path}" for route in FLINK if route.doc.startswith("Refused")}
 
 
