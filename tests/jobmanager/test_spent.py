@@ -131,7 +131,7 @@ def test_the_slow_one_is_busy_and_those_before_it_wait(mode: str) -> None:
 def share(view: JobView, rates: Rates, vertex: int, now_ms: int) -> dict[str, float]:
     found = view.vertices[vertex]
     names = {f"{kind}TimeMsPerSecond" for kind in ("busy", "idle", "backPressured")}
-    measures = JobReader(view, rates, max(1_000, now_ms)).of(found, found.subtasks[0])
+    (measures,) = JobReader(view, rates, max(1_000, now_ms)).of(found, [0])
     return {m.name: float(m.value) for m in measures if m.name in names}  # type: ignore[arg-type]
 
 
