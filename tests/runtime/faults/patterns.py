@@ -139,3 +139,27 @@ def pattern_comparator(env: StreamExecutionEnvironment) -> DataStream:
     strategy = WatermarkStrategy.for_monotonous_timestamps().with_timestamp_assigner(lambda v, t: v // 4)
     stream = numbers(env).assign_timestamps_and_watermarks(strategy).key_by(parity)
     return here(CEP.pattern(stream, two(), lambda a, b: slip(a - b)).select(str))
+
+
+TWO_IN_A_STREAM = {
+    "id": "two",
+    "version": 1,
+    "pattern": [
+        {"name": "low", "where": {"name": "slips"}},
+        {"name": "high", "contiguity": "followed_by"},
+    ],
+    "within": 4,
+}
+
+
+def matched_as_told(env: StreamExecutionEnvironment, where: str) -> DataStream:
+    """The pattern comes in a stream; ``where`` is what slips."""
+    events = timed(env).key_by(parity)
+    patterns = env.from_collection([TWO_IN_A_STREAM], Types.PICKLED_BYTE_ARRAY())
+    condition = (lambda v: slip(True)) if where == "condition" else (lambda v: True)
+    found = CEP.dynamic_patterns(events, patterns, conditions={"slips": lambda: condition})
+    return here(found.process(Matches(where)))
+
+
+for _where in ("condition", "open", "process_match", "behind_a_match", "close"):
+    PLACES[f"pattern_of_a_stream_{_where}"] = lambda env, w=_where: matched_as_told(env, w)  # type: ignore[misc]
