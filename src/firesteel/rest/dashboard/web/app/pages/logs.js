@@ -42,8 +42,7 @@ function Log({ log, one, picker }) {
   useLayoutEffect(() => {
     if (follow && here.current) here.current.scrollTop = here.current.scrollHeight;
   }, [found.data, follow, words]);
-  const scrolled = () => {
-    const box = here.current;
+  const scrolled = ({ currentTarget: box }) => { // the last one may come when the box is no longer on the page
     const low = box.scrollHeight - box.scrollTop - box.clientHeight < 24;
     if (!low && follow) {
       setFrozen(version);
