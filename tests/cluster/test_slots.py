@@ -48,9 +48,8 @@ def test_a_job_waits_and_fails_or_runs(tmp_path: Path) -> None:
         assert cluster.client.get(f"/v1/jobs/{second}")["vertices"][0]["status"] == "CREATED"
         overview = cluster.client.get("/v1/overview")
         assert overview["slots-total"] == SLOTS
-        cluster.client.send(
-            "PATCH", f"/v1/jobs/{first}"
-        )  # at once: the second one waits for some seconds only
+        # At once: the second one waits for some seconds only.
+        cluster.client.send("PATCH", f"/v1/jobs/{first}")
         (never,) = JOB_ID.findall(cluster.run(WIDE, str(SLOTS + 1), options=("-d",)).stdout)
         cluster.await_status(second, "FINISHED")
         cluster.await_status(never, "FAILED")

@@ -36,7 +36,7 @@ class SparkWorker:
                 begin = min(int(asked["offset"][0]), size)
                 end = min(begin + int(asked["byteLength"][0]), size)
                 worker.asked.append(begin)
-                head = f"==== Bytes {begin}-{end} of {size} of /work/app/0/stderr ====\n"
+                head = f"==== Bytes {begin}-{end} of {size} of /spark/app/0/stderr ====\n"
                 self.send_response(200)
                 self.end_headers()
                 self.wfile.write(head.encode() + worker.content[begin:end])

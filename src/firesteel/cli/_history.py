@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import signal
-import sys
 import threading
 
 import click
@@ -30,6 +28,7 @@ def history_server(
 ) -> None:
     """Serve the dashboard and the REST API of jobs that have ended, read from the archives in DIRECTORIES
     (historyserver.archive.fs.dir), until a signal ends it."""
+    from firesteel.common.logs import log_to_stderr
     from firesteel.common.options import history, rest
     from firesteel.datastream._session_defaults import session_defaults
     from firesteel.history.server import HistoryServer
@@ -41,9 +40,7 @@ def history_server(
         rest.FLINK_UI.key: flink_ui,
     }
     set_defaults(definitions, {key: value for key, value in named.items() if value is not None})
-    logging.basicConfig(
-        level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)-7s %(name)s - %(message)s"
-    )
+    log_to_stderr()
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda signum, frame: ended.set())

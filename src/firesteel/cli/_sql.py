@@ -139,9 +139,8 @@ def _hand_jobs_to(jobmanager: str, pyflink: bool) -> None:
 
     client = RestClient(address_of(jobmanager, session_defaults()), patience=2)
     client.get("/v1/config")
-    vars(sys.modules["__main__"]).pop(
-        "__file__", None
-    )  # a console: what lies beside the command is not shipped
+    # As at a console: what lies beside the command is not shipped.
+    vars(sys.modules["__main__"]).pop("__file__", None)
     set_executor(RemoteExecutor(RestDoor(client), client))
     if pyflink:
         become_pyflink()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from firesteel.cluster.children import Questions, kill_group
 from firesteel.cluster.messages import (
     Answered,
     Begin,
@@ -23,7 +23,6 @@ from firesteel.cluster.messages import (
     receive_frame,
 )
 from firesteel.common.errors import JobExecutionError
-from firesteel.jobmanager.reported import ReportedError
 from firesteel.storage.private_files import private_opener
 
 _PROGRAM: Final = "from firesteel.cluster.job_process import main; main()"
@@ -51,8 +50,7 @@ class JobProcess:
         self._python = python
         self._variables = variables
         self._on_view = on_view
-        self._answers: dict[int, asyncio.Future[Any]] = {}
-        self._numbers = 0
+        self._questions = Questions()
         self._writer: asyncio.StreamWriter | None = None
         self._process: asyncio.subprocess.Process | None = None
         self.was_killed = False
@@ -123,10 +121,8 @@ class JobProcess:
                 match decode_report(await receive_frame(reader)):
                     case Viewed(view):
                         self._on_view(view)
-                    case Answered(number, value):
-                        self._answered(number, value, None)
-                    case Refused(number, failure):
-                        self._answered(number, None, ReportedError(failure))
+                    case Answered() | Refused() as answer:
+                        self._questions.answered(answer)
 
     async def _ended(self, writer: asyncio.StreamWriter) -> int:
         self._writer = None
@@ -137,20 +133,9 @@ class JobProcess:
         except TimeoutError:  # it has closed its end, and goes on
             self.kill()
             code = await self._process.wait()
-        with suppress(ProcessLookupError, PermissionError):  # what it has started
-            os.killpg(self._process.pid, signal.SIGKILL)
-        for number in list(self._answers):
-            self._answered(number, None, _gone(self.job_id))
+        kill_group(self._process.pid)  # what it has started
+        self._questions.give_up(lambda: _gone(self.job_id))
         return code
-
-    def _answered(self, number: int, value: Any, error: Exception | None) -> None:
-        future = self._answers.pop(number, None)
-        if future is None or future.done():
-            return
-        if error is None:
-            future.set_result(value)
-        else:
-            future.set_exception(error)
 
     # ---- orders
 
@@ -166,18 +151,15 @@ class JobProcess:
         """
         if self._writer is None:
             raise _gone(self.job_id)
-        self._numbers += 1
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._answers[self._numbers] = future
-        self._send(make(self._numbers))
-        return await future
+        number, answer = self._questions.new()
+        self._send(make(number))
+        return await answer
 
     def kill(self) -> None:
         """End it, and all that it has started, at once."""
         self.was_killed = True
         if self._process is not None and self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            kill_group(self._process.pid)
 
     def _send(self, message: Message) -> None:
         assert self._writer is not None
@@ -194,7 +176,7 @@ def end_left_over(place: Path) -> None:
         pid = int((place / PID).read_text())
         command = Path("/proc", str(pid), "cmdline").read_bytes()
         if _PROGRAM.encode() in command:
-            os.killpg(pid, signal.SIGKILL)
+            kill_group(pid)
 
 
 def python_of(settings: Mapping[str, str], *keys: str) -> str:

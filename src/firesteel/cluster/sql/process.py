@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
-import signal
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
+from firesteel.cluster.children import Questions, kill_group
 from firesteel.cluster.messages import Answered, Message, Refused, framed, receive_frame
 from firesteel.cluster.sql.messages import Ask, BeginSession, Reply, Request, decode_up
 from firesteel.common.errors import FiresteelError
-from firesteel.jobmanager.reported import ReportedError
 from firesteel.storage.private_files import private_opener
 
 __all__ = ["SessionGoneError", "SessionProcess"]
@@ -40,8 +38,7 @@ class SessionProcess:
         self._place = place
         self._python = python
         self._respond = respond
-        self._answers: dict[int, asyncio.Future[Any]] = {}
-        self._number = 0
+        self._questions = Questions()
         self._writer: asyncio.StreamWriter | None = None
         self._process: asyncio.subprocess.Process | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -71,10 +68,8 @@ class SessionProcess:
         """
         if self._writer is None:
             raise self._gone()
-        self._number += 1
-        answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._answers[self._number] = answer
-        self._send(Ask(self._number, what, given))
+        number, answer = self._questions.new()
+        self._send(Ask(number, what, given))
         return await answer
 
     async def end(self) -> None:
@@ -90,8 +85,7 @@ class SessionProcess:
 
     def kill(self) -> None:
         if self._process is not None and self._process.returncode is None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+            kill_group(self._process.pid)
 
     async def _hear(self, reader: asyncio.StreamReader) -> None:
         with suppress(asyncio.IncompleteReadError, ConnectionError):
@@ -99,27 +93,15 @@ class SessionProcess:
                 match message := decode_up(await receive_frame(reader)):
                     case Request():
                         self._later(self._reply(message))
-                    case Answered(number, value):
-                        self._answered(number, value, None)
-                    case Refused(number, failure):
-                        self._answered(number, None, ReportedError(failure))
+                    case Answered() | Refused():
+                        self._questions.answered(message)
         self._writer = None
-        for number in list(self._answers):
-            self._answered(number, None, self._gone())
+        self._questions.give_up(self._gone)
 
     async def _reply(self, request: Request) -> None:
         status, content = await self._respond(request)
         if self._writer is not None:
             self._send(Reply(request.number, status, content))
-
-    def _answered(self, number: int, value: Any, error: Exception | None) -> None:
-        answer = self._answers.pop(number, None)
-        if answer is None or answer.done():
-            return
-        if error is None:
-            answer.set_result(value)
-        else:
-            answer.set_exception(error)
 
     def _gone(self) -> SessionGoneError:
         output = ""

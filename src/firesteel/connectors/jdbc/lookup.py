@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from firesteel.common.types import Row, _make_row
+from firesteel.connectors.jdbc.connections import RETRY_S
 from firesteel.connectors.jdbc.databases import Database, database_of
 from firesteel.connectors.jdbc.options import ConnectionOptions
 from firesteel.connectors.jdbc.statements import parse
-
-_RETRY_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class LookupClient:
             except Exception as e:
                 if retry == self._options.max_retries or not self._database.is_transient(e):
                     raise
-                await asyncio.sleep(_RETRY_S * 2**retry)
+                await asyncio.sleep(RETRY_S * 2**retry)
         raise AssertionError("unreachable")
 
     def _ask(self, key: tuple[Any, ...]) -> list[Row]:

@@ -8,7 +8,6 @@ can time out (Flink: ``JdbcSink.exactlyOnceSink`` uses XA transactions, which ar
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from firesteel.connectors._column_families import family
 from firesteel.connectors._kept_client import KeptClient
 from firesteel.connectors._staging import Staged, stage
 from firesteel.connectors._subtask_commits import TryLaterError, commit_by_subtask
+from firesteel.connectors.jdbc.connections import connected, retried
 from firesteel.connectors.jdbc.databases import DatabaseError, database_of
 from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
 from firesteel.connectors.jdbc.statements import parse, quoted_table
@@ -36,7 +36,6 @@ from firesteel.program.sinks import (
 
 log = logger(__name__)
 
-_RETRY_S: Final = 0.2
 _PRUNE_MS: Final = 3_600_000  # between two searches for expired markers
 
 
@@ -105,22 +104,17 @@ class StatementTarget:
 
     def retried(self, retries: int, write: Callable[[Any], None]) -> None:
         """Run *write* with a connection in a transaction, again if that may succeed."""
-        for retry in range(retries + 1):
-            try:
-                with self.transaction() as connection:
-                    write(connection)
-                return
-            except Exception as e:
-                if retry == retries or not self.database.is_transient(e):
-                    raise
-                time.sleep(_RETRY_S * 2**retry)
+
+        def do() -> None:
+            with self.transaction() as connection:
+                write(connection)
+
+        retried(self.database, retries, do)
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
         """Run the block in a transaction. After an error the connection is dropped, which rolls it back."""
-        connection = self.kept.client
-        if connection is None or not self.database.is_alive(connection):
-            connection = self.kept.keep(self.database.connect())
+        connection = connected(self.kept, self.database)
         try:
             connection.execute(self.database.begin)
             yield connection

@@ -14,22 +14,20 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns
-from firesteel.runtime.batch import MIN_WATERMARK, Batch
+from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
 from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.row_state import Field, RowsColumn, rows_state
-from firesteel.sql.operators.slices import instant_of, local_milliseconds
+from firesteel.sql.operators.session_windows import FAR, SessionWindows
 from firesteel.sql.operators.specs import TimeWindow
-from firesteel.sql.operators.timed_windows import TimedWindows
 from firesteel.sql.operators.window_times import WindowTimes
 from firesteel.state.column_keys import group_rows, hash_codes, identities, key_arrays
 
 __all__ = ["SessionAggregateOperator"]
 
 Array = np.ndarray[Any, Any]
-_FAR = 2**62
 
 
 #: Start, end, number of a new session or -1, slot of an old one.
@@ -43,7 +41,7 @@ def _in_rounds(rounds: list[list[tuple[int, int]]], first: int, others: list[int
         rounds[step].append((first, other))
 
 
-class SessionAggregateOperator(TimedWindows):
+class SessionAggregateOperator(SessionWindows):
     _rows: RowsColumn
 
     def __init__(self, program: OperatorProgram, spec: Any, window: TimeWindow) -> None:
@@ -52,7 +50,6 @@ class SessionAggregateOperator(TimedWindows):
         self._types = arrow_types(spec.input)
         self._times = WindowTimes(spec.output, spec.properties, window.zone)
         self._of: dict[Any, list[int]] = {}  # key -> slots of its sessions
-        self._next = _FAR  # no session ends before
         self._seen = -1
 
     def on_open(self) -> None:
@@ -68,26 +65,13 @@ class SessionAggregateOperator(TimedWindows):
             self._seen = self._rows.generation
             for name, slot in zip(names, slots.tolist(), strict=True):
                 self._of.setdefault(name[1:], []).append(slot)
-            self._next = int(self._rows.fields[-1][slots].min(initial=_FAR))
-
-    def end_epoch(self) -> None:
-        if self.window.event_time and not self.context.batch_mode:
-            self._progress.end()
-
-    def process(self, batch: Batch, input_index: int = 0) -> None:
-        super().process(batch, input_index)
-        self.on_processing_time()
+            self._next = int(self._rows.fields[-1][slots].min(initial=FAR))
 
     # ---- rows
 
     def run(self, columns: Columns, input_index: int) -> None:
-        window, gap = self.window, self.window.size
-        if window.event_time:
-            assert window.time is not None
-            times = local_milliseconds(columns.arrays[window.time], window.zone)
-        else:
-            now = pa.array([self.context.clock.now_ms], pa.timestamp("ms", "UTC"))
-            times = np.full(len(columns), local_milliseconds(now, window.zone)[0], np.int64)
+        gap = self.window.size
+        times = self.times_of(columns)
         keys = self.key_columns(columns, self.spec.keys)
         groups = group_rows(keys, len(columns))
         names = self._names(keys, groups.first)
@@ -231,22 +215,13 @@ class SessionAggregateOperator(TimedWindows):
 
     # ---- time
 
-    def next_timer_ms(self) -> int | None:
-        if self.window.event_time or self.ended or self._next == _FAR:
-            return None
-        return instant_of(self._next, self.window.zone) - 1
-
-    def _fire_until(self, instant: int) -> None:
-        self._progress.value = max(self._progress.value, instant)
-        local = self._local(instant)
-        if self._next - 1 > local:
-            return
+    def fire(self, local: int) -> None:
         ends = self._rows.fields[-1]
         slots = np.flatnonzero(self._rows.alive & (ends - 1 <= local))
         if len(slots):
             self._emit(slots[np.argsort(ends[slots], kind="stable")])
         waiting = self._rows.alive & (ends - 1 > local)
-        self._next = int(ends[waiting].min(initial=_FAR))
+        self._next = int(ends[waiting].min(initial=FAR))
 
     def _emit(self, slots: Array) -> None:
         fields = [field[slots] for field in self._rows.fields]

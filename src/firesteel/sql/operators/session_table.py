@@ -7,30 +7,25 @@ A session is known when it ends, so rows wait until then, by their partition and
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns
-from firesteel.runtime.batch import Batch
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import row_text
-from firesteel.sql.operators.kernels.segments import Array
-from firesteel.sql.operators.slices import instant_of, local_milliseconds
+from firesteel.sql.operators.session_windows import FAR, SessionWindows
 from firesteel.sql.operators.specs import SessionTableFunction
 from firesteel.sql.operators.timed_rows import TimedRows, rows_of_keys
-from firesteel.sql.operators.timed_windows import TimedWindows
 from firesteel.sql.operators.window_times import WindowTimes
 from firesteel.sql.types import RowField, RowType, TinyIntType
 from firesteel.state.columns import CanonicalKey
 
 __all__ = ["SessionTableOperator"]
 
-_FAR: Final = 2**62
 
-
-class SessionTableOperator(TimedWindows):
+class SessionTableOperator(SessionWindows):
     spec: SessionTableFunction
 
     def __init__(self, program: OperatorProgram, spec: SessionTableFunction) -> None:
@@ -38,7 +33,6 @@ class SessionTableOperator(TimedWindows):
         self._gap = spec.window.size
         self._times = WindowTimes(spec.output, ("start", "end", "time"), spec.window.zone)
         self._waiting: dict[Any, tuple[int, CanonicalKey]] = {}  # key -> the end of its first session
-        self._next = _FAR  # no session ends before
 
     def on_open(self) -> None:
         row = self.spec.input
@@ -53,18 +47,10 @@ class SessionTableOperator(TimedWindows):
                 self._wait(name, key)
             self._see_next()
 
-    def end_epoch(self) -> None:
-        if self.window.event_time and not self.context.batch_mode:
-            self._progress.end()
-
-    def process(self, batch: Batch, input_index: int = 0) -> None:
-        super().process(batch, input_index)
-        self.on_processing_time()
-
     # ---- rows
 
     def run(self, columns: Columns, input_index: int) -> None:
-        times = self._times_of(columns)
+        times = self.times_of(columns)
         keys = self.key_columns(columns, self.spec.keys)
         kinds = pa.array(columns.kinds_or_inserts(), pa.int8())
         rows = Columns([*columns.arrays, kinds], len(columns))
@@ -76,13 +62,6 @@ class SessionTableOperator(TimedWindows):
         for name, key in touched.items():
             self._wait(name, key)
         self._see_next()
-
-    def _times_of(self, columns: Columns) -> Array:
-        window = self.window
-        if window.event_time:
-            assert window.time is not None
-            return local_milliseconds(columns.arrays[window.time], window.zone)
-        return np.full(len(columns), self._local(self.context.clock.now_ms), np.int64)
 
     def _is_late(self, name: Any, key: CanonicalKey, time: int) -> bool:
         """Whether the session of a row would be over, and touches none that is not."""
@@ -110,18 +89,9 @@ class SessionTableOperator(TimedWindows):
         return sessions
 
     def _see_next(self) -> None:
-        self._next = min((end for end, _ in self._waiting.values()), default=_FAR)
+        self._next = min((end for end, _ in self._waiting.values()), default=FAR)
 
-    def next_timer_ms(self) -> int | None:
-        if self.window.event_time or self.ended or self._next == _FAR:
-            return None
-        return instant_of(self._next, self.window.zone) - 1
-
-    def _fire_until(self, instant: int) -> None:
-        self._progress.value = max(self._progress.value, instant)
-        local = self._local(instant)
-        if self._next - 1 > local:
-            return
+    def fire(self, local: int) -> None:
         over: list[tuple[int, int, list[Any]]] = []
         due = [(name, key) for name, (end, key) in self._waiting.items() if end - 1 <= local]
         for name, key in due:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from firesteel.common.clock import SystemClock
 from firesteel.connectors._column_families import family
 from firesteel.connectors._kept_client import KeptClient
+from firesteel.connectors.jdbc.connections import connected, retried
 from firesteel.connectors.jdbc.databases import Database, database_of
 from firesteel.connectors.jdbc.options import ConnectionOptions
 from firesteel.connectors.jdbc.statements import equal_to_parameters, parse, quoted, quoted_table
@@ -18,7 +18,6 @@ from firesteel.sql.types import DataType
 __all__ = ["JdbcLookup"]
 
 _AT_ONCE: Final = 100  # keys in a query
-_RETRY_S: Final = 0.2
 
 Convert = Callable[[Any], Any] | None
 
@@ -66,19 +65,15 @@ class JdbcLookup:
             yield at, tuple(values)
 
     def _ask(self, database: Database, sql: str, parameters: list[Any]) -> list[Any]:
-        for retry in range(self.max_retries + 1):
+        def ask() -> list[Any]:
             try:
-                connection = self._kept.client
-                if connection is None or not database.is_alive(connection):
-                    connection = self._kept.keep(database.connect())
-                rows: list[Any] = connection.execute(sql, parameters).fetchall()
+                rows: list[Any] = connected(self._kept, database).execute(sql, parameters).fetchall()
                 return rows
-            except Exception as error:
+            except Exception:
                 self._kept.drop()
-                if retry == self.max_retries or not database.is_transient(error):
-                    raise
-                SystemClock().sleep(_RETRY_S * 2**retry)
-        raise AssertionError("unreachable")
+                raise
+
+        return retried(database, self.max_retries, ask)
 
 
 def _converters(known: Any, columns: Sequence[tuple[str, DataType]]) -> list[Convert]:

@@ -24,7 +24,7 @@ from firesteel.sql.schema import ColumnKind
 from firesteel.sql.session import session_zone
 from firesteel.util.exceptions import TableException
 
-__all__ = ["PROPERTIES", "KafkaScan", "properties_of", "subscription"]
+__all__ = ["PROPERTIES", "KafkaScan", "properties_of", "subscription", "topic_names"]
 
 PROPERTIES: Final = "properties."
 
@@ -44,6 +44,11 @@ def properties_of(options: TableOptions) -> dict[str, str]:
     return found
 
 
+def topic_names(text: str | None) -> tuple[str, ...]:
+    """Return the topics of the option ``topic``, which are separated by semicolons."""
+    return tuple(name.strip() for name in (text or "").split(";") if name.strip())
+
+
 def subscription(options: TableOptions) -> Subscription:
     """Return what is read."""
     topics, pattern = options["topic"], options.get("topic-pattern")
@@ -59,7 +64,7 @@ def subscription(options: TableOptions) -> Subscription:
                 "topic-pattern", f"{pattern!r} is not a regular expression: {error}"
             ) from error
         return Subscription(pattern=pattern)
-    names = tuple(name.strip() for name in (topics or "").split(";") if name.strip())
+    names = topic_names(topics)
     if not names:
         raise TableException(
             "Either 'topic' or 'topic-pattern' must be set.", detail=f"table {options.table}"

@@ -11,7 +11,7 @@ from firesteel.sql import physical as p
 from firesteel.sql.connectors.factory import TableContext
 from firesteel.sql.connectors.kafka.metadata import WRITABLE, MetadataColumn, metadata_column
 from firesteel.sql.connectors.kafka.parts import Parts
-from firesteel.sql.connectors.kafka.scan import properties_of
+from firesteel.sql.connectors.kafka.scan import properties_of, topic_names
 from firesteel.sql.connectors.kafka.serializer import TableSerializer
 from firesteel.sql.connectors.options import Option, TableOptions, text, word
 from firesteel.sql.connectors.sinks import sink_transformation
@@ -98,7 +98,7 @@ class KafkaTarget:
 
 def _topic(options: TableOptions) -> str:
     """Return the only topic."""
-    names = [name.strip() for name in (options["topic"] or "").split(";") if name.strip()]
+    names = topic_names(options["topic"])
     if len(names) != 1:
         raise options.error(
             "topic",
