@@ -51,9 +51,12 @@ class GatewayExecutor:
         return self._result(operation, first)
 
     def setting(self, key: str) -> str | None:
+        return self._properties().get(key)
+
+    def _properties(self) -> dict[str, str]:
         if self._settings is None:
             self._settings = self._client.get(self._path)["properties"]
-        return self._settings.get(key)
+        return self._settings
 
     def candidates(self, sql: str, position: int) -> Sequence[str]:
         body = {"statement": sql, "position": position}
@@ -83,11 +86,8 @@ class GatewayExecutor:
             [column["name"] for column in columns],
             [type_from_json(column["logicalType"]) for column in columns],
         )
-        values = {} if self._settings is None else self._settings
-        if first["isQueryResult"]:
-            self.setting(options.DISPLAY_WIDTH.key)
-            values = self._settings or {}
-        configuration = Configuration.from_dict(values)
+        # Of the others nothing depends on options.
+        configuration = Configuration.from_dict(self._properties() if first["isQueryResult"] else {})
         content = _content(first, row)
         streaming = content is Content.QUERY and configuration.get(execution.RUNTIME_MODE) != "BATCH"
         return TextResult(

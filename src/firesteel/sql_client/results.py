@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 
-from firesteel.table._printing import Change, write_changes, write_table
+from firesteel.table._printing import Change, rows_text, write_changes, write_table
 from firesteel.table._text_results import Content, TextResult
 
 __all__ = ["INTERRUPTED", "print_result", "submitted"]
@@ -51,22 +51,18 @@ def _print_rows(result: TextResult, write: Write, *, time_cost: bool) -> None:
     try:
         if result.content is Content.QUERY and result.streaming:
             write_changes(counted, result.row, result.width, write, eager=True)
-            write(f"Received a total of {_rows(counted.count)}{cost()}")
+            write(f"Received a total of {rows_text(counted.count)}{cost()}")
         elif not write_table((fields for _, fields in counted), result.row, write):
             write(f"Empty set{cost()}")
         elif time_cost:
             write(cost().strip())
     except KeyboardInterrupt:
         result.close()
-        write(f"\nQuery terminated, received a total of {_rows(counted.count)}{cost()}")
+        write(f"\nQuery terminated, received a total of {rows_text(counted.count)}{cost()}")
         raise
     except BaseException:
         result.close()
         raise
-
-
-def _rows(count: int) -> str:
-    return f"{count} row{'s' if count > 1 else ''}"
 
 
 class _Counted(Iterator[Change]):

@@ -17,6 +17,7 @@ __all__ = [
     "column_widths",
     "line",
     "print_result",
+    "rows_text",
     "texts",
     "write_changes",
     "write_table",
@@ -53,7 +54,7 @@ def print_result(
     else:
         count = write_changes(found, row, width, write)
         if count:
-            write(f"{_rows(count)} in set")
+            write(f"{rows_text(count)} in set")
     if not count:
         write("Empty set")
 
@@ -108,7 +109,7 @@ def write_table(found: Iterator[list[str]], row: t.RowType, write: Callable[[str
     write("\n".join([border, line(list(row.names), widths), border]))
     for fields in rows:
         write(line(fields, widths))
-    write(f"{border}\n{_rows(len(rows))} in set")
+    write(f"{border}\n{rows_text(len(rows))} in set")
     return len(rows)
 
 
@@ -120,7 +121,7 @@ def column_widths(row: t.RowType, width: int) -> list[int]:
     return [max(w, _length(name)) for w, name in zip(of_types, row.names, strict=True)]
 
 
-def _rows(count: int) -> str:
+def rows_text(count: int) -> str:
     return f"{count} row{'s' if count > 1 else ''}"
 
 
