@@ -500,6 +500,34 @@ class Above(RichIterativeCondition):
         return value[1] > self.least + sum(e[1] for e in ctx.get_events_for_pattern("first"))
 
 
+ASKED: list[Any] = []  # of ``is_end``, which travels by reference
+
+
+def is_end(event: tuple[str, Any]) -> bool:
+    ASKED.append(event)
+    return bool(event[1] > 5)
+
+
+def test_conditions_are_asked_of_no_event_that_no_partial_match_waits_for() -> None:
+    """Events of a key are of one kind: ``foreign`` cannot be asked for what begins nothing."""
+    ASKED.clear()
+    pattern = Pattern.begin("a").where(lambda e: e[1] in ("a", 1)).followed_by("b").where(is_end)
+    harness = OperatorHarness(
+        lambda s: CEP.pattern(s.key_by(lambda e: e[0]), pattern).select(lambda m: m["b"][0][1])
+    )
+    for at, event in enumerate(
+        [("texts", "x"), ("numbers", 1), ("numbers", 3), ("texts", "y"), ("numbers", 9)]
+    ):
+        harness.process_element(event, at)
+    harness.process_watermark(10)
+    assert harness.values == [9]
+    assert ASKED == [("numbers", 1), ("numbers", 3), ("numbers", 9)], "each once"
+    harness.process_element(("texts", "a"), 11)
+    harness.process_element(("texts", "b"), 12)
+    with pytest.raises(TypeError, match="not supported between"):
+        harness.process_watermark(20)
+
+
 @pytest.mark.row("S-CEP-03")
 def test_rich_conditions_are_opened_and_see_what_is_matched() -> None:
     pattern = Pattern.begin("first").where(lambda e: e[1] < 3).followed_by("then").where(Above())
