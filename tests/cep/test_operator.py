@@ -246,6 +246,24 @@ def test_time_between_two_events_times_out_by_the_watermark() -> None:
     assert harness.num_keyed_state_entries() == 0
 
 
+@pytest.mark.parametrize("event_time", [True, False])
+def test_a_match_may_have_all_the_time_that_there_is(event_time: bool) -> None:
+    def find(stream: DataStream) -> DataStream:
+        found = CEP.pattern(stream.key_by(lambda e: e[0]), ab().within(2**63 - 1))
+        if not event_time:
+            found = found.in_processing_time()
+        return found.select(lambda match: match["b"][0][1])
+
+    harness = OperatorHarness(find)
+    for at, event in enumerate([("k", "a"), ("k", "b")]):
+        harness.process_element(event, 2**62 + at)
+        harness.process_watermark(2**62 + at)
+        harness.snapshot()
+    assert harness.values == ["b"]
+    with pytest.raises(FiresteelError, match=r"at most 2\*\*63 - 1 milliseconds"):
+        ab().within(2**63)
+
+
 def test_the_end_of_the_input_completes_all() -> None:
     harness = letters(ab())
     harness.process_element((1, "a1"), 1)

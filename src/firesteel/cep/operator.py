@@ -350,7 +350,7 @@ class PatternOperator(KeyedOperator):
                 matcher.dropped = 0
         if due is not None and self._due is not None and not self.context.batch_mode:
             # As in Flink: in processing time, once the millisecond is over.
-            self._due.bring_forward(key, due if self._event_time else due + 1)
+            self._due.bring_forward(key, min(due if self._event_time else due + 1, MAX_WATERMARK))
 
     def _let_pass(self, matcher: Matcher, matches: KeyMatches, due: int, now: int) -> int | None:
         """Time goes on, from one instant at which something times out to the next: so a result has the same
