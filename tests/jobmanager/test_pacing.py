@@ -128,3 +128,29 @@ def test_a_size_that_the_program_sets_is_the_most_after_an_epoch_was_given_up() 
 
 def test_batch_mode_does_not_look_at_the_clock() -> None:
     assert Pacer(PacingOptions(500, limited=False)).next_epoch().pace is None
+
+
+def test_the_shortest_epoch_lasts_as_long_as_the_slowest_record_of_late() -> None:
+    pacer = Pacer(PacingOptions(500, checkpoint_interval_ms=1_000))
+    assert pacer.least_ms == 150
+    for elapsed_ms in (
+        650,
+        1_150,
+        650,
+    ):  # a record of half a second of each split, now and then two in one task
+        pacer.next_epoch(1_000)
+        pacer.learn(whole(elapsed_ms, 1))
+    assert 700 < pacer.least_ms <= 1_150
+    for _ in range(20):
+        pacer.learn(whole(151, 1_000))
+    assert pacer.least_ms < 155
+
+
+def test_a_record_is_added_when_there_is_time_for_all_of_it() -> None:
+    pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=1_000))
+    pacer.next_epoch(1_000)
+    pacer.learn(cut(1_150, 1))
+    for elapsed_ms, records in ((650, 1), (300, 5)):
+        assert planned(pacer, 1_000) == 1
+        pacer.learn(whole(elapsed_ms, 1))
+        assert planned(pacer, 1_000) == records

@@ -51,6 +51,10 @@ class EpochMover:
         self._clock = clock
         self._news = news
 
+    @property
+    def least_step_ms(self) -> float:
+        return self._pacer.least_ms
+
     def step(self) -> None:
         """Run an epoch if there is a reason for one, else wait for a reason."""
         course = self._course

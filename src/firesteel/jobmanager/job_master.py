@@ -263,7 +263,7 @@ class JobMaster:
                     return
                 self._sleep_until(self._checkpoints.due_ms or 0)
                 continue
-            if self._snapshots.is_due:
+            if self._snapshots.is_due(self._mover.least_step_ms):
                 self._snapshots.checkpoint()
             self._rescaler.look()
             self._mover.step()  # after each checkpoint: with a short interval the job must get on

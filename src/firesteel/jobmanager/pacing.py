@@ -28,6 +28,7 @@ _PIECES: Final = 4  # the first look at the clock comes after this part of the l
 _LATE: Final = 4  # an epoch is never cut shorter than this part of the checkpoint interval ...
 _LEAST_LIMIT_MS: Final = 100.0  # ... nor than this
 _LEAST_OVERRUN_MS: Final = 1000.0
+_FORGOTTEN: Final = 0.7  # of what the slowest records cost, what is still believed an epoch later
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +105,16 @@ class Pacer:
         interval_ms = options.checkpoint_interval_ms or options.target_ms
         self._target_ms = float(min(options.target_ms, max(interval_ms, _LEAST_LIMIT_MS)))
         self._records = float(options.max_records or _FIRST_RECORDS)  # of a split, in an epoch of full length
-        self._planned = self._records  # the same in the epoch that was planned last
+        self._planned = int(self._records)  # the same in the epoch that was planned last
         self._fixed_ms = 150.0  # what an empty epoch costs
         self._per_ms: float | None = None  # records of a split for each millisecond of work
+        self._slow_ms = 0.0  # what a record of each split has cost lately, at worst
         self._gave_up = False  # the last epoch
+
+    @property
+    def least_ms(self) -> float:
+        """How long an epoch of one record of each split takes, at worst."""
+        return self._fixed_ms + self._slow_ms
 
     def next_epoch(self, to_checkpoint_ms: float | None = None) -> EpochSize:
         """How large the next epoch should be.
@@ -115,10 +122,10 @@ class Pacer:
         :param to_checkpoint_ms: how long it is until a checkpoint is due; None: there is none.
         """
         limit_ms = self._limit_ms(to_checkpoint_ms)
-        self._planned = self._records
+        self._planned = int(self._records)  # down: one record more may be seconds
         if self._options.max_records is None:
-            self._planned = max(1.0, self._records * limit_ms / self._target_ms)
-        budget = Budget(math.ceil(self._planned), self._options.max_bytes)
+            self._planned = max(1, int(self._records * limit_ms / self._target_ms))
+        budget = Budget(self._planned, self._options.max_bytes)
         return EpochSize(budget, self._pace(limit_ms))
 
     def _limit_ms(self, to_checkpoint_ms: float | None) -> float:
@@ -137,11 +144,11 @@ class Pacer:
 
     def is_full(self, work: Work) -> bool:
         """Whether there may have been more to read than the epoch has taken, of some split at least."""
-        return work.is_cut or work.most_of_split >= int(self._planned)
+        return work.is_cut or work.most_of_split >= self._planned
 
     def pause_ms(self, elapsed_ms: float, work: Work) -> int:
         """How long to wait after an epoch that took ``elapsed_ms`` in all."""
-        if work.is_cut or work.records >= int(self._planned):
+        if work.is_cut or work.records >= self._planned:
             return 0
         return max(0, int(self._options.min_interval_ms - elapsed_ms))
 
@@ -153,6 +160,7 @@ class Pacer:
         worked_ms = max(1.0, work.elapsed_ms - self._fixed_ms)
         if work.most_of_split:
             self._per_ms = work.most_of_split / worked_ms
+            self._slow_ms = max(worked_ms / max(1.0, work.most_of_split), self._slow_ms * _FORGOTTEN)
         if not work.is_cut and work.most_records < self._planned * 0.9:
             return  # it was not cut by the budget: nothing to learn
         factor = min(_STEP, max(1 / _STEP, max(1.0, self._target_ms - self._fixed_ms) / worked_ms))
