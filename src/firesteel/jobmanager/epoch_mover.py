@@ -106,7 +106,7 @@ class EpochMover:
     def _learn(self, answers: EpochAnswers, now: int, elapsed_ms: float) -> None:
         run = self._course.run
         acks, reports, attempts = answers
-        work = work_of(acks, run.sources.vertices, elapsed_ms)
+        work = work_of(acks, run.sources.vertices, elapsed_ms, reports)
         pause_ms, is_behind = self._pacer.pause_ms(elapsed_ms, work), self._pacer.is_full(work)
         if attempts == 1:
             self._pacer.learn(work)

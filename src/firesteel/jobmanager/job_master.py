@@ -111,7 +111,11 @@ class JobMaster:
             max(self._started_ms, self._beginning.now_ms),
         )
         self._checkpoints.hold(self._course.run.files)
-        pacing = replace(options.pacing, checkpoint_interval_ms=self._checkpoints.options.interval_ms)
+        pacing = replace(
+            options.pacing,
+            checkpoint_interval_ms=self._checkpoints.options.interval_ms,
+            with_exchange=bool(graph.edges),
+        )
         self._pacer = Pacer(pacing)
         self._rescaler = Rescaler(
             job_id,
