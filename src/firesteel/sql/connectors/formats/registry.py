@@ -6,7 +6,7 @@ Other packages call ``TABLE_FORMATS.register`` when they are imported.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final, Protocol
@@ -141,7 +141,7 @@ def format_options(key: str, given: Mapping[str, str]) -> tuple[list[Option], tu
         return [text(key)], ()
     found = _named(name)
     prefix = _prefix(key, name)
-    options = [Option(prefix + o.key, o.read, o.default, o.required, o.words) for o in found.options]
+    options = [replace(o, key=prefix + o.key) for o in found.options]
     return [text(key), *options], tuple(prefix + w for w in found.wildcards)
 
 
