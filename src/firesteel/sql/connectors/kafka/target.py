@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.connectors.kafka.sink import Guarantee, KafkaTopicSink
+from firesteel.program.sinks import Sink
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.sql import physical as p
+from firesteel.sql.connectors.buffering import BufferedSink
 from firesteel.sql.connectors.factory import TableContext
 from firesteel.sql.connectors.kafka.metadata import WRITABLE, MetadataColumn, metadata_column
 from firesteel.sql.connectors.kafka.parts import Parts
@@ -31,14 +33,15 @@ SINK_OPTIONS: Final[tuple[Option, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class KafkaTarget:
-    """What writes a table to a topic. :param kinds: of the rows that it takes."""
+    """What writes a table to a topic. :param kinds: of the rows that it takes.
+    :param buffer: how many rows wait for others of their key at most, and for how many milliseconds."""
 
     context: TableContext
     parts: Parts
     kinds: frozenset[str]
     fixed_partition: bool = False
     upsert: bool = False
-    last_only: bool = False
+    buffer: tuple[int, int] | None = None
 
     @property
     def deletes_old_rows(self) -> bool:
@@ -53,9 +56,12 @@ class KafkaTarget:
         self._sink().check()
 
     def attach(self, environment: Any, rows: Transformation, node: p.Sink) -> SinkTransformation:
-        return sink_transformation(
-            environment, rows, node, self._sink(), self.context.options["sink.parallelism"]
-        )
+        sink: Sink = self._sink()
+        if self.buffer is not None:
+            key = self.context.schema.primary_key
+            assert key is not None
+            sink = BufferedSink(sink, tuple(node.row.names.index(name) for name in key.columns), *self.buffer)
+        return sink_transformation(environment, rows, node, sink, self.context.options["sink.parallelism"])
 
     def _sink(self) -> KafkaTopicSink:
         options = self.context.options
@@ -74,7 +80,6 @@ class KafkaTarget:
             self._metadata(),
             self.fixed_partition,
             self.upsert,
-            self.last_only,
         )
         return KafkaTopicSink(serializer, properties_of(options), guarantee, options[_PREFIX])
 
