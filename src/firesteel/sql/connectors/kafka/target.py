@@ -11,6 +11,7 @@ from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.sql import physical as p
 from firesteel.sql.connectors.buffering import BufferedSink
 from firesteel.sql.connectors.factory import TableContext
+from firesteel.sql.connectors.formats.registry import format_metadata
 from firesteel.sql.connectors.kafka.metadata import WRITABLE, MetadataColumn, metadata_column
 from firesteel.sql.connectors.kafka.parts import Parts
 from firesteel.sql.connectors.kafka.scan import properties_of, topic_names
@@ -89,8 +90,9 @@ class KafkaTarget:
             if column.kind is not ColumnKind.METADATA:
                 continue
             table, connector = self.context.table.name, self.context.options.connector
-            made = metadata_column(table, connector, column, session_zone(self.context.configuration))
-            if column.key not in WRITABLE:
+            zone = session_zone(self.context.configuration)
+            made = metadata_column(table, connector, column, zone, format_metadata(self.parts.value[0]))
+            if not isinstance(made, MetadataColumn) or column.key not in WRITABLE:
                 raise TableException(
                     f"Invalid metadata key '{column.key}' in column '{column.name}' of table '{table}'.",
                     detail=f"The connector '{connector}' supports the following metadata keys for writing: "
