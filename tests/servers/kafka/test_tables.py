@@ -145,6 +145,19 @@ def test_changes_of_databases(
     assert changes(t.execute_sql("SELECT * FROM g")) == ["+I[1, a]", "-D[1, a]", "+I[1, b]", "-D[1, b]"]
 
 
+def test_messages_of_protobuf(t: StreamTableEnvironment, kafka_broker: KafkaBroker) -> None:
+    topic = kafka_broker.topic()
+    options = {"protobuf__message_class_name": "google.protobuf.duration_pb2.Duration"}
+    t.execute_sql(
+        "CREATE TABLE f (nanos INT, seconds BIGINT) "
+        + topic_of(kafka_broker, topic, format="protobuf", **options)
+    )
+    t.execute_sql("INSERT INTO f VALUES (1, CAST(7 AS BIGINT)), (2, CAST(NULL AS BIGINT))").wait()
+    found = sorted(m.value() for m in kafka_broker.messages(topic))
+    assert found == [b"\x08\x07\x10\x01", b"\x10\x02"]
+    assert kept(t.execute_sql("SELECT seconds, nanos FROM f")) == [(0, 2), (7, 1)]
+
+
 _AT = '"ts_ms":5000,"source":{"ts_ms":4000,"db":"shop","schema":"s","table":"o","pos":7,"snapshot":null}'
 _DEBEZIUM = f'{{"before":{{"id":1}},"after":{{"id":2}},"op":"u",{_AT}}}'
 

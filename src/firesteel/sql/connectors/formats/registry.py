@@ -118,9 +118,9 @@ TABLE_FORMATS: Final = Registry("table format", TableFormat)
 
 @cache
 def _load() -> None:
-    from firesteel.sql.connectors.formats import avro, blocks, changes, csv, json, raw
+    from firesteel.sql.connectors.formats import avro, blocks, changes, csv, json, protobuf, raw
 
-    for module in (avro, blocks, changes, csv, json, raw):
+    for module in (avro, blocks, changes, csv, json, protobuf, raw):
         for record in module.FORMATS:
             TABLE_FORMATS.register(record)
 
