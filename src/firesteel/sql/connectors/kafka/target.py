@@ -16,7 +16,7 @@ from firesteel.sql.connectors.kafka.metadata import WRITABLE, MetadataColumn, me
 from firesteel.sql.connectors.kafka.parts import Parts
 from firesteel.sql.connectors.kafka.scan import properties_of, topic_names
 from firesteel.sql.connectors.kafka.serializer import TableSerializer
-from firesteel.sql.connectors.options import Option, TableOptions, text, word
+from firesteel.sql.connectors.options import Option, TableOptions, refused, text, word
 from firesteel.sql.connectors.sinks import sink_transformation
 from firesteel.sql.schema import ColumnKind
 from firesteel.sql.session import session_zone
@@ -29,6 +29,7 @@ _PREFIX: Final = "sink.transactional-id-prefix"
 SINK_OPTIONS: Final[tuple[Option, ...]] = (
     word(_GUARANTEE, [g.value for g in Guarantee], Guarantee.AT_LEAST_ONCE.value),
     text(_PREFIX),
+    refused("sink.transaction-naming-strategy", "transactions are named by prefix, topic and subtask"),
 )
 
 
