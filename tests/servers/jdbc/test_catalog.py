@@ -92,16 +92,18 @@ def test_rows_are_read_written_and_looked_up(t: StreamTableEnvironment, postgres
     postgres.run("CREATE SCHEMA own")
     postgres.run(
         "CREATE TABLE own.orders (id BIGINT PRIMARY KEY, price NUMERIC(8, 2), code UUID, tags TEXT[], "
-        "at TIMESTAMPTZ, big BYTEA, o TIME)"
+        "at TIMESTAMPTZ, big BYTEA, o TIME, nums NUMERIC(5, 1)[], days DATE[], yes BOOLEAN[])"
     )
     code = "123e4567-e89b-12d3-a456-426614174000"
     postgres.run(
         f"INSERT INTO own.orders VALUES (1, 9.5, '{code}', ARRAY['x', NULL], "
-        "'1970-01-01 00:00:01Z', 'b', '10:11')"
+        "'1970-01-01 00:00:01Z', 'b', '10:11', ARRAY[0.5], "
+        "ARRAY[DATE '2024-01-02'], ARRAY[TRUE, NULL])"
     )
     table = f"pg.{postgres.name}.`own.orders`"
+    arrays = [Decimal("0.5")], [dt.date(2024, 1, 2)], [True, None]
     assert rows(t.execute_sql(f"SELECT * FROM {table}")) == [
-        (1, Decimal("9.50"), code, ["x", None], Instant(1, 0), b"b", dt.time(10, 11))
+        (1, Decimal("9.50"), code, ["x", None], Instant(1, 0), b"b", dt.time(10, 11), *arrays)
     ]
     t.execute_sql(
         f"INSERT INTO {table} (id, price) VALUES (1, 3.0), (2, 4.0) ON CONFLICT DO DEDUPLICATE"
@@ -127,6 +129,7 @@ def test_rows_are_read_written_and_looked_up(t: StreamTableEnvironment, postgres
         ("DROP DATABASE postgres", "cannot drop a database"),
         ("DROP FUNCTION f", "cannot drop a function"),
         ("SELECT * FROM odd", "Doesn't support Postgres type 'jsonb' yet"),
+        ("SELECT * FROM odder", "Doesn't support Postgres type '_timestamptz' yet"),
         ("SELECT * FROM nothing", "nothing"),
         ("USE nowhere", "nowhere"),
     ],
@@ -134,6 +137,7 @@ def test_rows_are_read_written_and_looked_up(t: StreamTableEnvironment, postgres
 def test_what_is_refused(t: StreamTableEnvironment, postgres: Target, statement: str, message: str) -> None:
     postgres.run("CREATE TABLE a (n INT)")
     postgres.run("CREATE TABLE odd (n INT, j JSONB)")
+    postgres.run("CREATE TABLE odder (n TIMESTAMPTZ[])")
     with pytest.raises(FiresteelError) as caught:
         t.execute_sql(statement)
     assert message in str(caught.value)

@@ -51,7 +51,7 @@ _TYPES: Final[dict[str, Callable[[int], t.DataType | None]]] = {
     "time": lambda modifier: t.TimeType(precision=_digits(modifier)),
     "date": lambda _: t.DateType(),
 }
-_NOT_IN_ARRAYS: Final = ("uuid",)
+_NOT_IN_ARRAYS: Final = ("uuid", "timestamptz")
 
 
 def data_type_of(name: str, modifier: int) -> t.DataType | None:
