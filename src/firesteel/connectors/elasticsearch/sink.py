@@ -11,6 +11,7 @@ from firesteel.common.errors import ConnectorError
 from firesteel.connectors.elasticsearch.cluster import TOO_MANY, Cluster, Refusal
 from firesteel.connectors.elasticsearch.emitter import MapEmitter
 from firesteel.connectors.elasticsearch.settings import BackOff, FlushOptions
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 
@@ -27,6 +28,10 @@ class ElasticSink(Sink):
     @property
     def description(self) -> str:
         return self.emitter.description
+
+    @property
+    def promise(self) -> SinkPromise:
+        return SinkPromise.AT_LEAST_ONCE if self.emitter.key_field is None else SinkPromise.UPSERT
 
     def validate(self) -> None:
         self.cluster.check()
