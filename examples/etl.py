@@ -3,9 +3,9 @@
     python examples/etl.py INPUT OUTPUT [--checkpoints DIRECTORY]
 
 INPUT is a directory of CSV files of customers, ``id,name,country,since``, whose producers send rows twice and
-write what they like. OUTPUT/customers gets each customer once, OUTPUT/rejected each bad line with the reason.
-With checkpoints the ids that were seen are remembered over a failure, and files appear with the checkpoint that
-covers them.
+write what they like. OUTPUT/customers gets each customer once, OUTPUT/rejected each bad line with the
+reason. With checkpoints the ids that were seen are remembered over a failure, and files appear with the
+checkpoint that covers them.
 
     lines -> parse -+-> by id -> once -> customers
                     +-> rejected

@@ -3,9 +3,9 @@
     python examples/sales.py serve [--port 9181] [--sales 1000]
     firesteel run examples/sales.py [--port 9181] [--output data/profitPerMonthWindowed]
 
-The server sends lines ``date,month,category,product,profit`` to whoever connects. The job keeps, for each month
-and window of two seconds by the clock, the profit and how many sales there were, and writes them as lines of
-text. A socket cannot be read again, so it is for trying out.
+The server sends lines ``date,month,category,product,profit`` to whoever connects. The job keeps, for each
+month and window of two seconds by the clock, the profit and how many sales there were, and writes them as
+lines of text. A socket cannot be read again, so it is for trying out.
 
     socket -> parse -> by month -> two seconds -> profit and count -> file
 """

@@ -9,6 +9,7 @@ import socket
 import threading
 from collections import Counter, defaultdict
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +50,7 @@ def test_requests_are_the_same_each_time_and_fail_in_the_middle_third() -> None:
 
 @pytest.mark.row("S-USE-05")
 def test_averages_do_not_depend_on_the_order_of_arrival() -> None:
-    taken, held = greenhouse.generated(6_000)
+    taken, _ = greenhouse.generated(6_000)
     with MiniCluster.in_process() as cluster:
         in_order = collect(greenhouse.averages(cluster.environment().from_collection(taken)))
         shuffled = greenhouse.arrived(taken, [])
@@ -162,7 +163,7 @@ def test_features_are_those_of_all_views_so_far() -> None:
     newest = {row.visitor: row for row in found}
     for visitor, row in newest.items():
         views = [view for view in made if view.visitor == visitor]
-        pauses = [later.time - view.time for view, later in zip(views, views[1:], strict=False)]
+        pauses = [later.time - view.time for view, later in pairwise(views)]
         assert row.visits == 1 + sum(pause >= features.SILENCE for pause in pauses)
         assert row.recent == tuple(view.kind for view in views[-3:])
         kinds = Counter(view.kind for view in views)
