@@ -54,8 +54,8 @@ site: $(READY) ## make the site of the documentation in build/site (ARGS=serve: 
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(or $(ARGS),build) --quiet
 
 site-version: $(READY) ## commit the site of VERSION (ALIAS: latest) to the branch gh-pages, beside the other versions
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases $(VERSION) $(or $(ALIAS),latest)
-	@$(BIN)/mike set-default $(or $(ALIAS),latest)
+	@PATH=$(abspath $(BIN)):$$PATH NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases $(VERSION) $(or $(ALIAS),latest)
+	@PATH=$(abspath $(BIN)):$$PATH $(BIN)/mike set-default $(or $(ALIAS),latest)
 
 clean: ## remove .venv, caches and benchmark environments (results stay)
 	rm -rf $(VENV) benchmarks/.envs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
