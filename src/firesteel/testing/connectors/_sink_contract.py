@@ -76,8 +76,8 @@ class SinkContract:
         sink.validate()
         require(
             _STRENGTH[sink.promise] <= _STRENGTH[self.promise],
-            f"the sink promises more than is tested here: {sink.promise.value}, not {self.promise.value}; its "
-            "property `promise` says so",
+            f"the sink promises more than is tested here: {sink.promise.value}, not {self.promise.value}; "
+            "its property `promise` says so",
         )
         run, records = SinkRun(sink, tmp_path), self._records(6)
         run.commit([*run.stage(1, records[:4], 0), *run.stage(1, records[4:], 1)])
