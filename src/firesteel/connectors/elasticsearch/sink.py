@@ -20,6 +20,10 @@ class Emitter(Protocol):
     @property
     def description(self) -> str: ...
 
+    @property
+    def by_key(self) -> bool:
+        """Whether a record that comes again replaces its document."""
+
     def encoder(self) -> Callable[[Any], list[bytes]]:
         """Return the function from the records of a batch to their actions."""
 
@@ -40,7 +44,7 @@ class ElasticSink(Sink):
 
     @property
     def promise(self) -> SinkPromise:
-        return SinkPromise.AT_LEAST_ONCE if self.emitter.key_field is None else SinkPromise.UPSERT
+        return SinkPromise.UPSERT if self.emitter.by_key else SinkPromise.AT_LEAST_ONCE
 
     def validate(self) -> None:
         self.cluster.check()
