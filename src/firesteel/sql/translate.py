@@ -295,6 +295,38 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
     return run.one(node, spec, keys=node.group)
 
 
+def _local_group_aggregate(run: Translator, node: p.LocalGroupAggregate) -> Transformation:
+    spec = specs.LocalGroupAggregate(
+        input=node.input.row,
+        output=node.row,
+        keys=node.group,
+        calls=node.calls,
+        retracts=_retracts(node),
+        bundle=run.bundle,
+        functions=run.functions(calls=node.calls),
+    )
+    return run.one(node, spec)
+
+
+def _global_group_aggregate(run: Translator, node: p.GlobalGroupAggregate) -> Transformation:
+    local = node.local
+    keys = tuple(range(len(local.group)))
+    spec = specs.GlobalGroupAggregate(
+        input=node.input.row,
+        output=node.row,
+        keys=keys,
+        rows=local.input.row,
+        row_keys=local.group,
+        calls=local.calls,
+        retracts=_retracts(local),
+        generate_update_before=_old_rows(node),
+        bundle=run.bundle,
+        ttl_ms=node.ttl_ms,
+        functions=run.functions(calls=local.calls),
+    )
+    return run.one(node, spec, keys=keys)
+
+
 def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
     if window.attached and window.kind == "SESSION":
         # Each row has its session, whose start is among the keys: any end may be that of one.
@@ -669,6 +701,8 @@ _BUILDERS: Final[dict[type[p.Physical], Callable[[Translator, Any], Transformati
     p.DropUpdateBefore: _drop,
     p.ChangelogNormalize: _normalize,
     p.GroupAggregate: _group_aggregate,
+    p.LocalGroupAggregate: _local_group_aggregate,
+    p.GlobalGroupAggregate: _global_group_aggregate,
     p.WindowTableFunction: _window_table,
     p.WindowAggregate: _window_aggregate,
     p.GroupWindowAggregate: _group_window,

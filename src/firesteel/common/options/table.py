@@ -242,8 +242,8 @@ AGG_PHASES: Final = word(
     "table.optimizer.agg-phase-strategy",
     "AUTO",
     ("AUTO", "ONE_PHASE", "TWO_PHASE"),
-    "Flink: whether rows are aggregated before the exchange, too.",
-    no_effect="rows are aggregated behind the exchange, which they pass as columns",
+    "Whether rows are aggregated before the exchange, too, where mini-batches are on: AUTO and TWO_PHASE: "
+    "where the aggregates can be merged, ONE_PHASE: never.",
 )
 SPLIT_DISTINCT: Final = boolean(
     "table.optimizer.distinct-agg.split.enabled",

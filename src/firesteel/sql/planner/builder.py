@@ -12,6 +12,7 @@ from firesteel.sql.planner import aggregates, joins, process_tables, ranks, simp
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.mini_batches import with_mini_batches
 from firesteel.sql.planner.shared import with_shared_parts
+from firesteel.sql.planner.two_phases import with_two_phases
 
 __all__ = ["Planner", "plan"]
 
@@ -23,7 +24,8 @@ def plan(root: l.Node, context: PlannerContext) -> p.Physical:
     """
     built = with_shared_parts(Planner(context).plan(root), context)
     changed = with_changes(built, context.batch)
-    return with_mini_batches(ranks.deduplications(changed, context), context)
+    decided = with_two_phases(ranks.deduplications(changed, context), context)
+    return with_mini_batches(decided, context)
 
 
 class Planner:
