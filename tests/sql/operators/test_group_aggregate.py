@@ -11,6 +11,7 @@ from firesteel.testing.table_harness import TableHarness
 from tests.sql.operators.changelogs import epochs, table_left
 from tests.sql.operators.grouped_rows import CALLS, INPUT, ROWS, TEXT, call, naive
 
+
 def spec_of(calls=CALLS, keys=(0,), **traits):
     return GroupAggregate(
         input=INPUT,

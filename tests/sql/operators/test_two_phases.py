@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
+from firesteel.common.columns import Columns
+from firesteel.runtime.column_wire import encode_columns
 from firesteel.sql import types as t
 from firesteel.sql.operators.aggregates import Aggregates
+from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.borders import one_input
+from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.partials import Partials
 from firesteel.sql.operators.specs import GlobalGroupAggregate, LocalGroupAggregate
 from firesteel.testing.table_harness import TableHarness
@@ -155,9 +161,7 @@ MERGED = (*CALLS[:-1], call("MIN", 3, of=BOOL))  # LISTAGG is not
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
-@given(
-    epochs(ROWS), st.sampled_from([0, 1, 2, 3]), st.sampled_from([1, 2]), st.booleans(), st.booleans()
-)
+@given(epochs(ROWS), st.sampled_from([0, 1, 2, 3]), st.sampled_from([1, 2]), st.booleans(), st.booleans())
 def test_the_result_is_that_of_the_rows_that_are_left(made, bundle, parallelism, restored, deletes):
     changes, held = made
     if not deletes:
@@ -177,13 +181,6 @@ def test_the_result_is_that_of_the_rows_that_are_left(made, bundle, parallelism,
 
 def test_what_travels_depends_on_the_rows_alone():
     """Spark may write a shuffle again: its bytes must be the same (I1)."""
-    from firesteel.common.columns import Columns
-    from firesteel.runtime.column_wire import encode_columns
-    from firesteel.sql.operators.base import arrow_types
-    from firesteel.sql.operators.kernels import Segments
-    import numpy as np
-    import pyarrow as pa
-
     calls = (*MERGED, call("longest", 2), call("LISTAGG", 2, of=TEXT))
     types = arrow_types(INPUT)
     values = [["a", "a", "b"], [1, 1, None], ["x", None, "y"], [True, None, False]]
@@ -191,7 +188,5 @@ def test_what_travels_depends_on_the_rows_alone():
     longer = [pa.array([None, *v, None], kind) for v, kind in zip(values, types, strict=True)]
     slices = Columns([array.slice(1, 3) for array in longer], 3)
     segments = Segments(np.array([0, 2]), 3)
-    bodies = {
-        encode_columns(partials_of(calls).of_rows(part, None, segments), ()) for part in (rows, slices)
-    }
+    bodies = {encode_columns(partials_of(calls).of_rows(part, None, segments), ()) for part in (rows, slices)}
     assert len(bodies) == 1

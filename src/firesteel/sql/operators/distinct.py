@@ -41,13 +41,12 @@ class Distinct:
     def clear(self, name: Any, key: CanonicalKey) -> None:
         self._seen.clear(name, key)
 
-    def see(
-        self, arrays: Sequence[pa.Array], counts: Sequence[Array | None], segments: Segments
-    ) -> None:
+    def see(self, arrays: Sequence[pa.Array], counts: Sequence[Array | None], segments: Segments) -> None:
         """Look at rows; what they count for is in ``weights`` then.
 
-        :param arrays: the arguments. :param counts: for each filter how often a row is there, less than 0: how
-            often it is taken back; None: once each.
+        :param arrays: the arguments.
+        :param counts: for each filter how often a row is there; less than 0: how often it is taken back;
+            None: once each.
         """
         length = segments.count
         of_values = group_rows(arrays, length)

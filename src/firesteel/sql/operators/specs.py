@@ -213,7 +213,6 @@ class GroupAggregate(OperatorSpec):
     ttl_ms: int = 0
     functions: Functions = field(default_factory=_none)
 
-
     @property
     def rows(self) -> RowType:
         """Of what is aggregated."""

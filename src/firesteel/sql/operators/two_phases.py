@@ -48,4 +48,6 @@ class GlobalGroupAggregateOperator(GroupAggregateOperator):
         found = self.find_keys(columns)
         segments = Segments(found.starts, len(columns), found.names, found.canonical)
         base = [field[found.slots] for field in self._rows.fields]
-        self.finish_bundle(found.rows, segments, self._partials.merged(found.rows, segments, base), found.slots)
+        self.finish_bundle(
+            found.rows, segments, self._partials.merged(found.rows, segments, base), found.slots
+        )
