@@ -497,6 +497,7 @@ def _deduplicate(run: Translator, node: p.Deduplicate) -> Transformation:
         generate_update_before=_old_rows(node),
         generate_insert=bool(run.context.get(options.DEDUPLICATE_SENSITIVE)),
         mini_batch=node.mini_batch,
+        bundle=run.bundle,
         ttl_ms=node.ttl_ms,
     )
     return run.one(node, spec, keys=node.key)
