@@ -23,6 +23,7 @@ from firesteel.program.transformations import (
     UnionTransformation,
 )
 from firesteel.sql import physical as p
+from firesteel.sql.async_options import with_options
 from firesteel.sql.expression_text import infix_text
 from firesteel.sql.expressions import AggregateCall, Call, Expression, identity, walk
 from firesteel.sql.matching import translate_match
@@ -134,7 +135,8 @@ class Translator:
         called = {e.function for x in expressions if x is not None for e in walk(x) if isinstance(e, Call)}
         called.update(call.function for call in calls)
         called.update(names)
-        return {name: known[name] for name in sorted(called) if name in known}
+        configuration = self.context.configuration
+        return {name: with_options(known[name], configuration) for name in sorted(called) if name in known}
 
     @property
     def bundle(self) -> int:

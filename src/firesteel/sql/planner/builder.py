@@ -23,6 +23,8 @@ def plan(root: l.Node, context: PlannerContext) -> p.Physical:
     :raises FiresteelError: the query cannot run.
     """
     built = with_shared_parts(Planner(context).plan(root), context)
+    if isinstance(built, p.Sink):
+        built = sinks.in_chosen_mode(built, context.batch)
     changed = with_changes(built, context.batch)
     decided = with_two_phases(ranks.deduplications(changed, context), context)
     return with_mini_batches(decided, context)
