@@ -40,8 +40,8 @@ class ScanSource(Protocol):
     """What reads a table.
 
     A source whose ``makes_watermarks`` is true gives watermarks by ``node.watermark``, an expression over
-    ``node.row``, for each of its splits. One whose ``reads_metadata`` is true can have metadata columns, which
-    plans show behind the columns that are read.
+    ``node.row``, for each of its splits. One whose ``reads_metadata`` is true can have metadata columns,
+    which plans show behind the columns that are read.
     """
 
     changelog_mode: frozenset[str]
