@@ -45,14 +45,14 @@ def test_so_many_calls_are_under_way():
 
 
 def test_a_call_is_tried_so_often():
-    assert run(Calls(failures=2), attempts=3) == [0, 1, 2, 3, 4, 5]
+    assert run(Calls(failures=2), retries=2) == [0, 1, 2, 3, 4, 5]
     with pytest.raises(ValueError, match="fails"):
-        run(Calls(failures=2), attempts=2)
+        run(Calls(failures=2), retries=1)
 
 
 def test_a_call_that_takes_too_long_fails():
     with pytest.raises(TimeoutError):
-        run(Calls(sleep_s=5), attempts=1, timeout_ms=10)
+        run(Calls(sleep_s=5), retries=0, timeout_ms=10)
 
 
 @udf(result_type=DataTypes.BIGINT())
@@ -71,4 +71,4 @@ def test_options_of_a_program_get_to_its_calls():
         plan = env._session.physical(table._node)
         (made,) = env._session.translate(plan)
         (definition,) = made.operator.functions.values()
-        assert definition.columns.options == AsyncScalarOptions(capacity=3, attempts=1)
+        assert definition.columns.options == AsyncScalarOptions(capacity=3, retries=0)

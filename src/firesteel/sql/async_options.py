@@ -13,20 +13,23 @@ __all__ = ["AsyncScalarOptions", "with_options"]
 
 @dataclass(frozen=True, slots=True)
 class AsyncScalarOptions:
-    """:param capacity: how many calls may be under way. :param attempts: how often a call is tried."""
+    """:param capacity: how many calls may be under way.
+    :param timeout_ms: of a call with all its retries.
+    :param retries: how often a call that failed is tried again.
+    """
 
     capacity: int = 10
     timeout_ms: int = 180_000
-    attempts: int = 3
+    retries: int = 3
     delay_ms: int = 100
 
     @classmethod
     def of(cls, configuration: Configuration) -> AsyncScalarOptions:
-        retries = configuration.get(options.ASYNC_SCALAR_RETRY) != "NO_RETRY"
+        again = configuration.get(options.ASYNC_SCALAR_RETRY) != "NO_RETRY"
         return cls(
             capacity=configuration.get(options.ASYNC_SCALAR_CAPACITY),
             timeout_ms=configuration.get(options.ASYNC_SCALAR_TIMEOUT),
-            attempts=configuration.get(options.ASYNC_SCALAR_ATTEMPTS) if retries else 1,
+            retries=configuration.get(options.ASYNC_SCALAR_ATTEMPTS) if again else 0,
             delay_ms=configuration.get(options.ASYNC_SCALAR_DELAY),
         )
 

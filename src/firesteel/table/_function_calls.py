@@ -204,15 +204,13 @@ class AsyncCall(_Opened):
         room = asyncio.Semaphore(options.capacity)
 
         async def one(row: tuple[Any, ...]) -> Any:
-            async with room:
-                for attempt in range(1, options.attempts + 1):
+            async with room, asyncio.timeout(options.timeout_ms / 1000):
+                for _ in range(options.retries):
                     try:
-                        return await asyncio.wait_for(function(*row), options.timeout_ms / 1000)
+                        return await function(*row)
                     except Exception:
-                        if attempt == options.attempts:
-                            raise
                         await asyncio.sleep(options.delay_ms / 1000)
-            return None
+                return await function(*row)
 
         return await asyncio.gather(*map(one, rows))
 

@@ -161,12 +161,12 @@ ASYNC_SCALAR_RETRY: Final = word(
 ASYNC_SCALAR_DELAY: Final = duration(
     "table.exec.async-scalar.retry-delay",
     100,
-    "The time between two tries.",
+    "The time before a call that failed is tried again.",
 )
 ASYNC_SCALAR_ATTEMPTS: Final = integer(
     "table.exec.async-scalar.max-attempts",
     3,
-    "How often a call is tried.",
+    "How often a call that failed is tried again.",
 )
 WINDOW_AGG_BUFFER: Final = integer(
     "table.exec.window-agg.buffer-size-limit",
