@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -276,6 +276,16 @@ class _SocketPolling(PollingReader):
         segment, offset = self._place
         self._place = segment, offset + len(data)
         return Chunk(self._source.texts(data), None, (self._part, *self._place))
+
+    def end_epoch(self) -> Mapping[str, Any]:
+        """What follows goes to another file of the log, so that nobody who goes on from here needs this one:
+        it goes with the job."""
+        segment, offset = self._place
+        if not self._splits or self._records or not offset or self._log is None:
+            return {}
+        self._log.close()
+        self._place = segment + 1, 0
+        return {self._splits[0].id: (self._part, *self._place)}
 
     def _at_end(self) -> Chunk:
         if self._receiver.error is not None:
