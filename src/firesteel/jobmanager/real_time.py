@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from firesteel.common.clock import Clock
@@ -247,6 +247,10 @@ class RealTimeMover:
         self._length.adapt(elapsed_ms, max(answer.ending_ms for answer in answers))
         records = work_of(acks, course.run.sources.vertices, elapsed_ms).records
         running.next_epoch(cut)
+        limits = course.run.sources.limits()
+        if limits != running.handout.limits and not cut.stop:  # who waits for others goes on at once
+            running.handout = replace(running.handout, limits=limits)
+            running.give(Order(limits=limits))
         if cut.stays:
             running.stays = True
         elif cut.stop or course.run.state.has_ended:
