@@ -175,7 +175,8 @@ _START: Final[_Position] = (0, 0, 0)
 
 def _at_end(position: _Position, stop: _Stop) -> bool:
     part, segment, _ = position
-    left = stop.parts[part].segments - segment + sum(p.segments for p in stop.parts[part + 1 :])
+    # The files of a part that was read may be gone, with the job that wrote them.
+    left = max(0, stop.parts[part].segments - segment) + sum(p.segments for p in stop.parts[part + 1 :])
     return left <= 0
 
 
