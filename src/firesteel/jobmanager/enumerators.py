@@ -53,6 +53,9 @@ class NamedEnumerator(SplitEnumerator):
     ) -> ReadRange | None:
         return self._call(self._enumerator.plan, split, position, max_records, max_bytes, now_ms)
 
+    def hand_out(self, split: Split, position: Any) -> Split:
+        return self._call(self._enumerator.hand_out, split, position)
+
     def came_to(self, split: Split, position: Any) -> None:
         self._call(self._enumerator.came_to, split, position)
 

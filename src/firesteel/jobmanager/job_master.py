@@ -195,6 +195,7 @@ class JobMaster:
             self._checkpoints.shared,
             beginning,
             self._checkpoints.enabled,
+            self._options.real_time is not None,
         )
 
     # ---- the life of the job
@@ -448,6 +449,7 @@ class _Moving:
 
     def settle(self) -> None:
         self._job._settle(self._job._clock.now_ms(), True)
+        self._job._mover.stop()
 
     def go_on(self, layout: Layout, run: JobRun) -> None:
         self._job._go_on(layout, run)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from firesteel.common.clock import Clock
@@ -106,7 +106,10 @@ class RealTimeMover:
 
     def step(self) -> None:
         now = self._course.look_at(self._clock.now_ms())
+        if self._running is not None and self._running.stays:
+            self.stop()  # the savepoint to stop with has failed
         running = self._running or self._start(now)
+        self._tell_covered(running)
         self._steer(running, now)
         self._plan(running, now)
         if running.cut is None:
@@ -117,7 +120,7 @@ class RealTimeMover:
 
     def settle(self, instant_ms: int, stop: bool) -> None:
         while (running := self._running) is not None and not self._mailbox.cancelled.is_set():
-            if running.cut_ms >= instant_ms and not stop:
+            if running.stays or (running.cut_ms >= instant_ms and not stop):
                 return
             self._mailbox.news.clear()  # all that is asked is served after this
             soon_ms = self._clock.now_ms() + 4 * running.messages.idle_look_ms
@@ -141,6 +144,7 @@ class RealTimeMover:
     def _leaves(self, running: _Running) -> bool:
         """Whether the tasks end by themselves when they are told to."""
         try:
+            self._tell_covered(running)
             running.give(Order(leave=True))
         except (FiresteelError, OSError) as e:  # a disk that is full, for example
             log.warning("tasks cannot be told to leave job=%s: %s", self._job_id, e)
@@ -189,6 +193,12 @@ class RealTimeMover:
             running.handout = handout
             running.give(handout)
 
+    def _tell_covered(self, running: _Running) -> None:
+        """Tell the tasks of a checkpoint that is complete, where their readers acknowledge what it covers."""
+        order = self._course.run.sources.take_covered()
+        if order is not None:
+            running.give(order)
+
     def _plan(self, running: _Running, now: int) -> None:
         """Tell the tasks what to read next of sources that they do not poll by themselves."""
         if now < running.planned_ms + running.messages.look_ms or not self._course.run.sources.plans_ahead:
@@ -201,8 +211,10 @@ class RealTimeMover:
     def _order_cut(self, running: _Running, at_ms: float, stop: bool = False) -> None:
         """End the epoch at an instant, which is far enough away for all tasks to know of it."""
         soonest_ms = self._clock.now_ms() + 2 * running.messages.idle_look_ms
-        drain = self._course.run.sources.drains
-        running.cut = Cut(running.epoch, max(at_ms, soonest_ms), stop or drain, drain)
+        sources = self._course.run.sources
+        stop = stop or sources.drains
+        stays = stop and sources.acknowledge
+        running.cut = Cut(running.epoch, max(at_ms, soonest_ms), stop, sources.drains, stays)
         running.overdue_ms = running.cut.at_ms + _OVERDUE_MS
         running.give(Order(cut=running.cut))
 
@@ -239,7 +251,13 @@ class RealTimeMover:
         self._length.adapt(elapsed_ms, max(answer.ending_ms for answer in answers))
         records = work_of(acks, course.run.sources.vertices, elapsed_ms).records
         running.next_epoch(cut)
-        if cut.stop or course.run.state.has_ended:
+        limits = course.run.sources.limits()
+        if limits != running.handout.limits and not cut.stop:  # who waits for others goes on at once
+            running.handout = replace(running.handout, limits=limits)
+            running.give(Order(limits=limits))
+        if cut.stays:
+            running.stays = True
+        elif cut.stop or course.run.state.has_ended:
             self.stop()
         work = work_in(reports, elapsed_ms, is_behind=False)
         self._ledger.report(acks, EpochReport(course.epoch, now, elapsed_ms, records, 1), work)
@@ -265,6 +283,7 @@ class _Running:
 
     :ivar cut_ms: when the last committed epoch has ended.
     :ivar cut: when this one is to end; None: it was not said yet.
+    :ivar stays: its tasks have stopped, and wait to hear of the checkpoint that covers what they have read.
     :ivar overdue_ms: when it is to be asked again whether the job is still this driver's.
     """
 
@@ -287,6 +306,7 @@ class _Running:
         self.cut_ms = cut_ms
         self.steered_ms = cut_ms
         self.planned_ms = 0.0
+        self.stays = False
         self.overdue_ms = math.inf
         self._read: dict[int, Read] = {}  # by source task, the last that could be read
         self.cut: Cut | None = None

@@ -43,11 +43,12 @@ class JobRun:
         shared: SharedFiles,
         beginning: Beginning,
         checkpointing: bool,
+        real_time: bool = False,
     ) -> None:
         self._graph = graph
         self._files = files
         self._shared = shared
-        self.sources = JobSources(graph, files.root, checkpointing)
+        self.sources = JobSources(graph, files.root, checkpointing, real_time)
         self.sources.restore(beginning.sources, beginning.exact)
         self.state = CommittedState(files, subtasks, beginning.subtasks, shared)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from firesteel.common.logs import logger
@@ -100,12 +100,16 @@ class SourceCoordinator:
         self.bounded = source.boundedness is Boundedness.BOUNDED
         self._parallelism = context.parallelism
         self._splits: dict[str, SplitProgress] = {}
+        reader = source.create_reader()
+        self._polls = reader.polls
+        self._acknowledges = context.polled and reader.polls and reader.acknowledges
+        self._covered: dict[str, Any] = {}  # positions of a checkpoint that tasks have not heard of
+        context = replace(context, polled=context.polled and reader.polls)
         self._enumerator: SplitEnumerator = NamedEnumerator(source, context, name, uid)
         self._ended_subtasks: set[int] = set()
         self._limit: int | None = None  # of the epoch that was planned last
         self._drains = False
         self._handed_out: set[str] = set()  # ids of splits, in real-time mode
-        self._polls = source.create_reader().polls
         self._given: Counter[str] = Counter()  # split -> how many ranges were planned, in real-time mode
         self._silent: set[str] = set()  # ids of splits that had nothing when they were asked
         self._ask_at_ms = 0  # when they are asked again
@@ -166,7 +170,10 @@ class SourceCoordinator:
         found: dict[int, list[tuple[Split, Any]]] = {}
         for progress in self._splits.values():
             if not progress.ended and (everything or progress.split.id not in self._handed_out):
-                found.setdefault(progress.subtask, []).append((progress.split, progress.position))
+                split, position = progress.split, progress.position
+                if self._polls:
+                    split = self._enumerator.hand_out(split, position)
+                found.setdefault(progress.subtask, []).append((split, position))
                 self._handed_out.add(progress.split.id)
         return found
 
@@ -218,10 +225,22 @@ class SourceCoordinator:
     def checkpoint_completed(self) -> None:
         """A checkpoint holds how far the committed epochs came."""
         positions = {s: p.position for s, p in self._splits.items() if p.position is not None}
+        if self._acknowledges:
+            self._covered = positions
         try:
             self._enumerator.checkpoint_completed(positions)
         except Exception:  # the checkpoint is complete whatever others make of it
             log.exception("a source could not tell of a checkpoint uid=%s", self.uid)
+
+    @property
+    def acknowledges(self) -> bool:
+        """Whether the tasks are told of checkpoints."""
+        return self._acknowledges
+
+    def take_covered(self) -> dict[str, Any]:
+        """Real-time mode: the positions of a checkpoint of which the tasks are to be told now, by split."""
+        covered, self._covered = self._covered, {}
+        return covered
 
     def pending_records(self) -> dict[str, int]:
         """By split, as far as the source knows."""
@@ -307,14 +326,14 @@ class SourceCoordinator:
 class JobSources:
     """All sources of a job."""
 
-    def __init__(self, graph: JobGraph, work_dir: str, checkpointing: bool) -> None:
+    def __init__(self, graph: JobGraph, work_dir: str, checkpointing: bool, real_time: bool = False) -> None:
         self._coordinators = [
             SourceCoordinator(
                 vertex.id,
                 operator.operator_id,
                 operator.node.operator,
                 operator.node.watermark_strategy,
-                EnumeratorContext(vertex.parallelism, work_dir, checkpointing),
+                EnumeratorContext(vertex.parallelism, work_dir, checkpointing, polled=real_time),
                 operator.node.name,
             )
             for vertex in graph.vertices
@@ -401,6 +420,16 @@ class JobSources:
             for subtask, found in c.plan_ahead(now_ms, read.get(c.uid, {})).items():
                 ranges.setdefault((c.vertex, subtask), {})[c.uid] = found
         return Order(ranges=ranges) if ranges else None
+
+    @property
+    def acknowledge(self) -> bool:
+        """Real-time mode: whether there are tasks that are told of checkpoints."""
+        return any(c.acknowledges for c in self._coordinators)
+
+    def take_covered(self) -> Order | None:
+        """Real-time mode: the checkpoint of which the tasks are to be told; None: there is none."""
+        covered = {c.uid: positions for c in self._coordinators if (positions := c.take_covered())}
+        return Order(covered=covered) if covered else None
 
     def limits(self) -> dict[str, int | None]:
         """Source -> the watermark above which its splits wait (alignment)."""

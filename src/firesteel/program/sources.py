@@ -110,11 +110,13 @@ class Chunk(NamedTuple):
 class EnumeratorContext:
     """``work_dir`` is a directory of the job that driver and workers can both reach (a path or URI);
     ``parallelism`` the number of subtasks that will read; ``checkpointing`` says whether the job makes
-    checkpoints: without them ``checkpoint_completed`` is never called."""
+    checkpoints: without them ``checkpoint_completed`` is never called. ``polled``: tasks read by a
+    ``PollingReader``, so ``hand_out`` is called instead of ``plan``."""
 
     parallelism: int
     work_dir: str
     checkpointing: bool = False
+    polled: bool = False
 
 
 class SplitEnumerator(ABC):
@@ -138,6 +140,11 @@ class SplitEnumerator(ABC):
     ) -> ReadRange | None:
         """What may be read of ``split`` from ``position`` (None: its start) now; None when nothing is there
         yet (a rate limit, no new data). A split whose end was read is not asked again."""
+
+    def hand_out(self, split: Split, position: Any) -> Split:
+        """Return a split as a ``PollingReader`` is to get it that reads from ``position`` on. Called whenever
+        tasks begin: what earlier ones have read after ``position`` is read again."""
+        return split
 
     def next_data_ms(self, now_ms: int) -> int | None:
         """When to ask again at the latest, as an instant of the job's clock, when nothing could be planned;
@@ -188,6 +195,9 @@ class SourceReader(ABC):
     #: record of a silent source waits some tens of milliseconds for that.
     polls: bool = False
 
+    #: Whether its ``polling`` is told of checkpoints.
+    acknowledges: bool = False
+
     def polling(self) -> PollingReader:
         """What reads in real-time mode; of a reader that is open."""
         raise NotImplementedError
@@ -213,6 +223,15 @@ class PollingReader(ABC):
         :param wait_ms: how long to wait when there are none.
         :param held: ids of splits that have to wait for others now.
         """
+
+    def end_epoch(self) -> Mapping[str, Any]:
+        """Return positions, by split id, that count instead of those of the chunks since the last call
+        (Flink: ``SourceReader.snapshotState``)."""
+        return {}
+
+    def checkpoint_completed(self, positions: Mapping[str, Any]) -> None:
+        """A checkpoint is complete that holds these positions, by split id (Flink:
+        ``SourceReader.notifyCheckpointComplete``). Only called where the reader ``acknowledges``."""
 
     def close(self) -> None: ...
 

@@ -37,12 +37,15 @@ class Cut(NamedTuple):
 
     :param stop: the stretch ends with it.
     :param drain: and the input, too.
+    :param stays: the tasks stay until they are told to leave, and read nothing: they are to hear of the
+        checkpoint that covers the epoch.
     """
 
     epoch: int
     at_ms: float
     stop: bool = False
     drain: bool = False
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ class Order:
     :param ranges: to be read, too: (vertex, subtask) -> operator -> ranges of its splits.
     :param complete: the sources that get no more splits; None: as before.
     :param limits: source -> the watermark above which its splits wait; None: as before.
+    :param covered: a checkpoint is complete that holds these positions: source -> split -> position.
     """
 
     cut: Cut | None = None
@@ -62,6 +66,7 @@ class Order:
     ranges: Mapping[tuple[str, int], Mapping[str, Sequence[ReadRange]]] = field(default_factory=dict)
     complete: frozenset[str] | None = None
     limits: Mapping[str, int | None] | None = None
+    covered: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class Answer(NamedTuple):

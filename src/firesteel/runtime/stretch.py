@@ -128,6 +128,7 @@ class SourceTask:
         self._cut: Cut | None = None
         self._looked_s = 0.0
         self._heard_s = time.monotonic()
+        self._stays = False  # until it is told to leave, and reads nothing
         self.has_ended = False
 
     def look(self) -> None:
@@ -157,6 +158,8 @@ class SourceTask:
             self._loop.add_splits(order.splits)
         if order.ranges:
             self._loop.add_ranges(order.ranges)
+        if order.covered:
+            self._loop.checkpoint_completed(order.covered)
         if order.cut is not None and order.cut.epoch == self._loop.epoch:
             self._cut = order.cut  # instead of an earlier order for this epoch
 
@@ -168,11 +171,16 @@ class SourceTask:
         self.look()
         if self.has_ended:
             return
+        if self._stays:
+            self._loop.settle()
+            time.sleep(self._look_ms / 1000 if wait else 0.0)
+            return
         cut = self._cut
         if cut is not None and now_ms >= cut.at_ms:
             self._cut = None
             self._loop.cut(cut.drain)
-            self.has_ended = cut.stop
+            self.has_ended = cut.stop and not cut.stays
+            self._stays = cut.stop
             return
         wait_ms = 0.0
         if wait and not self._is_behind:

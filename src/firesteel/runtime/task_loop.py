@@ -223,6 +223,13 @@ class TaskLoop:
         for (_, uid), source in self._sources.items():
             source.hold_above(limits.get(uid))
 
+    def checkpoint_completed(self, covered: Mapping[str, Mapping[str, Any]]) -> None:
+        """A checkpoint is complete that holds these positions: source operator -> split -> position."""
+        for (vertex, uid), source in self._sources.items():
+            if uid in covered and vertex not in self._ended:
+                with source.user_code:
+                    source.checkpoint_completed(covered[uid])
+
     def poll(self, wait_ms: float, max_records: int) -> tuple[int, float]:
         """Hand on about *max_records* records that the readers have, and wait for a while when they have
         none; how many that were, and how many seconds they took."""

@@ -38,10 +38,12 @@ from firesteel.datastream.connectors.pulsar import (
     StopCursor,
     TopicRoutingMode,
 )
+from firesteel.jobmanager.sources import SourceCoordinator
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import env_with, submit
+from tests.jobmanager.test_recovery import FIXED, FailsAt
 from tests.places import free_port
-from tests.runtime.support import MODE, environment, in_both_modes
+from tests.runtime.support import MODE, environment, in_both_modes, notes
 from tests.servers.pulsar.server import PulsarServer
 from tests.waiting import until
 
@@ -55,8 +57,8 @@ def reading(server: PulsarServer, topic: str | list[str] | None) -> PulsarSource
     return builder if topic is None else builder.set_topics(topic)
 
 
-def read(builder: PulsarSourceBuilder, stop: StopCursor = LATEST) -> list[str]:
-    env = environment(2)
+def read(builder: PulsarSourceBuilder, stop: StopCursor = LATEST, mode: str = "epochs") -> list[str]:
+    env = environment(2, **{MODE: mode})
     source = builder.set_bounded_stop_cursor(stop).set_range_generator(RangeGenerator.full()).build()
     stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "topic")
     assert stream.get_type() == Types.STRING()
@@ -76,7 +78,8 @@ def numbers(count: int, start: int = 0) -> list[str]:
 # ---- the source
 
 
-def test_where_reading_begins_and_ends(server: PulsarServer) -> None:
+@in_both_modes
+def test_where_reading_begins_and_ends(server: PulsarServer, mode: str) -> None:
     """Messages come in batches of seven, so most of these places are inside of one."""
     topic = server.topic()
     server.produce(topic, numbers(10), event_timestamp=100)
@@ -85,8 +88,10 @@ def test_where_reading_begins_and_ends(server: PulsarServer) -> None:
     time.sleep(0.05)
     server.produce(topic, numbers(10, 10), event_timestamp=200)
     ids = [message.message_id().serialize() for message in server.messages(topic)]
-    start: Callable[[StartCursor], list[str]] = lambda c: read(reading(server, topic).set_start_cursor(c))  # noqa: E731
-    stop: Callable[[StopCursor], list[str]] = lambda c: read(reading(server, topic), c)  # noqa: E731
+    start: Callable[[StartCursor], list[str]] = lambda c: read(  # noqa: E731
+        reading(server, topic).set_start_cursor(c), mode=mode
+    )
+    stop: Callable[[StopCursor], list[str]] = lambda c: read(reading(server, topic), c, mode)  # noqa: E731
     assert start(StartCursor.earliest()) == numbers(20)
     assert start(StartCursor.latest()) == []
     assert start(StartCursor.from_message_id(ids[3])) == numbers(17, 3)
@@ -131,6 +136,54 @@ def test_new_partitions_are_found_and_checkpoints_acknowledge(
         server.add_partitions(topic, 2)
         server.produce(f"{topic}-partition-1", numbers(5, 20))
         until(lambda: sorted(sink.values) == numbers(25))
+    finally:
+        job.cancel()
+        assert job.wait(30)
+
+
+@pytest.mark.parametrize("modes", [("real-time", "epochs"), ("epochs", "real-time")])
+def test_each_message_once_over_restarts_and_savepoints(
+    server: PulsarServer, tmp_path: Path, modes: tuple[str, str]
+) -> None:
+    """Messages come in batches of seven, so most positions are inside of one."""
+    topic = server.topic(2)
+    options = {"execution.checkpointing.interval": "50 ms", "firesteel.real-time.epoch": "50 ms"}
+    seen: list[str] = []
+    for number, mode in enumerate(modes):
+        env = env_with(2, tmp_path / "checkpoints", **options, **FIXED, **{MODE: mode})
+        fails = FailsAt(f"{topic} {number}", 100 * number + 60)
+        sink = CollectingSink()
+        source = reading(server, topic).set_unbounded_stop_cursor(StopCursor.never()).build()
+        stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "topic").uid("topic")
+        stream.map(lambda text: fails((int(text), text)), Types.STRING()).uid("map").sink_to(sink).uid("sink")  # noqa: B023
+        client = env.execute_async("reads")
+        for partition in range(2):
+            server.produce(f"{topic}-partition-{partition}", numbers(50, 100 * number + 50 * partition))
+        until(lambda: set(sink.values) >= set(numbers(100, 100 * number)))  # noqa: B023
+        path = client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result()
+        options["execution.state-recovery.path"] = path
+        seen += sink.values
+        assert len(notes[f"{topic} {number}"]) == 1
+    assert sorted(seen) == numbers(200)
+
+
+def test_a_message_is_read_without_a_round_of_the_driver(
+    server: PulsarServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        SourceCoordinator, "plan_ahead", lambda *_: pytest.fail("the driver has planned what is read")
+    )
+    topic = server.topic()
+    env = environment(1, **{MODE: "real-time"})
+    sink = CollectingSink()
+    source = reading(server, topic).set_unbounded_stop_cursor(StopCursor.never()).build()
+    env.from_source(source, WatermarkStrategy.no_watermarks(), "topic").sink_to(sink)
+    job = submit(env)
+    try:
+        for text in "abc":
+            server.produce(topic, [text])
+            until(lambda: text in sink.values)  # noqa: B023
+        assert sink.values == ["a", "b", "c"]
     finally:
         job.cancel()
         assert job.wait(30)

@@ -16,6 +16,7 @@ from firesteel.common.serialization import SimpleStringSchema
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.connectors.rabbitmq import RMQConnectionConfig, RMQSink, RMQSource
 from firesteel.jobmanager.gateway import JobGateway
+from firesteel.jobmanager.sources import SourceCoordinator
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, env_with, submit
 from tests.jobmanager.test_recovery import FIXED, FailsAt
@@ -85,11 +86,12 @@ def test_messages_are_read_in_order_and_acknowledged_by_checkpoints(
 
 
 @pytest.mark.row("S-CONN-12")
+@in_both_modes
 def test_without_a_checkpoint_nothing_is_acknowledged(
-    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path
+    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, mode: str
 ) -> None:
     server.publish(queue, "a", "b")
-    env = env_with(1, tmp_path, **SELDOM)
+    env = env_with(1, tmp_path, **SELDOM, **{MODE: mode})
     reading(env, server, queue, through=lambda text: note(queue, text))
     job = jobs(env)
     until(lambda: notes[queue] == ["a", "b"])
@@ -98,11 +100,12 @@ def test_without_a_checkpoint_nothing_is_acknowledged(
     until(lambda: server.left(queue) == 2)
 
 
+@in_both_modes
 def test_a_job_without_checkpoints_takes_messages_for_good(
-    server: RabbitServer, queue: str, jobs: Start
+    server: RabbitServer, queue: str, jobs: Start, mode: str
 ) -> None:
     server.publish(queue, "a", "b")
-    env = environment(1)
+    env = environment(1, **{MODE: mode})
     sink = reading(env, server, queue, ids=False)
     job = jobs(env)
     until(lambda: sink.values == ["a", "b"])
@@ -130,9 +133,10 @@ def test_each_message_once_over_restarts(
     assert Counter(sink.values) == Counter(str(n) for n in range(100))
 
 
+@in_both_modes
 @pytest.mark.row("S-CONN-12")
 def test_a_message_acknowledged_too_late_is_known_by_its_id(
-    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     """The driver dies between a complete checkpoint and the acknowledgement: the next one drops what comes
     again."""
@@ -144,7 +148,11 @@ def test_a_message_acknowledged_too_late_is_known_by_its_id(
     server.publish(queue, *"abc")
     with monkeypatch.context() as patched:
         patched.setattr(receiver.Receiver, "acknowledge", lost)
-        env = env_with(1, tmp_path, **OFTEN)
+        patched.setattr(
+            receiver.Receiver, "begin_to_acknowledge", lambda self, messages: receiver.Acknowledgement({})
+        )
+        patched.setattr("firesteel.connectors.rabbitmq.polling._LAST_ACKNOWLEDGEMENT_S", 0.0)
+        env = env_with(1, tmp_path, **OFTEN, **{MODE: mode})
         first = reading(env, server, queue)
         job = jobs(env)
         until(lambda: first.values == ["a", "b", "c"])
@@ -154,7 +162,7 @@ def test_a_message_acknowledged_too_late_is_known_by_its_id(
         assert job.wait(30)
     until(lambda: server.left(queue) == 3)
     server.publish(queue, "d")
-    env = env_with(1, tmp_path, **OFTEN, **{RECOVERY: "latest"})
+    env = env_with(1, tmp_path, **OFTEN, **{RECOVERY: "latest", MODE: mode})
     second = reading(env, server, queue)
     jobs(env)
     until(lambda: bool(second.values))
@@ -162,13 +170,50 @@ def test_a_message_acknowledged_too_late_is_known_by_its_id(
     until(lambda: server.left(queue) == 0)
 
 
+@pytest.mark.parametrize("modes", [("epochs", "real-time"), ("real-time", "epochs")])
+@pytest.mark.row("S-CONN-12")
+def test_a_savepoint_leads_from_one_mode_into_the_other(
+    server: RabbitServer, queue: str, tmp_path: Path, modes: tuple[str, str]
+) -> None:
+    """A job that stops with a savepoint acknowledges what that covers."""
+    path: str | None = None
+    for mode, texts in zip(modes, ("ab", "cd"), strict=True):
+        options = {} if path is None else {"execution.state-recovery.path": path}
+        env = env_with(1, tmp_path / "checkpoints", **SELDOM, **{MODE: mode}, **options)
+        sink = reading(env, server, queue, ids=False, through=lambda text: note(queue, text))
+        client = env.execute_async("moves")
+        server.publish(queue, *texts)
+        until(lambda: notes[queue][-2:] == list(texts))  # noqa: B023
+        path = client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result()
+        client.get_job_execution_result().result()
+        assert sink.values == list(texts)
+        assert server.left(queue) == 0
+    assert notes[queue] == list("abcd")
+
+
+def test_a_message_is_read_without_a_round_of_the_driver(
+    server: RabbitServer, queue: str, jobs: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        SourceCoordinator, "plan_ahead", lambda *_: pytest.fail("the driver has planned what is read")
+    )
+    env = environment(1, **{MODE: "real-time"})
+    sink = reading(env, server, queue)
+    jobs(env)
+    for text in "abc":
+        server.publish(queue, text)
+        until(lambda: text in sink.values)  # noqa: B023
+    assert sink.values == ["a", "b", "c"]
+
+
+@in_both_modes
 def test_a_connection_that_is_lost_is_made_again(
-    tmp_path_factory: pytest.TempPathFactory, queue: str, jobs: Start, tmp_path: Path
+    tmp_path_factory: pytest.TempPathFactory, queue: str, jobs: Start, tmp_path: Path, mode: str
 ) -> None:
     own = RabbitServer(tmp_path_factory.mktemp("killed")).start()
     try:
         own.publish(queue, *"abc")
-        env = env_with(1, tmp_path, **SELDOM)
+        env = env_with(1, tmp_path, **SELDOM, **{MODE: mode})
         reading(env, own, queue, through=lambda text: note(queue, text))
         jobs(env)
         until(lambda: notes[queue] == ["a", "b", "c"])
@@ -180,11 +225,12 @@ def test_a_connection_that_is_lost_is_made_again(
         own.stop()
 
 
+@in_both_modes
 def test_a_message_without_an_id_where_ids_are_needed(
-    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path
+    server: RabbitServer, queue: str, jobs: Start, tmp_path: Path, mode: str
 ) -> None:
     server.publish(queue, "a", ids=False)
-    env = env_with(1, tmp_path, **OFTEN, **{"restart-strategy.type": "none"})
+    env = env_with(1, tmp_path, **OFTEN, **{"restart-strategy.type": "none", MODE: mode})
     reading(env, server, queue)
     job = jobs(env)
     assert job.wait(30)

@@ -15,7 +15,7 @@ from firesteel.connectors._open_files import OpenFiles
 from firesteel.connectors.pulsar.client import PulsarSettings, client, load_client
 from firesteel.connectors.pulsar.cursors import Cursor, Place, place_of
 from firesteel.program.bad_records import bad_record, message_decoder
-from firesteel.program.sources import Chunk, ReadRange, SourceReader, Split
+from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader, Split
 from firesteel.storage.records import record
 
 _CHUNK: Final = 1000
@@ -49,15 +49,22 @@ class TopicReader(SourceReader):
     def open(self) -> None:
         self._schema.open()
         self._decode = message_decoder(self._schema)
-        self._scans = OpenFiles(partial(_Scan, self._settings, self._name))
+        self._scans = OpenFiles(partial(Scan, self._settings, self._name))
 
     def close(self) -> None:
         self._scans.close()
 
+    polls = True
+
+    def polling(self) -> PollingReader:
+        from firesteel.connectors.pulsar.polling import TopicPolling
+
+        return TopicPolling(self._settings, self._name, self.chunk)
+
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._scans.read(range_, self._read)
 
-    def _read(self, scan: _Scan, range_: ReadRange) -> Iterator[Chunk]:
+    def _read(self, scan: Scan, range_: ReadRange) -> Iterator[Chunk]:
         split: PartitionSplit = range_.split.payload
         position = split.start if range_.position is None else range_.position
         scan.go_to(position, split.seek_ms if range_.position is None else None)
@@ -67,11 +74,12 @@ class TopicReader(SourceReader):
             records -= len(messages)
             room -= sum(len(message.data()) for message in messages)
             ended = scan.is_stopped or (split.stop is not None and scan.position >= split.stop)
-            yield self._chunk(split, messages, scan.position, ended)
+            yield self.chunk(split, messages, scan.position, ended)
             if ended or scan.position >= range_.stop:
                 return
 
-    def _chunk(self, split: PartitionSplit, messages: list[Any], position: Place, ended: bool) -> Chunk:
+    def chunk(self, split: PartitionSplit, messages: list[Any], position: Place, ended: bool) -> Chunk:
+        """Return the records of messages that end at a position."""
         decoded = self._decode([message.data() for message in messages])
         stamps = [message.event_timestamp() for message in messages]
         if decoded.origins is not None:
@@ -87,7 +95,7 @@ class TopicReader(SourceReader):
         return Chunk(decoded.values, stamps, position, ended, (), bad, decoded.ignored)
 
 
-class _Scan:
+class Scan:
     """A reader of a partition. Continuing at ``position`` is free; any other position needs a new reader."""
 
     def __init__(self, settings: PulsarSettings, name: str | None, split: Split) -> None:
@@ -140,6 +148,39 @@ class _Scan:
                 self.position = place
             self._next = None
         return found
+
+    def follow(self, wait_ms: int) -> Any:
+        """Return the next message; None: there is none yet, or the split has ended before it."""
+        pulsar, stop = load_client(), self._split.stop
+        try:
+            message = self._reader.read_next(wait_ms)
+        except pulsar.Timeout:
+            return None
+        except pulsar.PulsarException as error:
+            raise self._failed(error) from error
+        place = place_of(message.message_id())
+        if place <= self.position:
+            return None
+        if stop is not None and place > stop:
+            self.position = stop
+            return None
+        if self._split.until.stops(message):
+            self.is_stopped = True
+            return None
+        self.position = place
+        return message
+
+    def has_more(self) -> bool:
+        """Return whether there is a message to read."""
+        try:
+            return bool(self._reader.has_message_available())
+        except load_client().PulsarException as error:
+            raise self._failed(error) from error
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing of the split follows."""
+        return self.is_stopped or (self._split.stop is not None and self.position >= self._split.stop)
 
     def _peek(self) -> Any:
         """Return the next message without consuming it; None if there is none."""

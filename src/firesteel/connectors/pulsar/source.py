@@ -132,6 +132,8 @@ class _TopicEnumerator(SplitEnumerator):
         for name, place in positions.items():
             if place is None or place.entry < 0:
                 continue
+            if place > self._last.get(name, EARLIEST):  # tasks that poll go on without a plan
+                self._last[name] = self._admin.last(name)
             covered = place, place >= self._last.get(name, EARLIEST)
             if self._acknowledged.get(name) != covered:  # Pulsar pauses the subscription for a moment
                 self._admin.acknowledge(name, self._source.subscription, *covered)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import ConnectorError
@@ -30,6 +31,35 @@ class Delivery(NamedTuple):
     body: bytes
 
 
+class Acknowledgement:
+    """Of some messages: under way, or done.
+
+    :param messages: by number.
+    """
+
+    def __init__(self, messages: Mapping[int, Delivery]) -> None:
+        self.messages = messages
+        self._session = 0  # in which the server has processed it
+        self._done = threading.Event()
+
+    @property
+    def is_done(self) -> bool:
+        return self._done.is_set()
+
+    def done_in(self, session: int) -> None:
+        self._session = session
+        self._done.set()
+
+    def wait(self, seconds: float) -> bool:
+        """Return whether it was done in time."""
+        return self._done.wait(seconds)
+
+    @property
+    def acknowledged(self) -> list[int]:
+        """The numbers of those that do not come again: not of an earlier connection."""
+        return [number for number, delivery in self.messages.items() if delivery.session == self._session]
+
+
 class Receiver:
     """Consumes one queue. Only its thread uses the connection, as the client requires.
 
@@ -40,7 +70,7 @@ class Receiver:
         self._settings = settings
         self._queue = queue
         self._auto_ack = auto_ack
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._buffer: list[Delivery] = []
         self._size = 0
         self._consumer: str | None = None
@@ -59,39 +89,50 @@ class Receiver:
         self._connect()
         self._thread.start()
 
-    def take(self) -> list[Delivery]:
-        """Return the messages that have arrived since the last call. Raises if the connection is lost for
-        good."""
-        with self._lock:
+    def take(self, wait_s: float = 0.0) -> list[Delivery]:
+        """Return the messages that have arrived since the last call.
+
+        :param wait_s: how long to wait for one.
+        :raises ConnectorError: the connection is lost for good.
+        """
+        with self._changed:
+            if wait_s > 0:
+                self._changed.wait_for(lambda: self._buffer or self._error is not None, wait_s)
             if self._error is not None:
                 raise self._error
             taken, self._buffer = self._buffer, []
             self._size = 0
         return taken
 
-    def acknowledge(self, deliveries: list[Delivery]) -> None:
-        """Acknowledge messages, and wait until the server has processed it, so that none of them is
-        redelivered. Messages of an earlier connection are redelivered in any case.
+    def acknowledge(self, messages: Mapping[int, Delivery]) -> list[int]:
+        """Acknowledge messages, given by number, and wait until the server has processed it. Return the
+        numbers of those that do not come again; messages of an earlier connection do.
 
         :raises ConnectorError: the server does not answer.
         """
-        done = threading.Event()
+        asked = self.begin_to_acknowledge(messages)
+        if not asked.wait(_ACK_PATIENCE_S):
+            raise ConnectorError(
+                f"RabbitMQ did not take the acknowledgement of {len(messages)} messages of {self._queue!r}.",
+                hint="they come again when the connection is there again",
+            )
+        return asked.acknowledged
+
+    def begin_to_acknowledge(self, messages: Mapping[int, Delivery]) -> Acknowledgement:
+        """Acknowledge messages, given by number, and do not wait. It is never done when the connection is
+        lost meanwhile: the messages come again."""
+        asked = Acknowledgement(messages)
 
         def acknowledge() -> None:
-            for session, tag, _, _ in deliveries:
+            for session, tag, _, _ in messages.values():
                 if session == self._session:
                     self._channel.basic_ack(tag)
             self._channel.tx_commit()
-            done.set()
+            asked.done_in(self._session)
 
         with contextlib.suppress(load_client().exceptions.ConnectionWrongStateError):
             self._connection.add_callback_threadsafe(acknowledge)
-            if done.wait(_ACK_PATIENCE_S):
-                return
-        raise ConnectorError(
-            f"RabbitMQ did not take the acknowledgement of {len(deliveries)} messages of {self._queue!r}.",
-            hint="they come again when the connection is there again",
-        )
+        return asked
 
     def close(self) -> None:
         self._closed.set()
@@ -116,9 +157,10 @@ class Receiver:
 
     def _arrived(self, _channel: Any, method: Any, properties: Any, body: bytes) -> None:
         delivery = Delivery(self._session, method.delivery_tag, properties.correlation_id, body)
-        with self._lock:
+        with self._changed:
             self._buffer.append(delivery)
             self._size += len(body)
+            self._changed.notify_all()
 
     def _run(self) -> None:
         exceptions = load_client().exceptions
@@ -132,7 +174,7 @@ class Receiver:
             self._connection.close()
 
     def _keep_limit(self) -> None:
-        with self._lock:
+        with self._changed:
             full = self._size > _BUFFER_BYTES
         if full and self._consumer is not None:
             for method, properties, body in self._channel.basic_cancel(self._consumer):
@@ -145,7 +187,7 @@ class Receiver:
         """Reconnect until it succeeds, if automatic recovery is enabled."""
         log.warning("lost the connection to RabbitMQ at %s: %r", self._settings.address, error)
         if not self._settings.automatic_recovery:
-            with self._lock:
+            with self._changed:
                 self._error = ConnectorError(
                     f"The connection to RabbitMQ at {self._settings.address} is lost.", detail=repr(error)
                 )

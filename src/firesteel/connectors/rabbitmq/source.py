@@ -3,7 +3,8 @@
 RabbitMQ has no positions to return to, only unacknowledged messages. Arriving messages are therefore written
 to a log of the job before they are read, if epochs may have to be read again. A message is acknowledged when
 a checkpoint that covers it is complete. After a failure, unacknowledged messages are redelivered. Those that
-the checkpoint covers are recognised by their correlation id and dropped.
+the checkpoint covers are recognised by their correlation id and dropped. In real-time mode nothing has to be
+read again, so a task consumes the queue itself, without a log (``polling.py``).
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from firesteel.program.sources import (
     Boundedness,
     Chunk,
     EnumeratorContext,
+    PollingReader,
     ReadRange,
     Source,
     SourcePromise,
@@ -32,6 +34,7 @@ from firesteel.program.sources import (
     SplitEnumerator,
 )
 from firesteel.storage.filesystems import join, resolve
+from firesteel.storage.records import record
 
 _CHUNK: Final = 1024
 _SPLIT: Final = Split("queue")
@@ -81,7 +84,57 @@ class RabbitSource(Source):
         return _QueueEnumerator(self, context)
 
     def create_reader(self) -> SourceReader:
-        return _QueueReader(self.queue, self.schema)
+        return _QueueReader(self)
+
+    def receiver(self, *, auto_ack: bool) -> Receiver:
+        """Return what consumes the queue, not connected yet.
+
+        :param auto_ack: the server deletes a message when it has sent it.
+        """
+        return Receiver(self.settings, self.queue, auto_ack)
+
+    def id_of(self, delivery: Delivery) -> str:
+        """Return the id by which a message is recognised that comes again.
+
+        :raises ConnectorError: it has none.
+        """
+        if delivery.correlation_id is None:
+            raise ConnectorError(
+                f"A message of {self.queue!r} has no correlation id.",
+                hint="let its producer set one, or set use_correlation_id to False",
+            )
+        return delivery.correlation_id
+
+
+@record("rabbitmq place")
+class Place(NamedTuple):
+    """The position of a task that consumes the queue itself: it is to read the message ``number`` next.
+
+    :ivar names: the numbers of messages that it has read in the last epoch, by correlation id.
+    :ivar gone: the ids of messages that were acknowledged in it.
+    """
+
+    number: int
+    names: dict[str, int] = {}
+    gone: tuple[str, ...] = ()
+
+
+def place_of(position: Any) -> Place:
+    """Return a position as a place. Where the driver consumes the queue it is a number."""
+    if position is None:
+        return Place(0)
+    return position if isinstance(position, Place) else Place(position)
+
+
+class KnownMessages(NamedTuple):
+    """What a task has to know that consumes the queue.
+
+    :ivar names: the numbers of messages that were read and may come again, by correlation id.
+    :ivar acknowledges: whether it acknowledges messages; otherwise the server deletes what it has sent.
+    """
+
+    names: dict[str, int]
+    acknowledges: bool
 
 
 class _Segment(NamedTuple):
@@ -97,8 +150,9 @@ class _QueueEnumerator(SplitEnumerator):
 
     def __init__(self, source: RabbitSource, context: EnumeratorContext) -> None:
         self._source = source
-        self._receiver = Receiver(source.settings, source.queue, auto_ack=not context.checkpointing)
+        self._receiver = source.receiver(auto_ack=not context.checkpointing)
         self._acknowledges = context.checkpointing
+        self._is_polled = context.polled
         self._directory = join(context.work_dir, f"rabbitmq-{uuid.uuid4().hex}")
         self._segments: list[_Segment] = []
         self._end: int | None = None  # after the last message of the log; None: before the first plan
@@ -107,7 +161,8 @@ class _QueueEnumerator(SplitEnumerator):
         self._reported = False
 
     def open(self) -> None:
-        self._receiver.start()
+        if not self._is_polled:
+            self._receiver.start()
 
     def close(self) -> None:
         self._receiver.close()
@@ -124,10 +179,9 @@ class _QueueEnumerator(SplitEnumerator):
     def plan(
         self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int
     ) -> ReadRange | None:
-        start = position or 0
+        start = place_of(position).number
         if self._end is None:
-            # Messages numbered after the checkpoint are unacknowledged: they will be redelivered.
-            self._numbers = {name: n for name, n in self._numbers.items() if n < start}
+            self._forget_after(start)
             self._end = start
         self._append(self._receiver.take())
         if self._end <= start:
@@ -135,18 +189,28 @@ class _QueueEnumerator(SplitEnumerator):
         segments = [s for s in self._segments if s.end > start and s.first < start + max_records]
         return ReadRange(split, start, max_records, max_bytes, tuple(segments))
 
+    def _forget_after(self, start: int) -> None:
+        """Messages numbered after the checkpoint are unacknowledged: they will be redelivered."""
+        self._numbers = {name: n for name, n in self._numbers.items() if n < start}
+
+    def hand_out(self, split: Split, position: Any) -> Split:
+        self._forget_after(place_of(position).number)
+        return Split(split.id, KnownMessages(dict(self._numbers), self._acknowledges))
+
+    def came_to(self, split: Split, position: Any) -> None:
+        if self._is_polled:
+            place = place_of(position)
+            self._numbers.update(place.names)
+            for name in place.gone:
+                self._numbers.pop(name, None)
+
     def _append(self, deliveries: list[Delivery]) -> None:
         assert self._end is not None
         first = self._end
         bodies: list[bytes] = []
         for delivery in deliveries:
-            name = delivery.correlation_id
             if self._source.use_correlation_id:
-                if name is None:
-                    raise ConnectorError(
-                        f"A message of {self._source.queue!r} has no correlation id.",
-                        hint="let its producer set one, or set use_correlation_id to False",
-                    )
+                name = self._source.id_of(delivery)
                 known = self._numbers.get(name)
                 if known is not None:
                     self._waiting[known] = delivery
@@ -164,12 +228,11 @@ class _QueueEnumerator(SplitEnumerator):
 
     def checkpoint_completed(self, positions: Mapping[str, Any]) -> None:
         covered = positions.get(_SPLIT.id)
-        if covered is None:
+        if covered is None or self._is_polled:
             return
-        done = [number for number in self._waiting if number < covered]
-        if done:
-            self._receiver.acknowledge([self._waiting[number] for number in done])
-        for number in done:
+        covered = place_of(covered).number
+        done = {number: delivery for number, delivery in self._waiting.items() if number < covered}
+        for number in self._receiver.acknowledge(done) if done else ():
             del self._waiting[number]
         self._numbers = {n: at for n, at in self._numbers.items() if at >= covered or at in self._waiting}
         while self._segments and self._segments[0].end <= covered:
@@ -185,16 +248,23 @@ class _QueueEnumerator(SplitEnumerator):
 
 
 class _QueueReader(SourceReader):
-    def __init__(self, queue: str, schema: DeserializationSchema) -> None:
-        self._queue = queue
-        self._schema = schema
-        self._decode = message_decoder(schema)
+    polls = acknowledges = True
+
+    def __init__(self, source: RabbitSource) -> None:
+        self._source = source
+        self._queue = source.queue
+        self._decode = message_decoder(source.schema)
 
     def open(self) -> None:
-        self._schema.open()
+        self._source.schema.open()
+
+    def polling(self) -> PollingReader:
+        from firesteel.connectors.rabbitmq.polling import QueuePolling
+
+        return QueuePolling(self._source, self.chunk)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
-        position: int = range_.position
+        position = place_of(range_.position).number
         records, room = range_.max_records, range_.max_bytes
         for segment in range_.stop:
             if segment.end <= position:  # read, and it may be gone
@@ -206,12 +276,13 @@ class _QueueReader(SourceReader):
                 if records <= 0 or room <= 0:
                     return
                 part = bodies[at : at + min(_CHUNK, records)]
-                yield self._chunk(segment.first + at, part)
+                yield self.chunk(segment.first + at, part)
                 position += len(part)
                 records -= len(part)
                 room -= sum(map(len, part))
 
-    def _chunk(self, first: int, bodies: list[bytes]) -> Chunk:
+    def chunk(self, first: int, bodies: list[bytes]) -> Chunk:
+        """Return the records of messages, the first of which has this number."""
         decoded = self._decode(bodies)
         bad = [
             bad_record({"queue": self._queue, "message": first + i}, bodies[i], error)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -159,9 +159,16 @@ class SourceOperator(BaseOperator):
     def end_polling(self, last: bool, drain: bool) -> None:
         """The epoch ends here. *last*: no split will be added, so the input ends with those that there are;
         *drain*: whatever they still have."""
+        if self._polling is not None:
+            self.positions.update(self._polling.end_epoch())
         if drain:
             self._trackers.clear()
         self._finish_epoch(last or drain)
+
+    def checkpoint_completed(self, positions: Mapping[str, Any]) -> None:
+        """A checkpoint is complete that holds these positions of splits."""
+        if self._polling is not None:
+            self._polling.checkpoint_completed(positions)
 
     def _in_turn(self, ranges: Sequence[ReadRange]) -> Sequence[ReadRange]:
         """Each epoch begins with another split, so that a time limit never starves any of them."""
