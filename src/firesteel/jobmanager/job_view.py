@@ -97,9 +97,9 @@ class Statistics(msgspec.Struct, frozen=True):
 
 
 class MetricView(msgspec.Struct, frozen=True):
-    """A metric of an operator of one subtask.
+    """A metric of an operator of one subtask, or of the subtask.
 
-    :param operator: its id.
+    :param operator: its id; empty: it is of the subtask.
     :param groups: the subgroups around it, each with its value or None.
     :param kind: ``counter``, ``meter`` (the value is the count of its events), ``gauge``, ``distribution``
         or ``histogram``.

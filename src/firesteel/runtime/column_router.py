@@ -211,6 +211,17 @@ class ColumnRouter:
         self.bytes += len(body)
 
     @property
+    def reached(self) -> Sequence[int]:
+        """The targets that records may go to."""
+        return self._reached
+
+    def send_marker(self, target: int, body: bytes) -> None:
+        """Send a latency marker to a target, after what was sent to it before."""
+        pending = self._pending[target]
+        self._send(WireRow(target, self._channel, pending.ord, RowKind.LATENCY, body))
+        pending.ord += 1
+
+    @property
     def sent(self) -> dict[int, int]:
         """How many rows have left in this epoch, by channel."""
         return {self._channel: self._sent}
