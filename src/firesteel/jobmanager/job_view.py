@@ -57,12 +57,23 @@ class VertexInfo(msgspec.Struct, frozen=True):
     inputs: tuple[EdgeInfo, ...]
 
 
+class StatementInfo(msgspec.Struct, frozen=True):
+    """A statement of SQL that the job runs, without its secrets.
+
+    :param vertices: ids of those that have its sinks.
+    """
+
+    text: str
+    vertices: tuple[str, ...]
+
+
 class JobInfo(msgspec.Struct, frozen=True):
     """What does not change while the job runs.
 
     :param vertices: in topological order, sources first.
     :param settings: the configuration as sorted pairs, without its secrets.
     :param state_dir: the directory of the job's state files.
+    :param statements: in the order of the program.
     """
 
     id: str
@@ -72,6 +83,7 @@ class JobInfo(msgspec.Struct, frozen=True):
     settings: tuple[tuple[str, str], ...]
     checkpointing: CheckpointOptions
     state_dir: str
+    statements: tuple[StatementInfo, ...] = ()
 
 
 class AttemptView(msgspec.Struct, frozen=True):
