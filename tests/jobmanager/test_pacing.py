@@ -17,6 +17,14 @@ def whole(elapsed_ms: float, records: int, dirty: float = 0.0) -> Work:
     return Work(elapsed_ms, records, records, dirty, most_of_split=records)
 
 
+def with_checkpoints(interval_ms: int) -> Pacer:
+    """Behind its first epoch, which tried one record."""
+    pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=interval_ms, with_exchange=True))
+    pacer.next_epoch(interval_ms)
+    pacer.learn(Work(3_000, 1, 1, most_of_split=1))
+    return pacer
+
+
 def cut(elapsed_ms: float, records: int) -> Work:
     return Work(elapsed_ms, records, records, is_cut=True, most_of_split=records)
 
@@ -71,7 +79,7 @@ def test_the_first_epoch_looks_at_the_clock_after_one_record() -> None:
 
 
 def test_a_cut_epoch_is_followed_by_one_of_what_fits() -> None:
-    pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=1_000))
+    pacer = with_checkpoints(1_000)
     pacer.next_epoch(1_000)
     pacer.learn(cut(1_150, 50))  # 20 ms a record
     assert 30 <= planned(pacer, 1_000) <= 50
@@ -91,7 +99,8 @@ def test_a_single_slow_record_fits_into_each_epoch() -> None:
 
 
 def test_epochs_end_when_a_checkpoint_is_due() -> None:
-    pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=4_000))
+    pacer = with_checkpoints(4_000)
+    pacer.next_epoch(4_000)
     pacer.learn(whole(4_000, 20_000))
     limits = {ms: pacer.next_epoch(ms).pace.limit_ms for ms in (4_000, 2_000, 100, -500)}  # type: ignore[union-attr]
     assert limits == {4_000: 4_000, 2_000: 2_000, 100: 1_000, -500: 1_000}
@@ -128,3 +137,41 @@ def test_a_size_that_the_program_sets_is_the_most_after_an_epoch_was_given_up() 
 
 def test_batch_mode_does_not_look_at_the_clock() -> None:
     assert Pacer(PacingOptions(500, limited=False)).next_epoch().pace is None
+
+
+def test_the_shortest_epoch_lasts_as_long_as_the_slowest_record_of_late() -> None:
+    pacer = Pacer(PacingOptions(500, checkpoint_interval_ms=1_000))
+    assert pacer.least_ms == 150
+    for elapsed_ms in (
+        650,
+        1_150,
+        650,
+    ):  # a record of half a second of each split, now and then two in one task
+        pacer.next_epoch(1_000)
+        pacer.learn(whole(elapsed_ms, 1))
+    assert 700 < pacer.least_ms <= 1_150
+    for _ in range(20):
+        pacer.learn(whole(151, 1_000))
+    assert pacer.least_ms < 155
+
+
+def test_a_record_is_added_when_there_is_time_for_all_of_it() -> None:
+    pacer = with_checkpoints(1_000)
+    pacer.next_epoch(1_000)
+    pacer.learn(cut(1_150, 1))
+    for elapsed_ms, records in ((650, 1), (300, 5)):
+        assert planned(pacer, 1_000) == 1
+        pacer.learn(whole(elapsed_ms, 1))
+        assert planned(pacer, 1_000) == records
+
+
+@pytest.mark.parametrize(("busy_ms", "records"), [(0.0, 20_000), (19.0, 20_000), (40.0, 21), (2_000.0, 1)])
+def test_a_job_with_checkpoints_begins_with_one_record_of_each_split(busy_ms: float, records: int) -> None:
+    pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=1_000, with_exchange=True))
+    pacer.learn(Work(130, 0, 0))
+    assert planned(pacer, 1_000) == 1, "an epoch without a record says nothing"
+    work = Work(4_000, 2, 1, most_of_split=1, busy_ms=busy_ms)
+    assert pacer.is_full(work)
+    assert pacer.pause_ms(4_000, work) == 0
+    pacer.learn(work)
+    assert planned(pacer, 1_000) == records

@@ -36,6 +36,10 @@ class Course:
 class Mover(Protocol):
     """What gets a job on: epochs that are Spark jobs of their own, or tasks that go on."""
 
+    @property
+    def least_step_ms(self) -> float:
+        """How long the shortest step lasts that moves the job; no checkpoint can be taken within it."""
+
     def step(self) -> None:
         """Get on by one epoch at most, or wait for something to happen.
 

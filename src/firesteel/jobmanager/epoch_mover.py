@@ -56,6 +56,10 @@ class EpochMover:
         self._latency_interval_ms = latency_interval_ms
         self._marked_ms: int | None = None
 
+    @property
+    def least_step_ms(self) -> float:
+        return self._pacer.least_ms
+
     def step(self) -> None:
         """Run an epoch if there is a reason for one, else wait for a reason."""
         course = self._course
@@ -120,7 +124,7 @@ class EpochMover:
     def _learn(self, answers: EpochAnswers, now: int, elapsed_ms: float) -> None:
         run = self._course.run
         acks, reports, attempts = answers
-        work = work_of(acks, run.sources.vertices, elapsed_ms)
+        work = work_of(acks, run.sources.vertices, elapsed_ms, reports)
         pause_ms, is_behind = self._pacer.pause_ms(elapsed_ms, work), self._pacer.is_full(work)
         if attempts == 1:
             self._pacer.learn(work)

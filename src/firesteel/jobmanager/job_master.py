@@ -111,7 +111,11 @@ class JobMaster:
             max(self._started_ms, self._beginning.now_ms),
         )
         self._checkpoints.hold(self._course.run.files)
-        pacing = replace(options.pacing, checkpoint_interval_ms=self._checkpoints.options.interval_ms)
+        pacing = replace(
+            options.pacing,
+            checkpoint_interval_ms=self._checkpoints.options.interval_ms,
+            with_exchange=bool(graph.edges),
+        )
         self._pacer = Pacer(pacing)
         self._rescaler = Rescaler(
             job_id,
@@ -264,7 +268,7 @@ class JobMaster:
                     return
                 self._sleep_until(self._checkpoints.due_ms or 0)
                 continue
-            if self._snapshots.is_due:
+            if self._snapshots.is_due(self._mover.least_step_ms):
                 self._snapshots.checkpoint()
             self._rescaler.look()
             self._mover.step()  # after each checkpoint: with a short interval the job must get on

@@ -14,6 +14,7 @@ from typing import Final
 
 from firesteel.jobmanager.sources import Budget
 from firesteel.runtime.program import Ack, Pace
+from firesteel.runtime.task_report import TaskReport
 from firesteel.state.line import EpochDelta
 
 _FIRST_RECORDS: Final = 20_000  # their size is not known yet
@@ -28,6 +29,8 @@ _PIECES: Final = 4  # the first look at the clock comes after this part of the l
 _LATE: Final = 4  # an epoch is never cut shorter than this part of the checkpoint interval ...
 _LEAST_LIMIT_MS: Final = 100.0  # ... nor than this
 _LEAST_OVERRUN_MS: Final = 1000.0
+_QUICK_MS: Final = 20.0  # the first record says nothing if it takes no longer: code that runs first is slow
+_FORGOTTEN: Final = 0.7  # of what the slowest records cost, what is still believed an epoch later
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class PacingOptions:
     """``target_ms`` is the length aimed at while there is a backlog; the two caps hold for each split;
     ``min_interval_ms`` lies between the starts of two epochs while there is no backlog;
     ``checkpoint_interval_ms`` bounds the length of an epoch, because checkpoints come between epochs;
+    ``with_exchange``: there are tasks that cannot stop before they have processed what they were sent;
     ``limited`` says whether tasks look at the clock (BATCH mode has one epoch, however long it takes)."""
 
     target_ms: int
@@ -42,6 +46,7 @@ class PacingOptions:
     max_bytes: int = 512 * 1024 * 1024
     min_interval_ms: int = 100
     checkpoint_interval_ms: int | None = None
+    with_exchange: bool = False
     limited: bool = True
 
 
@@ -63,6 +68,7 @@ class Work:
     :param most_records: the most that one subtask read; ``most_of_split``: that was read of one split, on
         average over the splits of a subtask.
     :param most_dirty: the most state that one subtask changed, as a share of what it should (``dirt``).
+    :param busy_ms: how long the busiest task worked on records; 0: it is not known.
     :param is_cut: the time limit ended it before its ranges did.
     """
 
@@ -72,6 +78,7 @@ class Work:
     most_dirty: float = 0.0
     is_cut: bool = False
     most_of_split: float = 0.0
+    busy_ms: float = 0.0
 
 
 def dirt(delta: EpochDelta) -> float:
@@ -83,8 +90,10 @@ def _pace_of(limit_ms: float, overrun_ms: float, records: int) -> Pace:
     return Pace(math.ceil(limit_ms), math.ceil(overrun_ms), max(1, records))
 
 
-def work_of(acks: Sequence[Ack], sources: Collection[str], elapsed_ms: float) -> Work:
-    """What the answers of an epoch say; ``sources`` are the vertices that read."""
+def work_of(
+    acks: Sequence[Ack], sources: Collection[str], elapsed_ms: float, reports: Sequence[TaskReport] = ()
+) -> Work:
+    """What the tasks of an epoch say; ``sources`` are the vertices that read."""
     reading = [a for a in acks if a.vertex in sources]
     return Work(
         elapsed_ms - max((a.waited_ms for a in acks), default=0.0),
@@ -93,6 +102,7 @@ def work_of(acks: Sequence[Ack], sources: Collection[str], elapsed_ms: float) ->
         max((dirt(a.delta) for a in acks if a.delta is not None), default=0.0),
         any(a.is_cut for a in reading),
         max((a.records_in / max(1, sum(map(len, a.positions.values()))) for a in reading), default=0.0),
+        max((sum(report.busy_ms.values()) for report in reports), default=0.0),
     )
 
 
@@ -104,10 +114,24 @@ class Pacer:
         interval_ms = options.checkpoint_interval_ms or options.target_ms
         self._target_ms = float(min(options.target_ms, max(interval_ms, _LEAST_LIMIT_MS)))
         self._records = float(options.max_records or _FIRST_RECORDS)  # of a split, in an epoch of full length
-        self._planned = self._records  # the same in the epoch that was planned last
+        self._planned = int(self._records)  # the same in the epoch that was planned last
         self._fixed_ms = 150.0  # what an empty epoch costs
         self._per_ms: float | None = None  # records of a split for each millisecond of work
+        self._slow_ms = 0.0  # what a record of each split has cost lately, at worst
         self._gave_up = False  # the last epoch
+        # Whether the first record is to come, and alone: if one takes seconds behind an exchange, an epoch of
+        # many would be given up, and what has been waited for would have to be waited for again.
+        self._tries = (
+            options.with_exchange
+            and options.limited
+            and options.max_records is None
+            and options.checkpoint_interval_ms is not None
+        )
+
+    @property
+    def least_ms(self) -> float:
+        """How long an epoch of one record of each split takes, at worst."""
+        return self._fixed_ms + self._slow_ms
 
     def next_epoch(self, to_checkpoint_ms: float | None = None) -> EpochSize:
         """How large the next epoch should be.
@@ -115,10 +139,12 @@ class Pacer:
         :param to_checkpoint_ms: how long it is until a checkpoint is due; None: there is none.
         """
         limit_ms = self._limit_ms(to_checkpoint_ms)
-        self._planned = self._records
-        if self._options.max_records is None:
-            self._planned = max(1.0, self._records * limit_ms / self._target_ms)
-        budget = Budget(math.ceil(self._planned), self._options.max_bytes)
+        self._planned = int(self._records)  # down: one record more may be seconds
+        if self._tries:
+            self._planned = 1
+        elif self._options.max_records is None:
+            self._planned = max(1, int(self._records * limit_ms / self._target_ms))
+        budget = Budget(self._planned, self._options.max_bytes)
         return EpochSize(budget, self._pace(limit_ms))
 
     def _limit_ms(self, to_checkpoint_ms: float | None) -> float:
@@ -137,22 +163,26 @@ class Pacer:
 
     def is_full(self, work: Work) -> bool:
         """Whether there may have been more to read than the epoch has taken, of some split at least."""
-        return work.is_cut or work.most_of_split >= int(self._planned)
+        return work.is_cut or work.most_of_split >= self._planned
 
     def pause_ms(self, elapsed_ms: float, work: Work) -> int:
         """How long to wait after an epoch that took ``elapsed_ms`` in all."""
-        if work.is_cut or work.records >= int(self._planned):
+        if work.is_cut or work.records >= self._planned:
             return 0
         return max(0, int(self._options.min_interval_ms - elapsed_ms))
 
     def learn(self, work: Work) -> None:
         """An epoch that was not run twice is committed."""
         self._gave_up = False
+        if self._tries:
+            self._tried(work)
+            return
         if work.records < _FEW_RECORDS and not work.is_cut:
             self._fixed_ms = min(self._fixed_ms, work.elapsed_ms)
         worked_ms = max(1.0, work.elapsed_ms - self._fixed_ms)
         if work.most_of_split:
             self._per_ms = work.most_of_split / worked_ms
+            self._slow_ms = max(worked_ms / max(1.0, work.most_of_split), self._slow_ms * _FORGOTTEN)
         if not work.is_cut and work.most_records < self._planned * 0.9:
             return  # it was not cut by the budget: nothing to learn
         factor = min(_STEP, max(1 / _STEP, max(1.0, self._target_ms - self._fixed_ms) / worked_ms))
@@ -160,6 +190,14 @@ class Pacer:
             factor = min(factor, 1 / work.most_dirty)
         base = min(self._planned, work.most_of_split) if work.is_cut else self._planned
         self._set(base * factor)
+
+    def _tried(self, work: Work) -> None:
+        """The first epoch's time is mostly that of the job's start, so what its tasks say counts."""
+        self._tries = not work.records
+        if work.busy_ms > _QUICK_MS:
+            self._per_ms = 1 / work.busy_ms
+            self._slow_ms = work.busy_ms
+            self._set((self._target_ms - self._fixed_ms) / work.busy_ms)
 
     def gave_up(self, work: Work, done: float, worked_ms: float) -> None:
         """A task gave the epoch up after ``worked_ms``, having processed the part ``done`` of its input.

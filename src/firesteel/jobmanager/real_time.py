@@ -100,6 +100,10 @@ class RealTimeMover:
 
     # ---- Mover
 
+    @property
+    def least_step_ms(self) -> float:
+        return 0.0  # barriers travel with the records, so an epoch ends at any instant
+
     def step(self) -> None:
         now = self._course.look_at(self._clock.now_ms())
         running = self._running or self._start(now)

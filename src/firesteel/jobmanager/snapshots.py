@@ -48,11 +48,9 @@ class Snapshots:
         self._cut = cut
         self._covered = covered
 
-    @property
-    def is_due(self) -> bool:
-        """Whether the interval has passed since the last checkpoint."""
-        due_ms = self._checkpoints.due_ms
-        return due_ms is not None and due_ms <= self._clock.now_ms()
+    def is_due(self, step_ms: float) -> bool:
+        """Whether a checkpoint is to be taken now, and not ``step_ms`` later."""
+        return self._checkpoints.is_due(self._clock.now_ms(), step_ms)
 
     def checkpoint(self) -> bool:
         """Take one and make visible what it covers; False when it failed and that is tolerated."""

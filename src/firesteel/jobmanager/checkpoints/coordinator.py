@@ -84,6 +84,7 @@ class CheckpointCoordinator:
         self._failures = 0  # in a row
         self._known: frozenset[str] = frozenset()  # the files of the checkpoint before
         self._next_ms: int | None = None
+        self._paused_until_ms = 0
         self._has_warned = False
         self._not_stored = 0  # failures of the job in a row because nothing could be stored
         self._given_up = False
@@ -97,6 +98,16 @@ class CheckpointCoordinator:
     def due_ms(self) -> int | None:
         """When the next one is due; None: never."""
         return self._next_ms
+
+    def is_due(self, now_ms: int, step_ms: float = 0.0) -> bool:
+        """Whether a checkpoint is to be taken now, and not ``step_ms`` later.
+
+        What is nearer to the instant at which it is due counts, so that long steps do not make it late by
+        one. It is never taken before the least pause is over.
+        """
+        if self._next_ms is None or now_ms < self._paused_until_ms:
+            return False
+        return self._next_ms - now_ms <= step_ms / 2
 
     def begin(self, now_ms: int) -> None:
         """The job runs (again): the first checkpoint comes after one interval."""
@@ -172,8 +183,8 @@ class CheckpointCoordinator:
     def _schedule(self, triggered_ms: int) -> None:
         interval_ms = self.options.interval_ms
         if interval_ms is not None:
-            ended_ms = self._clock.now_ms()
-            self._next_ms = max(triggered_ms + interval_ms, ended_ms + self.options.min_pause_ms)
+            self._paused_until_ms = self._clock.now_ms() + self.options.min_pause_ms
+            self._next_ms = max(triggered_ms + interval_ms, self._paused_until_ms)
 
     def _failed(self, number: int, now_ms: int, error: Exception) -> None:
         self._failures += 1
