@@ -25,8 +25,8 @@ env.execute("noted")
 
 @pytest.mark.row("S-HA-04", "S-HA-07", "S-HA-08")
 def test_a_job_that_had_ended_is_not_run_again_and_its_cleanup_is_completed(tmp_path: Path) -> None:
-    """The files are put back to where they were between the end that its process wrote and the archive. Broken
-    by hand: ``Dispatcher`` asks for no end before it starts a process."""
+    """The files are put back to where they were between the end that its process wrote and the archive.
+    Broken by hand: ``Dispatcher`` asks for no end before it starts a process."""
     noted = tmp_path / "noted"
     cluster = SessionCluster(tmp_path / "session").start()
     try:
