@@ -7,6 +7,10 @@ import os
 import subprocess
 import sys
 
+import pytest
+
+from firesteel.spark.daemon import tolerant
+
 # Two workers that draw, each of all that draws in a process; and what the daemon has begun.
 PROGRAM = """
 import json, os, random, sys
@@ -42,3 +46,14 @@ def test_it_has_one_thread_and_workers_that_differ() -> None:
     assert "pandas" not in found["modules"], "most workers do not need it"
     of_numpy, of_python = zip(*found["drawn"], strict=True)
     assert len(set(of_numpy)) == len(set(of_python)) == 2
+
+
+@pytest.mark.parametrize("error", [BrokenPipeError(32, "Broken pipe"), ConnectionResetError(104, "reset")])
+def test_a_worker_that_nobody_listens_to_ends_quietly(error: OSError) -> None:
+    def cut(socket: object, authenticated: bool) -> int:
+        raise error
+
+    assert tolerant(cut)(None, True) == 1
+    assert tolerant(lambda socket, authenticated: 0)(None, True) == 0
+    with pytest.raises(ZeroDivisionError):
+        tolerant(lambda socket, authenticated: 1 // 0)(None, True)

@@ -94,20 +94,23 @@ class Connection:
         """The next batch; None: none came in time.
 
         :raises EOFError: there will be none.
+        :raises OSError: the connection was cut, because another task has failed, for example.
         """
         if self._has_ended:
             raise EOFError
         if not self._received.is_ready(wait_ms):
             return None
-        if self._reader is None:
-            self._reader = pa.ipc.open_stream(self._received)
-            if not self._received.is_ready(0):
-                return None
         try:
+            if self._reader is None:
+                self._reader = pa.ipc.open_stream(self._received)
+                if not self._received.is_ready(0):
+                    return None
             return self._reader.read_next_batch().column(0)
         except StopIteration:
             self._has_ended = True
             raise EOFError from None
+        except pa.ArrowInvalid as e:
+            raise OSError(f"the connection to the JVM was cut: {e}") from e
 
     def read_to_end(self) -> None:
         """Take what there is, for nothing."""

@@ -14,7 +14,11 @@ import gc
 import importlib
 import os
 import sys
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+#: Serves the tasks that come over a socket; returns the exit code. The second argument: whether it may.
+Worker: TypeAlias = Callable[[Any, bool], int]
 
 _NEEDED: Final = (
     "pyspark.worker",
@@ -48,12 +52,25 @@ def _draw_anew() -> None:
         chance.seed()
 
 
+def tolerant(worker: Worker) -> Worker:
+    """A worker whose JVM has ended its task, or has died, has nobody to tell: PySpark prints where it was."""
+
+    def serve(socket: Any, authenticated: bool) -> int:
+        try:
+            return worker(socket, authenticated)
+        except (BrokenPipeError, ConnectionResetError):
+            return 1
+
+    return serve
+
+
 def main() -> None:
     """Run PySpark's daemon."""
     prepare()
-    from pyspark.daemon import manager
+    from pyspark import daemon
 
-    manager()
+    daemon.worker = tolerant(daemon.worker)  # type: ignore[assignment]
+    daemon.manager()
 
 
 if __name__ == "__main__":

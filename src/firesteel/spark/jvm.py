@@ -20,7 +20,7 @@ from firesteel.spark.settings import log_file
 from firesteel.storage.process_directory import keep
 
 _JVM_PATIENCE_S: Final = 20.0
-_REAPED_S: Final = 2.0  # after its last word the system may take a moment to say that a process has ended
+_REAPED_S: Final = 2.0  # one that ends in order fails its jobs first; the system takes a moment for any
 _environment = threading.Lock()
 
 
@@ -70,8 +70,19 @@ class DriverJvm:
             self._process.wait(patience_s)
         return None if self._process.returncode is None else manner_of_end(self._process.returncode)
 
+    def _is_well(self) -> bool:
+        """Whether it answers and is not about to end: what it fails with is not its own death then."""
+        if self._process is None or self.has_ended():
+            return False
+        try:
+            return not self._session.sparkContext._jsc.sc().isStopped()
+        except Exception:  # of whatever kind: it does not answer as it should
+            return False
+
     def loss(self, replaceable: bool, patience_s: float = _REAPED_S) -> EngineLostError | None:
         """The error that its death is; None while it lives."""
+        if self._is_well():
+            return None
         manner = self.manner_of_death(patience_s)
         if manner is None:
             return None

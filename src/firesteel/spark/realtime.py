@@ -78,6 +78,7 @@ class SparkStretch:
         self._on_end = on_end
         self._error: Exception | None = None
         self._given_up = threading.Event()
+        self._over = threading.Event()
         self._thread = threading.Thread(target=self._body, name="firesteel-stretch", daemon=True)
         self._thread.start()
 
@@ -87,11 +88,12 @@ class SparkStretch:
         except Exception as e:  # for the job's own thread
             self._error = e
         finally:
+            self._over.set()  # before somebody is told, who would look, and wait again
             self._on_end()
 
     @property
     def has_ended(self) -> bool:
-        return not self._thread.is_alive()
+        return self._over.is_set()
 
     @property
     def error(self) -> Exception | None:
@@ -108,5 +110,4 @@ class SparkStretch:
 
     def wait_for_end(self, timeout_s: float) -> bool:
         """Whether it has ended within the time."""
-        self._thread.join(timeout_s)
-        return self.has_ended
+        return self._over.wait(timeout_s)

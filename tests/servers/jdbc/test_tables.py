@@ -86,16 +86,15 @@ def test_rows_are_replaced_and_deleted_by_key(t: StreamTableEnvironment, target:
 
 
 @pytest.mark.row("S-SQL-21")
-@pytest.mark.parametrize("cache", [False, True])
-def test_rows_are_looked_up(t: StreamTableEnvironment, target: Target, cache: bool) -> None:
+@pytest.mark.parametrize("cache", ["NONE", "PARTIAL", "FULL"])
+def test_rows_are_looked_up(t: StreamTableEnvironment, target: Target, cache: str) -> None:
     numbers_of(target, 300)
-    options = {}
-    if cache:
-        options = {
-            "lookup__cache": "PARTIAL",
-            "lookup__partial_cache__max_rows": "50",
-            "lookup__partial_cache__expire_after_write": "1min",
-        }
+    options = {"lookup__cache": cache}
+    if cache == "PARTIAL":
+        options["lookup__partial_cache__max_rows"] = "50"
+        options["lookup__partial_cache__expire_after_write"] = "1min"
+    elif cache == "FULL":
+        options["lookup__full_cache__periodic_reload__interval"] = "1min"
     t.execute_sql(f"CREATE TABLE f (name STRING, n INT) {table_of(target, 'numbers', **options)}")
     t.execute_sql(
         "CREATE TABLE asked (k INT, p AS PROCTIME()) WITH ('connector' = 'datagen', "
@@ -113,7 +112,9 @@ def test_rows_are_looked_up(t: StreamTableEnvironment, target: Target, cache: bo
     [
         ({"url": "jdbc:oracle:x"}, "no support for databases of the kind 'oracle'"),
         ({"scan__partition__column": "n"}, "scan.partition.num"),
-        ({"lookup__cache": "FULL"}, "no FULL cache"),
+        ({"lookup__cache": "FULL"}, "lookup.full-cache.periodic-reload.interval"),
+        ({"lookup__cache__ttl": "1s"}, "lookup.partial-cache.expire-after-write"),
+        ({"scan__auto_commit": "false"}, "'scan.auto-commit' is not supported"),
         ({"lookup__partial_cache__max_rows": "7"}, "there is no cache"),
         ({"username": "me"}, "go together"),
         ({"nothing": "1"}, "Unsupported options"),

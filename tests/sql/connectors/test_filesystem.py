@@ -197,6 +197,50 @@ def test_parquet_files_have_the_columns_of_the_table(tmp_path: Path) -> None:
     assert pq.ParquetFile(file).metadata.row_group(0).column(0).compression == "ZSTD"
 
 
+def test_timestamps_in_parquet_files_are_instants_of_the_local_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So Flink writes and reads both types of timestamps. A time that the clock skips becomes a later one."""
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    with tables() as t:
+        t.get_config().set_local_timezone("America/New_York")
+        t.execute_sql(
+            "CREATE TABLE f (n INT, a TIMESTAMP(3), b TIMESTAMP_LTZ(6), r ROW<x ARRAY<TIMESTAMP(3)>>) "
+            + files(tmp_path, "parquet")
+        )
+        t.execute_sql(
+            "INSERT INTO f SELECT n, x, TO_TIMESTAMP_LTZ(3600, 0), ROW(ARRAY[x]) FROM (VALUES "
+            "(1, TIMESTAMP '2024-07-01 12:00:00.5'), (2, TIMESTAMP '2024-03-31 02:30:00'), "
+            "(3, TIMESTAMP '9999-12-31 00:00:00')) AS v(n, x)"
+        ).wait()
+        query = "SELECT n, a, CAST(b AS TIMESTAMP(3)), r.x[1] FROM f"
+        local = kept(t.execute_sql(query))
+        utc = kept(t.execute_sql(f"{query} /*+ OPTIONS('parquet.utc-timezone' = 'true') */"))
+    summer, skipped = dt.datetime(2024, 7, 1, 12, 0, 0, 500_000), dt.datetime(2024, 3, 31, 3, 30)
+    last, one = dt.datetime(9999, 12, 31), dt.datetime(1969, 12, 31, 20)
+    assert local == [(1, summer, one, summer), (2, skipped, one, skipped), (3, last, one, last)]
+    hour = dt.timedelta(hours=1)
+    assert [row[1] for row in utc] == [summer - 2 * hour, skipped - 2 * hour, last - hour]
+    assert [row[2] for row in utc] == [one - hour] * 3
+    (file,) = [f for f in tmp_path.iterdir() if f.is_file()]
+    assert str(pq.ParquetFile(file).schema).count("int96") == 3
+
+
+def test_timestamps_in_parquet_files_may_be_64_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    options = {
+        "parquet__write__int64__timestamp": "true",
+        "parquet__timestamp__time__unit": "millis",
+        "parquet__utc_timezone": "true",
+    }
+    with tables() as t:
+        t.execute_sql(f"CREATE TABLE f (a TIMESTAMP(6)) {files(tmp_path, 'parquet', **options)}")
+        t.execute_sql("INSERT INTO f VALUES (TIMESTAMP '2024-07-01 12:00:00.123456')").wait()
+        assert rows(t.execute_sql("SELECT * FROM f")) == [(dt.datetime(2024, 7, 1, 12, 0, 0, 123_000),)]
+    (file,) = [f for f in tmp_path.iterdir() if f.is_file()]
+    assert str(pq.read_schema(file).field("a").type) == "timestamp[ms]"
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -209,7 +253,16 @@ def test_parquet_files_have_the_columns_of_the_table(tmp_path: Path) -> None:
         ("'path' = '/x', 'format' = 'csv', 'csv.feld-delimiter' = ';'", "did you mean csv.field-delimiter"),
         ("'path' = '/x', 'format' = 'csv', 'csv.field-delimiter' = ';;'", "not one character"),
         ("'path' = '/x', 'format' = 'parquet', 'parquet.compression' = 'RAR'", "does not name a codec"),
+        (
+            "'path' = '/x', 'format' = 'parquet', 'parquet.timestamp.time.unit' = 'millis'",
+            "parquet.write.int64.timestamp",
+        ),
+        (
+            "'path' = '/x', 'format' = 'parquet', 'parquet.batch-size' = '7'",
+            "'parquet.batch-size' is not supported(.|\n)*decided by the job",
+        ),
         ("'path' = '/x', 'format' = 'csv', 'source.monitor-interval' = 'soon'", "source.monitor-interval"),
+        ("'path' = '/x', 'format' = 'csv', 'auto-compaction' = 'true'", "'auto-compaction' is not supported"),
         ("'path' = '/x', 'format' = 'csv', 'sink.partition-commit.policy.kind' = 'metastore'", None),
     ],
 )

@@ -122,8 +122,6 @@ def test_upserts_and_deletes() -> None:
     block = encoded(TableSerializer("t", *parts, upsert=True), rows, VALUE, [0, 0, 2, 3])
     assert block.keys == [b"a", b"b", b"a", b"b"]
     assert block.values == [b'{"w":"a","n":1}', b'{"w":"b","n":2}', b'{"w":"a","n":3}', None]
-    last = encoded(TableSerializer("t", *parts, upsert=True, last_only=True), rows, VALUE, [0, 0, 2, 3])
-    assert (last.keys, last.values) == ([b"a", b"b"], [b'{"w":"a","n":3}', None])
 
 
 def test_metadata_is_written() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from firesteel.common.clock import ManualClock
+from firesteel.connectors.lookup_cache import CacheOptions
 from firesteel.program.registry import Registry
 from firesteel.sql.connectors.factory import TABLE_CONNECTORS, TableConnector
 from firesteel.sql.connectors.lookup_cache import CachedLookup
@@ -141,7 +142,7 @@ def test_the_hint_lookup() -> None:
 
 def test_a_cache() -> None:
     clock = ManualClock(0)
-    cache = CachedLookup(Cities((0,), (1,)), 2, None, 100, True, clock)
+    cache = CachedLookup(Cities((0,), (1,)), CacheOptions(2, 100), clock)
     assert cache.lookup([("de",), ("it",)]) == [[("Berlin",), ("Bonn",)], []]
     assert cache.lookup([("it",), ("de",)]) == [[], [("Berlin",), ("Bonn",)]]
     assert _asked == [[("de",), ("it",)]]
@@ -155,7 +156,7 @@ def test_a_cache() -> None:
 
 def test_a_cache_that_forgets_what_is_not_used() -> None:
     clock = ManualClock(0)
-    cache = CachedLookup(Cities((0,), (1,)), None, 100, None, False, clock)
+    cache = CachedLookup(Cities((0,), (1,)), CacheOptions(None, None, False, 100), clock)
     for _ in range(3):
         cache.lookup([("fr",)])
         clock.advance(60)

@@ -16,7 +16,7 @@ from firesteel.formats.text import encodable
 _encode: Final = msgspec.json.Encoder(decimal_format="number").encode
 _FORBIDDEN: Final = set('\\/*?"<>| ,#:')
 # Two attempts of a task may write a document at once; the later write wins.
-_ON_CONFLICT: Final = b',"retry_on_conflict":3'
+ON_CONFLICT: Final = b',"retry_on_conflict":3'
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class MapEmitter:
                 else:
                     key = _encode(_text(record, key_field, "id"))
                     action = b'%b,"_id":%b%b}}\n{"doc":%b,"doc_as_upsert":true}\n'
-                    actions.append(action % (begin, key, _ON_CONFLICT, _document(record)))
+                    actions.append(action % (begin, key, ON_CONFLICT, _document(record)))
             return actions
 
         return encode

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from firesteel.common.errors import ConnectorError
 from firesteel.connectors.elasticsearch.cluster import TOO_MANY, Cluster, Refusal
-from firesteel.connectors.elasticsearch.emitter import MapEmitter
 from firesteel.connectors.elasticsearch.settings import BackOff, FlushOptions
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
+
+
+class Emitter(Protocol):
+    """Converts records to actions of the bulk API. It is sent to tasks."""
+
+    @property
+    def description(self) -> str: ...
+
+    def encoder(self) -> Callable[[Any], list[bytes]]:
+        """Return the function from the records of a batch to their actions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +29,7 @@ class ElasticSink(Sink):
     ``ElasticsearchSink``)."""
 
     cluster: Cluster
-    emitter: MapEmitter
+    emitter: Emitter
     flush: FlushOptions = field(default_factory=FlushOptions)
     back_off: BackOff = field(default_factory=BackOff)
 

@@ -36,10 +36,12 @@ class BlockFile(Protocol):
 
 
 class _Parquet:
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, wanted: WantedSchema | None) -> None:
         import pyarrow.parquet as pq
 
-        self._file = pq.ParquetFile(stream)
+        # INT96 timestamps as nanoseconds would end in 2262.
+        precise = wanted is None or any("timestamp[ns" in str(field.type) for field in wanted)
+        self._file = pq.ParquetFile(stream, coerce_int96_timestamp_unit="ns" if precise else "us")
 
     def schema(self) -> Any:
         return self._file.schema_arrow
@@ -58,7 +60,7 @@ class _Parquet:
 
 
 class _Orc:
-    def __init__(self, stream: BinaryIO) -> None:
+    def __init__(self, stream: BinaryIO, wanted: WantedSchema | None) -> None:
         import pyarrow.orc as orc
 
         self._file = orc.ORCFile(stream)
@@ -78,7 +80,10 @@ class _Orc:
         return pa.Table.from_batches([self._file.read_stripe(block, columns=list(columns))])
 
 
-OPENERS: Final[dict[str, Callable[[BinaryIO], BlockFile]]] = {"parquet": _Parquet, "orc": _Orc}
+OPENERS: Final[dict[str, Callable[[BinaryIO, WantedSchema | None], BlockFile]]] = {
+    "parquet": _Parquet,
+    "orc": _Orc,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ class OpenBlocks:
             storage, inner = resolve(file.path)
             self._stream = storage.open_input(inner)
         try:
-            self._file = OPENERS[columns.format](self._stream)
+            self._file = OPENERS[columns.format](self._stream, columns.schema)
             starts = self._file.block_starts()
             self._sources = self._match()
         except FiresteelError:

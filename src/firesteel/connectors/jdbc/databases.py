@@ -120,7 +120,9 @@ class Postgres:
         remember_secret(self.options.password)
         remember_address(self.options.url)
         try:
-            return psycopg.connect(target, autocommit=True, connect_timeout=CONNECT_S, **given)
+            made = psycopg.connect(target, autocommit=True, connect_timeout=CONNECT_S, **given)
+            made.adapters.register_loader("uuid", psycopg.types.string.TextLoader)  # declared as a text
+            return made
         except psycopg.Error as e:
             raise DatabaseError(
                 f"No connection to {self.options.url}",

@@ -23,6 +23,8 @@ _MODELS: Final = ("InsertOne", "ReplaceOne", "UpdateOne", "UpdateMany", "DeleteO
 class MongoOptions:
     """:param batch_size: writes per request; None: all writes of an epoch.
     :param max_retries: how often a request without an answer is retried.
+    :param retry_ms: the pause before a retry; None: 200 ms, and twice as long before each further one.
+    :param ordered: whether writes of a request are done one after the other.
     """
 
     uri: str = field(repr=False)
@@ -30,6 +32,9 @@ class MongoOptions:
     collection: str
     batch_size: int | None = 1000
     max_retries: int = 3
+    retry_ms: int | None = None
+    ordered: bool = True
+    bypass_validation: bool = False
 
     @property
     def address(self) -> str:
@@ -39,6 +44,12 @@ class MongoOptions:
     @property
     def namespace(self) -> str:
         return f"{self.database}.{self.collection}"
+
+    @property
+    def writing(self) -> dict[str, bool]:
+        """Arguments of requests, where they are not the defaults."""
+        made = {} if self.ordered else {"ordered": False}
+        return made | {"bypass_document_validation": True} if self.bypass_validation else made
 
     def client(self, **options: Any) -> Any:
         """Create a client, which connects on first use."""
@@ -90,7 +101,7 @@ class Collection:
         errors = load_client().errors
         for retry in range(self.options.max_retries + 1):
             try:
-                self._target().bulk_write(models)
+                self._target().bulk_write(models, **self.options.writing)
                 return
             except errors.BulkWriteError as error:
                 raise self._refused(error) from error
@@ -99,7 +110,8 @@ class Collection:
                 inserts = any(isinstance(model, load_client().InsertOne) for model in models)
                 if inserts or retry == self.options.max_retries:
                     raise self._unreachable(error) from error
-                time.sleep(_RETRY_S * 2**retry)
+                fixed_ms = self.options.retry_ms
+                time.sleep(_RETRY_S * 2**retry if fixed_ms is None else fixed_ms / 1000)
             except errors.PyMongoError as error:
                 raise self._unreachable(error) from error
 

@@ -13,8 +13,12 @@ __all__ = ["register"]
 def register() -> None:
     """Have them in the registry."""
     from firesteel.sql.connectors import blackhole, datagen, filesystem, printing
+    from firesteel.sql.connectors.elasticsearch.tables import CONNECTORS
     from firesteel.sql.connectors.jdbc import tables
     from firesteel.sql.connectors.kafka import append, upsert
+    from firesteel.sql.connectors.mongodb import tables as mongodb
 
-    for module in (append, blackhole, datagen, filesystem, printing, tables, upsert):
+    for module in (append, blackhole, datagen, filesystem, mongodb, printing, tables, upsert):
         TABLE_CONNECTORS.register(module.CONNECTOR)
+    for connector in CONNECTORS:
+        TABLE_CONNECTORS.register(connector)

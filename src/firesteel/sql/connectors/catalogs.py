@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from firesteel.sql.catalog import Catalog
+from firesteel.sql.connectors.jdbc.catalog import jdbc_catalog
 from firesteel.sql.memory_catalog import MemoryCatalog
 from firesteel.util.exceptions import TableException
 
 __all__ = ["make_catalog"]
+
+
+@dataclass(frozen=True, slots=True)
+class _CatalogType:
+    """:param make: from the name of the catalog and its options. :param known: all its options."""
+
+    make: Callable[[str, Mapping[str, str]], Catalog]
+    known: tuple[str, ...]
+    required: tuple[str, ...] = ()
 
 
 def make_catalog(name: str, options: Mapping[str, str]) -> Catalog:
@@ -18,30 +29,33 @@ def make_catalog(name: str, options: Mapping[str, str]) -> Catalog:
     :raises TableException: there is no such type, or an option is wrong.
     """
     kind = options.get("type")
-    make = _TYPES.get(kind or "")
-    if make is None:
+    found = _TYPES.get(kind or "")
+    if found is None:
         raise TableException(
             f"Unable to create catalog '{name}'.",
             detail=f"Could not find any factory for identifier '{kind}'",
             hint=f"'type' is one of {', '.join(sorted(_TYPES))}; tables of other catalogs are read "
             "through Spark: t_env.from_spark(spark.table(...))",
         )
-    return make(name, {k: v for k, v in options.items() if k != "type"})
-
-
-def _only(name: str, options: Mapping[str, str], known: tuple[str, ...]) -> None:
-    unknown = sorted(set(options) - set(known))
-    if unknown:
+    given = {k: v for k, v in options.items() if k != "type"}
+    unknown = sorted(set(given) - set(found.known))
+    missing = [key for key in found.required if key not in given]
+    if unknown or missing:
+        wrong = f"Unsupported options: {', '.join(unknown)}" if unknown else ""
         raise TableException(
             f"Unable to create catalog '{name}'.",
-            detail=f"Unsupported options: {', '.join(unknown)}",
-            hint=f"Supported options: {', '.join(known)}",
+            detail=wrong or f"Missing required options are: {', '.join(missing)}",
+            hint=f"Supported options: {', '.join(found.known)}",
         )
+    return found.make(name, given)
 
 
 def _memory(name: str, options: Mapping[str, str]) -> Catalog:
-    _only(name, options, ("default-database",))
     return MemoryCatalog(name, options.get("default-database", "default"))
 
 
-_TYPES: Final[dict[str, Callable[[str, Mapping[str, str]], Catalog]]] = {"generic_in_memory": _memory}
+_ACCOUNT: Final = ("default-database", "username", "password", "base-url")
+_TYPES: Final[dict[str, _CatalogType]] = {
+    "generic_in_memory": _CatalogType(_memory, ("default-database",)),
+    "jdbc": _CatalogType(jdbc_catalog, _ACCOUNT, _ACCOUNT),
+}

@@ -99,6 +99,7 @@ class TableContext:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableConnector:
     """:param options: all that it has. :param formats: the options that name formats, such as ``format``.
+    :param default_format: the value of the option ``format`` where it is not given.
     :param wildcards: options that begin so are its own, too. :param scan: ``TableContext -> ScanSource``, or
         its place as
     ``"module:name"``; None: it cannot be read. ``sink`` and ``lookup`` likewise; lookup gets the columns
@@ -110,6 +111,7 @@ class TableConnector:
     name: str
     options: tuple[Option, ...] = ()
     formats: tuple[str, ...] = ()
+    default_format: str | None = None
     wildcards: tuple[str, ...] = ()
     scan: str | Callable[[TableContext], Any] | None = None
     sink: str | Callable[[TableContext], Any] | None = None
@@ -164,11 +166,13 @@ def _context(
     table: ResolvedTable, connector: TableConnector, configuration: Configuration, batch: bool
 ) -> TableContext:
     every, wildcards = [*connector.options], connector.wildcards
+    given = {k: v for k, v in table.options.items() if k != "connector"}
+    if connector.default_format is not None:
+        given.setdefault("format", connector.default_format)
     for key in connector.formats:
-        found, more = format_options(key, table.options)
+        found, more = format_options(key, given)
         every += found
         wildcards += more
-    given = {k: v for k, v in table.options.items() if k != "connector"}
     if connector.watermarks:
         every += WATERMARK_OPTIONS
     else:

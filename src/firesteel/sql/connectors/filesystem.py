@@ -15,7 +15,7 @@ from firesteel.sql.connectors.factory import TableConnector, TableContext
 from firesteel.sql.connectors.file_scan import FILE_METADATA, FileColumn, TableFilesSource
 from firesteel.sql.connectors.file_sink import TableFileSink, partition_path
 from firesteel.sql.connectors.formats.registry import format_of
-from firesteel.sql.connectors.options import TableOptions, duration, memory, text, word
+from firesteel.sql.connectors.options import TableOptions, duration, memory, refused, text, word
 from firesteel.sql.connectors.sinks import sink_transformation
 from firesteel.sql.operators.borders import columns_type
 from firesteel.sql.schema import ColumnKind
@@ -25,8 +25,11 @@ from firesteel.util.exceptions import TableException
 __all__ = ["CONNECTOR"]
 
 _MINUTE_MS: Final = 60_000
-_CHECK: Final = "sink.rolling-policy.check-interval"
 
+_PATTERN: Final = "partition.time-extractor.timestamp-pattern says which columns make the time"
+_SUCCESS: Final = "'sink.partition-commit.policy.kind' = 'success-file'"
+_COMPACTION: Final = "part files are not put together afterwards"
+_BIGGER: Final = "a longer sink.rolling-policy.rollover-interval, or checkpoint interval, makes larger files"
 _OPTIONS: Final = (
     text("path", required=True),
     text("partition.default-name", "__DEFAULT_PARTITION__"),
@@ -34,7 +37,11 @@ _OPTIONS: Final = (
     memory("sink.rolling-policy.file-size", 128 << 20),
     duration("sink.rolling-policy.rollover-interval", 30 * _MINUTE_MS),
     duration("sink.rolling-policy.inactivity-interval", 30 * _MINUTE_MS),
-    duration(_CHECK),
+    refused(
+        "sink.rolling-policy.check-interval",
+        "whether a part file is complete is looked at with each checkpoint, not by a timer of its own",
+        "leave it out; execution.checkpointing.interval says how often that is",
+    ),
     word("sink.partition-commit.trigger", ("process-time", "partition-time"), "process-time"),
     duration("sink.partition-commit.delay", 0),
     text("sink.partition-commit.watermark-time-zone", "UTC"),
@@ -43,6 +50,15 @@ _OPTIONS: Final = (
     word("partition.time-extractor.kind", ("default",), "default"),
     text("partition.time-extractor.timestamp-pattern"),
     text("partition.time-extractor.timestamp-formatter", "yyyy-MM-dd HH:mm:ss"),
+    refused("partition.time-extractor.class", "it names a Java class", _PATTERN),
+    refused("sink.partition-commit.policy.class", "it names a Java class", _SUCCESS),
+    refused("sink.partition-commit.policy.class.parameters", "it is for a Java class", _SUCCESS),
+    refused("source.path.regex-pattern", "it is not built yet", "'path' may be a pattern: /data/*/x-*.csv"),
+    refused("source.report-statistics", "joins are done in the order in which they are written"),
+    refused("auto-compaction", _COMPACTION, _BIGGER),
+    refused("compaction.file-size", _COMPACTION, _BIGGER),
+    refused("compaction.parallelism", _COMPACTION, _BIGGER),
+    refused("sink.shuffle-by-partition.enable", "rows stay in the subtask that they come to"),
 )
 
 
@@ -207,12 +223,6 @@ def target(context: TableContext) -> _Target:
             "Streaming mode not support overwrite.",
             detail=f"INSERT OVERWRITE of table {context.table.name}",
             hint="run it in batch mode",
-        )
-    if _CHECK in context.options:
-        raise context.options.error(
-            _CHECK,
-            "whether a part file is complete is looked at with each checkpoint, not by a timer of its own",
-            "leave it out; execution.checkpointing.interval says how often that is",
         )
     keys = set(context.table.partition_keys)
     fields = [f for f in context.schema.sink_row.fields if f.name not in keys]

@@ -1,65 +1,62 @@
-"""``lookup.cache``: what was looked up before is not asked for again (Flink: ``DefaultLookupCache``)."""
+"""``lookup.cache``: what was looked up before is not asked for again (Flink: ``DefaultLookupCache``), or the
+whole table is read and asked here (Flink: ``CachingLookupFunction`` with a full cache)."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from firesteel.common.clock import Clock, SystemClock
+from firesteel.connectors.lookup_cache import NOT_KEPT, CacheOptions, KeptAnswers
 from firesteel.sql.connectors.factory import LookupSource
-from firesteel.sql.connectors.options import Option, TableOptions, boolean, duration, integer, word
+from firesteel.sql.connectors.options import Option, TableOptions, boolean, duration, integer, refused, word
+from firesteel.sql.connectors.reloads import RELOAD_OPTIONS, Reloads, reloads_of
 
-__all__ = ["CACHE_OPTIONS", "CachedLookup", "cached"]
+__all__ = ["CACHE_OPTIONS", "CachedLookup", "FullLookup", "WholeTable", "cached"]
 
+_CACHE: Final = "lookup.cache"
 _PREFIX: Final = "lookup.partial-cache."
 _ROWS: Final = f"{_PREFIX}max-rows"
 _ACCESS: Final = f"{_PREFIX}expire-after-access"
 _WRITE: Final = f"{_PREFIX}expire-after-write"
 _MISSING: Final = f"{_PREFIX}cache-missing-key"
+_PARTIAL_OPTIONS: Final = (integer(_ROWS), duration(_ACCESS), duration(_WRITE), boolean(_MISSING, True))
+_OLD: Final = "the name was given up by Flink, too"
 CACHE_OPTIONS: Final[tuple[Option, ...]] = (
-    word("lookup.cache", ("NONE", "PARTIAL", "FULL"), "NONE"),
-    integer(_ROWS),
-    duration(_ACCESS),
-    duration(_WRITE),
-    boolean(_MISSING, True),
+    word(_CACHE, ("NONE", "PARTIAL", "FULL"), "NONE"),
+    *_PARTIAL_OPTIONS,
+    *RELOAD_OPTIONS,
+    refused("lookup.cache.max-rows", _OLD, f"'{_CACHE}' = 'PARTIAL' and '{_ROWS}'"),
+    refused("lookup.cache.ttl", _OLD, f"'{_CACHE}' = 'PARTIAL' and '{_WRITE}'"),
+    refused("lookup.cache.caching-missing-key", _OLD, f"'{_CACHE}' = 'PARTIAL' and '{_MISSING}'"),
 )
 
 Key = tuple[Any, ...]
+Rows = list[Key]
 
 
-@dataclass(slots=True)
-class _Entry:
-    rows: list[Key]
-    written_ms: int
-    used_ms: int
+class WholeTable(LookupSource, Protocol):
+    """A source that can give all rows, too."""
+
+    def every_row(self) -> Iterator[tuple[Key, Key]]:
+        """Yield the key and the wanted columns of each row."""
 
 
 @dataclass(slots=True)
 class CachedLookup:
-    """Asks *inner* for what it has not kept. It is sent to tasks without what it has.
-
-    :param max_rows: how many keys are kept at most; the one that was not used for longest goes first.
-    :param missing: keep that a key has no rows, too.
-    """
+    """Asks *inner* for what it has not kept. It is sent to tasks without what it has."""
 
     inner: LookupSource
-    max_rows: int | None = None
-    after_access_ms: int | None = None
-    after_write_ms: int | None = None
-    missing: bool = True
+    options: CacheOptions
     clock: Clock = field(default_factory=SystemClock)
-    _kept: OrderedDict[Key, _Entry] = field(default_factory=OrderedDict, compare=False, repr=False)
+    _kept: KeptAnswers = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._kept = KeptAnswers(self.options, self.clock)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return CachedLookup, (
-            self.inner,
-            self.max_rows,
-            self.after_access_ms,
-            self.after_write_ms,
-            self.missing,
-            self.clock,
-        )
+        return CachedLookup, (self.inner, self.options, self.clock)
 
     def open(self) -> None:
         self.inner.open()
@@ -67,55 +64,75 @@ class CachedLookup:
     def close(self) -> None:
         self.inner.close()
 
-    def lookup(self, keys: list[Key]) -> list[list[Key]]:
-        now_ms = self.clock.now_ms()
-        found = {key: rows for key in keys if (rows := self._rows(key, now_ms)) is not None}
+    def lookup(self, keys: list[Key]) -> list[Rows]:
+        found = {key: rows for key in keys if (rows := self._kept.find(key)) is not NOT_KEPT}
         wanted = [key for key in keys if key not in found]
         if wanted:
             found.update(zip(wanted, self.inner.lookup(wanted), strict=True))
             for key in wanted:
-                self._keep(key, found[key], now_ms)
+                self._kept.keep(key, found[key])
         return [found[key] for key in keys]
 
-    def _rows(self, key: Key, now_ms: int) -> list[Key] | None:
-        entry = self._kept.get(key)
-        if entry is None:
-            return None
-        if self._is_over(entry, now_ms):
-            del self._kept[key]
-            return None
-        entry.used_ms = now_ms
-        self._kept.move_to_end(key)
-        return entry.rows
 
-    def _is_over(self, entry: _Entry, now_ms: int) -> bool:
-        written, used = self.after_write_ms, self.after_access_ms
-        return (written is not None and now_ms - entry.written_ms >= written) or (
-            used is not None and now_ms - entry.used_ms >= used
-        )
+@dataclass(slots=True)
+class FullLookup:
+    """Has all rows of *inner*, by key. It is sent to tasks without them.
 
-    def _keep(self, key: Key, rows: list[Key], now_ms: int) -> None:
-        if not rows and not self.missing:
-            return
-        self._kept[key] = _Entry(rows, now_ms, now_ms)
-        if self.max_rows is not None and len(self._kept) > self.max_rows:
-            self._kept.popitem(last=False)
+    They are read when the first key is asked for, and again by the first one after a reload is due: who asks
+    waits for it.
+    """
+
+    inner: WholeTable
+    reloads: Reloads
+    clock: Clock = field(default_factory=SystemClock)
+    _rows: dict[Key, Rows] | None = field(default=None, compare=False, repr=False)
+    _due_ms: int = field(default=0, compare=False, repr=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FullLookup, (self.inner, self.reloads, self.clock)
+
+    def open(self) -> None:
+        self.inner.open()
+
+    def close(self) -> None:
+        self.inner.close()
+
+    def lookup(self, keys: list[Key]) -> list[Rows]:
+        rows = self._rows
+        if rows is None or self.clock.now_ms() >= self._due_ms:
+            rows = self._rows = self._load()
+        return [rows.get(key, []) for key in keys]
+
+    def _load(self) -> dict[Key, Rows]:
+        began_ms = self.clock.now_ms()
+        found: dict[Key, Rows] = {}
+        for key, row in self.inner.every_row():
+            found.setdefault(key, []).append(row)
+        self._due_ms = self.reloads.next_ms(began_ms, self.clock.now_ms())
+        return found
 
 
-def cached(source: LookupSource, options: TableOptions) -> LookupSource:
+def cached(source: WholeTable, options: TableOptions) -> LookupSource:
     """Return a source behind the cache that the options of a table say.
 
-    :raises TableException: it cannot be had.
+    :raises TableException: options contradict each other.
     """
-    kind = options["lookup.cache"]
+    kind = options[_CACHE]
+    _refuse_others(options, kind)
     if kind == "FULL":
-        raise options.error("lookup.cache", f"'{options.connector}' has no FULL cache", "use PARTIAL or NONE")
+        return FullLookup(source, reloads_of(options))
     if kind == "NONE":
-        given = [o.key for o in CACHE_OPTIONS[1:] if o.key in options]
-        if given:
-            raise options.error(given[0], "there is no cache", "set 'lookup.cache' to 'PARTIAL'")
         return source
     most = options[_ROWS]
     if most is not None and most < 1:
         raise options.error(_ROWS, "it must be at least 1")
-    return CachedLookup(source, most, options[_ACCESS], options[_WRITE], options[_MISSING])
+    return CachedLookup(source, CacheOptions(most, options[_WRITE], options[_MISSING], options[_ACCESS]))
+
+
+def _refuse_others(options: TableOptions, kind: str) -> None:
+    """:raises TableException: there are options of another kind of cache."""
+    for needed, known in (("PARTIAL", _PARTIAL_OPTIONS), ("FULL", RELOAD_OPTIONS)):
+        given = [option.key for option in known if option.key in options]
+        if given and kind != needed:
+            why = "there is no cache" if kind == "NONE" else f"the cache is {kind}"
+            raise options.error(given[0], why, f"set '{_CACHE}' to '{needed}'")

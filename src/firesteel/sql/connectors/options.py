@@ -12,19 +12,32 @@ from firesteel.common._config_values import parse_boolean, parse_float, parse_in
 from firesteel.common.masking import masked_value
 from firesteel.util.exceptions import TableException
 
-__all__ = ["Option", "TableOptions", "boolean", "duration", "integer", "memory", "number", "text", "word"]
+__all__ = [
+    "Option",
+    "TableOptions",
+    "boolean",
+    "duration",
+    "integer",
+    "memory",
+    "number",
+    "refused",
+    "text",
+    "word",
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
     """:param read: text -> value; raises ValueError. :param words: the values that there are, in any case.
-    :param wildcard: the key ends in ``*`` or has ``#`` for a name; all such keys are this option."""
+    :param refused: why an option of Flink has no effect here, and so is refused. :param hint: what to do."""
 
     key: str
     read: Callable[[str], Any] = str
     default: Any = None
     required: bool = False
     words: tuple[str, ...] = ()
+    refused: str = ""
+    hint: str | None = None
 
     def value(self, text: str) -> Any:
         if not self.words:
@@ -63,6 +76,11 @@ def word(key: str, words: Iterable[str], default: str | None = None, required: b
     return Option(key, str, default, required, tuple(words))
 
 
+def refused(key: str, why: str, hint: str | None = "leave it out") -> Option:
+    """Return an option that Flink has, and that is refused with its reason."""
+    return Option(key, refused=why, hint=hint)
+
+
 _GENERAL: Final = (
     text("property-version"),
     integer("scan.parallelism"),
@@ -91,7 +109,14 @@ class TableOptions:
         wildcards: Iterable[str] = (),
     ) -> TableOptions:
         """:raises TableException: an option is unknown, missing or malformed."""
-        known = {option.key: option for option in [*options, *_GENERAL]}
+        every = {option.key: option for option in [*options, *_GENERAL]}
+        known = {key: option for key, option in every.items() if not option.refused}
+        for key in sorted(every.keys() & given.keys() - known.keys()):
+            raise TableException(
+                f"The option '{key}' is not supported.",
+                detail=f"{every[key].refused}, table {table}",
+                hint=every[key].hint,
+            )
         prefixes = tuple(wildcards)
         unknown = [k for k in given if k not in known and not (prefixes and k.startswith(prefixes))]
         if unknown:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, BinaryIO, Final
@@ -14,12 +14,19 @@ from firesteel.common.serialization import BulkWriter, BulkWriterFactory
 from firesteel.connectors._open_files import OpenFiles
 from firesteel.connectors.files import columnar_files as files
 from firesteel.connectors.files.columnar_writers import ORC_CODECS, PARQUET_CODECS, codec_of
+from firesteel.connectors.files.row_types import local_zone
 from firesteel.program.sources import Chunk, ReadRange, SourceReader, Split
 from firesteel.sql.arrow import arrow_schema
 from firesteel.sql.connectors.formats.joining import whole
+from firesteel.sql.connectors.formats.local_instants import (
+    from_instants,
+    has_timestamps,
+    instant_type,
+    to_instants,
+)
 from firesteel.sql.connectors.formats.registry import FormatOptions, TableFormat
-from firesteel.sql.connectors.options import boolean, memory, text
-from firesteel.sql.types import RowType, TimeType
+from firesteel.sql.connectors.options import boolean, memory, refused, text, word
+from firesteel.sql.types import DataType, RowType, TimeType
 from firesteel.util.exceptions import TableException
 
 __all__ = ["FORMATS", "BlockFormat"]
@@ -27,26 +34,47 @@ __all__ = ["FORMATS", "BlockFormat"]
 _CHUNK: Final = 32_768
 _BLOCK_BYTES: Final = 64 << 20
 
+_Convert = Callable[[pa.Array], pa.Array]
+_ConvertInstants = Callable[..., pa.Array]
+
 
 @dataclass(frozen=True, slots=True)
 class BlockFormat:
     """:param codec: Arrow's name of it. :param block_bytes: about the size of a row group or stripe before it
-    is encoded."""
+    is encoded. :param zone: of the clock times that files hold as instants; None: they hold clock times."""
 
     name: str
     codec: str
     block_bytes: int = _BLOCK_BYTES
     options: Mapping[str, Any] = field(default_factory=dict)
+    zone: str | None = None
 
     def reader(self, row: RowType, columns: tuple[int, ...]) -> SourceReader:
         self._check(row)
-        schema = arrow_schema(row)
+        schema = arrow_schema(self.in_file(row))
         chosen = pa.schema([schema.field(c) for c in columns or (0,)])
-        return _BlocksReader(files.Columns(self.name, chosen), len(columns))
+        read = [row.types[c] for c in columns]
+        return _BlocksReader(
+            files.Columns(self.name, chosen), len(columns), self.converters(read, from_instants)
+        )
 
     def writer(self, row: RowType) -> BulkWriterFactory:
         self._check(row)
         return _Writers(self, row)
+
+    def converters(self, types: Sequence[DataType], convert: _ConvertInstants) -> dict[int, _Convert]:
+        """Return, for the columns with timestamps, what is done to them."""
+        return {
+            place: partial(convert, data_type=data_type, zone=self.zone)
+            for place, data_type in enumerate(types)
+            if self.zone is not None and has_timestamps(data_type)
+        }
+
+    def in_file(self, row: RowType) -> RowType:
+        """Return the types of the columns of a file."""
+        if self.zone is None:
+            return row
+        return RowType.of(list(row.names), [instant_type(data_type) for data_type in row.types])
 
     def _check(self, row: RowType) -> None:
         if self.name != "orc":
@@ -61,10 +89,11 @@ class BlockFormat:
 
 
 class _BlocksReader(SourceReader):
-    """Positions are (block, row in the block)."""
+    """Positions are (block, row in the block). :param convert: for some columns, what is done to them."""
 
-    def __init__(self, columns: files.Columns, count: int) -> None:
+    def __init__(self, columns: files.Columns, count: int, convert: Mapping[int, _Convert]) -> None:
         self._count = count
+        self._convert = convert
         self._files = OpenFiles(partial(_opened, columns))
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
@@ -83,7 +112,7 @@ class _BlocksReader(SourceReader):
                 if count <= 0 or room <= 0:
                     return
                 take = min(_CHUNK, rows - start, count, max(1, room // row_bytes))
-                values: Any = columns[start : start + take]
+                values: Any = self._converted(columns[start : start + take])
                 start += take
                 count -= take
                 room -= take * row_bytes
@@ -92,6 +121,14 @@ class _BlocksReader(SourceReader):
                 if end:
                     return
         yield Chunk([], None, (file.blocks[-1] + 1 if file.blocks else 0, 0), True)
+
+    def _converted(self, columns: Columns) -> Columns:
+        if not self._convert:
+            return columns
+        arrays = list(columns.arrays)
+        for place, convert in self._convert.items():
+            arrays[place] = convert(arrays[place])
+        return columns.with_arrays(arrays)
 
     def close(self) -> None:
         self._files.close()
@@ -110,16 +147,17 @@ class _Writers(BulkWriterFactory):
         schema = pa.schema(
             [
                 pa.field(f.name, a.type, f.data_type.nullable)
-                for f, a in zip(self.row.fields, arrow_schema(self.row), strict=True)
+                for f, a in zip(self.row.fields, arrow_schema(self.format.in_file(self.row)), strict=True)
             ]
         )
-        return _Writer(self.format, schema, stream)
+        return _Writer(self.format, self.row, schema, stream)
 
 
 class _Writer(BulkWriter):
-    def __init__(self, format_: BlockFormat, schema: pa.Schema, stream: BinaryIO) -> None:
+    def __init__(self, format_: BlockFormat, row: RowType, schema: pa.Schema, stream: BinaryIO) -> None:
         self._format = format_
         self._schema = schema
+        self._convert = format_.converters(row.types, to_instants)
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
         if format_.name == "parquet":
@@ -139,7 +177,10 @@ class _Writer(BulkWriter):
         self.add_elements(element)
 
     def add_elements(self, elements: Any) -> None:
-        batch = pa.RecordBatch.from_arrays(list(elements.arrays), schema=self._schema)
+        arrays = list(elements.arrays)
+        for place, convert in self._convert.items():
+            arrays[place] = convert(arrays[place])
+        batch = pa.RecordBatch.from_arrays(arrays, schema=self._schema)
         self._batches.append(batch)
         self._bytes += batch.nbytes
         if self._bytes >= self._format.block_bytes:
@@ -166,12 +207,29 @@ class _Writer(BulkWriter):
         self._out.close()
 
 
+_UNITS: Final = {"nanos": "ns", "micros": "us", "millis": "ms"}
+
+
 def _parquet(options: FormatOptions) -> BlockFormat:
-    if not options["utc-timezone"]:
-        raise options.error("utc-timezone", "timestamps of Parquet files are those of UTC", "leave it out")
     codec = codec_of(options["compression"], PARQUET_CODECS, "parquet.compression")
-    size = options["block.size"] or _BLOCK_BYTES
-    return BlockFormat("parquet", codec, size, {"use_dictionary": bool(options["enable.dictionary"])})
+    writing: dict[str, Any] = {"use_dictionary": bool(options["enable.dictionary"])}
+    if options["page.size"] is not None:
+        writing["data_page_size"] = options["page.size"]
+    if options["dictionary.page.size"] is not None:
+        writing["dictionary_pagesize_limit"] = options["dictionary.page.size"]
+    if options["write.int64.timestamp"]:
+        unit = _UNITS[options["timestamp.time.unit"]]
+        writing |= {"coerce_timestamps": unit, "allow_truncated_timestamps": True}
+    elif "parquet.timestamp.time.unit" in options.table:
+        raise options.error(
+            "timestamp.time.unit",
+            "timestamps are written as INT96, which has no unit",
+            "set 'parquet.write.int64.timestamp' to 'true', too",
+        )
+    else:
+        writing["use_deprecated_int96_timestamps"] = True
+    zone = None if options["utc-timezone"] else local_zone()
+    return BlockFormat("parquet", codec, options["block.size"] or _BLOCK_BYTES, writing, zone)
 
 
 def _orc(options: FormatOptions) -> BlockFormat:
@@ -183,10 +241,15 @@ FORMATS: Final = (
     TableFormat(
         name="parquet",
         options=(
-            boolean("utc-timezone", True),
+            boolean("utc-timezone", False),
+            boolean("write.int64.timestamp", False),
+            word("timestamp.time.unit", tuple(_UNITS), "micros"),
             text("compression", "SNAPPY"),
             memory("block.size"),
+            memory("page.size"),
+            memory("dictionary.page.size"),
             boolean("enable.dictionary", True),
+            refused("batch-size", "how many rows are a batch is decided by the job"),
         ),
         files=_parquet,
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar, Final
@@ -16,6 +16,7 @@ from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from firesteel.formats.changelog_json import READING_SCHEMAS
 from firesteel.formats.changelog_rows import ENVELOPES, ChangelogOptions
 from firesteel.sql import types as t
+from firesteel.sql.connectors.formats.change_metadata import CHANGE_METADATA, FormatMetadata
 from firesteel.sql.connectors.formats.file_types import file_type_info
 from firesteel.sql.connectors.formats.joining import as_messages
 from firesteel.sql.connectors.formats.json import (
@@ -71,6 +72,10 @@ class ChangesFormat:
     database: str | None = None
     table: str | None = None
     kinds: ClassVar = _ALL
+
+    @property
+    def metadata(self) -> Mapping[str, FormatMetadata]:
+        return CHANGE_METADATA[self.name, self.schema_include]
 
     def message_reader(self, row: t.RowType, columns: tuple[int, ...]) -> MessageReader:
         read = t.RowType.of([row.names[c] for c in columns], [row.types[c] for c in columns])

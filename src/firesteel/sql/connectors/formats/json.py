@@ -26,7 +26,7 @@ from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, Re
 from firesteel.sql.connectors.formats.messages import MessageReader, SchemaReader, one_object_each
 from firesteel.sql.connectors.formats.registry import INSERTS, FormatOptions, MessageWriter, TableFormat
 from firesteel.sql.connectors.formats.texts import NUMBERS, TIMES, plain_texts
-from firesteel.sql.connectors.options import boolean, word
+from firesteel.sql.connectors.options import boolean, refused, word
 from firesteel.sql.operators.objects import objects_of
 
 __all__ = ["FORMATS", "OPTIONS", "JsonTableFormat", "block_reader", "create", "json_texts"]
@@ -215,5 +215,8 @@ OPTIONS: Final = (
     word("timestamp-format.standard", ("SQL", "ISO-8601"), "SQL"),
     word("map-null-key.mode", ("FAIL", "DROP", "LITERAL"), "FAIL"),
     boolean("encode.ignore-null-fields", False),
+    word("encode.decimal-as-plain-number", ("true",), "true"),  # they always are
+    refused("map-null-key.literal", "a map with a NULL key has no JSON here", "filter such maps before"),
+    refused("decode.json-parser.enabled", "it chooses between two parsers of Flink"),
 )
 FORMATS: Final = (TableFormat(name="json", options=OPTIONS, files=create, messages=create),)

@@ -6,7 +6,7 @@ Other packages call ``TABLE_FORMATS.register`` when they are imported.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, Final, Protocol
@@ -15,6 +15,7 @@ from firesteel.common.columns import Columns
 from firesteel.common.serialization import BulkWriterFactory, Encoder
 from firesteel.program.registry import Registry, load
 from firesteel.program.sources import SourceReader
+from firesteel.sql.connectors.formats.change_metadata import FormatMetadata
 from firesteel.sql.connectors.formats.messages import MessageReader
 from firesteel.sql.connectors.options import Option, TableOptions, text
 from firesteel.sql.types import RowType
@@ -28,6 +29,7 @@ __all__ = [
     "MessageFormat",
     "MessageWriter",
     "TableFormat",
+    "format_metadata",
     "format_of",
     "format_options",
     "message_format_of",
@@ -57,7 +59,8 @@ MessageWriter = Callable[[Columns], list[bytes | None]]
 class MessageFormat(Protocol):
     """A format of messages, with its options. It is sent to tasks.
 
-    ``kinds`` are the kinds of rows that its messages have.
+    ``kinds`` are the kinds of rows that its messages have. ``metadata``, if it is there, is what they say
+    beside the rows: key -> ``FormatMetadata``.
     """
 
     @property
@@ -71,6 +74,12 @@ class MessageFormat(Protocol):
 
     def message_writer(self, row: RowType) -> MessageWriter:
         """Return the function from columns to messages."""
+
+
+def format_metadata(format_: MessageFormat) -> Mapping[str, FormatMetadata]:
+    """Return what messages of a format say beside their rows, by key."""
+    found: Mapping[str, FormatMetadata] = getattr(format_, "metadata", {})
+    return found
 
 
 class FormatOptions:
@@ -109,9 +118,9 @@ TABLE_FORMATS: Final = Registry("table format", TableFormat)
 
 @cache
 def _load() -> None:
-    from firesteel.sql.connectors.formats import avro, blocks, changes, csv, json, raw
+    from firesteel.sql.connectors.formats import avro, blocks, changes, csv, json, protobuf, raw
 
-    for module in (avro, blocks, changes, csv, json, raw):
+    for module in (avro, blocks, changes, csv, json, protobuf, raw):
         for record in module.FORMATS:
             TABLE_FORMATS.register(record)
 
@@ -141,7 +150,7 @@ def format_options(key: str, given: Mapping[str, str]) -> tuple[list[Option], tu
         return [text(key)], ()
     found = _named(name)
     prefix = _prefix(key, name)
-    options = [Option(prefix + o.key, o.read, o.default, o.required, o.words) for o in found.options]
+    options = [replace(o, key=prefix + o.key) for o in found.options]
     return [text(key), *options], tuple(prefix + w for w in found.wildcards)
 
 

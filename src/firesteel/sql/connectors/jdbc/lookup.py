@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -11,13 +12,20 @@ from firesteel.connectors._kept_client import KeptClient
 from firesteel.connectors.jdbc.connections import connected, retried
 from firesteel.connectors.jdbc.databases import Database, database_of
 from firesteel.connectors.jdbc.options import ConnectionOptions
-from firesteel.connectors.jdbc.statements import equal_to_parameters, parse, quoted, quoted_table
+from firesteel.connectors.jdbc.statements import (
+    equal_to_parameters,
+    parse,
+    quoted,
+    quoted_table,
+    select_statement,
+)
 from firesteel.sql.type_infos import type_info_of
 from firesteel.sql.types import DataType
 
 __all__ = ["JdbcLookup"]
 
 _AT_ONCE: Final = 100  # keys in a query
+_FETCH_ROWS: Final = 1000
 
 Convert = Callable[[Any], Any] | None
 
@@ -48,6 +56,25 @@ class JdbcLookup:
             for at, row in self._rows(keys[start : start + _AT_ONCE]):
                 found[start + at].append(row)
         return found
+
+    def every_row(self) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+        """Yield the key and the wanted columns of each row of the table that has a key."""
+        database = database_of(self.connection)
+        fields = [*self.keys, *self.columns]
+        sql = database.sql(parse(select_statement(self.table, [name for name, _ in fields])))
+        read, keys = _converters(database.read, fields), len(self.keys)
+
+        def ask() -> list[Any]:
+            with (
+                closing(database.connect()) as connection,
+                closing(database.rows(connection, sql, (), _FETCH_ROWS)) as rows,
+            ):
+                return list(rows)
+
+        for row in retried(database, self.max_retries, ask):
+            values = tuple(v if c is None or v is None else c(v) for v, c in zip(row, read, strict=True))
+            if None not in values[:keys]:
+                yield values[:keys], values[keys:]
 
     def _rows(self, keys: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, tuple[Any, ...]]]:
         """Yield the rows of some keys, each with the place of its key."""

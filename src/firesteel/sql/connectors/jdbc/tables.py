@@ -11,7 +11,7 @@ from firesteel.sql.connectors.jdbc.lookup import JdbcLookup
 from firesteel.sql.connectors.jdbc.scan import SCAN_OPTIONS, JdbcScan
 from firesteel.sql.connectors.jdbc.target import SINK_OPTIONS, JdbcTarget
 from firesteel.sql.connectors.lookup_cache import CACHE_OPTIONS, cached
-from firesteel.sql.connectors.options import integer, text
+from firesteel.sql.connectors.options import integer, refused, text
 from firesteel.sql.schema import ColumnKind
 from firesteel.util.exceptions import TableException
 
@@ -75,6 +75,9 @@ CONNECTOR: Final = TableConnector(
         *CACHE_OPTIONS,
         integer("lookup.max-retries", 3),
         *SINK_OPTIONS,
+        refused("compatible-mode", "the databases are PostgreSQL and SQLite, and have none"),
+        refused("connection.max-retry-timeout", "the pause before a retry grows from 200 ms on"),
+        refused("scan.auto-commit", "rows are always read as a stream, in a transaction"),
     ),
     scan=scan,
     sink=target,

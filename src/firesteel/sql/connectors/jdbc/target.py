@@ -13,6 +13,7 @@ from firesteel.connectors.jdbc.statements import delete_statement, insert_statem
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.sql import physical as p
+from firesteel.sql.connectors.buffering import BufferedSink
 from firesteel.sql.connectors.factory import TableContext
 from firesteel.sql.connectors.options import Option, duration, integer
 from firesteel.sql.connectors.sinks import sink_transformation
@@ -22,9 +23,11 @@ from firesteel.sql.types import RowType
 
 __all__ = ["SINK_OPTIONS", "JdbcTarget"]
 
+_ROWS: Final = "sink.buffer-flush.max-rows"
+_INTERVAL: Final = "sink.buffer-flush.interval"
 SINK_OPTIONS: Final[tuple[Option, ...]] = (
-    integer("sink.buffer-flush.max-rows", 100),
-    duration("sink.buffer-flush.interval", 1_000),
+    integer(_ROWS, 100),
+    duration(_INTERVAL, 1_000),
     integer("sink.max-retries", 3),
 )
 
@@ -54,41 +57,31 @@ class JdbcTableSink(Sink):
 
 
 class _Writer(SinkWriter):
-    """Writes when a batch is full and when the epoch ends. Of the changes of a key in a batch the last one
-    counts."""
+    """Writes each batch in a transaction. With a key, a batch has one row for each."""
 
     def __init__(self, sink: JdbcTableSink) -> None:
         self._sink = sink
         self._target = StatementTarget(sink.write)
         self._delete = None if sink.delete is None else StatementTarget(sink.delete, self._target.kept)
-        self._size = sink.write.execution.batch_size or 1 << 62
-        self._rows: list[tuple[Any, ...]] = []
-        self._changes: dict[tuple[Any, ...], tuple[Any, ...] | None] = {}
 
     def write_batch(self, values: Sequence[Any], timestamps: Sequence[int | None] | None) -> None:
         columns: Any = values
         row = self._sink.row
         fields = [objects_of(a, d) for a, d in zip(columns.arrays, row.types, strict=True)]
-        rows = zip(*fields, strict=True)
+        rows = list(zip(*fields, strict=True))
         if self._delete is None:
-            self._rows += rows
-        else:
-            for kind, found in zip(columns.kinds_or_inserts().tolist(), rows, strict=True):
-                key = tuple(found[k] for k in self._sink.keys)
-                self._changes.pop(key, None)
-                self._changes[key] = None if kind in (DELETE, UPDATE_BEFORE) else found
-        if len(self._rows) + len(self._changes) >= self._size:
-            self._send()
+            self._write(rows, [])
+            return
+        there, gone = [], []
+        for kind, found in zip(columns.kinds_or_inserts().tolist(), rows, strict=True):
+            if kind in (DELETE, UPDATE_BEFORE):
+                gone.append(tuple(found[k] for k in self._sink.keys))
+            else:
+                there.append(found)
+        self._write(there, self._delete.convert(gone))
 
-    def flush(self, end_of_input: bool) -> None:
-        if self._rows or self._changes:
-            self._send()
-
-    def _send(self) -> None:
-        there = [row for row in self._changes.values() if row is not None]
-        rows = self._target.convert([*self._rows, *there])
-        gone = [key for key, row in self._changes.items() if row is None]
-        keys = [] if self._delete is None else self._delete.convert(gone)
+    def _write(self, there: list[tuple[Any, ...]], keys: list[tuple[Any, ...]]) -> None:
+        rows = self._target.convert(there)
 
         def write(connection: Any) -> None:
             if rows:
@@ -97,10 +90,6 @@ class _Writer(SinkWriter):
                 connection.cursor().executemany(self._delete.sql, keys)
 
         self._target.retried(self._sink.write.execution.max_retries, write)
-        self._rows, self._changes = [], {}
-
-    def abort(self) -> None:
-        self._target.kept.drop()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,14 +108,15 @@ class JdbcTarget:
         self._sink(self.context.schema.sink_row)
 
     def attach(self, environment: Any, rows: Transformation, node: p.Sink) -> SinkTransformation:
-        parallelism = self.context.options["sink.parallelism"]
-        return sink_transformation(environment, rows, node, self._sink(node.row), parallelism)
+        options, sink = self.context.options, self._sink(node.row)
+        buffered = BufferedSink(sink, sink.keys, options[_ROWS], options[_INTERVAL])
+        return sink_transformation(environment, rows, node, buffered, options["sink.parallelism"])
 
     def _sink(self, row: RowType) -> JdbcTableSink:
         options = self.context.options
         execution = ExecutionOptions(
-            options["sink.buffer-flush.max-rows"],
-            options["sink.buffer-flush.interval"],
+            options[_ROWS],
+            options[_INTERVAL],
             options["sink.max-retries"],
         )
         table, key = options["table-name"], self.context.schema.primary_key

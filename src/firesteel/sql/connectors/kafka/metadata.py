@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -13,6 +13,7 @@ from firesteel.connectors.kafka.serialization import Headers
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast import cast_column
+from firesteel.sql.connectors.formats.change_metadata import FormatColumn, FormatMetadata
 from firesteel.sql.schema import Column
 from firesteel.sql.values import values_of
 from firesteel.util.exceptions import TableException
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 TIMESTAMP: Final = "timestamp"
+_OF_VALUE: Final = "value."
 HEADERS: Final = "headers"
 _TEXT: Final = t.VarCharType(t.MAX_LENGTH, nullable=False)
 _HEADERS: Final = t.MapType(_TEXT, t.VarBinaryType(t.MAX_LENGTH, nullable=False), nullable=False)
@@ -83,16 +85,22 @@ def header_lists(array: pa.Array) -> list[Headers | None]:
     return values_of(array, _HEADERS)
 
 
-def metadata_column(table: str, connector: str, column: Column, zone: str) -> MetadataColumn:
+def metadata_column(
+    table: str, connector: str, column: Column, zone: str, of_format: Mapping[str, FormatMetadata]
+) -> MetadataColumn | FormatColumn:
     """Return the column of a table.
 
+    :param of_format: what the format of the values has: its keys come after ``value.``.
     :raises TableException: there is no such metadata, or it is not written but the column is.
     """
-    if column.key not in READABLE:
+    if column.key in READABLE:
+        return MetadataColumn(column.key, column.data_type, zone)
+    found = of_format.get(column.key.removeprefix(_OF_VALUE)) if column.key.startswith(_OF_VALUE) else None
+    if found is None:
+        known = [*sorted(READABLE), *(_OF_VALUE + key for key in sorted(of_format))]
         raise TableException(
             f"Invalid metadata key '{column.key}' in column '{column.name}' of table '{table}'.",
             detail=f"The connector '{connector}' supports the following metadata keys for reading: "
-            f"{', '.join(sorted(READABLE))}",
-            hint="metadata of the format of the values (value.*) is not here",
+            f"{', '.join(known)}",
         )
-    return MetadataColumn(column.key, column.data_type, zone)
+    return FormatColumn(found, column.data_type, zone)

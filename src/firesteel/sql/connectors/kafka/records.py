@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from firesteel.common.columns import DELETE, UPDATE_AFTER, Columns
 from firesteel.connectors.kafka.records import BatchDeserializationSchema, Decoded, bad_message
+from firesteel.sql.connectors.formats.change_metadata import FormatColumn, roots_of
 from firesteel.sql.connectors.formats.messages import MessageReader, ReadMessages
 from firesteel.sql.connectors.formats.registry import MessageFormat
 from firesteel.sql.connectors.kafka.metadata import MetadataColumn
@@ -47,7 +48,7 @@ class Part:
 
 
 #: Where a column of the table is: a column that is read of the key (True) or the value (False), or metadata.
-Place = tuple[bool, int] | MetadataColumn
+Place = tuple[bool, int] | MetadataColumn | FormatColumn
 
 
 class TableRecords(BatchDeserializationSchema):
@@ -84,7 +85,8 @@ class TableRecords(BatchDeserializationSchema):
             bad = {**dict(found.bad), **bad}
             ignored += found.ignored
             columns, origins, keys = _beside(columns, origins, found, len(messages))
-        arrays = [self._column(place, columns, keys, messages, origins) for place in self._places]
+        roots = roots_of(bodies) if any(isinstance(p, FormatColumn) for p in self._places) else []
+        arrays = [self._column(place, columns, keys, messages, roots, origins) for place in self._places]
         made: Any = Columns(arrays, len(columns), columns.kinds)
         unread = [bad_message(messages[i], error) for i, error in sorted(bad.items())]
         return Decoded(made, None, unread, ignored)
@@ -95,10 +97,11 @@ class TableRecords(BatchDeserializationSchema):
         values: Columns,
         keys: list[pa.Array],
         messages: Sequence[Message],
+        roots: Sequence[Any],
         origins: Array | None,
     ) -> pa.Array:
-        if isinstance(place, MetadataColumn):
-            array = place.read(messages)
+        if isinstance(place, MetadataColumn | FormatColumn):
+            array = place.read(messages) if isinstance(place, MetadataColumn) else place.read(roots)
             return array if origins is None else array.take(pa.array(origins))
         of_key, at = place
         return keys[at] if of_key else values.arrays[at]

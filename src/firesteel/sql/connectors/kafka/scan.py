@@ -13,6 +13,7 @@ from firesteel.connectors.kafka.source import KafkaTopicSource, Subscription
 from firesteel.program.transformations import SourceTransformation, Transformation
 from firesteel.sql import physical as p
 from firesteel.sql.connectors.factory import TableContext
+from firesteel.sql.connectors.formats.registry import format_metadata
 from firesteel.sql.connectors.kafka.metadata import metadata_column
 from firesteel.sql.connectors.kafka.offsets import stopping
 from firesteel.sql.connectors.kafka.parts import Parts
@@ -131,7 +132,8 @@ class KafkaScan:
             name = column.name
             if column.kind is ColumnKind.METADATA:
                 zone = session_zone(context.configuration)
-                places.append(metadata_column(context.table.name, context.options.connector, column, zone))
+                connector, of_format = context.options.connector, format_metadata(value_format)
+                places.append(metadata_column(context.table.name, connector, column, zone, of_format))
             elif name in self.parts.names and (self.upsert or name not in value_row.names):
                 assert self.parts.key is not None
                 places.append((True, len(of_key)))

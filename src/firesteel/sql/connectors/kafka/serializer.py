@@ -27,7 +27,6 @@ class TableSerializer(RecordSerializer):
     """:param value: whose ``columns`` are the places of its columns in the rows that come; likewise ``key``.
     :param metadata: place of a column -> what it becomes. :param fixed_partition: each subtask has one.
     :param upsert: a row that is deleted is a message without a value.
-    :param last_only: of the rows of a batch with the same key only the last one is written.
     """
 
     topic: str
@@ -36,7 +35,6 @@ class TableSerializer(RecordSerializer):
     metadata: tuple[tuple[int, MetadataColumn], ...] = ()
     fixed_partition: bool = False
     upsert: bool = False
-    last_only: bool = False
 
     @property
     def fixed_topic(self) -> str | None:  # type: ignore[override]
@@ -66,8 +64,6 @@ class TableSerializer(RecordSerializer):
                 block.timestamps = array.view(pa.int64()).fill_null(0).to_pylist()
             elif column.key == HEADERS:
                 block.headers = header_lists(array)
-        if self.last_only:
-            block = _last_of_keys(block)
         if self.fixed_partition:
             block.partitions = [self._partition(context)] * len(block.values)
         return block
@@ -91,17 +87,3 @@ class TableSerializer(RecordSerializer):
 
 def _picked(columns: Columns, part: Part) -> Columns:
     return columns.with_arrays([columns.arrays[c] for c in part.columns])
-
-
-def _last_of_keys(block: Block) -> Block:
-    assert block.keys is not None
-    last = sorted({key: i for i, key in enumerate(block.keys)}.values())
-    if len(last) == len(block.keys):
-        return block
-
-    def kept(found: list[Any] | None) -> Any:
-        return None if found is None else [found[i] for i in last]
-
-    return Block(
-        block.topics, kept(block.values), kept(block.keys), None, kept(block.timestamps), kept(block.headers)
-    )

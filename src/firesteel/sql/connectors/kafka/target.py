@@ -6,14 +6,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from firesteel.connectors.kafka.sink import Guarantee, KafkaTopicSink
+from firesteel.program.sinks import Sink
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.sql import physical as p
+from firesteel.sql.connectors.buffering import BufferedSink
 from firesteel.sql.connectors.factory import TableContext
+from firesteel.sql.connectors.formats.registry import format_metadata
 from firesteel.sql.connectors.kafka.metadata import WRITABLE, MetadataColumn, metadata_column
 from firesteel.sql.connectors.kafka.parts import Parts
 from firesteel.sql.connectors.kafka.scan import properties_of, topic_names
 from firesteel.sql.connectors.kafka.serializer import TableSerializer
-from firesteel.sql.connectors.options import Option, TableOptions, text, word
+from firesteel.sql.connectors.options import Option, TableOptions, refused, text, word
 from firesteel.sql.connectors.sinks import sink_transformation
 from firesteel.sql.schema import ColumnKind
 from firesteel.sql.session import session_zone
@@ -26,19 +29,21 @@ _PREFIX: Final = "sink.transactional-id-prefix"
 SINK_OPTIONS: Final[tuple[Option, ...]] = (
     word(_GUARANTEE, [g.value for g in Guarantee], Guarantee.AT_LEAST_ONCE.value),
     text(_PREFIX),
+    refused("sink.transaction-naming-strategy", "transactions are named by prefix, topic and subtask"),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaTarget:
-    """What writes a table to a topic. :param kinds: of the rows that it takes."""
+    """What writes a table to a topic. :param kinds: of the rows that it takes.
+    :param buffer: how many rows wait for others of their key at most, and for how many milliseconds."""
 
     context: TableContext
     parts: Parts
     kinds: frozenset[str]
     fixed_partition: bool = False
     upsert: bool = False
-    last_only: bool = False
+    buffer: tuple[int, int] | None = None
 
     @property
     def deletes_old_rows(self) -> bool:
@@ -53,9 +58,12 @@ class KafkaTarget:
         self._sink().check()
 
     def attach(self, environment: Any, rows: Transformation, node: p.Sink) -> SinkTransformation:
-        return sink_transformation(
-            environment, rows, node, self._sink(), self.context.options["sink.parallelism"]
-        )
+        sink: Sink = self._sink()
+        if self.buffer is not None:
+            key = self.context.schema.primary_key
+            assert key is not None
+            sink = BufferedSink(sink, tuple(node.row.names.index(name) for name in key.columns), *self.buffer)
+        return sink_transformation(environment, rows, node, sink, self.context.options["sink.parallelism"])
 
     def _sink(self) -> KafkaTopicSink:
         options = self.context.options
@@ -74,7 +82,6 @@ class KafkaTarget:
             self._metadata(),
             self.fixed_partition,
             self.upsert,
-            self.last_only,
         )
         return KafkaTopicSink(serializer, properties_of(options), guarantee, options[_PREFIX])
 
@@ -84,8 +91,9 @@ class KafkaTarget:
             if column.kind is not ColumnKind.METADATA:
                 continue
             table, connector = self.context.table.name, self.context.options.connector
-            made = metadata_column(table, connector, column, session_zone(self.context.configuration))
-            if column.key not in WRITABLE:
+            zone = session_zone(self.context.configuration)
+            made = metadata_column(table, connector, column, zone, format_metadata(self.parts.value[0]))
+            if not isinstance(made, MetadataColumn) or column.key not in WRITABLE:
                 raise TableException(
                     f"Invalid metadata key '{column.key}' in column '{column.name}' of table '{table}'.",
                     detail=f"The connector '{connector}' supports the following metadata keys for writing: "

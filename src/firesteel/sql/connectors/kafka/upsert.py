@@ -57,13 +57,13 @@ def scan(context: TableContext) -> KafkaScan:
 
 def target(context: TableContext) -> KafkaTarget:
     """Return the sink of a table."""
-    made = KafkaTarget(context, _parts(context), _WRITTEN, upsert=True, last_only=_buffers(context.options))
+    made = KafkaTarget(context, _parts(context), _WRITTEN, upsert=True, buffer=_buffer(context.options))
     made.check()
     return made
 
 
-def _buffers(options: TableOptions) -> bool:
-    """Whether only the last row of a key is written of those that come together."""
+def _buffer(options: TableOptions) -> tuple[int, int] | None:
+    """Return how many rows wait for others of their key, and for how long. None: they do not."""
     rows, interval_ms = options[_ROWS], options[_INTERVAL]
     for key, value in ((_ROWS, rows), (_INTERVAL, interval_ms)):
         if value < 0:
@@ -75,7 +75,7 @@ def _buffers(options: TableOptions) -> bool:
             "flushing",
             "set both, or none",
         )
-    return bool(rows)
+    return (rows, interval_ms) if rows else None
 
 
 CONNECTOR: Final = TableConnector(

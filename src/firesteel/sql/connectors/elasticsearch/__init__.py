@@ -1,0 +1,1 @@
+"""``elasticsearch-7`` and its relatives: indices that tables are written to."""

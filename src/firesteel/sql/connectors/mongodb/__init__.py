@@ -1,0 +1,1 @@
+"""``mongodb``: tables of collections."""
