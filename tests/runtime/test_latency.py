@@ -111,7 +111,7 @@ def test_granularity_says_what_is_told_apart(granularity: str, groups: list[str]
 
 @in_both_modes
 def test_a_slow_function_is_seen_by_those_behind_it(mode: str) -> None:
-    """And not by itself: a marker goes by it as soon as the records before it are done."""
+    """Markers wait for the records before them. It has its own task: a source sends none while it works."""
 
     def slowly(value: int) -> int:
         time.sleep(0.05)
@@ -120,7 +120,9 @@ def test_a_slow_function_is_seen_by_those_behind_it(mode: str) -> None:
     with local_platform():
         env = environment(1, **{MODE: mode, **EVERY_MS, "firesteel.real-time.epoch": "20 ms"})
         numbers = env.from_source(LiveSource("in", 1), WatermarkStrategy.no_watermarks(), "in")
-        numbers.map(slowly).name("slow").key_by(lambda v: 0).map(lambda v: v).name("behind").print()
+        numbers.rebalance().map(slowly).name("slow").key_by(lambda v: 0).map(lambda v: v).name(
+            "behind"
+        ).print()
         job = submit(env)
 
         feed("in", *[(n, 0) for n in range(10)])
