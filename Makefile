@@ -2,7 +2,7 @@
 # Needed beforehand: Python 3.11 or newer, make, git. Everything goes into .venv, except a Java runtime.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint check bench site clean
+.PHONY: help setup demo test soak lint check bench site site-version clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,7 +15,7 @@ RUNS ?= 25
 unexport PYTHONDONTWRITEBYTECODE
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 setup: $(READY) ## create .venv, install the dependencies, find or install a Java runtime
 	@$(WITH_JAVA) true
@@ -52,6 +52,10 @@ bench: $(READY) ## measure against PyFlink, Bytewax, PySpark and a hand-written 
 
 site: $(READY) ## make the site of the documentation in build/site (ARGS=serve: show it at 127.0.0.1:8000)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(or $(ARGS),build) --quiet
+
+site-version: $(READY) ## commit the site of VERSION (ALIAS: latest) to the branch gh-pages, beside the other versions
+	@PATH=$(abspath $(BIN)):$$PATH NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases $(VERSION) $(or $(ALIAS),latest)
+	@PATH=$(abspath $(BIN)):$$PATH $(BIN)/mike set-default $(or $(ALIAS),latest)
 
 clean: ## remove .venv, caches and benchmark environments (results stay)
 	rm -rf $(VENV) benchmarks/.envs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

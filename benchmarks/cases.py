@@ -285,6 +285,30 @@ def files(environments: Environments, rounds: int) -> list[Comparison]:
     return results
 
 
+def patterns(environments: Environments, rounds: int) -> list[Comparison]:
+    """The same events: both must find as many matches."""
+    results = []
+    for keys in (1_000, 100_000):
+        arguments = ("--keys", str(keys))
+        ours = System("firesteel", OURS, "cep_fraud.py", 4_000_000, arguments)
+        flink = System("Flink's Java CEP", "pyflink", "cep_fraud_flink.py", 2_000_000, arguments)
+        reusing = replace(
+            flink, name="Flink's Java CEP, object reuse", arguments=(*arguments, "--object-reuse")
+        )
+        require_same_matches([ours, flink], environments, 400_000)
+        measured = [(by_rate(peer, environments), 1.0) for peer in (flink, reusing)]
+        case = f"o: pattern, {keys:,} keys"
+        results += compare(case, "rec/s", True, by_rate(ours, environments), measured, rounds)
+    return results
+
+
+def require_same_matches(systems: list[System], environments: Environments, records: int) -> None:
+    found = {s.name: execute(s, environments, [records]).lines[-1]["matches"] for s in systems}
+    progress(f"  matches in {records:,} events: {found}")
+    if len(set(found.values())) > 1:
+        raise SystemExit(f"the systems do not find the same matches: {found}")
+
+
 def metrics(environments: Environments, rounds: int) -> list[Comparison]:
     """Both are of one run, whose epochs alternate."""
     ours = System("with metrics", OURS, "many_subtasks.py", arguments=("--parallelism", "500"))
@@ -311,4 +335,5 @@ CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "j": kafka,
     "k": files,
     "n": metrics,
+    "o": patterns,
 }

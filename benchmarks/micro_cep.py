@@ -24,6 +24,7 @@ from firesteel.cep.spec import MatchPattern
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
+from firesteel.state.backend import SubtaskState
 
 BATCH, EPOCH = 1_000, 100_000
 
@@ -55,13 +56,19 @@ def batches(events: int, keys: int, one_in: int) -> list[Batch]:
     return made
 
 
-def run(bench: Bench, made: list[Batch]) -> tuple[float, int]:
-    state = bench.process()
+def opened(state: SubtaskState) -> CepOperator:
+    """The operator on the state of a process."""
     program = OperatorProgram(name="cep", uid="op", spec=spec(), output_type=None, keyed=True)
     operator = CepOperator(program, spec())
     context: dict[str, Any] = {"attempt": 1, "batch_mode": False, "state_dir": "", "settings": {}}
     task = SubtaskContext("job", "job", "cep", 0, 1, 128, **context)
     operator.open(task, state.operator("op"))
+    return operator
+
+
+def run(bench: Bench, made: list[Batch]) -> tuple[float, int]:
+    state = bench.process()
+    operator = opened(state)
     found = 0
     begin = perf_counter()
     for start in range(0, len(made), EPOCH // BATCH):

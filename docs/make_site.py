@@ -22,7 +22,9 @@ OUTSIDE: Final = {
     "CHANGELOG.md": "CHANGELOG.md",
 }
 SECTIONS: Final[dict[str, tuple[str, ...]]] = {
-    "Begin": ("index", "installation", "tutorial", "coming-from", "glossary", "limits"),
+    "Begin": ("index", "installation", "tutorial", "coming-from"),
+    "Concepts": ("concepts", "guarantees", "limits", "glossary"),
+    "How to": ("how-to", "examples", "testing", "extending"),
     "Time and windows": ("event-time", "windows", "triggers", "evictors-and-lateness"),
     "Streams": ("joins", "cep", "async-io", "skew", "caching"),
     "State": ("state", "state-processor", "state-format"),
@@ -33,9 +35,8 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
     "Operation": (
         *("recovery", "real-time", "cluster", "deployment", "dashboard", "history-server"),
         *("metrics", "scaling", "rest", "security"),
-        *("workers", "configuration"),
+        *("workers", "memory", "configuration"),
     ),
-    "Development": ("testing", "extending"),
     "Tables and SQL": ("sql/index", "sql/connectors", "sql/client", "sql/gateway", "sql/functions"),
 }
 #: Packages whose public names make the reference.

@@ -8,12 +8,34 @@ A table lies between two comments, ``<!-- table: NAME -->`` and ``<!-- end -->``
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds the package `docs`
+
+from docs.drawing import guarantees
+from firesteel.cli._memory import report
+from firesteel.common.configuration import Configuration
 from firesteel.state.backends import capability_table
 
-TABLES: dict[str, Callable[[], str]] = {"state backends": capability_table}
+
+def memory_budget() -> str:
+    """What ``firesteel memory`` prints for the total of Flink's own configuration file."""
+    settings = {
+        "spark.master": "spark://host:7077",
+        "taskmanager.memory.process.size": "1728m",
+        "taskmanager.numberOfTaskSlots": "2",
+    }
+    return "\n```text\n" + "\n".join(report(Configuration.from_dict(settings))) + "\n```\n\n"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "state backends": capability_table,
+    "memory budget": memory_budget,
+    "sinks": guarantees.sinks,
+    "guarantees": guarantees.matrix,
+}
 _PLACE = re.compile(r"(?<=<!-- table: )(.+?)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 

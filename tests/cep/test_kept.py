@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+import msgspec
 import pytest
 
 from firesteel.cep.kept import INLINE_EVENTS, StateNames, decoded, encoded
@@ -49,6 +50,26 @@ def test_what_two_matches_share_is_stored_once() -> None:
     one, two = (node for _, node in again.partial)
     assert one.parent is two.parent
     assert sum(value.count(b"n") for value in entries.values()) < 12
+
+
+@pytest.mark.parametrize("stamps", [[7], [1_700_000_000_000, 1_700_000_000_001], [-(2**63), 0, 2**63 - 1]])
+def test_times_of_events_are_kept(stamps: list[int]) -> None:
+    node = None
+    for sequence, stamp in enumerate(stamps):
+        node = Node("a", MatchedEvent.of(sequence, stamp, "x"), node)
+    assert node is not None
+    ((_, again),) = decoded(encoded(matches(node), NAMES, {}), NAMES).partial
+    assert [event.timestamp for event in again.by_stage()["a"]] == stamps
+
+
+def test_events_with_whole_times_are_read_too() -> None:
+    """As they were stored at first."""
+    node = chain(2)
+    (name, value) = next(iter(encoded(matches(node), NAMES, {}).items()))
+    sequence, names, (sequences, _, elements, _), *rest = msgspec.msgpack.decode(value)
+    old = {name: msgspec.msgpack.encode([sequence, names, [sequences, [0, 10], elements], *rest])}
+    ((_, again),) = decoded(old, NAMES).partial
+    assert [event.timestamp for event in again.by_stage()["a"]] == [0, 10]
 
 
 def test_events_of_a_large_key_are_written_once_and_go_together() -> None:

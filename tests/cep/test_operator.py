@@ -246,6 +246,24 @@ def test_time_between_two_events_times_out_by_the_watermark() -> None:
     assert harness.num_keyed_state_entries() == 0
 
 
+@pytest.mark.parametrize("event_time", [True, False])
+def test_a_match_may_have_all_the_time_that_there_is(event_time: bool) -> None:
+    def find(stream: DataStream) -> DataStream:
+        found = CEP.pattern(stream.key_by(lambda e: e[0]), ab().within(2**63 - 1))
+        if not event_time:
+            found = found.in_processing_time()
+        return found.select(lambda match: match["b"][0][1])
+
+    harness = OperatorHarness(find)
+    for at, event in enumerate([("k", "a"), ("k", "b")]):
+        harness.process_element(event, 2**62 + at)
+        harness.process_watermark(2**62 + at)
+        harness.snapshot()
+    assert harness.values == ["b"]
+    with pytest.raises(FiresteelError, match=r"at most 2\*\*63 - 1 milliseconds"):
+        ab().within(2**63)
+
+
 def test_the_end_of_the_input_completes_all() -> None:
     harness = letters(ab())
     harness.process_element((1, "a1"), 1)
@@ -498,6 +516,34 @@ class Above(RichIterativeCondition):
 
     def filter(self, value: Any, ctx: Any) -> bool:
         return value[1] > self.least + sum(e[1] for e in ctx.get_events_for_pattern("first"))
+
+
+ASKED: list[Any] = []  # of ``is_end``, which travels by reference
+
+
+def is_end(event: tuple[str, Any]) -> bool:
+    ASKED.append(event)
+    return bool(event[1] > 5)
+
+
+def test_conditions_are_asked_of_no_event_that_no_partial_match_waits_for() -> None:
+    """Events of a key are of one kind: ``foreign`` cannot be asked for what begins nothing."""
+    ASKED.clear()
+    pattern = Pattern.begin("a").where(lambda e: e[1] in ("a", 1)).followed_by("b").where(is_end)
+    harness = OperatorHarness(
+        lambda s: CEP.pattern(s.key_by(lambda e: e[0]), pattern).select(lambda m: m["b"][0][1])
+    )
+    for at, event in enumerate(
+        [("texts", "x"), ("numbers", 1), ("numbers", 3), ("texts", "y"), ("numbers", 9)]
+    ):
+        harness.process_element(event, at)
+    harness.process_watermark(10)
+    assert harness.values == [9]
+    assert ASKED == [("numbers", 1), ("numbers", 3), ("numbers", 9)], "each once"
+    harness.process_element(("texts", "a"), 11)
+    harness.process_element(("texts", "b"), 12)
+    with pytest.raises(TypeError, match="not supported between"):
+        harness.process_watermark(20)
 
 
 @pytest.mark.row("S-CEP-03")

@@ -133,3 +133,17 @@ def test_the_command() -> None:
     wrong = CliRunner().invoke(main, ["memory", "-D", "taskmanager.memory.process.size=64m"])
     assert wrong.exit_code == 1
     assert "larger than it" in wrong.output
+
+
+def test_the_command_tells_of_what_has_no_effect() -> None:
+    arguments = [
+        "memory",
+        "-D",
+        "jobmanager.memory.process.size=1g",
+        "-D",
+        "taskmanager.memory.segment-size=64kb",
+    ]
+    done = CliRunner().invoke(main, arguments)
+    assert done.exit_code == 0, done.output
+    assert "jobmanager.memory.process.size has no effect: the job master is in the driver" in done.output
+    assert "taskmanager.memory.segment-size has no effect: records cross by Spark's exchange" in done.output

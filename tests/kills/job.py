@@ -1,6 +1,6 @@
 """The job that everything is killed under: source -> keyed state with timers -> windows -> an exactly-once
-file sink and a two-phase table of SQLite. What it gives does not depend on how it is cut into epochs, nor on
-how the two ranges of its source interleave."""
+file sink and a two-phase table of SQLite; and source -> pattern -> a file sink. What it gives does not
+depend on how it is cut into epochs, nor on how the two ranges of its source interleave."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from firesteel.datastream.connectors.file_system import FileSink, RollingPolicy
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
 from tests.jobmanager.programs.sqlite_sink import SqliteSink, lines_in, staged_in
+from tests.kills import matches
 
 RANGES: Final = 2  # of the source: one for each of its subtasks
 RECORDS: Final = 2500  # of a range; the n-th has event time n
@@ -32,6 +33,7 @@ SPAN_MS: Final = 400  # a timer ends each
 WINDOW_MS: Final = 250
 GROUPS: Final = 7
 TRACE: Final = 300  # characters of state of a key: the changes of an epoch are too many to ride in an answer
+FILES: Final = ("records", "windows", "matches")
 TABLES: Final = ("windows", "spans")  # what the database has
 
 
@@ -92,13 +94,19 @@ def build(env: StreamExecutionEnvironment, output: Path, rate: float | None = No
         .uid("summary")
     )
     spans = metered.filter(lambda r: r[0] == "span").uid("spans").map(str, Types.STRING()).uid("span-text")
-    files = FileSink.for_row_format(f"{output}/records", Encoder.simple_string_encoder())
+    files = _files(output, "records")
     metered.map(str, Types.STRING()).uid("text").sink_to(files.build()).uid("records")
-    files = FileSink.for_row_format(f"{output}/windows", Encoder.simple_string_encoder())
+    found = matches.found(source.key_by(key_of))
+    found.sink_to(_files(output, "matches").build()).uid("match-files")
+    files = _files(output, "windows")
     files.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy())
     windows.sink_to(files.build()).uid("windows")
     for table, stream in zip(TABLES, (windows, spans), strict=True):
         stream.add_sink(SqliteSink(_database(output, table), table)).uid(f"table-{table}")
+
+
+def _files(output: Path, name: str) -> FileSink.RowFormatBuilder:
+    return FileSink.for_row_format(f"{output}/{name}", Encoder.simple_string_encoder())
 
 
 def _database(output: Path, table: str) -> str:
@@ -115,6 +123,12 @@ def expected() -> dict[str, list[str]]:
             records.append((("record", f"{range_}:{at % KEYS}", len(values), sum(values[:3])), at))
         counts = Counter((at % KEYS, at // SPAN_MS * SPAN_MS + SPAN_MS - 1) for at in range(RECORDS))
         spans += [(("span", f"{range_}:{key}", n, end), end) for (key, end), n in counts.items()]
+    found = [
+        line
+        for range_ in range(RANGES)
+        for key in range(KEYS)
+        for line in matches.expected(_events(range_, key))
+    ]
     windows: dict[tuple[int, int], list[int]] = {}
     for record, at in records + spans:
         windows.setdefault((group_of(record), at // WINDOW_MS * WINDOW_MS), []).append(record[2])
@@ -122,14 +136,19 @@ def expected() -> dict[str, list[str]]:
         "records": [str(record) for record, _ in records + spans],
         "windows": [_window_line(*place, len(ns), sum(ns)) for place, ns in windows.items()],
         "spans": [str(record) for record, _ in spans],
+        "matches": found,
     }
     return {name: sorted(found) for name, found in lines.items()}
+
+
+def _events(range_: int, key: int) -> list[tuple[int, int]]:
+    return [(at, range_ * RECORDS + at) for at in range(key, RECORDS, KEYS)]
 
 
 def produced(output: Path) -> dict[str, list[str]]:
     """What readers see: of files those that are not hidden."""
     found: dict[str, list[str]] = {}
-    for name in ("records", "windows"):
+    for name in FILES:
         below = [p for p in (output / name).rglob("*") if p.is_file()]
         shown = [p for p in below if not any(s.startswith(".") for s in p.relative_to(output).parts)]
         found[f"files of {name}"] = sorted(line for p in shown for line in p.read_text().splitlines())

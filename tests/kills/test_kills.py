@@ -72,9 +72,10 @@ def test_the_comparison_sees_what_is_lost_doubled_and_left(tmp_path: Path) -> No
         job.build(env, tmp_path / "output")
         env.execute("undisturbed")
     assert job.differences(tmp_path / "output") == ""
-    part = next(p for p in (tmp_path / "output" / "records").rglob("part-*") if p.stat().st_size)
-    lines = part.read_text().splitlines(keepends=True)
-    part.write_text("".join(lines[1:] + lines[-1:]))
-    said = job.differences(tmp_path / "output")
-    assert "files of records: 1 lost" in said
-    assert "files of records: 1 too many" in said
+    for name in job.FILES:
+        part = next(p for p in (tmp_path / "output" / name).rglob("part-*") if p.stat().st_size)
+        lines = part.read_text().splitlines(keepends=True)
+        part.write_text("".join(lines[1:] + lines[-1:]))
+        said = job.differences(tmp_path / "output")
+        assert f"files of {name}: 1 lost" in said
+        assert f"files of {name}: 1 too many" in said

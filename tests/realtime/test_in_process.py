@@ -20,8 +20,11 @@ from firesteel.common.restart_strategy import RestartStrategies
 from firesteel.datastream import KeyedProcessFunction, StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSource, NumberSequenceSource, StreamFormat
 from firesteel.datastream.connectors.hybrid_source import HybridSource
+from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.window import TumblingProcessingTimeWindows
 from firesteel.runtime.messages import Messages
+from firesteel.state.delta_writer import DeltaWriter
+from firesteel.state.line import EpochDelta
 from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 from tests.jobmanager.checkpoint_support import submit
@@ -180,6 +183,35 @@ def test_no_message_and_no_delta_is_left_behind(tmp_path: Path) -> None:
         assert len(sink.values) == 600
     left = [path.name for path in tmp_path.rglob("*") if "stretch-" in str(path)]
     assert left == []
+
+
+class Remember(KeyedProcessFunction):
+    """Keeps a text of 100 kB, a new one with each record."""
+
+    def open(self, runtime_context: Any) -> None:
+        self.text = runtime_context.get_state(ValueStateDescriptor("text", Types.STRING()))
+
+    def process_element(self, value: Any, ctx: Any) -> None:
+        self.text.update(f"{value}".ljust(100_000))
+
+
+def test_each_state_of_a_task_goes_on_while_another_one_is_being_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def write_slowly(self: DeltaWriter, changes: dict[bytes, bytes]) -> EpochDelta:
+        time.sleep(0.03)
+        return written(self, changes)
+
+    written = DeltaWriter.in_file
+    monkeypatch.setattr(DeltaWriter, "in_file", write_slowly)
+    with local_platform():
+        env = real_time(1)
+        sink = CollectingSink()
+        numbers = generated(env, 600, 1_000.0)
+        numbers.key_by(lambda n: n % 2).process(Remember()).print()
+        numbers.key_by(lambda n: n % 3).process(Count()).sink_to(sink)
+        env.execute()
+    assert sorted(sink.values) == [(key, count) for key in range(3) for count in range(1, 201)]
 
 
 # ---- sources of which the driver plans what is read

@@ -188,6 +188,11 @@ class Lines(Sink):
     directory: str
     defect: str = ""
 
+    @property
+    def promise(self) -> SinkPromise:
+        weak = self.defect == "no committer"
+        return SinkPromise.AT_LEAST_ONCE if weak else SinkPromise.EXACTLY_ONCE
+
     def create_writer(self, context: WriterContext) -> SinkWriter:
         return _LineWriter(self, context)
 
@@ -293,3 +298,11 @@ def test_a_weaker_promise_is_kept_by_a_sink_without_a_committer(tmp_path: Path) 
     contract.defect = "no committer"
     contract.promise = SinkPromise.AT_LEAST_ONCE
     assert failures(contract, TESTS_OF_SINKS, tmp_path) == {}
+
+
+def test_a_sink_that_promises_more_than_its_contract_is_found_out(tmp_path: Path) -> None:
+    contract = LinesContract()
+    contract.promise = SinkPromise.AT_LEAST_ONCE
+    name = "test_a_sink_is_plain_data"
+    found = failures(contract, [name], tmp_path)
+    assert "promises more than is tested here: exactly once, not at least once" in found.get(name, ""), found

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from docs.drawing.pages import DOCS, PICTURES, Example, anchors, examples, links, pages, pictures
+from docs.make_concept_pictures import FILES, PLACE
 from docs.make_epoch_picture import FILE, EpochPicture
 from docs.make_pictures import make
 from firesteel.datastream import window
@@ -156,3 +157,8 @@ def test_there_is_no_picture_that_no_page_shows() -> None:
 
 def test_the_picture_of_an_epoch_is_current() -> None:
     assert FILE.read_text(encoding="utf-8") == EpochPicture().draw(), "run docs/make_epoch_picture.py"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_pictures_of_concepts_are_current(name: str) -> None:
+    assert (PLACE / name).read_text(encoding="utf-8") == FILES[name](), "run docs/make_concept_pictures.py"

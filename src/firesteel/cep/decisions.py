@@ -61,6 +61,10 @@ class Decision:
         self.no: Tree | None = None
         self.yes: Tree | None = None
 
+    def branch(self, holds: bool) -> Tree:
+        """Return where an answer leads."""
+        return (self.yes if holds else self.no) or self.answer(holds)
+
     def answer(self, holds: bool) -> Tree:
         """Make the branch for an answer."""
         known = {**self._known, self.condition: holds}

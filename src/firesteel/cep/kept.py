@@ -58,7 +58,7 @@ class _Head(NamedTuple):
 
     sequence: int
     names: list[str]
-    events: list[Any]  # sequences, timestamps, encoded elements
+    events: list[Any]  # sequences, timestamps, encoded elements, perhaps the base of the timestamps
     nodes: list[int]  # stage, sequence of the event, number of the node before plus 1; and so on
     partial: list[int]  # state, node; and so on
     completed: list[int]
@@ -81,15 +81,19 @@ def _numbered(matches: KeyMatches) -> tuple[dict[Node, int], dict[int, MatchedEv
 
 
 def _packed_events(events: list[MatchedEvent]) -> list[Any]:
-    return [
-        [event.sequence for event in events],
-        [event.timestamp for event in events],
-        encode_elements([event.cached for event in events]),
-    ]
+    """Several events have their times as differences from the first one's, which follows then."""
+    sequences = [event.sequence for event in events]
+    stamps = [event.timestamp for event in events]
+    elements = encode_elements([event.cached for event in events])
+    if len(events) < 2:
+        return [sequences, stamps, elements]
+    return [sequences, [stamp - stamps[0] for stamp in stamps], elements, stamps[0]]
 
 
 def _unpacked_events(stored: list[Any]) -> Iterator[MatchedEvent]:
-    sequences, stamps, elements = stored
+    sequences, stamps, elements, *base = stored
+    if base:
+        stamps = [base[0] + stamp for stamp in stamps]
     return map(MatchedEvent, sequences, stamps, decode_elements(elements))
 
 

@@ -7,7 +7,7 @@ events, then a new one may begin.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from firesteel.cep import _heap
@@ -15,9 +15,9 @@ from firesteel.cep.conditions import filter_of
 from firesteel.cep.decisions import NO_STATE, Decision, Decisions, Plan, Tree
 from firesteel.cep.errors import SkipError, TooManyPartialMatchesError
 from firesteel.cep.nfa import Nfa, StateKind
+from firesteel.cep.screening import Answers, Screening
 from firesteel.cep.shared_buffer import KeyMatches, MatchedEvent, Node, PartialMatch
 from firesteel.cep.skip_strategy import Skip
-from firesteel.common._map_all import map_all
 
 __all__ = ["Advanced", "Limit", "Match", "Matcher", "TimedOut"]
 
@@ -83,6 +83,7 @@ class Matcher:
 
     :param handles_timeouts: whether somebody wants to know of partial matches that time out.
     :param clock: tells the processing time, for conditions.
+    :ivar screening: finds the events that ``process`` must be given.
     :ivar dropped: how many partial matches went because a key had too many.
     """
 
@@ -101,6 +102,7 @@ class Matcher:
         self.dropped = 0
         self._filters = list(map(filter_of, nfa.conditions))
         decisions = Decisions(nfa)
+        self.screening = Screening(decisions)
         self._roots = decisions.roots
         self._start = decisions.roots[nfa.start]
         self._no_answers: list[bool | None] = [None] * len(nfa.conditions)
@@ -109,41 +111,21 @@ class Matcher:
         self._pending = {n for n, s in enumerate(nfa.states) if s.kind is StateKind.PENDING}
         self._keeps_all = nfa.skip.skip is Skip.NO_SKIP
 
-    # ---- what begins a match
-
     def begin_no_more(self) -> None:
         """From here on partial matches go on, and none begins."""
         self._start = Plan((), stays=True, stops=False)
-
-    def beginning(self, values: Sequence[Any]) -> list[bool] | None:
-        """Return which events may begin a match; None: that cannot be told from the event alone."""
-        root = self._start
-        if type(root) is Plan and not root.steps:
-            return [False] * len(values)
-        if type(root) is not Decision or root.is_iterative:
-            return None
-        holds = self._filters[root.condition]
-        yes = root.yes or root.answer(True)
-        no = root.no or root.answer(False)
-        if type(yes) is Plan and type(no) is Plan and not no.steps:
-            found = map_all(holds, values) if yes.steps else []
-            return found if yes.steps else [False] * len(values)
-        return [self._may_begin(value) for value in values]
-
-    def _may_begin(self, value: Any) -> bool:
-        tree = self._start
-        answers = self._no_answers.copy()
-        while type(tree) is Decision:
-            if tree.is_iterative:
-                return True
-            tree = self._next(tree, value, answers, None, 0)
-        return bool(tree.steps)  # type: ignore[union-attr]
+        self.screening.begin_no_more()
 
     # ---- an event
 
-    def process(self, matches: KeyMatches, value: Any, timestamp: int) -> list[Match]:  # hot
-        """Give the key an event; return the matches that are complete with it."""
-        answers = self._no_answers.copy()
+    def process(
+        self, matches: KeyMatches, value: Any, timestamp: int, known: Answers | None = None
+    ) -> list[Match]:  # hot
+        """Give the key an event; return the matches that are complete with it.
+
+        :param known: what the conditions say of it, as far as that is known.
+        """
+        answers = list(known or self._no_answers)
         event: MatchedEvent | None = None
         kept: list[PartialMatch] = []
         completed: list[Node] = []
@@ -193,14 +175,6 @@ class Matcher:
                     holds = answers[condition] = bool(self._filters[condition](value))
             tree = (tree.yes if holds else tree.no) or tree.answer(holds)
         return tree  # type: ignore[return-value]
-
-    def _next(
-        self, tree: Decision, value: Any, answers: list[bool | None], node: Node | None, timestamp: int
-    ) -> Tree:
-        holds = answers[tree.condition]
-        if holds is None:
-            holds = answers[tree.condition] = bool(self._filters[tree.condition](value))
-        return (tree.yes if holds else tree.no) or tree.answer(holds)
 
     @staticmethod
     def _go_on(

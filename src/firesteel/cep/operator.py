@@ -18,6 +18,7 @@ from firesteel.cep.kept import StateNames
 from firesteel.cep.match_column import MATCHES, MatchColumn, MatchPart
 from firesteel.cep.matcher import Limit, Match, Matcher
 from firesteel.cep.nfa import Nfa
+from firesteel.cep.screening import Answers
 from firesteel.cep.shared_buffer import KeyMatches
 from firesteel.cep.spec import CepSpec, MatchPattern
 from firesteel.cep.waiting import WAITING, Taken, WaitingColumn
@@ -44,8 +45,8 @@ KEYS_WITH_DEADLINE: Final = "numKeysWithDeadline"
 CACHE_HITS: Final = "partialMatchCacheHits"
 CACHE_MISSES: Final = "partialMatchCacheMisses"
 
-#: Timestamp and value of an event, and whether it may begin a match.
-_Event = tuple[int, Any, bool]
+#: Timestamp and value of an event, whether it may begin a match, and what is known of its conditions.
+_Event = tuple[int, Any, bool, Answers | None]
 
 
 class PatternRun(NamedTuple):
@@ -212,21 +213,35 @@ class PatternOperator(KeyedOperator):
         """Processing time: events in the order in which they came."""
         for run in self.runs:
             self.match_context.run = run
-            begins = run.matcher.beginning(values)
-            for i in self._of_interest(run, keys, begins):
+            begins = run.matcher.screening.beginning(values)
+            for i, answers in self._of_interest(run, keys, values, begins):
                 begin = begins is None or begins[i]
-                self._match(run, keys[i], ((now, values[i], begin),), now)
+                self._match(run, keys[i], ((now, values[i], begin, answers),), now)
 
     def _of_interest(
         self,
         run: PatternRun,
         keys: Sequence[CanonicalKey],
+        values: Sequence[Any],
         begins: list[bool] | None,
         due: Iterable[CanonicalKey] = (),
-    ) -> Iterable[int]:  # hot
-        """The places of the events whose key has partial matches, or may have some with one of the events."""
-        if begins is None:
-            return range(len(keys))
+    ) -> Iterable[tuple[int, Answers | None]]:  # hot
+        """The places of the events that may change something: their key has partial matches, or may have some
+        with one of the events. With each, what is known of its conditions."""
+        places: Sequence[int] = range(len(keys))
+        if begins is not None:
+            active = self._active(run, keys, begins, due)
+            places = [i for i, key in enumerate(keys) if key in active] if active else ()
+        return run.matcher.screening.changing(values, places, begins)
+
+    def _active(
+        self,
+        run: PatternRun,
+        keys: Sequence[CanonicalKey],
+        begins: list[bool],
+        due: Iterable[CanonicalKey],
+    ) -> set[CanonicalKey]:  # hot
+        """The keys that have partial matches, or may have some with one of the events."""
         known = set(keys)
         active = set(compress(keys, begins))
         active.update(due)
@@ -235,9 +250,7 @@ class PatternOperator(KeyedOperator):
         else:
             get = run.matches.get
             active.update([key for key in known - active if get(key) is not None])
-        if not active:
-            return ()
-        return [i for i, key in enumerate(keys) if key in active]
+        return active
 
     # ---- time
 
@@ -279,10 +292,10 @@ class PatternOperator(KeyedOperator):
     def _run_taken(self, run: PatternRun, taken: Taken, due: list[CanonicalKey], now: int) -> None:
         self.match_context.run = run
         stamps, keys, values = taken
-        begins = run.matcher.beginning(values)
+        begins = run.matcher.screening.beginning(values)
         events: dict[CanonicalKey, list[_Event]] = {key: [] for key in due}
-        for i in self._of_interest(run, keys, begins, due):
-            event = stamps[i], values[i], begins is None or begins[i]
+        for i, answers in self._of_interest(run, keys, values, begins, due):
+            event = stamps[i], values[i], begins is None or begins[i], answers
             found = events.get(keys[i])
             if found is None:
                 events[keys[i]] = [event]
@@ -313,7 +326,7 @@ class PatternOperator(KeyedOperator):
         self.state.key, self.state.raw_key = key, raw_key(key)
         process, due_ms = matcher.process, matcher.due_ms
         due = None if matches is None else due_ms(matches)
-        for stamp, value, begins in events:
+        for stamp, value, begins, answers in events:
             if matches is None or not matches.partial:
                 if not begins:
                     continue
@@ -322,7 +335,7 @@ class PatternOperator(KeyedOperator):
             elif due is not None and due <= stamp:
                 due = self._let_pass(matcher, matches, due, stamp)
             partial = matches.partial
-            for match in process(matches, value, stamp):
+            for match in process(matches, value, stamp, answers):
                 self._emit(match, stamp)
             if matches.partial is not partial:
                 due = due_ms(matches)
@@ -337,7 +350,7 @@ class PatternOperator(KeyedOperator):
                 matcher.dropped = 0
         if due is not None and self._due is not None and not self.context.batch_mode:
             # As in Flink: in processing time, once the millisecond is over.
-            self._due.bring_forward(key, due if self._event_time else due + 1)
+            self._due.bring_forward(key, min(due if self._event_time else due + 1, MAX_WATERMARK))
 
     def _let_pass(self, matcher: Matcher, matches: KeyMatches, due: int, now: int) -> int | None:
         """Time goes on, from one instant at which something times out to the next: so a result has the same

@@ -24,6 +24,10 @@ Length: TypeAlias = Duration | Time | datetime.timedelta | int
 RESERVED: Final = ":"
 
 
+#: As in Flink, a length of time is a long.
+LONGEST_MS: Final = 2**63 - 1
+
+
 class WithinType(enum.Enum):
     """Between which events ``within`` measures (Flink: ``WithinType``)."""
 
@@ -339,5 +343,11 @@ def length_ms(length: Length, what: str) -> int:
             f"{what} takes a length of time of at least a millisecond.",
             detail=f"got {length!r}",
             hint="Time.minutes(10), Duration.of_minutes(10), timedelta(minutes=10), or 600_000",
+        )
+    if ms > LONGEST_MS:
+        raise MalformedPatternError(
+            f"{what} takes a length of time of at most 2**63 - 1 milliseconds.",
+            detail=f"got {length!r}",
+            hint="leave it out: then a match may take any time",
         )
     return ms

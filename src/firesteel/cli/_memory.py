@@ -10,6 +10,7 @@ from firesteel.cli._settings import DEFINE, settings_of
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.memory_budget import budget_of, executor_settings, notices, state_bound
+from firesteel.common.options.checks import notices as key_notices
 
 _UNITS = (("gb", 1 << 30), ("mb", 1 << 20), ("kb", 1 << 10))
 
@@ -36,8 +37,14 @@ def report(configuration: Configuration) -> Iterator[str]:
         yield "Settings of Spark's executors:"
     for key, value in settings.items():
         yield f"  {key}={value}"
-    for notice in notices(configuration):
+    for notice in (*notices(configuration), *_without_effect(configuration)):
         yield f"Note: {notice}"
+
+
+def _without_effect(configuration: Configuration) -> list[str]:
+    """Return a sentence for each key about memory that nothing is made of."""
+    about = {key: value for key, value in configuration.to_dict().items() if ".memory." in key}
+    return key_notices(Configuration.from_dict(about))
 
 
 def _shown(size: int) -> str:

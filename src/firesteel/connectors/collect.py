@@ -12,6 +12,7 @@ from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._shortest_floats import shortest_floats
 from firesteel.connectors._staging import Seen, stage
 from firesteel.program.pickling import dumps_block, loads_block
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import (
     CommitRequest,
     Committer,
@@ -43,6 +44,10 @@ class CollectSink(Sink):
     @property
     def description(self) -> str:
         return "Collect"
+
+    @property
+    def promise(self) -> SinkPromise:
+        return SinkPromise.AT_LEAST_ONCE
 
     def attach(self, consumer: Consumer) -> None:
         """Call ``consumer`` with non-empty lists of records, from the driver's loop."""

@@ -13,6 +13,7 @@ from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors._staging import Seen, stage
 from firesteel.formats.java_format import formatter
 from firesteel.formats.text import utf8
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import (
     CommitRequest,
     Committer,
@@ -39,6 +40,10 @@ class PrintSink(Sink):
     @property
     def description(self) -> str:
         return f"Print to {'Std. Err' if self.to_stderr else 'Std. Out'}"
+
+    @property
+    def promise(self) -> SinkPromise:
+        return SinkPromise.AT_LEAST_ONCE
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
         return _PrintWriter(self, context)

@@ -14,6 +14,7 @@ from firesteel.connectors._staging import StagedFiles, settle
 from firesteel.formats.arrow_batches import BatchBuilder
 from firesteel.formats.types_to_arrow import to_arrow_schema
 from firesteel.program.execution import get_executor
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Committer, CommitterContext, Sink, SinkWriter, WriterContext
 from firesteel.program.spark_tables import SparkTarget
 from firesteel.storage.filesystems import join, resolve
@@ -75,6 +76,11 @@ class SparkTableSink(Sink):
     def description(self) -> str:
         kind = self.target.format
         return f"Spark table ({kind if isinstance(kind, str) else 'function'})"
+
+    @property
+    def promise(self) -> SinkPromise:
+        free = self.target.at_least_once or not isinstance(self.target.format, str)
+        return SinkPromise.AT_LEAST_ONCE if free else SinkPromise.EXACTLY_ONCE
 
     def create_writer(self, context: WriterContext) -> SinkWriter:
         return _ParquetWriter(self.type_info, context.epoch_dir, "", context)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import FiresteelError, ProgramError
@@ -13,8 +14,10 @@ from firesteel.common.options.firesteel import PRE_AGGREGATION
 from firesteel.common.options.pipeline import AUTO_GENERATE_UIDS
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
-from firesteel.jobmanager.checkpoints.options import interplay
+from firesteel.jobmanager.checkpoints.options import checkpoint_options, interplay
 from firesteel.jobmanager.pre_aggregation import without_effect
+from firesteel.program.checkpointing_mode import CheckpointingMode
+from firesteel.program.promises import SourcePromise
 from firesteel.program.sinks import Sink
 from firesteel.program.sources import Source
 from firesteel.state.backends import notices as backend_notices
@@ -67,7 +70,29 @@ def notices(configuration: Configuration, graph: JobGraph, obeyed: Collection[st
     if configuration.get(PRE_AGGREGATION):
         settings += without_effect(graph)
     nodes = [operator.node for vertex in graph.vertices for operator in vertex.operators]
+    settings += _not_replayable(graph, configuration)
     return settings + [notice for node in nodes for notice in _of_operator(node)]
+
+
+_AFTER_A_FAILURE: Final = {
+    SourcePromise.AT_LEAST_ONCE: "it may give records again that a checkpoint covers",
+    SourcePromise.AT_MOST_ONCE: "what it sends while no driver listens is lost",
+}
+
+
+def _not_replayable(graph: JobGraph, configuration: Configuration) -> Iterator[str]:
+    """Yield a sentence for each source that cannot keep what exactly-once checkpoints promise."""
+    asked = checkpoint_options(configuration, batch=graph.batch)
+    if asked.interval_ms is None or asked.mode is not CheckpointingMode.EXACTLY_ONCE:
+        return
+    for vertex in graph.vertices:
+        for operator in vertex.operators:
+            source = operator.node.operator
+            if isinstance(source, Source) and (promise := source.promise(True)) in _AFTER_A_FAILURE:
+                yield (
+                    f"exactly-once is asked for, and the source {operator.node.name!r} cannot be read again: "
+                    f"after a failure of the job {_AFTER_A_FAILURE[promise]} ({promise.value})"
+                )
 
 
 def _of_operator(node: StreamNode) -> Iterator[str]:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 from firesteel.common.errors import ProgramError
+from firesteel.program.promises import SinkPromise
 from firesteel.storage.records import record
 
 _NO_WATERMARK: Final = -(2**63)
@@ -330,6 +331,13 @@ class Sink(ABC):
         """Whether each subtask has a writer in each epoch, also in one without records: when a committer has
         to hear of watermarks."""
         return False
+
+    @property
+    def promise(self) -> SinkPromise:
+        """What an outsider sees of a record after a failure: once where a committer decides, else at least
+        once. A sink that does otherwise says so."""
+        commits = type(self).create_committer is not Sink.create_committer
+        return SinkPromise.EXACTLY_ONCE if commits else SinkPromise.AT_LEAST_ONCE
 
     def validate(self) -> None:
         """Raise a FiresteelError for what can be known before Spark starts."""

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.program.bad_records import BadRecord
+from firesteel.program.promises import SourcePromise
 from firesteel.program.quick_pickle import quick_pickle
 from firesteel.program.sinks import (
     CommitRequest,
@@ -47,6 +48,7 @@ __all__ = [
     "Sink",
     "SinkWriter",
     "Source",
+    "SourcePromise",
     "SourceReader",
     "Split",
     "SplitEnumerator",
@@ -230,6 +232,11 @@ class Source(ABC):
     @property
     def description(self) -> str:
         return type(self).__name__
+
+    def promise(self, checkpointing: bool) -> SourcePromise:
+        """Return what a job reads after a failure, when it goes back to a checkpoint or, without
+        *checkpointing*, starts over. Reading is repeatable within a run in any case."""
+        return SourcePromise.EXACTLY_ONCE
 
     def validate(self) -> None:
         """Raise ``firesteel.common.errors.FiresteelError`` for what can be known before Spark starts:

@@ -36,6 +36,7 @@ from firesteel.runtime.program import Ack, OperatorProgram, SubtaskDescriptor, V
 from firesteel.runtime.routers import Router, RowSink, channels_of
 from firesteel.runtime.sizes import too_large_answer
 from firesteel.runtime.time_limit import TimeLimit
+from firesteel.runtime.turns import Turns
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.windowing.codec import windows_of
 from firesteel.runtime.wire import channel_id, edge_of
@@ -58,6 +59,7 @@ class Chain:
         self.operators: dict[str, BaseOperator] = {}
         self.routers: list[Router | ColumnRouter] = []
         self.gates: dict[int, Gate] = {}  # by edge
+        self.turns: dict[int, Turns] = {}  # by edge, of operators on columns with several inputs
         self.local_edges: dict[int, Callable[[Batch], None]] = {}  # filled by the task: same-level consumers
         self._heads: list[Gate] = []
         self._arranged: dict[str, KeySorter | HeldInput] = {}  # BATCH mode: the order of a head's input
@@ -121,6 +123,9 @@ class Chain:
         for edge in self.vertex.inputs:
             self.gates[edge.edge] = gates[edge.operator, edge.input]
         self._heads = list(gates.values())
+        if not self.context.batch_mode:
+            turns = {uid: Turns() for uid, index in heads if index and (uid, index) in schemas}
+            self.turns = {e.edge: turns[e.operator] for e in self.vertex.inputs if e.operator in turns}
 
     def _head_consumer(self, uid: str, index: int, inputs: int) -> Callable[[Batch], None]:
         operator = self.operators[uid]

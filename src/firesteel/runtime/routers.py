@@ -327,10 +327,10 @@ class Router:
         return self._reached
 
     def send_marker(self, target: int, body: bytes) -> None:
-        """Send a latency marker to a target, after what was sent to it before."""
-        pending = self._pending[target]
-        self._send(WireRow(target, self._channel, pending.ord, RowKind.LATENCY, body))
-        pending.ord += 1
+        """Send a latency marker to a target, after what was sent to it before: with the number of that, so
+        that buffers have the same numbers as without markers."""
+        number = self._pending[target].ord - 1
+        self._send(WireRow(target, self._channel, number, RowKind.LATENCY, body))
 
     @property
     def sent(self) -> dict[int, int]:

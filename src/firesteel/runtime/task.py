@@ -13,10 +13,11 @@ from firesteel.runtime.gate import Gate
 from firesteel.runtime.program import Ack, LevelDescriptor, Overrun
 from firesteel.runtime.reporting import Beside, report_of_task, wall_ms
 from firesteel.runtime.time_limit import TimeLimit
+from firesteel.runtime.turns import Received
 from firesteel.runtime.user_code import UserCode, UserCodeError
 from firesteel.runtime.user_logs import taken_logs
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
-from firesteel.runtime.worker import acquire_level
+from firesteel.runtime.worker import OpenLevel, acquire_level
 
 _OF_NO_OPERATOR: Final = UserCode("", "")  # the program is unpacked, which may import modules of the user's
 _OF_CHANNELS: Final = frozenset((RowKind.DATA, RowKind.LATENCY))
@@ -62,17 +63,29 @@ def run_level(
             for _ in chain.read_sources(descriptor.subtasks[chain.vertex.id, subtask], limit):
                 yield from _drain(outbox)
         gates, limit = level.gates, TimeLimit(descriptor.pace)
+        _forget_turns(level)
         for row in watch.waiting(rows):
             edge = edge_of(row.channel)
             gate = gates.get(edge) if row.kind == RowKind.DATA else None
             if gate is not None:
                 watch.switch(level.vertex_of[edge])
-                _receive(gate, row, limit)
+                batch = gate.decode(row.body)
+                turns = level.turns.get(edge)
+                if turns is None:
+                    _receive((gate, row.channel, batch), limit)
+                else:
+                    for received in turns.add(row.ord, gate, row.channel, batch):
+                        _receive(received, limit)
             elif row.kind == RowKind.LATENCY and latency is not None and edge in gates:
                 latency.receive(edge, row.body, wall_ms())
                 latency.send_at_once()
             else:  # for a deeper level: passes through
                 outbox.append(row)
+            yield from _drain(outbox)
+        for edge, turns in level.turns.items():
+            watch.switch(level.vertex_of[edge])
+            for received in turns.rest():
+                _receive(received, limit)
             yield from _drain(outbox)
         for chain in chains:
             watch.switch(chain.vertex.id)
@@ -126,15 +139,21 @@ class EpochOverrun(Exception):
         self.worked_ms = worked_ms
 
 
-def _receive(gate: Gate, row: WireRow, limit: TimeLimit) -> None:
+def _forget_turns(level: OpenLevel) -> None:
+    """What an attempt has held that was given up."""
+    for turns in level.turns.values():
+        turns.clear()
+
+
+def _receive(received: Received, limit: TimeLimit) -> None:
     """Process a buffer, in pieces where the clock is to be looked at in between."""
-    batch = gate.decode(row.body)
+    gate, channel, batch = received
     whole = len(batch.values) <= limit.piece
     for piece in (batch,) if whole else _pieces(batch, limit):
         if limit.is_overrun:
             raise EpochOverrun(limit.records, limit.worked_s * 1000)
         begun_s = limit.now_s()
-        gate.receive(row.channel, piece)
+        gate.receive(channel, piece)
         limit.worked(len(piece.values), limit.now_s() - begun_s)
 
 

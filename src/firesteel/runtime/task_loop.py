@@ -391,6 +391,9 @@ class TaskLoop:
             with chain.user_code, self.watch.on(id):
                 ack = chain.end_epoch()
             self._own[id] = replace(self._own[id], carry=ack.carry)
+            if ack.delta is not None and not isinstance(ack.delta, PendingDelta):
+                # At once, whether the other chains have written or not: its state goes on from there.
+                self._advance(ack, self.epoch)
             acks.append(ack)
             self._sent += sum(chain.sent.values())
             self._received.update(chain.received)
@@ -425,27 +428,26 @@ class TaskLoop:
             return
         states = {chain.vertex.id: chain.state for chain in self._level.chains}
         for ack in unsettled.acks:
-            pending = isinstance(ack.delta, PendingDelta)
-            if pending:
+            if isinstance(ack.delta, PendingDelta):
                 ack.delta = ack.delta.result()
-            if ack.delta is not None:
-                line = self._advance(self._own[ack.vertex].line, unsettled.epoch, ack)
-                self._own[ack.vertex] = replace(self._own[ack.vertex], line=line)
+                line = self._advance(ack, unsettled.epoch)
                 state = states[ack.vertex]
-                if pending and state is not None:
+                if state is not None:
                     state.settle(line)
         self._deliver(unsettled.epoch, unsettled.acks, unsettled.ending_ms, unsettled.report)
 
-    def _advance(self, line: StateLine, epoch: int, ack: Ack) -> StateLine:
-        """The line with an epoch. The driver makes the same one when it commits, so the delta is a file
-        already."""
+    def _advance(self, ack: Ack, epoch: int) -> StateLine:
+        """Move the line of a vertex by an epoch. The driver makes the same one when it commits, so the delta
+        is a file already."""
         name = epoch_name(self._settings.stretch, epoch)
         if ack.delta.payload is not None:
             file = delta_file(self._settings.stretch, epoch, ack.vertex, ack.subtask)
             self._files.write_once(file, ack.delta.payload)
             ack.delta = ack.delta.in_file(file)
-        advanced, _ = advance(line, name, ack.delta.run, ack.delta.compaction)
-        return advanced
+        own = self._own[ack.vertex]
+        line, _ = advance(own.line, name, ack.delta.run, ack.delta.compaction)
+        self._own[ack.vertex] = replace(own, line=line)
+        return line
 
     def close(self) -> None:
         """The task ends: what is held is not needed any more."""

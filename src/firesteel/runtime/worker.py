@@ -39,6 +39,7 @@ from firesteel.runtime.program import (
 )
 from firesteel.runtime.stopwatch import Stopwatch
 from firesteel.runtime.task_clock import TaskClock
+from firesteel.runtime.turns import Turns
 from firesteel.runtime.user_code import UserCodeError
 from firesteel.runtime.user_logs import listen, log_level
 from firesteel.state.backend import SubtaskState
@@ -72,8 +73,10 @@ class OpenLevel:
     directory: str | None = None  # to work in
     latency: LatencyMarkers | None = None  # None: nobody asks for it
     vertex_of: dict[int, str] = field(init=False)  # of the gate of an edge
+    turns: dict[int, Turns] = field(init=False)  # by edge, where inputs are read in turn
 
     def __post_init__(self) -> None:
+        self.turns = {edge: turns for chain in self.chains for edge, turns in chain.turns.items()}
         self.vertex_of = {edge: chain.vertex.id for chain in self.chains for edge in chain.gates}
 
 

@@ -388,11 +388,9 @@ _SPECIAL: Final[dict[type[Physical], _Rule]] = {
 }
 
 
-def kinds_of_query(node: Any, context: Any) -> frozenset[str]:
-    """Which kinds of rows a logical plan makes, before anybody says what it needs of them: ``{"+I", "+U",
-    ...}``."""
-    from firesteel.sql.planner.builder import Planner
-
-    known = _Kinds(context.batch).visit(Planner(context).plan(node), ALL, "The root")
+def row_kinds(node: Physical, batch: bool) -> frozenset[str]:
+    """Which kinds of rows a plan without traits makes, before anybody says what it needs of them: ``{"+I",
+    "+U", ...}``."""
+    known = _Kinds(batch).visit(node, ALL, "The root")
     rows = {INSERT: ("+I",), UPDATE: ("-U", "+U"), DELETE: ("-D",)}
     return frozenset(row for kind in known.kinds for row in rows[kind])

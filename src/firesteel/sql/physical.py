@@ -218,6 +218,25 @@ class GroupAggregate(Physical):
     ttl_ms: int = 0
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LocalGroupAggregate(Physical):
+    """The first phase of an aggregate in two. Output: the grouping columns, then parts of the calls."""
+
+    group: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GlobalGroupAggregate(Physical):
+    """The second phase, behind the exchange. Output: the grouping columns, then the calls.
+
+    :param local: the first phase.
+    """
+
+    local: LocalGroupAggregate
+    ttl_ms: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class WindowSpec:
     """A window of a table-valued function.

@@ -144,6 +144,77 @@ def _group_aggregate(node: p.GroupAggregate, text: Text) -> Parts:
     return [("groupBy", _by(node.group, node.input)), ("select", ", ".join(shown))]
 
 
+#: What accumulators of aggregates are called; one of rows that are taken back counts them, too.
+_ACCUMULATORS: Final[dict[str, tuple[str, ...]]] = {
+    "AVG": ("sum", "count"),
+    "SUM0": ("sum",),
+    "LISTAGG": ("accDelimiter", "concatAcc"),
+    "SINGLE_VALUE": ("value", "count"),
+}
+_COUNTED: Final = frozenset(("SUM", "SUM0", "$SUM0"))
+
+
+def _parts_of(calls: Sequence[AggregateCall], retract: bool) -> list[str]:
+    """What the first phase of an aggregate calls its parts of each call."""
+    shown, number = [], 0
+    for call in calls:
+        function = call.function.upper()
+        names = _ACCUMULATORS.get(function, (function.lower().lstrip("$").replace("sum0", "sum"),))
+        if function == "COUNT" and not call.arguments:
+            names = ("count1",)
+        elif function == "SUM" and retract:
+            names = ("sum", "count")
+        numbered = [f"{name}${number + i}" for i, name in enumerate(names)]
+        number += len(names)
+        shown.append(numbered[0] if len(numbered) == 1 else f"({', '.join(numbered)})")
+    return shown
+
+
+def _distinct_columns(calls: Sequence[AggregateCall]) -> list[tuple[int, ...]]:
+    return list(dict.fromkeys(call.arguments for call in calls if call.distinct))
+
+
+def _two_phase_text(call: AggregateCall, shown: str, calls: Sequence[AggregateCall], retract: bool) -> str:
+    """A call with *shown* for its arguments."""
+    function = aggregate_text(call, str, retract).split("(")[0]
+    number = _distinct_columns(calls).index(call.arguments) if call.distinct else None
+    return f"{function}({'' if number is None else f'distinct${number} '}{shown})"
+
+
+def _local_group_aggregate(node: p.LocalGroupAggregate, text: Text) -> Parts:
+    names = node.input.row.names
+    name = column_names(names)
+    retract = not node.input.is_insert_only
+    parts = _parts_of(node.calls, retract)
+    shown = [names[k] for k in node.group]
+    for call, part in zip(node.calls, parts, strict=True):
+        arguments = ", ".join(names[i] for i in call.arguments) or "*"
+        filtered = "" if call.filter is None else f" FILTER {name(call.filter)}"
+        shown.append(f"{_two_phase_text(call, arguments, node.calls, retract)}{filtered} AS {part}")
+    if retract and not any(part.startswith("count1$") for part in parts):
+        number = sum(part.count("$") for part in parts)
+        shown.append(f"COUNT_RETRACT(*) AS count1${number}")
+    shown += [
+        f"DISTINCT({', '.join(names[i] for i in columns)}) AS distinct${i}"
+        for i, columns in enumerate(_distinct_columns(node.calls))
+    ]
+    return [("groupBy", _by(node.group, node.input)), ("select", ", ".join(shown))]
+
+
+def _global_group_aggregate(node: p.GlobalGroupAggregate, text: Text) -> Parts:
+    local, names = node.local, node.row.names
+    retract = not local.input.is_insert_only
+    keys = len(local.group)
+    calls = zip(local.calls, _parts_of(local.calls, retract), names[keys:], strict=True)
+    shown = [
+        f"{_two_phase_text(call, part, local.calls, retract)} AS {called}" for call, part, called in calls
+    ]
+    return [
+        ("groupBy", ", ".join(names[:keys]) or None),
+        ("select", ", ".join([*names[:keys], *shown])),
+    ]
+
+
 def duration(ms: int) -> str:
     """As windows show their sizes: ``1 min``, ``5 s``."""
     for size, unit in ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1000, "s")):
@@ -433,6 +504,8 @@ _DETAILS: Final[dict[type[p.Physical], Callable[[Any, Text], Parts]]] = {
     p.ChangelogNormalize: _normalize,
     p.ProcessTable: _process_table,
     p.GroupAggregate: _group_aggregate,
+    p.LocalGroupAggregate: _local_group_aggregate,
+    p.GlobalGroupAggregate: _global_group_aggregate,
     p.WindowTableFunction: _window_table,
     p.WindowAggregate: _window_aggregate,
     p.GroupWindowAggregate: _group_window,

@@ -23,6 +23,7 @@ from firesteel.program.transformations import (
     UnionTransformation,
 )
 from firesteel.sql import physical as p
+from firesteel.sql.async_options import with_options
 from firesteel.sql.expression_text import infix_text
 from firesteel.sql.expressions import AggregateCall, Call, Expression, identity, walk
 from firesteel.sql.matching import translate_match
@@ -134,7 +135,8 @@ class Translator:
         called = {e.function for x in expressions if x is not None for e in walk(x) if isinstance(e, Call)}
         called.update(call.function for call in calls)
         called.update(names)
-        return {name: known[name] for name in sorted(called) if name in known}
+        configuration = self.context.configuration
+        return {name: with_options(known[name], configuration) for name in sorted(called) if name in known}
 
     @property
     def bundle(self) -> int:
@@ -293,6 +295,38 @@ def _group_aggregate(run: Translator, node: p.GroupAggregate) -> Transformation:
         **common,
     )
     return run.one(node, spec, keys=node.group)
+
+
+def _local_group_aggregate(run: Translator, node: p.LocalGroupAggregate) -> Transformation:
+    spec = specs.LocalGroupAggregate(
+        input=node.input.row,
+        output=node.row,
+        keys=node.group,
+        calls=node.calls,
+        retracts=_retracts(node),
+        bundle=run.bundle,
+        functions=run.functions(calls=node.calls),
+    )
+    return run.one(node, spec)
+
+
+def _global_group_aggregate(run: Translator, node: p.GlobalGroupAggregate) -> Transformation:
+    local = node.local
+    keys = tuple(range(len(local.group)))
+    spec = specs.GlobalGroupAggregate(
+        input=node.input.row,
+        output=node.row,
+        keys=keys,
+        rows=local.input.row,
+        row_keys=local.group,
+        calls=local.calls,
+        retracts=_retracts(local),
+        generate_update_before=_old_rows(node),
+        bundle=run.bundle,
+        ttl_ms=node.ttl_ms,
+        functions=run.functions(calls=local.calls),
+    )
+    return run.one(node, spec, keys=keys)
 
 
 def _time_window(run: Translator, window: p.WindowSpec) -> specs.TimeWindow:
@@ -465,6 +499,7 @@ def _deduplicate(run: Translator, node: p.Deduplicate) -> Transformation:
         generate_update_before=_old_rows(node),
         generate_insert=bool(run.context.get(options.DEDUPLICATE_SENSITIVE)),
         mini_batch=node.mini_batch,
+        bundle=run.bundle,
         ttl_ms=node.ttl_ms,
     )
     return run.one(node, spec, keys=node.key)
@@ -669,6 +704,8 @@ _BUILDERS: Final[dict[type[p.Physical], Callable[[Translator, Any], Transformati
     p.DropUpdateBefore: _drop,
     p.ChangelogNormalize: _normalize,
     p.GroupAggregate: _group_aggregate,
+    p.LocalGroupAggregate: _local_group_aggregate,
+    p.GlobalGroupAggregate: _global_group_aggregate,
     p.WindowTableFunction: _window_table,
     p.WindowAggregate: _window_aggregate,
     p.GroupWindowAggregate: _group_window,

@@ -17,13 +17,10 @@ __all__ = ["explain"]
 
 def explain(session: Any, nodes: Sequence[l.Node], details: Sequence[ExplainDetail] = ()) -> str:
     """As Flink explains a query or several sinks."""
-    from firesteel.table._running import with_mode
-
     changelog = ExplainDetail.CHANGELOG_MODE in details
-    chosen = [with_mode(session, n) if isinstance(n, l.Sink) else n for n in nodes]
-    plans = [session.physical(n) for n in chosen]
+    plans = [session.physical(node) for node in nodes]
     parts = ["== Abstract Syntax Tree =="]
-    parts += [logical_text(n) for n in chosen]
+    parts += [logical_text(n) for n in nodes]
     parts += ["", "== Optimized Physical Plan =="]
     parts.append("\n\n".join(plan_text(plan, changelog) for plan in plans))
     parts += ["", "== Optimized Execution Plan =="]

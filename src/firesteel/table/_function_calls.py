@@ -15,6 +15,7 @@ import pyarrow as pa
 from firesteel.common.types import Row
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
+from firesteel.sql.async_options import AsyncScalarOptions
 from firesteel.sql.functions.registry import CallTypes, TypeRule, Typing
 from firesteel.sql.operators.objects import column_of_objects, objects_of
 from firesteel.sql.type_rules import implicitly_castable
@@ -174,14 +175,19 @@ SCALARS: Final[dict[str, type[_Opened]]] = {"general": ScalarCall, "pandas": Pan
 class AsyncCall(_Opened):
     """Calls a coroutine function for each row; the calls of a batch overlap.
 
-    How many may be under way, and what becomes of failures, is as ``table.exec.async-scalar.*`` says by
-    default.
+    How many may be under way, and what becomes of failures, is as ``table.exec.async-scalar.*`` says.
     """
 
-    CAPACITY: Final = 10
-    ATTEMPTS: Final = 3
-    DELAY_S: Final = 0.1
-    TIMEOUT_S: Final = 180.0
+    options = AsyncScalarOptions()
+
+    def with_options(self, options: AsyncScalarOptions) -> AsyncCall:
+        """The same call in a program with *options*."""
+        made = AsyncCall(self.function, self.names)
+        made.options = options
+        return made
+
+    def _more(self) -> dict[str, Any]:
+        return {"options": self.options}
 
     def __call__(self, site: Any, *arguments: Any) -> pa.Array:
         function = self.opened()
@@ -194,17 +200,18 @@ class AsyncCall(_Opened):
         return column_of_objects(values, site.result)
 
     async def _all(self, function: Callable[..., Any], rows: Sequence[tuple[Any, ...]]) -> list[Any]:
-        room = asyncio.Semaphore(self.CAPACITY)
+        options = self.options
+        room = asyncio.Semaphore(options.capacity)
 
         async def one(row: tuple[Any, ...]) -> Any:
             async with room:
-                for attempt in range(1, self.ATTEMPTS + 1):
+                for attempt in range(1, options.attempts + 1):
                     try:
-                        return await asyncio.wait_for(function(*row), self.TIMEOUT_S)
+                        return await asyncio.wait_for(function(*row), options.timeout_ms / 1000)
                     except Exception:
-                        if attempt == self.ATTEMPTS:
+                        if attempt == options.attempts:
                             raise
-                        await asyncio.sleep(self.DELAY_S)
+                        await asyncio.sleep(options.delay_ms / 1000)
             return None
 
         return await asyncio.gather(*map(one, rows))

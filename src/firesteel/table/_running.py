@@ -127,24 +127,9 @@ def targeted(session: Session, sink: l.Sink) -> l.Sink:
     return replace(sink, input=plan, table=target, columns=tuple(range(len(row.fields))))
 
 
-def with_mode(session: Session, sink: l.Sink) -> l.Sink:
-    """The sink with the changelog mode that its connector chooses for what the query makes."""
-    target: Target = sink.table
-    if target.writer is None:
-        return sink
-    from firesteel.sql.changelog import kinds_of_query
-
-    made = kinds_of_query(session.optimized(sink.input), session.planning)
-    mode = target.writer.changelog_mode(made)
-    chosen = Target.of_mode(
-        target.name, target.description, mode, target.schema, target.writer, table=target.table
-    )
-    return replace(sink, table=chosen)
-
-
 def attached(session: Session, sinks: Sequence[l.Sink]) -> None:
     """Add the plans of all sinks to the program of the environment."""
-    plans = [session.physical(with_mode(session, sink)) for sink in sinks]
+    plans = [session.physical(sink) for sink in sinks]
     rows = session.translate(*plans)
     env = session.environment
     for sink, transformation, plan in zip(sinks, rows, plans, strict=True):

@@ -6,33 +6,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from firesteel.sql import types as t
-from firesteel.sql.expressions import AggregateCall, Literal
 from firesteel.sql.operators.specs import GroupAggregate
 from firesteel.testing.table_harness import TableHarness
-
-LONG, TEXT, BOOL = t.BigIntType(), t.VarCharType(), t.BooleanType()
-INPUT = t.RowType.of(("k", "v", "s", "b"), (TEXT, LONG, TEXT, BOOL))
-
-
-def call(function, *arguments, of=LONG, **traits):
-    return AggregateCall(function, arguments, of, **traits)
-
-
-CALLS = (
-    call("COUNT"),
-    call("COUNT", 1),
-    call("SUM", 1),
-    call("AVG", 1),
-    call("MIN", 1),
-    call("MAX", 1),
-    call("MAX", 2, of=TEXT),
-    call("COUNT", 2, distinct=True),
-    call("COUNT", 2, distinct=True, filter=3),
-    call("SUM", 1, filter=3),
-    call("SUM", 1, distinct=True),
-    call("LISTAGG", 2, of=TEXT, literals=(Literal("|", TEXT),)),
-)
-OUTPUT = t.RowType.of(("k", *(f"c{i}" for i in range(len(CALLS)))), (TEXT, *(c.type for c in CALLS)))
+from tests.sql.operators.changelogs import epochs, table_left
+from tests.sql.operators.grouped_rows import CALLS, INPUT, ROWS, TEXT, call, naive
 
 
 def spec_of(calls=CALLS, keys=(0,), **traits):
@@ -139,72 +116,8 @@ def test_a_value_is_distinct_in_each_life_of_its_key():
     assert harness.take() == [("+I", "a", 3), ("-U", "a", 3), ("+U", "a", 4)]
 
 
-ROWS = st.tuples(
-    st.sampled_from(["a", "b", None]),
-    st.none() | st.integers(-3, 3),
-    st.none() | st.sampled_from(["x", "y", "z"]),
-    st.none() | st.booleans(),
-)
-
-
-@st.composite
-def changelogs(draw):
-    """Epochs of changes, in which what is taken back is there."""
-    held, epochs = [], []
-    for _ in range(draw(st.integers(1, 3))):
-        epoch = []
-        for _ in range(draw(st.integers(0, 7))):
-            if held and draw(st.booleans()):
-                epoch.append(("-D", *held.pop(draw(st.integers(0, len(held) - 1)))))
-            else:
-                row = draw(ROWS)
-                held.append(row)
-                epoch.append(("+I", *row))
-        epochs.append(epoch)
-    return epochs, held
-
-
-def naive(rows):
-    """What a batch query gives."""
-    out = {}
-    for key in {r[0] for r in rows}:
-        mine = [r for r in rows if r[0] == key]
-        values = [r[1] for r in mine if r[1] is not None]
-        texts = [r[2] for r in mine if r[2] is not None]
-        filtered = [r for r in mine if r[3]]
-        some = [r[1] for r in filtered if r[1] is not None]
-        out[key] = (
-            len(mine),
-            len(values),
-            sum(values) if values else None,
-            int(sum(values) / len(values)) if values else None,
-            min(values, default=None),
-            max(values, default=None),
-            max(texts, default=None),
-            len(set(texts)),
-            len({r[2] for r in filtered if r[2] is not None}),
-            sum(some) if some else None,
-            sum(set(values)) if values else None,
-            sorted(texts) or None,
-        )
-    return out
-
-
-def materialised(changes):
-    table = {}
-    for kind, key, *values in changes:
-        if kind in ("+I", "+U"):
-            assert (key in table) == (kind == "+U"), (kind, key, table)
-            table[key] = tuple(values)
-        elif kind == "-U":
-            assert table[key] == tuple(values)
-        else:
-            assert table.pop(key) == tuple(values)
-    return table
-
-
 @settings(max_examples=20, deadline=None, suppress_health_check=list(HealthCheck))
-@given(changelogs(), st.booleans(), st.sampled_from([1, 2]), st.booleans())
+@given(epochs(ROWS), st.booleans(), st.sampled_from([1, 2]), st.booleans())
 def test_the_result_is_that_of_the_rows_that_are_left(given_changes, mini_batch, parallelism, restored):
     epochs, held = given_changes
     spec = spec_of(retracts=True, mini_batch=mini_batch)
@@ -216,8 +129,8 @@ def test_the_result_is_that_of_the_rows_that_are_left(given_changes, mini_batch,
         if restored and i == 0:
             harness = harness_of(spec, parallelism=3 - parallelism, restore=harness.snapshot())
     table = {
-        k: (*v[:-1], sorted(v[-1].split("|")) if v[-1] is not None else None)
-        for k, v in materialised(out).items()
+        key: (*values[:-1], sorted(values[-1].split("|")) if values[-1] is not None else None)
+        for (key,), (_, *values) in table_left(out, (0,)).items()
     }
     assert table == naive(held)
 

@@ -146,32 +146,27 @@ ASYNC_SCALAR_CAPACITY: Final = integer(
     "table.exec.async-scalar.max-concurrent-operations",
     10,
     "How many calls of an asynchronous scalar function may be under way.",
-    no_effect="ten calls of a batch are under way at once",
 )
 ASYNC_SCALAR_TIMEOUT: Final = duration(
     "table.exec.async-scalar.timeout",
     180_000,
     "How long a call of an asynchronous scalar function may take.",
-    no_effect="a call may take three minutes",
 )
 ASYNC_SCALAR_RETRY: Final = word(
     "table.exec.async-scalar.retry-strategy",
     "FIXED_DELAY",
     ("NO_RETRY", "FIXED_DELAY"),
     "Whether calls of asynchronous scalar functions that fail are tried again.",
-    no_effect="a call that fails is tried again",
 )
 ASYNC_SCALAR_DELAY: Final = duration(
     "table.exec.async-scalar.retry-delay",
     100,
     "The time between two tries.",
-    no_effect="a call that fails is tried again after 100 ms",
 )
 ASYNC_SCALAR_ATTEMPTS: Final = integer(
     "table.exec.async-scalar.max-attempts",
     3,
     "How often a call is tried.",
-    no_effect="a call is tried three times",
 )
 WINDOW_AGG_BUFFER: Final = integer(
     "table.exec.window-agg.buffer-size-limit",
@@ -242,8 +237,8 @@ AGG_PHASES: Final = word(
     "table.optimizer.agg-phase-strategy",
     "AUTO",
     ("AUTO", "ONE_PHASE", "TWO_PHASE"),
-    "Flink: whether rows are aggregated before the exchange, too.",
-    no_effect="rows are aggregated behind the exchange, which they pass as columns",
+    "Whether rows are aggregated before the exchange, too, where mini-batches are on: AUTO and TWO_PHASE: "
+    "where the aggregates can be merged, ONE_PHASE: never.",
 )
 SPLIT_DISTINCT: Final = boolean(
     "table.optimizer.distinct-agg.split.enabled",

@@ -31,6 +31,7 @@ from firesteel.program.sources import (
     EnumeratorContext,
     ReadRange,
     Source,
+    SourcePromise,
     SourceReader,
     Split,
     SplitEnumerator,
@@ -83,6 +84,10 @@ class KinesisSource(Source):
                 detail=f"the schema is {type(self.schema).__name__}",
                 hint="stop the job with a savepoint instead",
             )
+
+    def promise(self, checkpointing: bool) -> SourcePromise:
+        latest = self.options.start.kind is StartKind.LATEST
+        return SourcePromise.from_start(latest=latest and not checkpointing)
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
         return _ShardEnumerator(self)

@@ -14,6 +14,7 @@ from firesteel.connectors.cassandra.client import ClusterSettings, connection, l
 from firesteel.connectors.cassandra.log import LogCommitter, LogOptions
 from firesteel.connectors.cassandra.requests import OnFailure, RequestOptions, Requests, fail
 from firesteel.program.pickling import dumps_block
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Committer, CommitterContext, Sink, SinkWriter, WriterContext
 
 
@@ -38,6 +39,10 @@ class CassandraRowSink(Sink):
     @property
     def description(self) -> str:
         return "Cassandra"
+
+    @property
+    def promise(self) -> SinkPromise:
+        return SinkPromise.AT_LEAST_ONCE if self.log is None else SinkPromise.EXACTLY_ONCE
 
     def validate(self) -> None:
         """Have the cluster check the query."""

@@ -42,6 +42,10 @@ class MapEmitter:
     def description(self) -> str:
         return f"Elasticsearch {'by ' if self.dynamic else ''}{self.index}"
 
+    @property
+    def by_key(self) -> bool:
+        return self.key_field is not None
+
     def check_type(self, type_info: TypeInformation | None) -> None:
         """Check that a stream of this declared type can be written.
 

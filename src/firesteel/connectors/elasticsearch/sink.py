@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from firesteel.common.errors import ConnectorError
 from firesteel.connectors.elasticsearch.cluster import TOO_MANY, Cluster, Refusal
 from firesteel.connectors.elasticsearch.settings import BackOff, FlushOptions
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 
@@ -18,6 +19,10 @@ class Emitter(Protocol):
 
     @property
     def description(self) -> str: ...
+
+    @property
+    def by_key(self) -> bool:
+        """Whether a record that comes again replaces its document."""
 
     def encoder(self) -> Callable[[Any], list[bytes]]:
         """Return the function from the records of a batch to their actions."""
@@ -36,6 +41,10 @@ class ElasticSink(Sink):
     @property
     def description(self) -> str:
         return self.emitter.description
+
+    @property
+    def promise(self) -> SinkPromise:
+        return SinkPromise.UPSERT if self.emitter.by_key else SinkPromise.AT_LEAST_ONCE
 
     def validate(self) -> None:
         self.cluster.check()

@@ -13,6 +13,7 @@ from firesteel.program.sources import (
     EnumeratorContext,
     ReadRange,
     Source,
+    SourcePromise,
     SourceReader,
     Split,
     SplitEnumerator,
@@ -53,6 +54,12 @@ class SourcesInTurn(Source):
     @property
     def description(self) -> str:
         return f"Hybrid({', '.join(source.description for source in self.sources)})"
+
+    def promise(self, checkpointing: bool) -> SourcePromise:
+        """Promise what the weakest of the sources does."""
+        promised = {source.promise(checkpointing) for source in self.sources}
+        weakest = (SourcePromise.AT_MOST_ONCE, SourcePromise.AT_LEAST_ONCE)
+        return next((weak for weak in weakest if weak in promised), SourcePromise.EXACTLY_ONCE)
 
     def validate(self) -> None:
         for source in self.sources:

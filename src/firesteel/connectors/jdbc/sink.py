@@ -25,6 +25,7 @@ from firesteel.connectors.jdbc.databases import DatabaseError, database_of
 from firesteel.connectors.jdbc.options import ConnectionOptions, ExactlyOnceOptions, ExecutionOptions
 from firesteel.connectors.jdbc.statements import parse, quoted_table
 from firesteel.program.pickling import dumps_block, loads_block
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import (
     CommitRequest,
     Committer,
@@ -83,6 +84,10 @@ class JdbcStatementSink(Sink):
         if self.exactly_once is None:
             return _BatchWriter(self, StatementTarget(self))
         return _StagingWriter(context, _converter(self))
+
+    @property
+    def promise(self) -> SinkPromise:
+        return SinkPromise.AT_LEAST_ONCE if self.exactly_once is None else SinkPromise.EXACTLY_ONCE
 
     def create_committer(self, context: CommitterContext) -> Committer | None:
         if self.exactly_once is None:

@@ -18,7 +18,7 @@ from firesteel.common.errors import ConfigurationError, ConnectorError
 from firesteel.common.logs import logger
 from firesteel.connectors.kafka.client import Cluster, require_client
 from firesteel.connectors.kafka.enumerator import KafkaEnumerator
-from firesteel.connectors.kafka.offsets import EARLIEST, OffsetsInitializer
+from firesteel.connectors.kafka.offsets import EARLIEST, Kind, OffsetsInitializer
 from firesteel.connectors.kafka.reader import KafkaReader
 from firesteel.connectors.kafka.records import KafkaRecordDeserializationSchema
 from firesteel.connectors.kafka.settings import CLIENT_ID_PREFIX, DISCOVERY_INTERVAL, GROUP_ID, number
@@ -29,6 +29,7 @@ from firesteel.program.sources import (
     EnumeratorContext,
     ReadRange,
     Source,
+    SourcePromise,
     SourceReader,
     Split,
     SplitEnumerator,
@@ -224,6 +225,10 @@ class DynamicTopicSource(Source):
         require_client()
         for cluster, metadata in self.clusters().items():
             self.of_cluster(cluster, metadata).validate()
+
+    def promise(self, checkpointing: bool) -> SourcePromise:
+        latest = self.starting.kind is Kind.LATEST
+        return SourcePromise.from_start(latest=latest and not checkpointing)
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
         return DynamicEnumerator(self)

@@ -28,6 +28,7 @@ from firesteel.connectors.kafka.settings import (
 )
 from firesteel.connectors.kafka.staging import Piece, Stage, discard_all_but
 from firesteel.connectors.kafka.transactions import ANY_TOPIC, Claim, Prefix
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import (
     CommitRequest,
     Committable,
@@ -53,6 +54,13 @@ class Guarantee(enum.Enum):
     EXACTLY_ONCE = "exactly-once"
 
 
+_PROMISES: Final = {
+    Guarantee.NONE: SinkPromise.NONE,
+    Guarantee.AT_LEAST_ONCE: SinkPromise.AT_LEAST_ONCE,
+    Guarantee.EXACTLY_ONCE: SinkPromise.EXACTLY_ONCE,
+}
+
+
 @dataclass(frozen=True)
 class KafkaTopicSink(Sink):
     """The sink that ``KafkaSink.builder()`` builds. ``properties`` are those of Kafka's producer."""
@@ -66,6 +74,10 @@ class KafkaTopicSink(Sink):
     @property
     def description(self) -> str:
         return "KafkaSink"
+
+    @property
+    def promise(self) -> SinkPromise:
+        return _PROMISES[self.guarantee]
 
     def check(self) -> None:
         """Check everything that does not need the cluster.

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from firesteel.common.errors import ConfigurationError, ProgramError
 from firesteel.connectors.kafka.client import Cluster, require_client
-from firesteel.connectors.kafka.offsets import EARLIEST, OffsetsInitializer, Partition
+from firesteel.connectors.kafka.offsets import EARLIEST, Kind, OffsetsInitializer, Partition
 from firesteel.connectors.kafka.records import KafkaRecordDeserializationSchema
 from firesteel.connectors.kafka.settings import (
     AUTO_COMMIT,
@@ -25,6 +25,7 @@ from firesteel.program.sources import (
     Boundedness,
     EnumeratorContext,
     Source,
+    SourcePromise,
     SourceReader,
     SplitEnumerator,
 )
@@ -138,6 +139,10 @@ class KafkaTopicSource(Source):
 
         new_consumer(self.properties).close()
         self.subscription.find(Cluster(self.properties))
+
+    def promise(self, checkpointing: bool) -> SourcePromise:
+        latest = self.starting.kind is Kind.LATEST
+        return SourcePromise.from_start(latest=latest and not checkpointing)
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
         from firesteel.connectors.kafka.enumerator import KafkaEnumerator

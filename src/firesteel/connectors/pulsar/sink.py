@@ -22,6 +22,7 @@ from firesteel.connectors.pulsar.client import (
     load_client,
     topic_name,
 )
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class PulsarTopicSink(Sink):
     @property
     def description(self) -> str:
         return f"Pulsar {', '.join(self.topics)}"
+
+    @property
+    def promise(self) -> SinkPromise:
+        return SinkPromise.AT_LEAST_ONCE if self.waits else SinkPromise.NONE
 
     def validate(self) -> None:
         """Check that the topics, and the brokers that serve them, can be reached."""

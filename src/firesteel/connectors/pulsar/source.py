@@ -17,6 +17,7 @@ from firesteel.program.sources import (
     EnumeratorContext,
     ReadRange,
     Source,
+    SourcePromise,
     SourceReader,
     Split,
     SplitEnumerator,
@@ -65,6 +66,10 @@ class PulsarTopicSource(Source):
         wanted = re.compile(whole)
         namespace = "/".join(whole.removeprefix("persistent://").split("/")[:2])
         return [t for t in sorted(admin.topics(namespace)) if wanted.fullmatch(_PARTITION.sub("", t))]
+
+    def promise(self, checkpointing: bool) -> SourcePromise:
+        latest = self.start.at is At.LATEST
+        return SourcePromise.from_start(latest=latest and not checkpointing)
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
         return _TopicEnumerator(self)

@@ -26,6 +26,7 @@ from firesteel.program.sources import (
     EnumeratorContext,
     ReadRange,
     Source,
+    SourcePromise,
     SourceReader,
     Split,
     SplitEnumerator,
@@ -61,6 +62,11 @@ class RabbitSource(Source):
     @property
     def description(self) -> str:
         return f"RabbitMQ {self.queue}"
+
+    def promise(self, checkpointing: bool) -> SourcePromise:
+        if not checkpointing:  # acknowledged as they are sent
+            return SourcePromise.AT_MOST_ONCE
+        return SourcePromise.EXACTLY_ONCE if self.use_correlation_id else SourcePromise.AT_LEAST_ONCE
 
     def validate(self) -> None:
         if type(self.schema).is_end_of_stream is not DeserializationSchema.is_end_of_stream:

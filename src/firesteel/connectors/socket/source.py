@@ -14,6 +14,7 @@ from firesteel.program.sources import (
     EnumeratorContext,
     ReadRange,
     Source,
+    SourcePromise,
     SourceReader,
     Split,
     SplitEnumerator,
@@ -56,6 +57,10 @@ class SocketTextSource(Source):
     @property
     def max_parallelism(self) -> int | None:
         return 1
+
+    def promise(self, checkpointing: bool) -> SourcePromise:
+        """What is sent while no driver listens is lost."""
+        return SourcePromise.AT_MOST_ONCE
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
         return _SocketEnumerator(self, context.work_dir)

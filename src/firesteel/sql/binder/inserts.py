@@ -142,8 +142,9 @@ def _cast(
     table: ResolvedTable, plan: Node, row: t.RowType, targets: Sequence[int]
 ) -> tuple[Node, dict[int, int]]:
     expressions: list[Expression] = []
+    types = row.types
     for i, (ref, target) in enumerate(zip(identity(plan.row), targets, strict=True)):
-        wanted = row.types[target]
+        wanted = types[target]
         given = plain(ref.type)
         fits = type_rules.implicitly_castable(_nullable(given), _nullable(wanted))
         if not fits:

@@ -319,9 +319,8 @@ def _row(left: Node, right: Node, kind: str) -> t.RowType:
 
 def _retyped(relations: Sequence[Relation], row: t.RowType) -> list[Relation]:
     """Columns with the types that they have after the join."""
-    return [
-        replace(r, columns=tuple(replace(c, type=row.types[c.index]) for c in r.columns)) for r in relations
-    ]
+    types = row.types
+    return [replace(r, columns=tuple(replace(c, type=types[c.index]) for c in r.columns)) for r in relations]
 
 
 def _made(

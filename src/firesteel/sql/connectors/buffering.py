@@ -9,6 +9,7 @@ from typing import Any
 
 from firesteel.common.clock import Clock, SystemClock
 from firesteel.common.columns import Columns
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Committer, CommitterContext, Sink, SinkWriter, WriterContext
 from firesteel.state.column_keys import identities
 
@@ -32,6 +33,10 @@ class BufferedSink(Sink):
     @property
     def description(self) -> str:
         return self.inner.description
+
+    @property
+    def promise(self) -> SinkPromise:
+        return self.inner.promise
 
     def validate(self) -> None:
         self.inner.validate()

@@ -6,6 +6,7 @@ Built-in ones are named in ``built_in.py``. The module of a connector of another
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -39,7 +40,8 @@ class ScanSource(Protocol):
     """What reads a table.
 
     A source whose ``makes_watermarks`` is true gives watermarks by ``node.watermark``, an expression over
-    ``node.row``, for each of its splits.
+    ``node.row``, for each of its splits. One whose ``reads_metadata`` is true can have metadata columns,
+    which plans show behind the columns that are read.
     """
 
     changelog_mode: frozenset[str]
@@ -158,8 +160,17 @@ def load_all(name: str | None = None) -> None:
     from firesteel.sql.connectors import built_in
 
     built_in.register()
-    if name is not None and is_added_connector(name):
+    if name is None or (name, tuple(sys.path)) in _looked_for:
+        return
+    if is_added_connector(name):
         load_connector(name)
+    if TABLE_CONNECTORS.find(name) is not None:
+        _looked_for.add((name, tuple(sys.path)))
+
+
+#: Names that were asked for among the packages of a path, and are there: to look through all installed
+#: packages takes longer than to plan a query.
+_looked_for: Final[set[tuple[str, tuple[str, ...]]]] = set()
 
 
 def _context(

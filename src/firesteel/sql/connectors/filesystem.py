@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from firesteel.common.serialization import BulkWriterFactory, Encoder
 from firesteel.connectors.files.partition_commit import PartitionCommit
@@ -88,6 +88,7 @@ def _in_file(context: TableContext) -> t.RowType:
 
 @dataclass(frozen=True, slots=True)
 class _Scan:
+    reads_metadata: ClassVar[bool] = True
     source: TableFilesSource
     parallelism: int | None
     changelog_mode: frozenset[str] = frozenset({"+I"})

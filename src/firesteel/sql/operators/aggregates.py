@@ -21,7 +21,7 @@ from firesteel.sql.operators.row_state import Field
 from firesteel.sql.types import RowType
 from firesteel.state.columns import CanonicalKey
 
-__all__ = ["Aggregates", "signs_of"]
+__all__ = ["Aggregates", "CallPart", "Weights", "row_text", "signs_of"]
 
 
 def signs_of(columns: Columns) -> Array | None:
@@ -33,12 +33,18 @@ def signs_of(columns: Columns) -> Array | None:
     return np.where(back, -1, 1) if back.any() else None
 
 
-class _Call(NamedTuple):
+class CallPart(NamedTuple):
+    """One call among the others.
+
+    :ivar distinct: which ``Distinct`` stands before the kernel, and which filter of it.
+    :ivar start, stop: which fields are its own.
+    """
+
     kernel: Kernel
     arguments: tuple[int, ...]
     filter: int | None
-    distinct: tuple[int, int] | None  # which Distinct, and which filter of it
-    start: int  # of its fields
+    distinct: tuple[int, int] | None
+    start: int
     stop: int
 
 
@@ -50,6 +56,7 @@ class Aggregates:
         there is no ``scan``.
 
     :ivar fields: of all calls, as state keeps them.
+    :ivar calls: the calls, in order. :ivar distinct: what finds the rows that count for DISTINCT ones.
     """
 
     def __init__(
@@ -62,7 +69,7 @@ class Aggregates:
     ) -> None:
         self.retracts = retracts
         self.fields: list[Field] = [Field("int64")] if retracts else []
-        self._calls: list[_Call] = []
+        self.calls: list[CallPart] = []
         distinct: dict[tuple[int, ...], list[int | None]] = {}
         for call in calls:
             types = tuple(row.types[i] for i in call.arguments)
@@ -76,8 +83,8 @@ class Aggregates:
                 of = (list(distinct).index(call.arguments), filters.index(call.filter))
             start = len(self.fields)
             self.fields += kernel.fields
-            self._calls.append(_Call(kernel, call.arguments, call.filter, of, start, len(self.fields)))
-        self._distinct = [Distinct(arguments, filters, retracts) for arguments, filters in distinct.items()]
+            self.calls.append(CallPart(kernel, call.arguments, call.filter, of, start, len(self.fields)))
+        self.distinct = [Distinct(arguments, filters, retracts) for arguments, filters in distinct.items()]
         #: Whether the result changes with each row, so that there is nothing to compare.
         self.always_changes = any(
             c.function.upper() == "COUNT" and not c.arguments and c.filter is None for c in calls
@@ -87,13 +94,13 @@ class Aggregates:
     @property
     def merges(self) -> bool:
         """Whether accumulators can be merged; always so of ``merging`` ones."""
-        return not self._distinct and all(call.kernel.merges for call in self._calls)
+        return not self.distinct and all(call.kernel.merges for call in self.calls)
 
     def open(self, state: Any, name: str, ttl_ms: int) -> None:
         """Ask for the state that lies beside the fields."""
-        for i, distinct in enumerate(self._distinct):
+        for i, distinct in enumerate(self.distinct):
             distinct.open(state, f"{name}/distinct-{i}", ttl_ms)
-        for i, call in enumerate(self._calls):
+        for i, call in enumerate(self.calls):
             call.kernel.open(state, f"{name}/{i}", ttl_ms)
 
     def initial(self, count: int) -> list[Array]:
@@ -124,13 +131,14 @@ class Aggregates:
                 out.append(base[0] + segments.sums(steps))
             else:
                 out.append(base[0][segments.index] + segments.running(steps))
-        weights = _Weights(rows, signs)
-        for distinct in self._distinct:
-            distinct.see(rows, weights, segments)
-        for call in self._calls:
+        weights = Weights(rows, signs)
+        for distinct in self.distinct:
+            arrays = [rows.arrays[i] for i in distinct.arguments]
+            distinct.see(arrays, [weights.of(column) for column in distinct.filters], segments)
+        for call in self.calls:
             counted = weights.of(call.filter)
             if call.distinct is not None:
-                counted = self._distinct[call.distinct[0]].weights[call.distinct[1]]
+                counted = self.distinct[call.distinct[0]].weights[call.distinct[1]]
             arguments = [rows.arrays[i] for i in call.arguments]
             run = call.kernel.fold if whole else call.kernel.scan
             out += run(arguments, counted, segments, base[call.start : call.stop])
@@ -140,29 +148,29 @@ class Aggregates:
 
     def merge(self, first: Sequence[Array], second: Sequence[Array]) -> list[Array]:
         out: list[Array] = [first[0] + second[0]] if self.retracts else []
-        for call in self._calls:
+        for call in self.calls:
             part = slice(call.start, call.stop)
             out += call.kernel.merge(first[part], second[part])
         return out
 
     def results(self, fields: Sequence[Array]) -> list[pa.Array]:
         """The value of each call."""
-        return [call.kernel.values(fields[call.start : call.stop]) for call in self._calls]
+        return [call.kernel.values(fields[call.start : call.stop]) for call in self.calls]
 
     def clear(self, name: Any, key: CanonicalKey) -> None:
         """A key is gone."""
-        for distinct in self._distinct:
+        for distinct in self.distinct:
             distinct.clear(name, key)
-        for call in self._calls:
+        for call in self.calls:
             call.kernel.clear(name, key)
 
     @property
     def keeps_more(self) -> bool:
         """Whether there is state beside the fields."""
-        return bool(self._distinct) or any(type(c.kernel).clear is not Kernel.clear for c in self._calls)
+        return bool(self.distinct) or any(type(c.kernel).clear is not Kernel.clear for c in self.calls)
 
 
-class _Weights:
+class Weights:
     """What rows count for behind a filter, made once for each."""
 
     def __init__(self, rows: Columns, signs: Array | None) -> None:

@@ -8,15 +8,15 @@ from typing import Any, ClassVar, Final
 from firesteel.common.columns import Columns
 from firesteel.runtime.batch import Mark
 from firesteel.runtime.program import OperatorProgram
-from firesteel.sql.operators.base import KeyedColumnsOperator
+from firesteel.sql.operators.base import ColumnsOperator, KeyedColumnsOperator
 
-__all__ = ["BundlingOperator"]
+__all__ = ["BundlingOperator", "KeyedBundlingOperator"]
 
 #: Of a bundle for which the program says no size.
 ROWS: Final = 1 << 16
 
 
-class BundlingOperator(KeyedColumnsOperator):
+class BundlingOperator(ColumnsOperator):
     """Its spec has ``mini_batch`` and ``bundle``, the most rows of a bundle."""
 
     #: Whether rows wait in batch mode, where nothing leaves before the end.
@@ -70,3 +70,7 @@ class BundlingOperator(KeyedColumnsOperator):
 
     def end_epoch(self) -> None:
         self._finish_bundle()
+
+
+class KeyedBundlingOperator(BundlingOperator, KeyedColumnsOperator):
+    """One with keyed state."""

@@ -11,7 +11,7 @@ from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import KeyedColumnsOperator
-from firesteel.sql.operators.bundles import BundlingOperator
+from firesteel.sql.operators.bundles import KeyedBundlingOperator
 from firesteel.sql.operators.evaluation import Evaluation
 from firesteel.sql.operators.kernels.numbers import objects
 from firesteel.sql.operators.keyed_rows import KeyedRows, previous_rows
@@ -52,7 +52,7 @@ class LastRows:
         self.rows.put(slots, [objects(self.codec.encode(rows))])
 
 
-class ChangelogNormalizeOperator(BundlingOperator):
+class ChangelogNormalizeOperator(KeyedBundlingOperator):
     """Flink: ``ProcTimeDeduplicateKeepLastRowFunction`` on a changelog."""
 
     spec: ChangelogNormalize

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from firesteel.common.columns import UPDATE_AFTER, Columns
 from firesteel.runtime.program import OperatorProgram
-from firesteel.sql.operators.bundles import BundlingOperator
+from firesteel.sql.operators.bundles import KeyedBundlingOperator
 from firesteel.sql.operators.changelogs import LastRows
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.keyed_rows import KeyedRows, previous_rows
@@ -25,7 +25,7 @@ _LOWEST = -(2**63)
 _HIGHEST = 2**63 - 1
 
 
-class DeduplicateOperator(BundlingOperator):
+class DeduplicateOperator(KeyedBundlingOperator):
     spec: Deduplicate
 
     def __init__(self, program: OperatorProgram, spec: Deduplicate) -> None:

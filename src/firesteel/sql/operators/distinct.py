@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from firesteel.common.columns import Columns
 from firesteel.sql.operators.kernels.segments import Array, Segments
 from firesteel.sql.operators.map_state import MapsColumn, maps_state
 from firesteel.state.column_keys import Groups, group_rows, identities, renumbered
@@ -32,8 +31,8 @@ class Distinct:
     _seen: MapsColumn
 
     def __init__(self, arguments: Sequence[int], filters: Sequence[int | None], retracts: bool) -> None:
-        self._arguments = arguments
-        self._filters = filters
+        self.arguments = arguments
+        self.filters = filters
         self._retracts = retracts
 
     def open(self, state: Any, name: str, ttl_ms: int) -> None:
@@ -42,26 +41,31 @@ class Distinct:
     def clear(self, name: Any, key: CanonicalKey) -> None:
         self._seen.clear(name, key)
 
-    def see(self, rows: Columns, weights: Any, segments: Segments) -> None:
-        """Look at rows; what they count for is in ``weights`` then."""
-        arrays = [rows.arrays[i] for i in self._arguments]
-        of_values = group_rows(arrays, len(rows))
+    def see(self, arrays: Sequence[pa.Array], counts: Sequence[Array | None], segments: Segments) -> None:
+        """Look at rows; what they count for is in ``weights`` then.
+
+        :param arrays: the arguments.
+        :param counts: for each filter how often a row is there; less than 0: how often it is taken back;
+            None: once each.
+        """
+        length = segments.count
+        of_values = group_rows(arrays, length)
         # A value is counted for its key, whatever becomes of the key in between.
         of_keys = segments.index if segments.owners is None else segments.owners[segments.index]
         pairs = Groups(*renumbered(pa.array(of_keys * of_values.count + of_values.codes)))
         order, starts = pairs.order()
-        within = Segments(starts, len(rows))
+        within = Segments(starts, length)
         first = pairs.first
         picked = [a.take(first) for a in arrays]
         values = identities(picked, pairs.count)
         owners = segments.index[first].tolist()
         names = [segments.names[i] for i in owners]
         keys = [segments.keys[i] for i in owners]
-        steps = [_in_order(weights.of(column), order, len(rows)) for column in self._filters]
+        steps = [_in_order(count, order, length) for count in counts]
         see = self._count if self._retracts else self._mark
         self.weights = []
         for found in see(names, keys, values, steps, within):
-            back = np.empty(len(rows), np.int64)
+            back = np.empty(length, np.int64)
             back[order] = found
             self.weights.append(back)
 
@@ -77,7 +81,7 @@ class Distinct:
         for i, step in enumerate(steps):
             passed = within.running(step)
             fresh = (before >> i) & 1 == 0
-            out.append(((passed == 1) & (step == 1) & fresh[within.index]).astype(np.int64))
+            out.append(((passed == step) & (step > 0) & fresh[within.index]).astype(np.int64))
             after |= (passed[within.last] > 0).astype(np.int64) << i
         for at in np.flatnonzero(after != before).tolist():
             put(names[at], values[at], int(after[at]))

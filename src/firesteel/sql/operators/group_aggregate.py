@@ -8,7 +8,7 @@ and written once for each key and batch. (Flink: ``GroupAggFunction``, ``MiniBat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,31 +17,46 @@ from firesteel.common.columns import Columns
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
 from firesteel.sql.operators.base import arrow_types
-from firesteel.sql.operators.bundles import BundlingOperator
+from firesteel.sql.operators.bundles import KeyedBundlingOperator
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.lives import Lives, lives_of
 from firesteel.sql.operators.row_state import RowsColumn, rows_state
-from firesteel.sql.operators.specs import GroupAggregate
+from firesteel.sql.operators.specs import GlobalGroupAggregate, GroupAggregate
 from firesteel.sql.operators.updates import changelog, differ
 from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_codes, identities, key_arrays
 
 __all__ = ["GroupAggregateOperator"]
 
 Array = np.ndarray[Any, Any]
+_ALL: Final = slice(None)
 
 
-class GroupAggregateOperator(BundlingOperator):
+class KeysOfRows(NamedTuple):
+    """Rows sorted by key.
+
+    :ivar starts: where each key starts. :ivar slots: of the keys, in the state.
+    :ivar names: the identity of each key. :ivar canonical: its canonical form, where something asks for it.
+    """
+
+    rows: Columns
+    starts: Array
+    slots: Array
+    names: list[Any]
+    canonical: Sequence[Any]
+
+
+class GroupAggregateOperator(KeyedBundlingOperator):
     waits_in_batch_mode = True
-    spec: GroupAggregate
+    spec: GroupAggregate | GlobalGroupAggregate
     _rows: RowsColumn
 
-    def __init__(self, program: OperatorProgram, spec: GroupAggregate) -> None:
+    def __init__(self, program: OperatorProgram, spec: GroupAggregate | GlobalGroupAggregate) -> None:
         super().__init__(program, spec)
-        self.aggregates = Aggregates(spec.calls, spec.input, spec.retracts, spec.functions)
+        self.aggregates = Aggregates(spec.calls, spec.rows, spec.retracts, spec.functions)
 
     def on_open(self) -> None:
         spec = self.spec
-        shape = f"{row_text(spec.input, spec.keys)} -> {self.aggregates.shape}"
+        shape = f"{row_text(spec.rows, spec.row_keys)} -> {self.aggregates.shape}"
         fields = self.aggregates.fields
         self._rows = rows_state(self.state, "accumulators", fields, shape, spec.ttl_ms)
         self.aggregates.open(self.state, "accumulators", spec.ttl_ms)
@@ -49,6 +64,22 @@ class GroupAggregateOperator(BundlingOperator):
     # ---- rows
 
     def process_rows(self, columns: Columns) -> None:
+        found = self.find_keys(columns)
+        rows, slots = found.rows, found.slots
+        signs = signs_of(rows) if self.spec.retracts else None
+        existed = self._rows.alive[slots]
+        lives = Lives(found.starts, len(rows), None)
+        if signs is not None:
+            counts = np.where(existed, self._rows.fields[0][slots], 0)
+            lives = lives_of(found.starts, signs, counts)
+            if lives.kept is not None:
+                rows, signs = rows.take(lives.kept), signs[lives.kept]
+                if not len(rows):
+                    return
+        self._run(rows, signs, lives, slots, found.names, found.canonical, existed)
+
+    def find_keys(self, columns: Columns) -> KeysOfRows:
+        """Sort rows by key, and find what is held of each."""
         keys = self.key_columns(columns, self.spec.keys)
         groups = group_rows(keys, len(columns))
         order, starts = groups.order()
@@ -61,17 +92,7 @@ class GroupAggregateOperator(BundlingOperator):
         names = identities(found, groups.count)
         slots = self._rows.find(names, codes)
         canonical = canonical_column_keys(names, codes) if self.aggregates.keeps_more else names
-        signs = signs_of(rows) if self.spec.retracts else None
-        existed = self._rows.alive[slots]
-        lives = Lives(starts, len(rows), None)
-        if signs is not None:
-            counts = np.where(existed, self._rows.fields[0][slots], 0)
-            lives = lives_of(starts, signs, counts)
-            if lives.kept is not None:
-                rows, signs = rows.take(lives.kept), signs[lives.kept]
-                if not len(rows):
-                    return
-        self._run(rows, signs, lives, slots, names, canonical, existed)
+        return KeysOfRows(rows, starts, slots, names, canonical)
 
     def _run(
         self,
@@ -142,17 +163,28 @@ class GroupAggregateOperator(BundlingOperator):
         at: Array,
         final: Array,
     ) -> None:
-        aggregates = self.aggregates
-        fields = aggregates.fold(rows, signs, segments, base)
-        last = [field[final] for field in fields]
+        fields = self.aggregates.fold(rows, signs, segments, base)
+        self.finish_bundle(rows, segments, [field[final] for field in fields], at[final], final)
+
+    def finish_bundle(
+        self,
+        rows: Columns,
+        segments: Segments,
+        fields: list[Array],
+        slots: Array,
+        final: Array | slice = _ALL,
+    ) -> None:
+        """Emit what a bundle has changed, one change for each key, and store it.
+
+        :param fields: the accumulators of the keys. :param final: the segment of each.
+        """
         if not self.context.batch_mode:
-            self._emit_bundle(rows, segments, last, at[final], final)
-        self._store(at[final], last, segments, final)
+            self._emit_bundle(rows, segments, fields, slots, final)
+        self._store(slots, fields, segments, final)
 
     def _emit_bundle(
-        self, rows: Columns, segments: Segments, last: list[Array], slots: Array, final: Array
+        self, rows: Columns, segments: Segments, last: list[Array], slots: Array, final: Array | slice
     ) -> None:
-        """What a bundle has changed, one change for each key."""
         aggregates = self.aggregates
         count = len(slots)
         before = aggregates.results([field[slots] for field in self._rows.fields])
@@ -163,7 +195,7 @@ class GroupAggregateOperator(BundlingOperator):
         keys = [a.take(pa.array(segments.last[final])) for a in self.key_columns(rows, self.spec.keys)]
         self.emit(changelog(keys, before, after, existed, exists, changed, self.spec.generate_update_before))
 
-    def _store(self, slots: Array, fields: list[Array], segments: Segments, final: Array) -> None:
+    def _store(self, slots: Array, fields: list[Array], segments: Segments, final: Array | slice) -> None:
         if not self.aggregates.retracts:
             self._rows.put(slots, fields)
             return
@@ -174,7 +206,7 @@ class GroupAggregateOperator(BundlingOperator):
         self._rows.put(slots[alive], [field[alive] for field in fields])
         self._rows.remove(slots[~alive])
         if self.aggregates.keeps_more:
-            for i in np.flatnonzero(final)[~alive].tolist():
+            for i in np.arange(len(segments))[final][~alive].tolist():
                 self.aggregates.clear(segments.names[i], segments.keys[i])
 
     # ---- the end
@@ -187,7 +219,7 @@ class GroupAggregateOperator(BundlingOperator):
         fields = [field[slots] for field in self._rows.fields]
         if not len(names) and not self.spec.keys and self.context.subtask == 0:
             names, fields = [()], self.aggregates.initial(1)
-        types = arrow_types(self.spec.input)
-        keys = key_arrays(names, [types[i] for i in self.spec.keys]) if self.spec.keys else []
+        types = arrow_types(self.spec.rows)
+        keys = key_arrays(names, [types[i] for i in self.spec.row_keys]) if self.spec.keys else []
         self.emit(Columns([*keys, *self.aggregates.results(fields)], len(names)))
         self._rows.drop()

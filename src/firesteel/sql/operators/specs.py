@@ -213,6 +213,59 @@ class GroupAggregate(OperatorSpec):
     ttl_ms: int = 0
     functions: Functions = field(default_factory=_none)
 
+    @property
+    def rows(self) -> RowType:
+        """Of what is aggregated."""
+        return self.input
+
+    @property
+    def row_keys(self) -> tuple[int, ...]:
+        """The key columns of ``rows``."""
+        return self.keys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalGroupAggregate(OperatorSpec):
+    """The first phase of a GROUP BY in two, before the exchange. Output: the key columns, then the parts of
+    the calls (``operators/partials.py``), a row for each key and bundle."""
+
+    input: RowType
+    output: RowType
+    keys: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    retracts: bool = False
+    bundle: int = 0
+    functions: Functions = field(default_factory=_none)
+
+    @property
+    def mini_batch(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GlobalGroupAggregate(OperatorSpec):
+    """The second phase, behind the exchange. Output: the key columns, then one for each call.
+
+    :param keys: key columns of the input, which is the output of the first phase.
+    :param rows: the input of the first phase, which the calls are of. :param row_keys: its key columns.
+    """
+
+    input: RowType
+    output: RowType
+    keys: tuple[int, ...]
+    rows: RowType
+    row_keys: tuple[int, ...]
+    calls: tuple[AggregateCall, ...]
+    retracts: bool = False
+    generate_update_before: bool = True
+    bundle: int = 0
+    ttl_ms: int = 0
+    functions: Functions = field(default_factory=_none)
+
+    @property
+    def mini_batch(self) -> bool:
+        return True
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupTableAggregate(OperatorSpec):
@@ -550,6 +603,8 @@ _kind(ConstraintEnforcer, "constraints:ConstraintEnforcerOperator")
 _kind(ChangelogNormalize, "changelogs:ChangelogNormalizeOperator", keyed=True)
 _kind(SinkUpsertMaterialize, "changelogs:SinkUpsertMaterializeOperator", keyed=True)
 _kind(GroupAggregate, "group_aggregate:GroupAggregateOperator", keyed=True)
+_kind(LocalGroupAggregate, "two_phases:LocalGroupAggregateOperator")
+_kind(GlobalGroupAggregate, "two_phases:GlobalGroupAggregateOperator", keyed=True)
 _kind(GroupTableAggregate, "table_aggregate:GroupTableAggregateOperator", keyed=True)
 _kind(WindowTableFunction, "window_table:WindowTableOperator")
 _kind(SessionTableFunction, "session_table:SessionTableOperator", keyed=True, operator_state=True)

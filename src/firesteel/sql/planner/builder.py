@@ -12,6 +12,7 @@ from firesteel.sql.planner import aggregates, joins, process_tables, ranks, simp
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.mini_batches import with_mini_batches
 from firesteel.sql.planner.shared import with_shared_parts
+from firesteel.sql.planner.two_phases import with_two_phases
 
 __all__ = ["Planner", "plan"]
 
@@ -22,8 +23,11 @@ def plan(root: l.Node, context: PlannerContext) -> p.Physical:
     :raises FiresteelError: the query cannot run.
     """
     built = with_shared_parts(Planner(context).plan(root), context)
+    if isinstance(built, p.Sink):
+        built = sinks.in_chosen_mode(built, context.batch)
     changed = with_changes(built, context.batch)
-    return with_mini_batches(ranks.deduplications(changed, context), context)
+    decided = with_two_phases(ranks.deduplications(changed, context), context)
+    return with_mini_batches(decided, context)
 
 
 class Planner:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.options import table as options
 from firesteel.sql import logical as l, physical as p
+from firesteel.sql.changelog import row_kinds
 from firesteel.sql.physical import AFTER, BEFORE_AND_AFTER, INSERT_ONLY
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
 
-__all__ = ["Target", "sink"]
+__all__ = ["Target", "in_chosen_mode", "sink"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +55,24 @@ class Target:
         update = None if "+U" not in mode else BEFORE_AND_AFTER if "-U" in mode else AFTER
         return cls(name, description, frozenset(kinds), update, schema, writer, enforce, table)
 
+    def in_mode(self, mode: frozenset[str]) -> Target:
+        """The same, which takes these kinds of rows."""
+        return Target.of_mode(
+            self.name, self.description, mode, self.schema, self.writer, self.enforce, self.table
+        )
+
 
 #: Every kind of row.
 EVERY = frozenset(("+I", "-U", "+U", "-D"))
+
+
+def in_chosen_mode(node: p.Sink, batch: bool) -> p.Sink:
+    """The sink with the changelog mode that its connector chooses for what the query makes."""
+    target: Target = node.target
+    if target.writer is None:
+        return node
+    mode = target.writer.changelog_mode(row_kinds(node.input, batch))
+    return replace(node, target=target.in_mode(mode))
 
 
 def sink(planner: Planner, node: l.Sink) -> p.Physical:

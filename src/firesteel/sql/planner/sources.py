@@ -11,6 +11,7 @@ from firesteel.sql.expression_text import column_names, expression_text
 from firesteel.sql.expressions import Call, identity, substitute, walk
 from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.errors import wrong
+from firesteel.sql.schema import ColumnKind
 from firesteel.sql.types import RowType
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def scan(planner: Planner, node: l.Scan) -> p.Physical:
             source=reader,
             columns=wanted,
             predicates=predicates,
-            pushed=_pushed(columns, source, predicates, row),
+            pushed=_pushed(wanted, table, reader, predicates, row),
             hints=node.hints,
         )
     made = _normalized(planner, read, table, mode)
@@ -67,14 +68,22 @@ def _with_key(columns: tuple[int, ...], table: Any, mode: frozenset[str]) -> tup
     return (*columns, *(i for c in key.columns if (i := names.index(c)) not in columns))
 
 
-def _pushed(columns: tuple[int, ...], source: RowType, predicates: Any, row: RowType) -> tuple[str, ...]:
+def _pushed(
+    columns: tuple[int, ...], table: Any, reader: Any, predicates: Any, row: RowType
+) -> tuple[str, ...]:
     """What plans say was given to the source."""
     parts = []
-    if len(columns) < len(source.fields):
-        parts.append(f"project=[{', '.join(source.names[c] for c in columns)}]")
     if predicates:
         name = column_names(row.names)
         parts.append(f"filter=[{', '.join(expression_text(e, name) for e in predicates)}]")
+    every = table.schema.source_columns
+    if len(columns) < len(every):
+        read = [every[c] for c in columns]
+        metadata = [column.key for column in read if column.kind is ColumnKind.METADATA]
+        others = [column.name for column in read if column.kind is not ColumnKind.METADATA]
+        parts.append(f"project=[{', '.join(others)}]")
+        if getattr(reader, "reads_metadata", False):
+            parts.append(f"metadata=[{', '.join(metadata)}]")
     return tuple(parts)
 
 

@@ -87,7 +87,8 @@ def _whole(node: Node) -> Node:
 
 
 def _row_of(row: RowType, positions: Sequence[int]) -> RowType:
-    return RowType.of([row.names[i] for i in positions], [row.types[i] for i in positions])
+    names, types = row.names, row.types
+    return RowType.of([names[i] for i in positions], [types[i] for i in positions])
 
 
 def _same(positions: Sequence[int]) -> Moved:

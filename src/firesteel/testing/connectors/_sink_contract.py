@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import enum
 import signal
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.base import Sink
 from firesteel.jobmanager.commits import SinkCommits
 from firesteel.program.functions.legacy_connectors import SinkFunction, unwrap_sink
+from firesteel.program.promises import SinkPromise
 from firesteel.testing.connectors._drivers import KilledJob, run_drivers
 from firesteel.testing.connectors._jobs import RoughEngine, running_on, small_epochs, write
 from firesteel.testing.connectors._reading import content_of, require, same, shipped
 from firesteel.testing.connectors._writing import SinkRun
 from firesteel.testing.connectors.kill_points import KILL_POINTS, KillPoint
 
-
-class SinkPromise(enum.Enum):
-    """What an outsider sees of a record, whatever fails."""
-
-    #: Once, and never before what it belongs to is committed.
-    EXACTLY_ONCE = "exactly once"
-    #: Once in the end: what is written again replaces itself, by a key.
-    UPSERT = "upsert"
-    #: Once or several times.
-    AT_LEAST_ONCE = "at least once"
+_STRENGTH: Final = {
+    promise: strength
+    for strength, promise in enumerate(
+        (SinkPromise.NONE, SinkPromise.AT_LEAST_ONCE, SinkPromise.UPSERT, SinkPromise.EXACTLY_ONCE)
+    )
+}
 
 
 class SinkContract:
@@ -78,6 +74,11 @@ class SinkContract:
         directory = content_of(tmp_path)
         sink = shipped(self._sink(directory))
         sink.validate()
+        require(
+            _STRENGTH[sink.promise] <= _STRENGTH[self.promise],
+            f"the sink promises more than is tested here: {sink.promise.value}, not {self.promise.value}; "
+            "its property `promise` says so",
+        )
         run, records = SinkRun(sink, tmp_path), self._records(6)
         run.commit([*run.stage(1, records[:4], 0), *run.stage(1, records[4:], 1)])
         run.finish()

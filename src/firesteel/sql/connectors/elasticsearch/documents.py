@@ -53,6 +53,10 @@ class TableDocuments:
     def description(self) -> str:
         return f"Elasticsearch {'*'.join(self.names.parts) if self.names.dynamic else self.names.parts[0]}"
 
+    @property
+    def by_key(self) -> bool:
+        return bool(self.keys)
+
     def encoder(self) -> Callable[[Any], list[bytes]]:
         """Return the function from columns to actions."""
         write = self.format.message_writer(self.row)

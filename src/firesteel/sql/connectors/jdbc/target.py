@@ -10,6 +10,7 @@ from firesteel.common.columns import DELETE, UPDATE_BEFORE
 from firesteel.connectors.jdbc.options import ConnectionOptions, ExecutionOptions
 from firesteel.connectors.jdbc.sink import JdbcStatementSink, StatementTarget
 from firesteel.connectors.jdbc.statements import delete_statement, insert_statement, upsert_statement
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.sql import physical as p
@@ -45,6 +46,10 @@ class JdbcTableSink(Sink):
     @property
     def description(self) -> str:
         return "JDBC"
+
+    @property
+    def promise(self) -> SinkPromise:
+        return SinkPromise.UPSERT if self.keys else SinkPromise.AT_LEAST_ONCE
 
     def validate(self) -> None:
         """Have the database check the statements."""

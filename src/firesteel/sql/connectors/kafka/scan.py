@@ -85,6 +85,7 @@ class KafkaScan:
     changelog_mode: frozenset[str]
     upsert: bool = False
     makes_watermarks = True
+    reads_metadata = True
 
     @property
     def stopping(self) -> OffsetsInitializer | None:

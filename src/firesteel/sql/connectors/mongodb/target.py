@@ -8,6 +8,7 @@ from typing import Any
 
 from firesteel.common.columns import DELETE, UPDATE_BEFORE
 from firesteel.connectors.mongodb.sink import Collection, MongoOptions, load_client
+from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.sql import physical as p
@@ -35,6 +36,10 @@ class MongoTableSink(Sink):
     @property
     def description(self) -> str:
         return f"MongoDB {self.collection.options.namespace}"
+
+    @property
+    def promise(self) -> SinkPromise:
+        return SinkPromise.UPSERT if self.keys else SinkPromise.AT_LEAST_ONCE
 
     def validate(self) -> None:
         self.collection.check()

@@ -51,10 +51,18 @@ class Kernel:
     merges: ClassVar[bool] = True
     #: Whether a value that comes again changes the result, so that DISTINCT has to leave it out beforehand.
     counts_duplicates: ClassVar[bool] = True
+    #: Whether a weight may be any number: so many rows with one value.
+    takes_counts: ClassVar[bool] = False
 
     def __init__(self, what: KernelCall) -> None:
         self.what = what
         self.result = what.call.type
+
+    @property
+    def merges_parts(self) -> bool:
+        """Whether some rows of a key can be aggregated on their own, in another task, and then be merged with
+        what there was before them."""
+        return self.merges
 
     def open(self, state: Any, name: str, ttl_ms: int) -> None:
         """State is there; what the kernel keeps beside its fields has names that begin with *name*."""

@@ -152,6 +152,7 @@ class RetractedExtreme(_Extreme):
 
     fields = (Field("object", None),)
     merges = False
+    takes_counts = True
     _counts: MapsColumn
 
     def open(self, state: Any, name: str, ttl_ms: int) -> None:

@@ -30,6 +30,13 @@ class LoopKernel(Kernel):
     fields = (Field("object", None), Field("object", None))
     #: Whether a row in which the first argument is null is passed over.
     skips_null: ClassVar[bool] = True
+    #: Whether a value can be retracted from an accumulator to which it was not added.
+    owes: ClassVar[bool] = False
+
+    @property
+    def merges_parts(self) -> bool:
+        adds = type(self).add is not LoopKernel.add
+        return adds and (self.owes or not self.what.retracts)
 
     def create(self) -> Any:
         raise NotImplementedError
@@ -151,6 +158,8 @@ class ListAggregate(LoopKernel):
 class Collect(LoopKernel):
     """A multiset; null when there is none."""
 
+    owes = True
+
     def create(self) -> Any:
         return {}
 
@@ -216,6 +225,10 @@ class _Ordered(LoopKernel):
     """Values in the order in which they came."""
 
     last = False
+
+    @property
+    def merges_parts(self) -> bool:
+        return False  # which of two parts came first is not known
 
     def create(self) -> Any:
         return []
@@ -311,6 +324,7 @@ class LiteralAggregate(LoopKernel):
     """A literal, where there is a row."""
 
     skips_null = False
+    owes = True
 
     def create(self) -> Any:
         return []
@@ -403,6 +417,7 @@ class UserKernel(LoopKernel):
     ``get_value``."""
 
     skips_null = False
+    owes = True  # it may get a retraction first in Flink, too
 
     def __init__(self, what: KernelCall, function: Any) -> None:
         super().__init__(what)
@@ -413,6 +428,10 @@ class UserKernel(LoopKernel):
                 f"The aggregate function {what.call.function!r} gets retractions and has no retract().",
                 hint="implement retract(accumulator, *args), or aggregate a stream of insertions",
             )
+
+    @property
+    def merges_parts(self) -> bool:
+        return _has(self.function, "merge")
 
     def read(self, arguments: Arguments) -> list[list[Any]]:
         return [objects_of(a, d) for a, d in zip(arguments, self.what.types, strict=True)]
