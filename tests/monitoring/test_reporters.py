@@ -54,7 +54,8 @@ def scraped(port: int) -> dict[str, list[tuple[dict[str, str], float]]]:
 @pytest.mark.row("S-METR-13")
 def test_prometheus_reads_a_job_under_the_names_of_flink() -> None:
     recorded = json.loads(SHARED.read_text())
-    client = start(**reporter("prom", recorded["factory"], port="0"))
+    latency = {"metrics.latency.interval": "10 ms"}
+    client = start(**reporter("prom", recorded["factory"], port="0"), **latency)
     (prom,) = application.report(executor(), Configuration()).reporters
     port = prom.port  # type: ignore[attr-defined]
     last = "flink_taskmanager_job_task_busyTimeMsPerSecond"

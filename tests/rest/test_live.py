@@ -239,7 +239,7 @@ def test_only_processes_of_this_machine_are_looked_at() -> None:
 
 
 def test_why_there_is_no_flame_graph(jobs: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("firesteel.rest.profiling._py_spy", lambda: None)
+    monkeypatch.setattr("firesteel.rest.profiling.py_spy", lambda: None)
     vertex = jobs.vertex("enrich")
     path = f"/firesteel/v1/jobs/{{jobid}}/vertices/{vertex}/flamegraph"
     refused = jobs.get(path, status=404)["errors"][0]

@@ -29,6 +29,8 @@ CHECKS = [
 ]
 #: One has no answer that is complete while the job runs; the other ends the jobs of all other tests.
 NOT_CALLED = {"/firesteel/v1/jobs/{jobid}/events", "/cluster"}
+#: Always with 503, as by Flink.
+REFUSED = {route.path for _, route in places() if any(status == 503 for status, _ in route.refusals)}
 
 
 def test_each_route_is_described() -> None:
@@ -103,6 +105,10 @@ def requests_to(operation: Any, fitting: Callable[[str, Any], Any]) -> Callable[
         parameters = dict(case.path_parameters or {})
         case.path_parameters = {name: fitting(name, value) for name, value in parameters.items()}
         answer = case.call(base_url=BASE, headers={"host": "localhost"})
-        case.validate_response(answer, checks=CHECKS)
+        # What Flink refuses with 503, and we with it, is not an error of the server.
+        refused = answer.status_code == 503 and operation.path in REFUSED
+        case.validate_response(
+            answer, checks=[check for check in CHECKS if not (refused and check is not_a_server_error)]
+        )
 
     return call  # type: ignore[no-any-return]

@@ -10,7 +10,7 @@ import pytest
 
 from firesteel.rest.handlers.table import FLINK
 from tests.rest.jobs import Jobs
-from tests.rest.support import UNKNOWN, differences, recorded, recorded_endpoints, shape_of
+from tests.rest.support import UNKNOWN, differences, examples, recorded, recorded_endpoints, shape_of
 
 V = "/jobs/{jobid}/vertices/{vertexid}"
 S = f"{V}/subtasks/{{subtaskindex}}"
@@ -128,6 +128,7 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "GET /jobs/{jobid}/vertices/{vertexid}/flamegraph": "test_live.py",
     "PUT /jobs/{jobid}/resource-requirements": "test_rescales.py",
     "GET /jobs/{jobid}/rescales/details/{rescaleuuid}": "test_rescales.py",
+    "POST /jobmanager/profiler": "test_profiler.py",
     "DELETE /jars/{jarid}": "../cluster/test_programs.py",
     "GET /jars": "../cluster/test_programs.py",
     "GET /jars/{jarid}/plan": "../cluster/test_programs.py",
@@ -163,10 +164,22 @@ def test_a_text_is_a_text(jobs: Jobs, path: str) -> None:
 @pytest.mark.parametrize("endpoint", sorted(REFUSED))
 def test_what_nobody_can_answer_is_refused_with_a_sentence(jobs: Jobs, endpoint: str) -> None:
     method, path = endpoint.split()
-    answer = jobs.client.request(method, path.format(taskmanagerid="in-process", jobid=jobs.ids["orders"]))
-    assert answer.status_code in (400, 404)
+    path = path.format(taskmanagerid="in-process", jobid=jobs.ids["orders"], triggerid=UNKNOWN)
+    answer = jobs.client.request(method, path, params={"parallelism": 2})
     (text,) = answer.json()["errors"]
     assert text.endswith(".")
+    for theirs in (example for example in examples() if example.endpoint == endpoint):
+        if theirs.status == 503:  # what Flink itself refuses
+            assert answer.status_code == theirs.status
+            assert theirs.body["errors"][0].removesuffix(" ...").split(": ")[1] in text
+            return
+    assert answer.status_code in (400, 404)
+
+
+def test_the_parallelism_of_a_rescaling_has_to_be_named(jobs: Jobs) -> None:
+    answer = jobs.client.patch(f"/jobs/{jobs.ids['orders']}/rescaling")
+    assert answer.status_code == 400
+    assert "parallelism" in answer.json()["errors"][0]
 
 
 @pytest.mark.parametrize(("path", "job", "vertex", "whens"), CASES)

@@ -198,6 +198,29 @@ def test_secrets_are_masked(tmp_path: Path) -> None:
         assert "t0ken-t0ken" not in everything
 
 
+def test_latencies_have_the_names_of_flink(tmp_path: Path) -> None:
+    with MiniCluster.in_process() as mini, served() as (client, _):
+        env = mini.environment(settings(tmp_path, **{"metrics.latency.interval": "1 ms"}))
+        env.from_sequence(0, 9).key_by(lambda n: n % 2).map(lambda n: n).name("last").print().name("out")
+        job_id = env.execute("measured").get_job_id()
+        source, last = reversed(client.get(f"/jobs/{job_id}/plan").json()["plan"]["nodes"])
+        path = f"/jobs/{job_id}/vertices/{last['id']}/metrics"
+        names = {metric["id"] for metric in client.get(path).json()}
+        prefix = (
+            f"0.latency.source_id.{source['id']}.operator_id.{last['id']}.operator_subtask_index.0.latency_"
+        )
+        assert {name.removeprefix(prefix) for name in names if name.startswith(prefix)} >= {
+            "min", "max", "mean", "median", "stddev", "p75", "p90", "p95", "p98", "p99", "p999",
+        }  # fmt: skip
+        (p99,) = client.get(path, params={"get": f"{prefix}p99"}).json()
+        assert 0 <= float(p99["value"]) < 60_000
+        (both,) = client.get(
+            f"/jobs/{job_id}/vertices/{last['id']}/subtasks/metrics",
+            params={"get": prefix.removeprefix("0.") + "max", "agg": "max"},
+        ).json()
+        assert both["max"] >= float(p99["value"])
+
+
 def test_kept_streams_are_data_sets(tmp_path: Path) -> None:
     with MiniCluster.in_process() as mini, served() as (client, _):
         env = mini.environment()

@@ -36,7 +36,7 @@ class TurnsEngine(LocalEngine):
 
 
 class CapturingEngine(LocalEngine):
-    """Keeps the DATA rows that each epoch sends from level to level."""
+    """Keeps the rows of channels that each epoch sends from level to level."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class CapturingEngine(LocalEngine):
 
     def _run_level(self, descriptor: LevelDescriptor, width: int, rows: list[WireRow]) -> list[WireRow]:
         out = super()._run_level(descriptor, width, rows)
-        self.captured += [row for row in out if row.kind == RowKind.DATA]
+        self.captured += [row for row in out if row.kind in (RowKind.DATA, RowKind.LATENCY)]
         return out
 
 

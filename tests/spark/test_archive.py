@@ -67,3 +67,11 @@ def test_archives_that_no_program_uses_any_more_are_removed(
     monkeypatch.setattr(archive, "find_java", lambda: java)
     archive.make_later(spark)
     assert list(file.parent.iterdir()) == [file]
+
+
+def test_none_is_made_where_pyspark_is_in_an_archive(
+    homes: tuple[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for programs of spark-submit, whose JVM is not ours."""
+    monkeypatch.setattr(archive.subprocess, "Popen", None)
+    archive.make_later(tmp_path / "pyspark.zip" / "pyspark")

@@ -9,7 +9,7 @@ import re
 import secrets
 import time
 from collections.abc import AsyncIterator, Collection, Iterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -59,6 +59,21 @@ class BlobStore:
         :param digest: what it should be.
         :raises StateCorruptionError: it is not.
         """
+        async with self.coming(parts) as (coming, found, size):
+            if digest is not None and found != digest:
+                raise StateCorruptionError(
+                    "What came is not what was announced.",
+                    detail=f"its SHA-256 is {found}, not {digest}",
+                    hint="send it again",
+                )
+            with writing(str(self._directory)):
+                await asyncio.to_thread(self._keep, coming, found)
+        return found, size
+
+    @asynccontextmanager
+    async def coming(self, parts: AsyncIterator[bytes]) -> AsyncIterator[tuple[Path, str, int]]:
+        """A file with what comes, its digest and size. Nobody else has it, though the same may come several
+        times at once. Unless it is moved, it is removed in the end."""
         coming = self._coming()
         found, size = hashlib.sha256(), 0
         try:
@@ -70,17 +85,9 @@ class BlobStore:
                         file.write(part)
                     found.update(part)
                     size += len(part)
-            if digest is not None and found.hexdigest() != digest:
-                raise StateCorruptionError(
-                    "What came is not what was announced.",
-                    detail=f"its SHA-256 is {found.hexdigest()}, not {digest}",
-                    hint="send it again",
-                )
-            with writing(str(self._directory)):
-                await asyncio.to_thread(self._keep, coming, found.hexdigest())
+            yield coming, found.hexdigest(), size
         finally:
             coming.unlink(missing_ok=True)
-        return found.hexdigest(), size
 
     def read(self, digest: str) -> bytes:
         """The content, checked.

@@ -37,7 +37,8 @@ from firesteel.rest.cluster import ProgramRun, UploadedProgram
 from firesteel.rest.errors import RestError, bad_request
 from firesteel.rest.messages.submission import Submission
 from firesteel.runtime.error_report import summary_of
-from firesteel.storage.private_files import make_directories, private_opener
+from firesteel.storage.durable import replace_durably
+from firesteel.storage.private_files import make_directories, private_opener, writing
 
 log = logger(__name__)
 
@@ -89,14 +90,11 @@ class ProgramStore:
             raise bad_request(_JAR)
         if _NAME.fullmatch(name) is None or name.startswith(".") or not name.lower().endswith(KINDS):
             raise bad_request(f"The file is {name[:100]!r}; a program is one of {', '.join(KINDS)}.")
-        digest, _ = await self._coming.receive(parts)
-        coming = self._coming.path(digest)
-        program_id = f"{digest}_{name}"
-        try:
+        async with self._coming.coming(parts) as (coming, digest, _):
+            program_id = f"{digest}_{name}"
             await asyncio.to_thread(_check, coming, name)
-            os.replace(coming, self._directory / program_id)
-        finally:
-            coming.unlink(missing_ok=True)
+            with writing(str(self._directory)):
+                await asyncio.to_thread(replace_durably, str(coming), str(self._directory / program_id))
         log.info("program is handed in id=%s", program_id)
         return program_id
 

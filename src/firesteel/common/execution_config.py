@@ -8,7 +8,7 @@ from typing import Any
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
-from firesteel.common.options import checkpointing, pipeline
+from firesteel.common.options import checkpointing, metrics, pipeline
 
 __all__ = ["ExecutionConfig"]
 
@@ -84,10 +84,10 @@ class ExecutionConfig:
 
     def get_latency_tracking_interval(self) -> int:
         """0 or less: no latency is tracked."""
-        return self._configuration.get(pipeline.LATENCY_INTERVAL)
+        return self._configuration.get(metrics.LATENCY_INTERVAL)
 
     def set_latency_tracking_interval(self, interval: int) -> ExecutionConfig:
-        return self._set(pipeline.LATENCY_INTERVAL, interval)
+        return self._set(metrics.LATENCY_INTERVAL, interval)
 
     def get_task_cancellation_interval(self) -> int:
         return self._configuration.get(pipeline.CANCELLATION_INTERVAL)

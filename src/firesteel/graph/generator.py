@@ -189,6 +189,7 @@ def _node(
         uid_hash=transformation.uid_hash,
         description=transformation.description,
         created_at=transformation.created_at,
+        statement=transformation.statement,
         output_type=transformation.output_type,
         input_types=tuple(t.output_type for t in transformation.inputs),
         key_selectors=traits.key_selectors,

@@ -55,7 +55,8 @@ class StreamNode:
     """One physical operator. ``key_selectors`` has an entry for each input (None: not keyed there).
 
     ``id`` counts from 1 in the order of the program. ``side_output_tags`` are the ids of the tags that
-    somebody consumes. ``created_at`` is "file.py:12" in the user's program.
+    somebody consumes. ``created_at`` is "file.py:12" in the user's program, ``statement`` the
+    SQL that the node ends.
     """
 
     id: int
@@ -71,6 +72,7 @@ class StreamNode:
     uid_hash: str | None = None
     description: str | None = None
     created_at: str | None = None
+    statement: str | None = None
     output_type: TypeInformation | None = None
     input_types: tuple[TypeInformation | None, ...] = ()
     key_selectors: tuple[Callable[[Any], Any] | None, ...] = ()

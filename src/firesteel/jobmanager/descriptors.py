@@ -33,7 +33,15 @@ class Deployment:
         return [level.parallelism for level in self.plan.levels]
 
     def descriptors(
-        self, run: JobRun, reading: ReadPlan, *, attempt: int, epoch: int, now_ms: int, pace: Pace | None
+        self,
+        run: JobRun,
+        reading: ReadPlan,
+        *,
+        attempt: int,
+        epoch: int,
+        now_ms: int,
+        pace: Pace | None,
+        marks_latency: bool = False,
     ) -> list[LevelDescriptor]:
         """One for each level."""
 
@@ -51,6 +59,7 @@ class Deployment:
                 live_jobs=self.live_jobs(),
                 subtasks={s: run.state.descriptor(s, reading.of(s)) for s in subtasks},
                 pace=pace,
+                marks_latency=marks_latency,
             )
 
         return [of(level) for level in self.plan.levels]

@@ -27,7 +27,9 @@ _POLL_MS: Final = 100  # how often an idle source is asked for news when it does
 
 
 class EpochMover:
-    """:param news: set when something is asked of the job."""
+    """:param news: set when something is asked of the job.
+    :param latency_interval_ms: how often sources send latency markers; 0: never.
+    """
 
     def __init__(
         self,
@@ -40,6 +42,7 @@ class EpochMover:
         observer: JobObserver,
         clock: Clock,
         news: Event,
+        latency_interval_ms: int = 0,
     ) -> None:
         self._course = course
         self._ledger = ledger
@@ -50,6 +53,8 @@ class EpochMover:
         self._observer = observer
         self._clock = clock
         self._news = news
+        self._latency_interval_ms = latency_interval_ms
+        self._marked_ms: int | None = None
 
     @property
     def least_step_ms(self) -> float:
@@ -85,7 +90,13 @@ class EpochMover:
         if course.fresh:
             self._observer.attempt_reached(ExecutionState.DEPLOYING)
         levels = self._deployment.descriptors(
-            course.run, reading, attempt=course.attempt, epoch=course.epoch, now_ms=now, pace=pace
+            course.run,
+            reading,
+            attempt=course.attempt,
+            epoch=course.epoch,
+            now_ms=now,
+            pace=pace,
+            marks_latency=self._marks_latency(now),
         )
         if course.fresh:
             self._observer.attempt_reached(ExecutionState.RUNNING)
@@ -102,6 +113,13 @@ class EpochMover:
             return
         self._ledger.commit(f"{course.epoch}-{secrets.token_hex(8)}", answers.acks, answers.reports)
         self._learn(answers, now, (self._clock.monotonic_s() - begun_s) * 1000)
+
+    def _marks_latency(self, now: int) -> bool:
+        interval_ms = self._latency_interval_ms
+        if not interval_ms or (self._marked_ms is not None and now - self._marked_ms < interval_ms):
+            return False
+        self._marked_ms = now
+        return True
 
     def _learn(self, answers: EpochAnswers, now: int, elapsed_ms: float) -> None:
         run = self._course.run

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
+from typing import Final
+
 from firesteel.common.configuration import Configuration
-from firesteel.common.masking import shown_settings
+from firesteel.common.masking import masked, shown_settings
 from firesteel.graph.job_graph import ChainedOperator, JobEdge, JobGraph, JobVertex
 from firesteel.graph.levels import LevelPlan
 from firesteel.jobmanager.checkpoints.options import CheckpointOptions
-from firesteel.jobmanager.job_view import EdgeInfo, JobInfo, OperatorInfo, VertexInfo
+from firesteel.jobmanager.job_view import EdgeInfo, JobInfo, OperatorInfo, StatementInfo, VertexInfo
 from firesteel.program.sinks import Sink
 from firesteel.program.sources import Source
+
+_LONGEST_STATEMENT: Final = 100_000  # characters: a view is copied from process to process
 
 
 def job_info(
@@ -28,7 +33,24 @@ def job_info(
         shown_settings(configuration.to_dict()),
         checkpointing,
         state_dir,
+        statements_in(graph),
     )
+
+
+def statements_in(graph: JobGraph) -> tuple[StatementInfo, ...]:
+    """The statements of SQL whose sinks are in the graph."""
+    found: dict[str, dict[str, None]] = {}
+    ends = ((o.node.id, o.node.statement, v.id) for v in graph.vertices for o in v.operators)
+    for _, statement, vertex in sorted((end for end in ends if end[1]), key=itemgetter(0)):
+        found.setdefault(statement or "", {})[vertex] = None
+    return tuple(
+        StatementInfo(_bounded(masked(text).strip()), tuple(vertices)) for text, vertices in found.items()
+    )
+
+
+def _bounded(text: str) -> str:
+    rest = len(text) - _LONGEST_STATEMENT
+    return text if rest <= 0 else f"{text[:_LONGEST_STATEMENT]}\n-- and {rest} characters more"
 
 
 def vertex_infos(graph: JobGraph, plan: LevelPlan) -> tuple[VertexInfo, ...]:

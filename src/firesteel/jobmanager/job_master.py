@@ -185,6 +185,7 @@ class JobMaster:
             self._observer,
             self._clock,
             self._mailbox.news,
+            options.latency_interval_ms,
         )
 
     def _new_run(self, beginning: Beginning) -> JobRun:

@@ -57,12 +57,23 @@ class VertexInfo(msgspec.Struct, frozen=True):
     inputs: tuple[EdgeInfo, ...]
 
 
+class StatementInfo(msgspec.Struct, frozen=True):
+    """A statement of SQL that the job runs, without its secrets.
+
+    :param vertices: ids of those that have its sinks.
+    """
+
+    text: str
+    vertices: tuple[str, ...]
+
+
 class JobInfo(msgspec.Struct, frozen=True):
     """What does not change while the job runs.
 
     :param vertices: in topological order, sources first.
     :param settings: the configuration as sorted pairs, without its secrets.
     :param state_dir: the directory of the job's state files.
+    :param statements: in the order of the program.
     """
 
     id: str
@@ -72,6 +83,7 @@ class JobInfo(msgspec.Struct, frozen=True):
     settings: tuple[tuple[str, str], ...]
     checkpointing: CheckpointOptions
     state_dir: str
+    statements: tuple[StatementInfo, ...] = ()
 
 
 class AttemptView(msgspec.Struct, frozen=True):
@@ -97,9 +109,9 @@ class Statistics(msgspec.Struct, frozen=True):
 
 
 class MetricView(msgspec.Struct, frozen=True):
-    """A metric of an operator of one subtask.
+    """A metric of an operator of one subtask, or of the subtask.
 
-    :param operator: its id.
+    :param operator: its id; empty: it is of the subtask.
     :param groups: the subgroups around it, each with its value or None.
     :param kind: ``counter``, ``meter`` (the value is the count of its events), ``gauge``, ``distribution``
         or ``histogram``.

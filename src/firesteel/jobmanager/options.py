@@ -13,6 +13,7 @@ from firesteel.jobmanager.autoscaler import WatchOptions, autoscaler_options
 from firesteel.jobmanager.pacing import PacingOptions
 from firesteel.jobmanager.real_time import RealTimeOptions
 from firesteel.jobmanager.scaling_options import ScalingOptions, scaling_options
+from firesteel.runtime.latency import latency_interval_ms
 from firesteel.runtime.user_logs import log_level
 
 _TARGET_UNBOUNDED_MS: Final = 500
@@ -31,6 +32,7 @@ class JobOptions:
     real_time: RealTimeOptions | None = None  # None: epochs
     scaling: ScalingOptions = field(default_factory=ScalingOptions)
     autoscaler: WatchOptions | None = None
+    latency_interval_ms: int = 0
     host_id: str = ""  # separates the local stores of executors that share a machine
 
 
@@ -56,6 +58,7 @@ def job_options(configuration: Configuration, *, bounded: bool, batch: bool) -> 
         pacing=pacing,
         scaling=scaling_options(configuration),
         autoscaler=autoscaler_options(configuration),
+        latency_interval_ms=latency_interval_ms(configuration, batch=batch),
         host_id=configuration.get(own.HOST_ID),
         max_message_bytes=configuration.get(own.MAX_RECORD_SIZE),
         commit_retries=_commit_retries(configuration),

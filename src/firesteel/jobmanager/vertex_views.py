@@ -61,7 +61,7 @@ class VertexViews:
         """The answers of a committed epoch count; a subtask that is done with its input has finished."""
         ended: list[Subtask] = []
         measured = self._measured
-        measured.take_gauges(work.reports)
+        measured.take(work.reports)
         lags = {(uid, r.subtask): ms for r in work.reports for uid, ms in r.lags_ms.items()}
         for ack in acks:
             subtask = vertex, index = ack.vertex, ack.subtask

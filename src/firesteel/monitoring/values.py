@@ -135,7 +135,7 @@ class JobReader:
         for metric in subtask.metrics:
             found = _users(metric, rate)
             if found is not None:
-                yield found._replace(operator=numbers[metric.operator])
+                yield found._replace(operator=numbers.get(metric.operator))
 
     def _task(self, vertex: VertexView, subtask: SubtaskView, rate: Rate | None) -> Iterator[Measure]:
         has_input = bool(vertex.info.inputs)

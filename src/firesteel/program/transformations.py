@@ -74,6 +74,7 @@ class Transformation:
     chaining: ChainingStrategy = ChainingStrategy.ALWAYS
     buffer_timeout_ms: int | None = None
     created_at: str | None = None  # "file.py:12": where in the user's program, for error texts
+    statement: str | None = None  # the text of the SQL that it ends
     id: int = field(default_factory=lambda: next(_ids))
 
     @property

@@ -34,6 +34,7 @@ from firesteel.rest.history import History
 from firesteel.rest.messages.base import Errors
 from firesteel.rest.openapi import description
 from firesteel.rest.operations import Operations
+from firesteel.rest.profiler import Profiler
 from firesteel.rest.profiling import FlameGraphs
 from firesteel.rest.routes import (
     Answer,
@@ -58,6 +59,10 @@ _CHUNK: Final = 1 << 16
 _HEADERS: Final = {"x-content-type-options": "nosniff", "cache-control": "no-store"}
 
 
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 def make_context(
     cluster: Cluster,
     settings: RestSettings,
@@ -77,7 +82,8 @@ def make_context(
         history=History(),
         sessions=Sessions(),
         flame_graphs=FlameGraphs(settings.flame_graphs),
-        now_ms=lambda: time.time_ns() // 1_000_000,
+        profiler=Profiler(settings, _now_ms),
+        now_ms=_now_ms,
         openapi=cache(lambda: encode(description(places()))),
     )
 
@@ -140,6 +146,7 @@ async def _sampling(context: Context) -> AsyncIterator[None]:
         yield
     finally:
         task.cancel()
+        await context.profiler.close()
 
 
 # ---- requests
@@ -255,11 +262,12 @@ def _text(text: TextFile) -> Response:
     content = text.content
     if isinstance(content, str):
         encoded = content.encode(errors="replace")
-        return Response(encoded[text.start(len(encoded)) :], 200, _HEADERS, media_type="text/plain")
+        saved = {"content-disposition": f'attachment; filename="{text.saved_as}"'} if text.saved_as else {}
+        return Response(encoded[text.start(len(encoded)) :], 200, {**_HEADERS, **saved}, media_type=text.kind)
     size = content.stat().st_size
     start = text.start(size)
     headers = {**_HEADERS, "content-length": str(size - start)}
-    return StreamingResponse(_chunks(content, start, size), headers=headers, media_type="text/plain")
+    return StreamingResponse(_chunks(content, start, size), headers=headers, media_type=text.kind)
 
 
 def _chunks(file: Path, start: int, end: int) -> Iterator[bytes]:

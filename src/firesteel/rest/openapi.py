@@ -90,7 +90,8 @@ def _operation_id(path: str, route: Route) -> str:
 def _answer(route: Route, schemas: dict[str, Any]) -> dict[str, Any]:
     if route.answer is None:
         text = {"schema": {"type": "string"}}
-        return {"description": route.doc, "content": {"text/plain": text, "text/event-stream": text}}
+        kinds = ("text/plain", "text/event-stream", "text/html")
+        return {"description": route.doc, "content": dict.fromkeys(kinds, text)}
     return {"description": route.doc, "content": _json(schemas[_key(route.answer)])}
 
 

@@ -12,7 +12,7 @@ import shutil
 import socket
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,6 +45,16 @@ class Node:
             node = node.children.setdefault(frame, Node(frame))
             node.count += count
 
+    def add_stacks(self, text: str, before: Sequence[str] = ()) -> None:
+        """All stacks of py-spy's lines ``frame;frame count``.
+
+        :param before: frames that come before them.
+        """
+        for line in text.splitlines():
+            stack, _, count = line.rpartition(" ")
+            if count.isdecimal():
+                self.add((*before, *stack.split(";")), int(count))
+
 
 @dataclass(frozen=True, slots=True)
 class Profile:
@@ -68,7 +78,7 @@ class FlameGraphs:
         """Why there are none; None: there are."""
         if not self._allowed:
             return "Flame graphs are switched off: rest.flamegraph.enabled is false."
-        if _py_spy() is None:
+        if py_spy() is None:
             return (
                 "Flame graphs need py-spy, which is not installed where the server runs: "
                 f"{install_command('profile', 'py-spy')}."
@@ -97,7 +107,7 @@ class FlameGraphs:
             return profile
 
 
-def _py_spy() -> str | None:
+def py_spy() -> str | None:
     beside = Path(sys.executable).with_name("py-spy")
     return str(beside) if beside.is_file() else shutil.which("py-spy")
 
@@ -112,7 +122,7 @@ def processes_here(workers: Iterable[WorkerView]) -> list[int]:
 async def _sampled(name: str, processes: list[int], idle: bool) -> Profile:
     with TemporaryDirectory(prefix="firesteel-flames-") as directory:
         files = [Path(directory, str(pid)) for pid in processes]
-        errors = await asyncio.gather(*map(_look, processes, files, [idle] * len(files)))
+        errors = await asyncio.gather(*map(look, processes, files, [idle] * len(files)))
         root = Node("root")
         for file in files:
             if file.is_file():
@@ -133,22 +143,24 @@ def add_stacks(root: Node, text: str, name: str) -> None:
             root.add(frames[task + 1 :], int(count))
 
 
-async def _look(pid: int, file: Path, idle: bool) -> str | None:
-    """Sample a process; why it could not be done."""
-    py_spy = _py_spy()
-    assert py_spy is not None
-    arguments = ["record", "--pid", str(pid), "--duration", str(SECONDS), "--rate", str(PER_SECOND)]
+async def look(pid: int, file: Path, idle: bool, seconds: int = SECONDS) -> str | None:
+    """Sample a process for a while; why it could not be done."""
+    program = py_spy()
+    assert program is not None
+    arguments = ["record", "--pid", str(pid), "--duration", str(seconds), "--rate", str(PER_SECOND)]
     arguments += ["--format", "raw", "--nonblocking", "--full-filenames", "--output", str(file)]
     arguments += ["--idle"] if idle else []
     spy = await asyncio.create_subprocess_exec(
-        py_spy, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
+        program, *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE
     )
     try:
-        async with asyncio.timeout(SECONDS + 20):
+        async with asyncio.timeout(seconds + 20):
             _, said = await spy.communicate()
     except TimeoutError:
-        spy.kill()
-        await spy.wait()
         return "it did not come to an end"
+    finally:
+        if spy.returncode is None:
+            spy.kill()
+            await spy.wait()
     lines = said.decode(errors="replace").strip().splitlines() or ["it said nothing"]
     return None if spy.returncode == 0 and file.is_file() else lines[0]

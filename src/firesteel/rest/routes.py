@@ -22,6 +22,7 @@ from firesteel.rest.errors import bad_request, not_found, unknown_job
 from firesteel.rest.guard import Guard
 from firesteel.rest.history import History
 from firesteel.rest.operations import Operations
+from firesteel.rest.profiler import Profiler
 from firesteel.rest.profiling import FlameGraphs
 from firesteel.rest.settings import RestSettings
 
@@ -62,6 +63,8 @@ class TextFile:
     content: Path | str
     tail: int | None = None
     offset: int | None = None
+    kind: str = "text/plain"
+    saved_as: str | None = None
 
     def start(self, size: int) -> int:
         """Where the bytes begin that are wanted, of so many."""
@@ -99,6 +102,7 @@ class Context:
     history: History
     sessions: Sessions
     flame_graphs: FlameGraphs
+    profiler: Profiler
     now_ms: Callable[[], int]
     openapi: Callable[[], bytes]
     submissions: Submissions | None = None

@@ -32,6 +32,7 @@ class RestSettings:
     :param request_timeout_s: how long a client may take to send a request, or not read an answer.
     :param flink_ui: a jar with Flink's dashboard, which is served at ``/`` then.
     :param flame_graphs: whether Python workers may be sampled.
+    :param profiling: whether profiles may be taken, of so many seconds at most; so many are kept.
     """
 
     host: str = "127.0.0.1"
@@ -54,6 +55,9 @@ class RestSettings:
     request_timeout_s: float = 30.0
     flink_ui: Path | None = None
     flame_graphs: bool = True
+    profiling: bool = False
+    profiling_longest_s: int = 300
+    profiles_kept: int = 10
 
     @property
     def is_local(self) -> bool:
@@ -99,6 +103,9 @@ def rest_settings(configuration: Configuration) -> RestSettings:
         request_timeout_s=get(rest.REQUEST_TIMEOUT) / 1000,
         flink_ui=_flink_ui(get(rest.FLINK_UI)),
         flame_graphs=get(rest.FLAME_GRAPHS),
+        profiling=get(rest.PROFILING),
+        profiling_longest_s=get(rest.PROFILING_LONGEST) // 1000,
+        profiles_kept=get(rest.PROFILES_KEPT),
     )
 
 

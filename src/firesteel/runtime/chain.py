@@ -238,7 +238,7 @@ class Chain:
         for operator in self.operators.values():
             with operator.user_code:
                 operator.flush()
-        self._flush_routers()
+        self.flush_routers()
 
     def end_epoch(self) -> Ack:
         """The epoch is cut here: everything that came is processed and sent, and the ack says so."""
@@ -247,10 +247,11 @@ class Chain:
             with operator.user_code:
                 operator.end_epoch()
                 operator.outputs.flush()
-        self._flush_routers()
+        self.flush_routers()
         return self._ack()
 
-    def _flush_routers(self) -> None:
+    def flush_routers(self) -> None:
+        """Send what waits in buffers to other tasks."""
         for router in self.routers:
             with self.operators[router.edge.operator].user_code:
                 router.flush()

@@ -211,6 +211,17 @@ class ColumnRouter:
         self.bytes += len(body)
 
     @property
+    def reached(self) -> Sequence[int]:
+        """The targets that records may go to."""
+        return self._reached
+
+    def send_marker(self, target: int, body: bytes) -> None:
+        """Send a latency marker to a target, after what was sent to it before: with the number of that, so
+        that buffers have the same numbers as without markers."""
+        number = self._pending[target].ord - 1
+        self._send(WireRow(target, self._channel, number, RowKind.LATENCY, body))
+
+    @property
     def sent(self) -> dict[int, int]:
         """How many rows have left in this epoch, by channel."""
         return {self._channel: self._sent}

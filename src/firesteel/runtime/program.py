@@ -208,6 +208,7 @@ class LevelDescriptor:
     live_jobs: tuple[str, ...]
     subtasks: dict[tuple[str, int], SubtaskDescriptor]
     pace: Pace | None = None  # None: the ranges are processed whole, however long it takes
+    marks_latency: bool = False  # sources send latency markers
 
 
 @dataclass(slots=True)

@@ -6,15 +6,15 @@ import os
 import resource
 import socket
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
-from firesteel.runtime.chain import Chain
 from firesteel.runtime.metrics import MetricKey
 from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.stopwatch import Spent
 from firesteel.runtime.task_report import ProcessReport, TaskReport
+from firesteel.runtime.worker import OpenLevel
 
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 
@@ -27,7 +27,7 @@ def wall_ms() -> float:
 
 
 def report_of_task(
-    place: tuple[int, int, int], begun_ms: float, spent: Spent, chains: Iterable[Chain], *, is_held_back: bool
+    place: tuple[int, int, int], begun_ms: float, spent: Spent, level: OpenLevel, *, is_held_back: bool
 ) -> TaskReport:
     """The report of a task, which has come to the end of an epoch.
 
@@ -37,15 +37,23 @@ def report_of_task(
     lags: dict[str, int] = {}
     gauges: dict[MetricKey, Any] = {}
     failed: list[MetricKey] = []
-    for chain in chains:
+    for chain in level.chains:
         gauges |= chain.context.metrics.gauges()
         failed += chain.context.metrics.take_failed()
         for uid, operator in chain.operators.items():
             if isinstance(operator, SourceOperator) and operator.lag_ms is not None:
                 lags[uid] = operator.lag_ms
-    held_back_ms = spent.held_back if is_held_back else None
     return TaskReport(
-        *place, begun_ms, wall_ms(), spent.busy, held_back_ms, process_report(), lags, gauges, tuple(failed)
+        *place,
+        begun_ms,
+        wall_ms(),
+        spent.busy,
+        spent.held_back if is_held_back else None,
+        process_report(),
+        lags,
+        gauges,
+        tuple(failed),
+        {} if level.latency is None else level.latency.take(),
     )
 
 

@@ -20,6 +20,7 @@ from firesteel.runtime.wire import RowKind, WireRow, edge_of
 from firesteel.runtime.worker import OpenLevel, acquire_level
 
 _OF_NO_OPERATOR: Final = UserCode("", "")  # the program is unpacked, which may import modules of the user's
+_OF_CHANNELS: Final = frozenset((RowKind.DATA, RowKind.LATENCY))
 
 
 def run_level(
@@ -37,8 +38,10 @@ def run_level(
     try:
         with _OF_NO_OPERATOR:
             level = acquire_level(descriptor, subtask)
-        chains, watch = level.chains, level.watch
+        chains, watch, latency = level.chains, level.watch, level.latency
         watch.take()  # what was left by an attempt that did not come to its end
+        if latency is not None:
+            latency.reset()
         for chain in chains:
             key = (chain.vertex.id, subtask)
             watch.switch(chain.vertex.id)
@@ -49,6 +52,10 @@ def run_level(
             with chain.user_code:
                 chain.on_processing_time()
         yield from _drain(outbox)
+        if latency is not None and descriptor.marks_latency:
+            latency.mark(descriptor.now_ms, wall_ms())
+            latency.send_at_once()
+            yield from _drain(outbox)
         sources = [c for c in chains if descriptor.subtasks[c.vertex.id, subtask].sources]
         for chain in sources:
             limit = TimeLimit(descriptor.pace, len(sources))
@@ -60,9 +67,7 @@ def run_level(
         for row in watch.waiting(rows):
             edge = edge_of(row.channel)
             gate = gates.get(edge) if row.kind == RowKind.DATA else None
-            if gate is None:  # for a deeper level: passes through
-                outbox.append(row)
-            else:
+            if gate is not None:
                 watch.switch(level.vertex_of[edge])
                 batch = gate.decode(row.body)
                 turns = level.turns.get(edge)
@@ -71,6 +76,11 @@ def run_level(
                 else:
                     for received in turns.add(row.ord, gate, row.channel, batch):
                         _receive(received, limit)
+            elif row.kind == RowKind.LATENCY and latency is not None and edge in gates:
+                latency.receive(edge, row.body, wall_ms())
+                latency.send_at_once()
+            else:  # for a deeper level: passes through
+                outbox.append(row)
             yield from _drain(outbox)
         for edge, turns in level.turns.items():
             watch.switch(level.vertex_of[edge])
@@ -91,7 +101,7 @@ def run_level(
         yield from _log_rows(subtask)
         if beside is not None:
             place = (descriptor.epoch, descriptor.level, subtask)
-            beside(report_of_task(place, begun_ms, watch.take(), chains, is_held_back=False))
+            beside(report_of_task(place, begun_ms, watch.take(), level, is_held_back=False))
         done = True
     except EpochOverrun as e:
         yield from _pass_through(rows, gates)
@@ -159,7 +169,7 @@ def _pass_through(rows: Iterable[WireRow], gates: Mapping[int, Gate]) -> Iterato
     """The rest of the input that is not for this level; a worker that leaves some of it unread is not used
     again."""
     for row in rows:
-        if row.kind != RowKind.DATA or edge_of(row.channel) not in gates:
+        if row.kind not in _OF_CHANNELS or edge_of(row.channel) not in gates:
             yield row
 
 

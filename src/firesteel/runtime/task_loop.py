@@ -129,6 +129,8 @@ class TaskLoop:
         self._is_dirty = False  # something may wait to be flushed
         self._at_once_until_ms = 0.0  # and does not wait for others
         self._tick_ms = 0.0  # when the next tick is due at the latest
+        self._latency = level.latency
+        self._mark_ms = float("inf")  # when sources send the next latency markers
         self._looked_ms = 0.0  # when it was last seen what is due
         # Most operators have neither, and it is asked twice for each buffer.
         self._timed = _overriding(level, "next_timer_ms")
@@ -148,6 +150,10 @@ class TaskLoop:
         """Begin the first epoch."""
         self._work_in_background(True)
         self.watch.take()  # what an earlier attempt has left
+        if self._latency is not None:
+            self._latency.reset()
+            if self._sources:
+                self._mark_ms = 0.0
         self.watch.rest()
         for source in self._sources.values():
             with source.user_code:
@@ -172,6 +178,11 @@ class TaskLoop:
         gate = self._level.gates.get(edge)
         if gate is None:
             self._out.append(row)
+            return
+        if row.kind == RowKind.LATENCY:
+            if self._latency is not None:
+                self._latency.receive(edge, row.body, self._now_ms())
+                self._is_dirty = True
             return
         begun_ms = self._now_ms()
         self._move_time(begun_ms)
@@ -273,15 +284,20 @@ class TaskLoop:
                 self._each(Chain.tick)
                 self._is_dirty = True
                 self._tick_ms = now_ms + self._interval_ms
+        if self._latency is not None and now_ms >= self._mark_ms:
+            self._mark_ms = now_ms + self._latency.interval_ms
+            self._latency.mark(now_ms, now_ms)
+            self._is_dirty = True
         if self._is_dirty and self._is_flush_due(now_ms):
             self._each(Chain.flush)
+            self._send_markers()
             self._flushed_ms = now_ms
             self._is_dirty = False
 
     def wait_ms(self, at_most: float) -> float:
         """How long nothing will be due."""
         now_ms = self._now_ms()
-        until = min(self._tick_ms, self._due_ms())
+        until = min(self._tick_ms, self._mark_ms, self._due_ms())
         if self._waiting and any(o.is_waiting for o in self._running(self._waiting)):
             until = min(until, now_ms + _WAITING_MS)
             self._is_dirty = True
@@ -364,6 +380,11 @@ class TaskLoop:
         self._is_dirty = True
         self._tick_ms = now_ms + self._interval_ms
 
+    def _send_markers(self) -> None:
+        """Send the latency markers that have waited behind the records of their buffers."""
+        if self._latency is not None:
+            self._latency.send()
+
     def _end_epoch(self) -> None:
         """Cut the epoch and go on with the next one from here. The answer follows when all is written."""
         self.settle()
@@ -394,6 +415,7 @@ class TaskLoop:
                 )
                 with chain.user_code:
                     chain.close()
+        self._send_markers()
         self._unsettled = _Unsettled(self.epoch, acks, (self._cpu_s() - begun_s) * 1000, self._report())
         if self._unsettled.is_written:
             self.settle()
@@ -404,7 +426,7 @@ class TaskLoop:
     def _report(self) -> TaskReport:
         place = (self.epoch, self._descriptor.level, self._subtask)
         begun_ms, self._begun_ms = self._begun_ms, wall_ms()
-        return report_of_task(place, begun_ms, self.watch.take(), self._level.chains, is_held_back=True)
+        return report_of_task(place, begun_ms, self.watch.take(), self._level, is_held_back=True)
 
     def settle(self) -> None:
         """Answer for the epoch that has ended, if that was not done yet; waits until all of it is written."""

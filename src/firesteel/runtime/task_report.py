@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from firesteel.runtime.metrics import MetricKey
+from firesteel.runtime.metrics import Histogram, MetricKey
 
 
 class ProcessReport(NamedTuple):
@@ -31,6 +31,7 @@ class TaskReport:
     :param held_back_ms: how long it has waited for those that it sends to; None: it was not measured,
         since the task hands all on before they begin.
     :param lags_ms: source operator -> how old the last record was when it was read, by its event time.
+    :param latencies: of the markers that have come.
     :param failed_gauges: those that have raised, and so have no value.
     """
 
@@ -45,4 +46,5 @@ class TaskReport:
     lags_ms: dict[str, int] = field(default_factory=dict)
     gauges: dict[MetricKey, Any] = field(default_factory=dict)
     failed_gauges: tuple[MetricKey, ...] = ()
+    latencies: dict[MetricKey, Histogram] = field(default_factory=dict)
     stage: int | None = None  # of Spark, that the task belongs to

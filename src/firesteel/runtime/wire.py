@@ -34,6 +34,7 @@ class RowKind(enum.IntEnum):
     ERROR = 2  # an exception of the user's code
     LOG = 3  # what users' code logged
     OVERRUN = 4  # a task gave the epoch up: it takes far longer than it should
+    LATENCY = 6  # a latency marker; in the order of the buffers of its channel
     BARRIER = 5  # an epoch ends here, of the task that sends it; in real-time mode only
 
 

@@ -28,6 +28,7 @@ from firesteel.runtime.chain import Chain
 from firesteel.runtime.functions import keeps_operator_state
 from firesteel.runtime.gate import Gate
 from firesteel.runtime.kinds import adopt_kinds
+from firesteel.runtime.latency import LatencyMarkers, latency_interval_ms
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import (
     JobProgram,
@@ -70,6 +71,7 @@ class OpenLevel:
     gates: dict[int, Gate]
     watch: Stopwatch
     directory: str | None = None  # to work in
+    latency: LatencyMarkers | None = None  # None: nobody asks for it
     vertex_of: dict[int, str] = field(init=False)  # of the gate of an edge
     turns: dict[int, Turns] = field(init=False)  # by edge, where inputs are read in turn
 
@@ -226,6 +228,9 @@ def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) 
                 gate = level.gates[edge.edge]
                 channel = edge.edge << 16 | subtask
                 chain.local_edges[edge.edge] = _handed_over(gate, channel, watch, gate_vertex[edge.edge])
+    configuration = Configuration.from_dict(program.settings)
+    if latency_interval_ms(configuration, batch=program.batch):
+        level.latency = LatencyMarkers(chains, subtask, configuration)
     return level
 
 

@@ -54,8 +54,8 @@ def make_later(spark_home: Path) -> None:
 
     Archives that no program has used for some time are removed.
     """
-    if os.environ.get(VARIABLE):
-        return
+    if os.environ.get(VARIABLE) or not (spark_home / "jars").is_dir():
+        return  # under spark-submit PySpark is in an archive, and the JVM is none of ours
     remove_unused(cache_directory(), "spark-*")
     file = archive_file(find_java(), spark_home)
     if file is None or file.exists():

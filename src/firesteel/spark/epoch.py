@@ -57,7 +57,9 @@ def run_epoch(
     :param reports: takes what the tasks report beside that; it comes before the answers do.
     """
     beside = None if reports is None else reports.accumulator
-    frame = frame_of(session, [_level(level, beside) for level in levels], parallelism, _SCHEMA, _ORDER)
+    # A latency marker has the number of the buffer before it: the kind says which comes first.
+    order = (*_ORDER, "kind") if levels[0].marks_latency else _ORDER
+    frame = frame_of(session, [_level(level, beside) for level in levels], parallelism, _SCHEMA, order)
     answers = frame.select("kind", "body").toArrow()
     found = [
         pickle.loads(body)

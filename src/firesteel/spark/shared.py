@@ -92,6 +92,7 @@ class OwnedSpark:
         assert self._session is not None, "start() comes first"
         with suppress(Py4JError, OSError):  # the JVM is ending, and with it the tasks
             self._session.sparkContext.cancelJobGroup(job_id)
+            forget_files(self._session, f"{job_id}-")
         for pid in python_processes_with(f"{JOB_VARIABLE}={job_id}"):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGTERM)
@@ -100,6 +101,21 @@ class OwnedSpark:
         if self._session is not None:
             stop_quietly(self._session)
             end_jvm()
+
+
+def forget_files(session: SparkSession, prefix: str) -> None:
+    """Give the added files whose names begin like that to no further task.
+
+    Spark gives all added files to the tasks of all jobs, and has no call to take one back. Those of a job are
+    gone with its process: an executor that has not fetched them yet could run no task any more.
+    """
+    context: Any = session.sparkContext._jsc.sc()
+    sets = context.addedFiles().values().iterator()
+    while sets.hasNext():
+        files = sets.next()
+        for url in (files.keySet().mkString("\n") or "").split("\n"):
+            if url.rpartition("/")[2].startswith(prefix):
+                files.remove(url)
 
 
 class JobOnSharedSpark(SparkPlatform):

@@ -272,6 +272,7 @@ class Sink(_OneInput):
     """INSERT INTO. ``table``: a ``catalog.ResolvedTable``; ``row`` is that of the sink.
 
     :param columns: for each column of the sink the input column, or None: NULL.
+    :param statement: the text that it was written in; empty: it is not from SQL.
     """
 
     table: Any
@@ -279,3 +280,4 @@ class Sink(_OneInput):
     overwrite: bool = False
     static_partition: tuple[tuple[str, str], ...] = ()
     on_conflict: str | None = None
+    statement: str = ""

@@ -64,7 +64,7 @@ def _create_table(env: Any, statement: s.CreateTable, sql: str) -> TableResult:
 
     found = _catalogs(env).find_table(statement.path)
     sink = running.insert_node(session, query, resolve(session.binder(), found))
-    result: TableResult = env._execute_sinks([sink])
+    result: TableResult = env._execute_sinks([replace(sink, statement=sql)])
     return result
 
 

@@ -80,13 +80,17 @@ def query_sink(
     )
 
 
-def collected(session: Session, node: l.Node) -> tuple[t.RowType, Parts]:
-    """Run a query; its columns, and its rows as they come."""
+def collected(session: Session, node: l.Node, statement: str = "") -> tuple[t.RowType, Parts]:
+    """Run a query; its columns, and its rows as they come.
+
+    :param statement: its text; empty: it is not from SQL.
+    """
     sink = query_sink(session, node, session.anonymous("collect"), EVERY)
     (rows,) = session.translate(session.physical(sink))
     env = session.environment
     collecting = ColumnsCollectSink()
     end = SinkTransformation(name="Collect table sink", input=rows, sink=collecting, created_at=call_site())
+    end.statement = statement or None
     env._add(end)
     program = env._take_program()
     records = get_executor().collect(env, program, env._job_name(None) or "collect", end)
@@ -128,9 +132,10 @@ def attached(session: Session, sinks: Sequence[l.Sink]) -> None:
     plans = [session.physical(sink) for sink in sinks]
     rows = session.translate(*plans)
     env = session.environment
-    for transformation, plan in zip(rows, plans, strict=True):
+    for sink, transformation, plan in zip(sinks, rows, plans, strict=True):
         assert isinstance(plan, p.Sink)
-        plan.target.writer.attach(env, transformation, plan)
+        made = plan.target.writer.attach(env, transformation, plan)
+        made.statement = sink.statement or None
 
 
 def started(session: Session, sinks: Sequence[l.Sink], job_name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
@@ -33,7 +34,7 @@ def execute_statement(env: Any, sql: str) -> TableResult:
 
 
 def _query(env: Any, statement: s.Query, sql: str) -> TableResult:
-    result: TableResult = env._execute_query(env._session.binder(sql).bind_query(statement.tree))
+    result: TableResult = env._execute_query(env._session.binder(sql).bind_query(statement.tree), sql)
     return result
 
 
@@ -41,7 +42,8 @@ def _query(env: Any, statement: s.Query, sql: str) -> TableResult:
 
 
 def _sink(env: Any, statement: s.Insert, sql: str) -> Any:
-    return running.targeted(env._session, bind_insert(env._session.binder(sql), statement))
+    sink = running.targeted(env._session, bind_insert(env._session.binder(sql), statement))
+    return replace(sink, statement=sql)
 
 
 def insert_of(env: Any, sql: str) -> Any:

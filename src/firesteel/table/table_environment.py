@@ -163,8 +163,8 @@ class TableEnvironment(CatalogMethods):
 
     # ---- running
 
-    def _execute_query(self, node: l.Node) -> TableResult:
-        row, parts = running.collected(self._session, node)
+    def _execute_query(self, node: l.Node, statement: str = "") -> TableResult:
+        row, parts = running.collected(self._session, node, statement)
         return self._result(row, parts, client=parts.client)
 
     def _result(self, row: Any, parts: Any, **more: Any) -> TableResult:

@@ -63,7 +63,7 @@ class LocalEngine:
         for i in order:
             if self._fresh_process is not None and self._fresh_process():
                 worker.forget_everything()
-            ordered = sorted(partitions[i], key=lambda row: (row.ord, row.channel))
+            ordered = sorted(partitions[i], key=lambda row: (row.ord, row.channel, row.kind))
             made = run_level(pickle.loads(payload), i, ordered, self._reports.append)
             out.extend(rows_in_task(descriptor.job_id, descriptor.level, made))
         return out

@@ -29,6 +29,7 @@ from firesteel.program.sources import EnumeratorContext, ReadRange, Split, Split
 from firesteel.rest.local import LocalCluster
 from firesteel.rest.server import RestServer
 from firesteel.rest.settings import RestSettings
+from firesteel.table import StreamTableEnvironment
 from firesteel.testing import MiniCluster
 from tests.waiting import until
 
@@ -88,6 +89,22 @@ class Price(MapFunction):
 
 def price_of(order: dict[str, Any]) -> int:
     return sum(order["items"])
+
+
+def statements(cluster: MiniCluster, directory: Path) -> str:
+    """A job of two INSERTs."""
+    tables = StreamTableEnvironment.create(cluster.environment(settings(directory)))
+    tables.execute_sql(
+        "CREATE TABLE numbers (n BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '5')"
+    )
+    for name in ("kept", "small"):
+        tables.execute_sql(f"CREATE TABLE {name} (n BIGINT) WITH ('connector' = 'blackhole')")
+    both = tables.create_statement_set()
+    both.add_insert_sql("INSERT INTO kept SELECT n FROM numbers WHERE n > 1")
+    both.add_insert_sql("INSERT INTO small SELECT n FROM numbers WHERE n <= 1")
+    client = both.execute().get_job_client()
+    assert client is not None
+    return str(client.get_job_id())
 
 
 @dataclass(frozen=True)

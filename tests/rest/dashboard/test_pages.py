@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from tests.rest.dashboard.browser import NARROW, WIDE, opened
-from tests.rest.dashboard.shop import HOSTILE, Shop, behind
+from tests.rest.dashboard.shop import HOSTILE, Shop, behind, statements
 
 #: What each page must show, by what comes behind # and the job.
 JOB_PAGES = {
@@ -159,6 +159,23 @@ def test_logs_are_followed_and_searched(browser: Browser, jobs: Shop) -> None:
         expect(log).to_contain_text("a line for those who follow")
         page.get_by_role("searchbox", name="Search lines").fill("those who follow")
         expect(log.locator(".l")).to_have_count(1)
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_the_text_of_a_job_from_sql(browser: Browser, jobs: Shop, width: int) -> None:
+    with jobs.job(statements) as job_id, opened(browser, jobs.server.url, width) as watched:
+        show(watched.page, f"job/{job_id}")
+        tabs = watched.page.get_by_role("navigation", name="Pages of the job")
+        tabs.get_by_role("link", name="SQL").click()
+        texts = watched.page.locator("pre.statement")
+        expect(texts).to_have_count(2)
+        expect(texts.first).to_have_text("INSERT INTO kept SELECT n FROM numbers WHERE n > 1")
+        expect(watched.page.locator("main")).to_contain_text("Its results leave by")
+        until_loaded(watched.page)
+        watched.fits()
+        show(watched.page, f"job/{jobs.ids['orders']}")
+        expect(tabs.get_by_role("link", name="Graph")).to_have_count(1)
+        expect(tabs.get_by_role("link", name="SQL")).to_have_count(0)
 
 
 def test_checkpoints_open_by_vertex(browser: Browser, jobs: Shop) -> None:

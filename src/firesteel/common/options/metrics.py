@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from firesteel.common.options._declare import mapping, text
+from firesteel.common.config_options import Bounds
+from firesteel.common.options._declare import duration, integer, mapping, text, word
 
 REPORTERS: Final = text(
     "metrics.reporters",
@@ -48,4 +49,22 @@ SCOPE_OPERATOR: Final = text(
     "<host>.taskmanager.<tm_id>.<job_name>.<operator_name>.<subtask_index>",
     "The scope of metrics of an operator in a subtask, those of functions among them.",
     scope="process",
+)
+LATENCY_INTERVAL: Final = duration(
+    "metrics.latency.interval",
+    0,
+    "How often sources send markers that measure the latency of operators; 0: never. In epochs at most once "
+    "in each.",
+)
+LATENCY_GRANULARITY: Final = word(
+    "metrics.latency.granularity",
+    "operator",
+    ("single", "operator", "subtask"),
+    "What latency is told apart by: nothing, the source, or the subtask of the source.",
+)
+LATENCY_HISTORY: Final = integer(
+    "metrics.latency.history-size",
+    128,
+    "How many of the newest values the percentiles of a latency are of.",
+    bounds=Bounds(1, 1000),
 )

@@ -66,12 +66,6 @@ CLOSURE_CLEANER: Final = word(
     "Flink: how references that a function does not use are removed from it.",
     no_effect="functions are pickled with what they use and nothing else",
 )
-LATENCY_INTERVAL: Final = duration(
-    "metrics.latency.interval",
-    0,
-    "Flink: the time between markers that measure latency.",
-    no_effect="there are no latency markers: the progress line and metrics tell the time of each epoch",
-)
 CANCELLATION_INTERVAL: Final = duration(
     "task.cancellation.interval",
     30_000,

@@ -163,6 +163,27 @@ FLINK_UI: Final = text(
     "Firesteel at `/firesteel/dashboard/`.",
     scope="process",
 )
+PROFILING: Final = boolean(
+    "rest.profiling.enabled",
+    False,
+    "Let whoever may operate jobs take profiles of the server's Python process, and of Python workers. It "
+    "needs `py-spy` (`firesteel[profile]`), and the right to look into processes of the same user.",
+    scope="process",
+)
+PROFILING_LONGEST: Final = duration(
+    "rest.profiling.duration-max",
+    300_000,
+    "How long a profile may take at most.",
+    scope="process",
+    bounds=Bounds(1000),
+)
+PROFILES_KEPT: Final = integer(
+    "rest.profiling.history-size",
+    10,
+    "How many profiles of a process are kept.",
+    scope="process",
+    bounds=Bounds(1, 1000),
+)
 FLAME_GRAPHS: Final = boolean(
     "rest.flamegraph.enabled",
     True,

@@ -28,6 +28,8 @@ from firesteel.rest.messages.live import (
     LiveSubtask,
     LiveSubtasks,
     LiveVertex,
+    Statement,
+    Statements,
     VertexChart,
 )
 from firesteel.runtime.batch import MAX_WATERMARK, MIN_WATERMARK
@@ -151,7 +153,13 @@ def live_job(view: JobView, rates: Rates, recent: Sequence[float], now_ms: int) 
         vertices=vertices,
         rescalable=view.rescales.adaptive and view.ended_ms is None,
         bottleneck=_bottleneck(vertices),
+        statements=len(view.info.statements),
     )
+
+
+def statements(view: JobView) -> Statements:
+    found = [Statement(text=s.text, vertices=list(s.vertices)) for s in view.info.statements]
+    return Statements(jid=view.job_id, statements=found)
 
 
 def _vertex(view: JobView, vertex: VertexView, facts: VertexFacts, rates: Rates, now_ms: int) -> LiveVertex:

@@ -24,6 +24,7 @@ from firesteel.rest.handlers import additions, live
 from firesteel.rest.handlers.table import FLINK
 from firesteel.rest.history import History
 from firesteel.rest.operations import Operations
+from firesteel.rest.profiler import Profiler
 from firesteel.rest.profiling import FlameGraphs
 from firesteel.rest.routes import Call, Context, Encoded, EventStream, Route, TextFile, WithHeaders
 from firesteel.rest.settings import RestSettings
@@ -79,6 +80,7 @@ def _context(
         history=History(),
         sessions=Sessions(),
         flame_graphs=FlameGraphs(allowed=False),
+        profiler=Profiler(RestSettings(), lambda: now_ms),
         now_ms=lambda: now_ms,
         openapi=lambda: b"",
     )

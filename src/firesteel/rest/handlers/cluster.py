@@ -29,7 +29,6 @@ from firesteel.rest.messages.cluster import (
     Jvm,
     LogFile,
     LogFiles,
-    ProfilingList,
     Python,
     ThreadDump,
     ThreadInfo,
@@ -166,10 +165,6 @@ def thread_dump(call: Call) -> ThreadDump:
     )
 
 
-def no_profiles(call: Call) -> ProfilingList:
-    return ProfilingList(profiling_list=[])
-
-
 # ---- data sets
 
 
@@ -218,7 +213,6 @@ ROUTES: Final = (
     Route("GET", "/jobmanager/log", driver_log, None, "The largest log of the driver as text.", query=Tail),
     Route("GET", "/jobmanager/stdout", driver_stdout, None, "Refused: there is no such file.", query=Tail),
     Route("GET", "/jobmanager/thread-dump", thread_dump, ThreadDump, "The threads of the driver's Python."),
-    Route("GET", "/jobmanager/profiler", no_profiles, ProfilingList, "Always empty."),
     Route("GET", "/datasets", data_sets, DataSets, "The streams that jobs have kept."),
     Route("DELETE", "/datasets/{datasetid}", delete_data_set, Triggered, "Remove a kept stream.", status=202),
     Route(

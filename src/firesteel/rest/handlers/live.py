@@ -17,6 +17,7 @@ from firesteel.rest.messages.live import (
     JobSummaries,
     LiveJob,
     LiveSubtasks,
+    Statements,
 )
 from firesteel.rest.messages.vertices import FlameNode
 from firesteel.rest.profiling import Node
@@ -62,6 +63,10 @@ def settings(call: Call) -> list[ConfigEntry]:
     return [ConfigEntry(key=key, value=value) for key, value in call.job.info.settings]
 
 
+def statements(call: Call) -> Statements:
+    return answers.statements(call.job)
+
+
 def charts(call: Call) -> Encoded:
     context, view = call.context, call.job
     return call.once(lambda: answers.charts(view, context.history.of(view.job_id), context.now_ms()))
@@ -95,6 +100,7 @@ ROUTES: Final = (
     Route("GET", _JOB, job, LiveJob, "How a job is doing, with its vertices."),
     Route("GET", f"{_JOB}/failures", failures, Failures, "Why attempts failed, the newest first."),
     Route("GET", f"{_JOB}/settings", settings, list[ConfigEntry], "What was set for a job."),
+    Route("GET", f"{_JOB}/sql", statements, Statements, "The SQL that a job runs."),
     Route("GET", f"{_JOB}/charts", charts, JobCharts, "What a job did over time."),
     Route("GET", f"{_VERTEX}/subtasks", subtasks, LiveSubtasks, "The subtasks of a vertex."),
     Route(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Final
 
+from msgspec import Struct
+
 from firesteel.common.errors import ConfigurationError
 from firesteel.jobmanager.requirements import check_bounds
 from firesteel.rest.answers import rescales as answers
-from firesteel.rest.errors import bad_request, not_found
+from firesteel.rest.errors import RestError, bad_request, not_found
 from firesteel.rest.messages.base import Empty
 from firesteel.rest.messages.rescales import (
     Requirements,
@@ -76,7 +78,23 @@ def details(call: Call) -> Rescale:
     raise not_found(f"Job {call.job.job_id} has no rescale {wanted}; the newest ten are kept.")
 
 
+class Parallelism(Struct, frozen=True):
+    """``parallelism``: of all vertices."""
+
+    parallelism: int
+
+
+def disabled(call: Call) -> Empty:
+    """Flink has refused it since 1.9, with this status and the first two sentences."""
+    raise RestError(
+        503,
+        "Rescaling is temporarily disabled. See FLINK-12312. PUT /jobs/:jobid/resource-requirements, or "
+        "firesteel rescale, changes the parallelism of a running job.",
+    )
+
+
 _JOB: Final = "/jobs/{jobid}"
+_OFF: Final = ((503, "Always."),)
 _RESCALES: Final = f"{_JOB}/rescales"
 ROUTES: Final = (
     Route(
@@ -93,6 +111,23 @@ ROUTES: Final = (
         Empty,
         "Change the parallelism of a job while it runs.",
         body=Requirements,
+    ),
+    Route(
+        "PATCH",
+        f"{_JOB}/rescaling",
+        disabled,
+        Empty,
+        "Refused, as by Flink: see resource-requirements.",
+        query=Parallelism,
+        refusals=_OFF,
+    ),
+    Route(
+        "GET",
+        f"{_JOB}/rescaling/{{triggerid}}",
+        disabled,
+        Empty,
+        "Refused, as by Flink: see resource-requirements.",
+        refusals=_OFF,
     ),
     Route("GET", f"{_RESCALES}/config", config, RescalesConfig, "How the parallelism changes."),
     Route("GET", f"{_RESCALES}/history", history, list[Rescale], "The newest changes of parallelism."),

@@ -14,6 +14,7 @@ from firesteel.rest.handlers import (
     jobs,
     live,
     metrics,
+    profiler,
     programs,
     rescales,
     sessions,
@@ -35,6 +36,7 @@ FLINK: Final[tuple[Route, ...]] = (
     *metrics.ROUTES,
     *rescales.ROUTES,
     *task_managers.ROUTES,
+    *profiler.ROUTES,
     *programs.ROUTES,
 )
 #: Ours: served at ``/firesteel/v1/x``.

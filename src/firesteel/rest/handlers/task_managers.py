@@ -7,7 +7,7 @@ from typing import Final
 from firesteel.rest.answers import machines as answers
 from firesteel.rest.errors import not_found, unknown_worker
 from firesteel.rest.handlers.cluster import Tail, text_of
-from firesteel.rest.messages.cluster import LogFile, LogFiles, ProfilingList, ThreadDump
+from firesteel.rest.messages.cluster import LogFile, LogFiles, ThreadDump
 from firesteel.rest.messages.taskmanagers import TaskManager, TaskManagers
 from firesteel.rest.routes import Call, Route, TextFile
 
@@ -71,11 +71,6 @@ async def no_threads(call: Call) -> ThreadDump:
     )
 
 
-async def no_profiles(call: Call) -> ProfilingList:
-    await _known(call)
-    return ProfilingList(profiling_list=[])
-
-
 _ONE: Final = "/taskmanagers/{taskmanagerid}"
 ROUTES: Final = (
     Route("GET", "/taskmanagers", task_managers, TaskManagers, "All task managers."),
@@ -85,5 +80,4 @@ ROUTES: Final = (
     Route("GET", f"{_ONE}/log", worker_log, None, "What it logs, as text.", query=Tail),
     Route("GET", f"{_ONE}/stdout", worker_stdout, None, "What it prints, as text.", query=Tail),
     Route("GET", f"{_ONE}/thread-dump", no_threads, ThreadDump, "Refused: nobody can ask for it."),
-    Route("GET", f"{_ONE}/profiler", no_profiles, ProfilingList, "Always empty."),
 )

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import msgspec
 from msgspec import UNSET, UnsetType
 
 from firesteel.rest.messages.base import Id, Message
@@ -88,12 +85,6 @@ class ThreadInfo(Message, frozen=True, rename="camel"):
 
 class ThreadDump(Message, frozen=True, rename="camel"):
     thread_infos: list[ThreadInfo]
-
-
-class ProfilingList(Message, frozen=True, rename="camel"):
-    """Nothing is profiled, so the list is empty."""
-
-    profiling_list: Annotated[list[None], msgspec.Meta(max_length=0)]
 
 
 class DataSet(Message, frozen=True, rename="camel"):

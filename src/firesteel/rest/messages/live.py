@@ -129,6 +129,7 @@ class LiveJob(Message, frozen=True):
 
     :param timestamps: when it last entered each status that it has had.
     :param rescalable: whether its parallelism can be changed while it runs.
+    :param statements: how many statements of SQL it runs.
     """
 
     now: int
@@ -138,6 +139,24 @@ class LiveJob(Message, frozen=True):
     vertices: list[LiveVertex]
     rescalable: bool
     bottleneck: Bottleneck | None
+    statements: int
+
+
+class Statement(Message, frozen=True):
+    """A statement of SQL, its secrets masked.
+
+    :param vertices: ids of those that have its sinks.
+    """
+
+    text: str
+    vertices: list[Id]
+
+
+class Statements(Message, frozen=True):
+    """In the order of the program; empty: the job is not from SQL."""
+
+    jid: Id
+    statements: list[Statement]
 
 
 class LiveSubtask(Message, frozen=True):

@@ -13,10 +13,12 @@ import { Exceptions } from "./exceptions.js";
 import { Graph } from "./graph.js";
 import { JobLogs } from "./logs.js";
 import { Metrics } from "./metrics.js";
+import { Sql } from "./sql.js";
 import { Timeline } from "./timeline.js";
 
 const TABS = [
   ["graph", "Graph", Graph],
+  ["sql", "SQL", Sql],
   ["epochs", "Epochs", Epochs],
   ["timeline", "Timeline", Timeline],
   ["checkpoints", "Checkpoints", Checkpoints],
@@ -41,10 +43,11 @@ export function Job({ parts, config, session }) {
   const missing = () => html`<div class="card"><${Nothing} title="This job is not known"><p>Ended jobs are forgotten after a while (<code>jobstore.expiration-time</code>).</p><p><a href=${link("jobs")}>All jobs</a></p><//></div>`;
   return html`<${Loaded} of=${live} lines=${10} missing=${missing}>${(data) => {
     const Page = TABS.find(([key]) => key === tab)?.[2];
+    const shown = TABS.filter(([key]) => key !== "sql" || data.statements > 0 || tab === "sql");
     const failures = events.filter((event) => event.kind === "ExceptionRaised").length;
     return html`
       <${Head} data=${data} config=${config} session=${session} refresh=${live.refresh} />
-      <${Tabs} label="Pages of the job" current=${tab} tabs=${TABS.map(([key, title]) => [key, title, link("job", id, key), key === "exceptions" ? failures : 0, "bad"])} />
+      <${Tabs} label="Pages of the job" current=${tab} tabs=${shown.map(([key, title]) => [key, title, link("job", id, key), key === "exceptions" ? failures : 0, "bad"])} />
       ${Page ? html`<${Page} key=${id} id=${id} data=${data} events=${events} rest=${rest} session=${session} />` : html`<div class="card"><${Nothing} title="There is no such page" /></div>`}`;
   }}<//>`;
 }
