@@ -21,7 +21,7 @@ def test_a_killed_dispatcher_keeps_its_word(tmp_path: Path) -> None:
     assert all(outcome.strikes for outcome in outcomes)
 
 
-@pytest.mark.row("S-HA-01", "S-HA-02")
+@pytest.mark.row("S-HA-01", "S-HA-02", "S-HA-06", "S-HA-09", "S-CTRL-05")
 def test_another_dispatcher_takes_over_from_a_leader_that_is_killed_or_stands_still(tmp_path: Path) -> None:
     seed = random.randrange(1 << 20)
     kinds = [kind for kind in KINDS if kind.startswith("the leader of two")]

@@ -288,7 +288,7 @@ def test_a_checkpoint_that_is_not_there(tmp_path: Path) -> None:
         submit(env)
 
 
-@pytest.mark.row("S-SLOT-15", "S-HA-03")
+@pytest.mark.row("S-SLOT-15", "S-HA-03", "S-HA-09")
 def test_an_older_driver_is_fenced(tmp_path: Path) -> None:
     """Of two drivers of one job only the newer commits; the other is SUSPENDED."""
     clock = SteppedClock()
