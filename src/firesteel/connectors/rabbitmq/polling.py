@@ -77,8 +77,9 @@ class QueuePolling(PollingReader):
                 if self._acknowledges:
                     self._waiting[known] = delivery._replace(body=b"")
                 return False
-            self._numbers[name] = self._new_names[name] = self._next
-            self._names[self._next] = name
+            if self._acknowledges:
+                self._numbers[name] = self._new_names[name] = self._next
+                self._names[self._next] = name
         if self._acknowledges:
             self._waiting[self._next] = delivery._replace(body=b"")
         self._next += 1

@@ -215,7 +215,8 @@ class _QueueEnumerator(SplitEnumerator):
                 if known is not None:
                     self._waiting[known] = delivery
                     continue
-                self._numbers[name] = first + len(bodies)
+                if self._acknowledges:
+                    self._numbers[name] = first + len(bodies)
             if self._acknowledges:
                 self._waiting[first + len(bodies)] = delivery._replace(body=b"")
             bodies.append(delivery.body)
@@ -232,9 +233,11 @@ class _QueueEnumerator(SplitEnumerator):
             return
         covered = place_of(covered).number
         done = {number: delivery for number, delivery in self._waiting.items() if number < covered}
-        for number in self._receiver.acknowledge(done) if done else ():
+        gone = set(self._receiver.acknowledge(done) if done else ())
+        for number in gone:
             del self._waiting[number]
-        self._numbers = {n: at for n, at in self._numbers.items() if at >= covered or at in self._waiting}
+        # The names of all others are kept: what was not acknowledged may come again, and much later than this.
+        self._numbers = {name: number for name, number in self._numbers.items() if number not in gone}
         while self._segments and self._segments[0].end <= covered:
             storage, path = resolve(self._segments.pop(0).path)
             with contextlib.suppress(OSError):  # a file that stays only takes up space
