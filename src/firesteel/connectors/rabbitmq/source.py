@@ -236,7 +236,7 @@ class _QueueEnumerator(SplitEnumerator):
         gone = set(self._receiver.acknowledge(done) if done else ())
         for number in gone:
             del self._waiting[number]
-        # The names of all others are kept: what was not acknowledged may come again, and much later than this.
+        # The names of all others are kept: what was not acknowledged may come again, much later than this.
         self._numbers = {name: number for name, number in self._numbers.items() if number not in gone}
         while self._segments and self._segments[0].end <= covered:
             storage, path = resolve(self._segments.pop(0).path)
