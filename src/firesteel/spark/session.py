@@ -28,6 +28,7 @@ EPOCHS: Final[Mapping[str, str]] = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(4 << 20),  # some may be as large as a record can be
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
     "spark.sql.codegen.wholeStage": "false",  # a plan of four operators: compiling costs more than it saves
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",  # the same of its expressions: rows are few and large
 }
 
 
