@@ -13,7 +13,8 @@ BETWEEN_EPOCHS: Final = "a checkpoint is taken between two epochs, when no recor
 INTERVAL: Final = duration(
     "execution.checkpointing.interval",
     None,
-    "The time from one checkpoint to the next. Without it, or with 0, there are none.",
+    "The time from one checkpoint to the next; each is taken at the end of the epoch that is nearest to its "
+    "instant. Without it, or with 0, there are none.",
     bounds=Bounds(MINIMAL_TIME_MS, beside=0),
 )
 MODE: Final = word(
