@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from firesteel.common.errors import StateError
+from firesteel.connectors.rabbitmq.source import Place
 from firesteel.datastream.time_domain import TimeDomain
 from firesteel.datastream.window import TimeWindow
 from firesteel.sql.connectors.columns_source import _Stored
@@ -36,7 +37,11 @@ PLAIN = st.recursive(
 
 
 #: Examples of classes that the first release did not have, so that its pickle does not hold them.
-LATER = [_Stored(3, b"an Arrow file", None), _Stored(70_000, None, "/blobs/rows")]
+LATER = [
+    _Stored(3, b"an Arrow file", None),
+    _Stored(70_000, None, "/blobs/rows"),
+    Place(7, {"id": 6}, ("gone",)),
+]
 
 
 def classes_in(value: Any) -> set[type]:

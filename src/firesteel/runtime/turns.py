@@ -3,7 +3,7 @@
 Flink's task takes a record of each input in turn while both have some. Here whole buffers arrive: those that
 are the n-th of their channels come together, and the inputs they are for are read in turn, some rows each.
 So one input does not run ahead of the other within an epoch, and what is late does not depend on which of
-them is the first. The order is that of the buffers alone, never that of their arrival (I1).
+them is the first. The order is that of the buffers alone, never that of their arrival.
 """
 
 from __future__ import annotations

@@ -180,7 +180,7 @@ def test_the_result_is_that_of_the_rows_that_are_left(made, bundle, parallelism,
 
 
 def test_what_travels_depends_on_the_rows_alone():
-    """Spark may write a shuffle again: its bytes must be the same (I1)."""
+    """Spark may write a shuffle again: its bytes must be the same."""
     calls = (*MERGED, call("longest", 2), call("LISTAGG", 2, of=TEXT))
     types = arrow_types(INPUT)
     values = [["a", "a", "b"], [1, 1, None], ["x", None, "y"], [True, None, False]]
