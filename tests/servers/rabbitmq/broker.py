@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import time
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.places import free_port
 
 _SERVERS = sorted(Path("/usr/lib/rabbitmq/lib").glob("rabbitmq_server-*/sbin/rabbitmq-server"))
 _PATIENCE_S = 90
+_GREETING_S = 5.0
 
 
 class RabbitServer:
@@ -64,11 +66,20 @@ class RabbitServer:
             time.sleep(0.3)
 
     def _is_up(self) -> bool:
+        """A client is asked last: one that is turned away while the server starts leaves its sockets open."""
         try:
+            if not self._greets():
+                return False
             self.settings.connect().close()
-        except ConnectorError:
+        except (ConnectorError, OSError):
             return False
         return True
+
+    def _greets(self) -> bool:
+        with socket.create_connection(("127.0.0.1", self.settings.port), _GREETING_S) as line:
+            line.settimeout(_GREETING_S)
+            line.sendall(b"AMQP\x00\x00\x09\x01")
+            return line.recv(1) == b"\x01"  # the frame of Connection.Start
 
     def kill(self) -> None:
         """As a machine that goes down: SIGKILL to all processes of the server."""
