@@ -192,6 +192,8 @@ class Receiver:
                     f"The connection to RabbitMQ at {self._settings.address} is lost.", detail=repr(error)
                 )
             self._closed.set()
+        with contextlib.suppress(load_client().exceptions.AMQPError, OSError):
+            self._connection.close()  # where the channel alone is lost
         while not self._closed.is_set():
             try:
                 self._connect()
