@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from firesteel.common.clock import ManualClock
 from firesteel.jobmanager.checkpoints.coordinator import CheckpointCoordinator
@@ -10,7 +11,7 @@ from firesteel.jobmanager.checkpoints.options import CheckpointOptions
 from firesteel.jobmanager.checkpoints.registry import SharedFiles
 from firesteel.jobmanager.checkpoints.storage import MemoryStorage
 from firesteel.state.files import MemoryStateFiles
-from firesteel.state.manifest import Manifest
+from tests.state.test_manifest import MANIFEST
 
 
 def coordinator(clock: ManualClock, **options: int) -> CheckpointCoordinator:
@@ -19,24 +20,6 @@ def coordinator(clock: ManualClock, **options: int) -> CheckpointCoordinator:
     )
     made.begin(0)
     return made
-
-
-def empty(number: int) -> Manifest:
-    return Manifest(
-        id=number,
-        savepoint=False,
-        job_id="0" * 32,
-        job_name="job",
-        claim="1-a",
-        triggered_ms=1_000,
-        epoch=1,
-        now_ms=1_000,
-        topology="",
-        vertices=(),
-        sources={},
-        sinks={},
-        accumulators=b"",
-    )
 
 
 @pytest.mark.parametrize(
@@ -66,7 +49,7 @@ def test_the_pause_is_kept_however_long_a_step_is() -> None:
     clock = ManualClock(0)
     due = coordinator(clock, interval_ms=1_000, min_pause_ms=800)
     clock.advance(1_000)
-    assert due.take(1_000, empty) is not None
+    assert due.take(1_000, lambda number: replace(MANIFEST, id=number)) is not None
     assert not due.is_due(1_700, 5_000)
     assert due.is_due(1_800, 5_000)
 

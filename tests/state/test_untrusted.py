@@ -142,7 +142,7 @@ def manifest_with(tmp_path: Path, entries: dict[bytes, bytes] | None = None, **p
 COLUMN = catalog.CATALOG_PREFIX + b"col1"
 ENTRY = catalog.CatalogEntry("o", "seen", "value", False)
 NAMED = {COLUMN: catalog.encode(ENTRY), b"\0\1col1key": pickle.dumps(Evil(), 5)}
-LOADING = {"bootstrap.servers": "h:1", "plugin.library.paths": "library.so"}
+LOADING = {"bootstrap.servers": "h:1", "plugin.library.paths": "plugin.so"}
 DYNAMIC = Split("one", DynamicSplit("c", LOADING, Split("t-0", PartitionSplit("t", 0, 0, None)), 0))
 STEP = catalog.Step("", False, pickle.dumps(Evil(), 5), 1)
 
