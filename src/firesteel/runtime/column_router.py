@@ -79,7 +79,7 @@ class ColumnRouter:
             )
         keys = edge.partitioning.key_selector
         self._keys = keys.indices if isinstance(keys, ColumnKeys) else ()
-        self._reached = targets_of(kind, subtask, parallelism, self._n)
+        self.reached = targets_of(kind, subtask, parallelism, self._n)
         self._targets = _TARGETS[kind]
         self._next = 0
         self._random: np.random.Generator
@@ -95,7 +95,7 @@ class ColumnRouter:
     def begin_epoch(self, epoch: int, send: RowSink) -> None:
         self._send = send
         self._sent = self.bytes = 0
-        self._pending = {t: _Pending(t) for t in self._reached}
+        self._pending = {t: _Pending(t) for t in self.reached}
         for pending in self._pending.values():
             pending.watermark = self._watermark
         if self.edge.partitioning.kind is PartitionKind.SHUFFLE:
@@ -210,11 +210,6 @@ class ColumnRouter:
         self._sent += rows
         self.bytes += len(body)
 
-    @property
-    def reached(self) -> Sequence[int]:
-        """The targets that records may go to."""
-        return self._reached
-
     def send_marker(self, target: int, body: bytes) -> None:
         """Send a latency marker to a target, after what was sent to it before: with the number of that, so
         that buffers have the same numbers as without markers."""
@@ -250,7 +245,7 @@ class ColumnRouter:
         return None
 
     def _round_robin(self, columns: Columns) -> Array | int:
-        reached = np.asarray(self._reached)
+        reached = np.asarray(self.reached)
         first = self._next
         self._next = (first + len(columns)) % len(reached)
         if len(reached) == 1:

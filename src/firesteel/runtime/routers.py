@@ -100,7 +100,7 @@ class Router:
         self._keyed = kind is PartitionKind.HASH
         self._coerce_keys = compile_key_coercion(edge.partitioning.key_type) if self._keyed else None
         self._plain_keys = frozenset((untouched(edge.partitioning.key_type),)) & SELF_CANONICAL
-        self._reached = targets_of(kind, subtask, parallelism, self._n)
+        self.reached = targets_of(kind, subtask, parallelism, self._n)
         self._targets = _TARGETS[kind]
         self._combiner = None if edge.pre_aggregation is None else Combiner(edge.pre_aggregation)
         self._next = 0  # round robin position, carried from epoch to epoch
@@ -129,7 +129,7 @@ class Router:
         self._sent = self.bytes = 0
         self._limit = FIRST_BUFFER_RECORDS
         self._most = _MOST_AT_ONCE_BYTES
-        self._pending = {t: _Pending(t) for t in self._reached}
+        self._pending = {t: _Pending(t) for t in self.reached}
         for pending in self._pending.values():
             pending.watermark = self._watermark
         if self.edge.partitioning.kind is PartitionKind.SHUFFLE:
@@ -321,11 +321,6 @@ class Router:
         kind = f"a {type(record).__name__}; {key}"
         return too_large("A record", size, self._max_record_bytes, "an exchange", kind)
 
-    @property
-    def reached(self) -> Sequence[int]:
-        """The targets that records may go to."""
-        return self._reached
-
     def send_marker(self, target: int, body: bytes) -> None:
         """Send a latency marker to a target, after what was sent to it before: with the number of that, so
         that buffers have the same numbers as without markers."""
@@ -362,14 +357,14 @@ class Router:
         return None
 
     def _round_robin(self, values: list[Any], keys: Any) -> list[int] | int:
-        reached = self._reached
+        reached = self.reached
         n = len(reached)
         first = self._next
         self._next = (first + len(values)) % n
         return [reached[(first + i) % n] for i in range(len(values))]
 
     def _shuffled(self, values: list[Any], keys: Any) -> list[int]:
-        return self._random.choices(self._reached, k=len(values))
+        return self._random.choices(self.reached, k=len(values))
 
     def _by_key(self, values: list[Any], keys: list[Any]) -> Sequence[int] | int:
         if self._n == 1:

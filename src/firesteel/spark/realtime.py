@@ -79,8 +79,7 @@ class SparkStretch:
         self._error: Exception | None = None
         self._given_up = threading.Event()
         self._over = threading.Event()
-        self._thread = threading.Thread(target=self._body, name="firesteel-stretch", daemon=True)
-        self._thread.start()
+        threading.Thread(target=self._body, name="firesteel-stretch", daemon=True).start()
 
     def _body(self) -> None:
         try:

@@ -5,15 +5,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from firesteel.common.clock import Clock, SystemClock
 from firesteel.common.columns import Columns
 from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Committer, CommitterContext, Sink, SinkWriter, WriterContext
+from firesteel.sql.connectors.options import Option, duration, integer
 from firesteel.state.column_keys import identities
 
-__all__ = ["BufferedSink"]
+__all__ = ["FLUSH_INTERVAL", "FLUSH_ROWS", "BufferedSink", "buffer_options"]
+
+FLUSH_ROWS: Final = "sink.buffer-flush.max-rows"
+FLUSH_INTERVAL: Final = "sink.buffer-flush.interval"
+
+
+def buffer_options(rows: int, interval_ms: int) -> tuple[Option, ...]:
+    """Return the options of a connector, with its defaults."""
+    return integer(FLUSH_ROWS, rows), duration(FLUSH_INTERVAL, interval_ms)
 
 
 @dataclass(frozen=True, slots=True)

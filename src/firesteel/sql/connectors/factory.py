@@ -21,6 +21,7 @@ from firesteel.sql.catalog import ResolvedTable
 from firesteel.sql.connectors.formats.registry import format_options
 from firesteel.sql.connectors.options import Option, TableOptions
 from firesteel.sql.connectors.watermarks import WATERMARK_OPTIONS, refuse_watermark_options
+from firesteel.sql.schema import ColumnKind
 from firesteel.util.exceptions import TableException
 
 __all__ = [
@@ -96,6 +97,16 @@ class TableContext:
     @property
     def schema(self) -> Any:
         return self.table.schema
+
+    def refuse_metadata(self, connector: str) -> None:
+        """:raises TableException: the table has a column of metadata, and the connector has none."""
+        for column in self.schema.columns:
+            if column.kind is ColumnKind.METADATA:
+                raise TableException(
+                    f"Invalid metadata key '{column.key}' in column '{column.name}' of table "
+                    f"'{self.table.name}'.",
+                    hint=f"the connector '{connector}' has no metadata",
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

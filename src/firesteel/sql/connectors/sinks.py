@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from firesteel.program.sinks import Sink
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.sql import physical as p
 
-__all__ = ["sink_transformation"]
+__all__ = ["CHANGES_BY_KEY", "kinds_by_key", "sink_transformation"]
+
+#: The kinds of rows of a table that is written by key: the row before a change is not needed.
+CHANGES_BY_KEY: Final = frozenset({"+I", "+U", "-D"})
+
+
+def kinds_by_key(schema: Any) -> frozenset[str]:
+    """Return which kinds of rows a table takes whose rows are replaced by key, if it has one."""
+    return frozenset({"+I"}) if schema.primary_key is None else CHANGES_BY_KEY
 
 
 def sink_transformation(

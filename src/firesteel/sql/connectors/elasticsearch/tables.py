@@ -34,7 +34,7 @@ from firesteel.sql.connectors.options import (
     text,
     word,
 )
-from firesteel.sql.connectors.sinks import sink_transformation
+from firesteel.sql.connectors.sinks import kinds_by_key, sink_transformation
 from firesteel.sql.session import session_zone
 from firesteel.sql.types import RowType
 from firesteel.util.exceptions import TableException
@@ -59,7 +59,7 @@ class _Target:
     deletes_old_rows = True
 
     def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
-        return frozenset({"+I"}) if self.context.schema.primary_key is None else frozenset({"+I", "+U", "-D"})
+        return kinds_by_key(self.context.schema)
 
     def attach(self, environment: Any, rows: Transformation, node: p.Sink) -> SinkTransformation:
         parallelism = self.context.options["sink.parallelism"]

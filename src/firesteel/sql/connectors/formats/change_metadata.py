@@ -16,7 +16,6 @@ import pyarrow as pa
 
 from firesteel.formats.json_rows import JsonParseError
 from firesteel.sql import types as t
-from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast import cast_column
 from firesteel.sql.values import array_of
 
@@ -92,8 +91,6 @@ class FormatColumn:
         """Return the value of each message."""
         found = self.metadata.data_type
         array = array_of([self.metadata.value(root) for root in roots], found)
-        if found.equals_ignoring_nullability(self.data_type):
-            return array.cast(arrow_type(self.data_type))
         return cast_column(array, found, self.data_type, self.zone)
 
 

@@ -12,21 +12,13 @@ from firesteel.sql.connectors.jdbc.scan import SCAN_OPTIONS, JdbcScan
 from firesteel.sql.connectors.jdbc.target import SINK_OPTIONS, JdbcTarget
 from firesteel.sql.connectors.lookup_cache import CACHE_OPTIONS, cached
 from firesteel.sql.connectors.options import integer, refused, text
-from firesteel.sql.schema import ColumnKind
-from firesteel.util.exceptions import TableException
 
 __all__ = ["CONNECTOR"]
 
 
 def _connection(context: TableContext) -> ConnectionOptions:
     """:raises FiresteelError: the database is not one of those that there are; the table has metadata."""
-    for column in context.schema.columns:
-        if column.kind is ColumnKind.METADATA:
-            raise TableException(
-                f"Invalid metadata key '{column.key}' in column '{column.name}' of table "
-                f"'{context.table.name}'.",
-                hint="the connector 'jdbc' has no metadata",
-            )
+    context.refuse_metadata("jdbc")
     options = context.options
     if (options["username"] is None) != (options["password"] is None):
         raise options.error("username", "'username' and 'password' go together", "give both, or none")

@@ -14,21 +14,18 @@ from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.sql import physical as p
-from firesteel.sql.connectors.buffering import BufferedSink
+from firesteel.sql.connectors.buffering import FLUSH_INTERVAL, FLUSH_ROWS, BufferedSink, buffer_options
 from firesteel.sql.connectors.factory import TableContext
-from firesteel.sql.connectors.options import Option, duration, integer
-from firesteel.sql.connectors.sinks import sink_transformation
+from firesteel.sql.connectors.options import Option, integer
+from firesteel.sql.connectors.sinks import kinds_by_key, sink_transformation
 from firesteel.sql.operators.objects import objects_of
 from firesteel.sql.type_infos import type_info_of
 from firesteel.sql.types import RowType
 
 __all__ = ["SINK_OPTIONS", "JdbcTarget"]
 
-_ROWS: Final = "sink.buffer-flush.max-rows"
-_INTERVAL: Final = "sink.buffer-flush.interval"
 SINK_OPTIONS: Final[tuple[Option, ...]] = (
-    integer(_ROWS, 100),
-    duration(_INTERVAL, 1_000),
+    *buffer_options(100, 1_000),
     integer("sink.max-retries", 3),
 )
 
@@ -106,7 +103,7 @@ class JdbcTarget:
     deletes_old_rows = True
 
     def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
-        return frozenset({"+I"}) if self.context.schema.primary_key is None else frozenset({"+I", "+U", "-D"})
+        return kinds_by_key(self.context.schema)
 
     def check(self) -> None:
         """:raises FiresteelError: a column has a type that databases have not."""
@@ -114,14 +111,14 @@ class JdbcTarget:
 
     def attach(self, environment: Any, rows: Transformation, node: p.Sink) -> SinkTransformation:
         options, sink = self.context.options, self._sink(node.row)
-        buffered = BufferedSink(sink, sink.keys, options[_ROWS], options[_INTERVAL])
+        buffered = BufferedSink(sink, sink.keys, options[FLUSH_ROWS], options[FLUSH_INTERVAL])
         return sink_transformation(environment, rows, node, buffered, options["sink.parallelism"])
 
     def _sink(self, row: RowType) -> JdbcTableSink:
         options = self.context.options
         execution = ExecutionOptions(
-            options[_ROWS],
-            options[_INTERVAL],
+            options[FLUSH_ROWS],
+            options[FLUSH_INTERVAL],
             options["sink.max-retries"],
         )
         table, key = options["table-name"], self.context.schema.primary_key

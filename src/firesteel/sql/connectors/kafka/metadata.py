@@ -70,8 +70,6 @@ class MetadataColumn:
 
     def read(self, messages: Sequence[Message]) -> pa.Array:
         data_type, read = READABLE[self.key]
-        if data_type.equals_ignoring_nullability(self.data_type):
-            return pa.array(read(messages), arrow_type(self.data_type))
         array = pa.array(read(messages), arrow_type(data_type))
         return cast_column(array, data_type, self.data_type, self.zone)
 

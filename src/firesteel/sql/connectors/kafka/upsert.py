@@ -6,21 +6,20 @@ from __future__ import annotations
 from typing import Final
 
 from firesteel.connectors.kafka.offsets import EARLIEST
+from firesteel.sql.connectors.buffering import FLUSH_INTERVAL, FLUSH_ROWS, buffer_options
 from firesteel.sql.connectors.factory import TableConnector, TableContext
 from firesteel.sql.connectors.formats.registry import INSERTS
 from firesteel.sql.connectors.kafka.offsets import BOUNDED_OPTIONS
 from firesteel.sql.connectors.kafka.parts import FIELDS_OPTIONS, KEY_FORMAT, Parts, message_parts
 from firesteel.sql.connectors.kafka.scan import PROPERTIES, KafkaScan, properties_of, subscription
 from firesteel.sql.connectors.kafka.target import SINK_OPTIONS, KafkaTarget
-from firesteel.sql.connectors.options import TableOptions, duration, integer, text
+from firesteel.sql.connectors.options import TableOptions, text
+from firesteel.sql.connectors.sinks import CHANGES_BY_KEY
 from firesteel.util.exceptions import TableException
 
 __all__ = ["CONNECTOR"]
 
-_ROWS: Final = "sink.buffer-flush.max-rows"
-_INTERVAL: Final = "sink.buffer-flush.interval"
 _READ: Final = frozenset({"+U", "-D"})
-_WRITTEN: Final = frozenset({"+I", "+U", "-D"})
 
 
 def _parts(context: TableContext) -> Parts:
@@ -57,22 +56,22 @@ def scan(context: TableContext) -> KafkaScan:
 
 def target(context: TableContext) -> KafkaTarget:
     """Return the sink of a table."""
-    made = KafkaTarget(context, _parts(context), _WRITTEN, upsert=True, buffer=_buffer(context.options))
+    made = KafkaTarget(context, _parts(context), CHANGES_BY_KEY, upsert=True, buffer=_buffer(context.options))
     made.check()
     return made
 
 
 def _buffer(options: TableOptions) -> tuple[int, int] | None:
     """Return how many rows wait for others of their key, and for how long. None: they do not."""
-    rows, interval_ms = options[_ROWS], options[_INTERVAL]
-    for key, value in ((_ROWS, rows), (_INTERVAL, interval_ms)):
+    rows, interval_ms = options[FLUSH_ROWS], options[FLUSH_INTERVAL]
+    for key, value in ((FLUSH_ROWS, rows), (FLUSH_INTERVAL, interval_ms)):
         if value < 0:
             raise options.error(key, "it must not be negative")
     if (rows == 0) != (interval_ms == 0):
         raise options.error(
-            _ROWS if rows else _INTERVAL,
-            f"'{_ROWS}' and '{_INTERVAL}' must be set to be greater than zero together to enable sink buffer "
-            "flushing",
+            FLUSH_ROWS if rows else FLUSH_INTERVAL,
+            f"'{FLUSH_ROWS}' and '{FLUSH_INTERVAL}' must be set to be greater than zero together to enable "
+            "sink buffer flushing",
             "set both, or none",
         )
     return (rows, interval_ms) if rows else None
@@ -84,8 +83,7 @@ CONNECTOR: Final = TableConnector(
         text("topic", required=True),
         *FIELDS_OPTIONS,
         *BOUNDED_OPTIONS,
-        integer(_ROWS, 0),
-        duration(_INTERVAL, 0),
+        *buffer_options(0, 0),
         *SINK_OPTIONS,
     ),
     formats=("value.format", KEY_FORMAT),

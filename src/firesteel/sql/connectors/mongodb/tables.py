@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from firesteel.connectors.mongodb.sink import MongoOptions
+from firesteel.sql.connectors.buffering import FLUSH_ROWS, buffer_options
 from firesteel.sql.connectors.factory import LookupSource, TableConnector, TableContext
 from firesteel.sql.connectors.lookup_cache import CACHE_OPTIONS, cached
 from firesteel.sql.connectors.mongodb.lookup import MongoLookup
@@ -12,7 +13,6 @@ from firesteel.sql.connectors.mongodb.scan import MongoScan
 from firesteel.sql.connectors.mongodb.target import MongoTarget
 from firesteel.sql.connectors.mongodb.values import ID, check_types
 from firesteel.sql.connectors.options import boolean, duration, integer, refused, text, word
-from firesteel.sql.schema import ColumnKind
 from firesteel.util.exceptions import TableException
 
 __all__ = ["CONNECTOR"]
@@ -21,19 +21,13 @@ _COUNTS: Final = (
     ("scan.fetch-size", 1),
     ("lookup.max-retries", 0),
     ("sink.max-retries", 0),
-    ("sink.buffer-flush.max-rows", 0),
+    (FLUSH_ROWS, 0),
 )
 
 
 def _mongo(context: TableContext) -> MongoOptions:
     """:raises FiresteelError: an option is wrong, or a column has a type that BSON has not."""
-    for column in context.schema.columns:
-        if column.kind is ColumnKind.METADATA:
-            raise TableException(
-                f"Invalid metadata key '{column.key}' in column '{column.name}' of table "
-                f"'{context.table.name}'.",
-                hint="the connector 'mongodb' has no metadata",
-            )
+    context.refuse_metadata("mongodb")
     check_types(context.schema.physical_row, context.table.name)
     options = context.options
     for key, least in _COUNTS:
@@ -103,8 +97,7 @@ CONNECTOR: Final = TableConnector(
         *CACHE_OPTIONS,
         integer("lookup.max-retries", 3),
         duration("lookup.retry.interval", 1000),
-        integer("sink.buffer-flush.max-rows", 1000),
-        duration("sink.buffer-flush.interval", 1000),
+        *buffer_options(1000, 1000),
         integer("sink.max-retries", 3),
         duration("sink.retry.interval", 1000),
         word("sink.delivery-guarantee", ("at-least-once",), "at-least-once"),

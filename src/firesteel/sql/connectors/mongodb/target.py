@@ -12,10 +12,10 @@ from firesteel.program.promises import SinkPromise
 from firesteel.program.sinks import Sink, SinkWriter, WriterContext
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.sql import physical as p
-from firesteel.sql.connectors.buffering import BufferedSink
+from firesteel.sql.connectors.buffering import FLUSH_INTERVAL, FLUSH_ROWS, BufferedSink
 from firesteel.sql.connectors.factory import TableContext
 from firesteel.sql.connectors.mongodb.values import ID, object_id, writer
-from firesteel.sql.connectors.sinks import sink_transformation
+from firesteel.sql.connectors.sinks import kinds_by_key, sink_transformation
 from firesteel.sql.operators.objects import objects_of
 from firesteel.sql.types import RowType
 
@@ -99,7 +99,7 @@ class MongoTarget:
     deletes_old_rows = True
 
     def changelog_mode(self, made: frozenset[str]) -> frozenset[str]:
-        return frozenset({"+I"}) if self.context.schema.primary_key is None else frozenset({"+I", "+U", "-D"})
+        return kinds_by_key(self.context.schema)
 
     def attach(self, environment: Any, rows: Transformation, node: p.Sink) -> SinkTransformation:
         context, options, row = self.context, self.context.options, node.row
@@ -107,6 +107,5 @@ class MongoTarget:
         keys = () if key is None else tuple(key.columns)
         sink = MongoTableSink(Collection(self.options), row, keys, tuple(context.table.partition_keys))
         places = tuple(row.names.index(name) for name in keys)
-        most, interval_ms = options["sink.buffer-flush.max-rows"], options["sink.buffer-flush.interval"]
-        buffered = BufferedSink(sink, places, most, interval_ms)
+        buffered = BufferedSink(sink, places, options[FLUSH_ROWS], options[FLUSH_INTERVAL])
         return sink_transformation(environment, rows, node, buffered, options["sink.parallelism"])
