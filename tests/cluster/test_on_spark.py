@@ -151,7 +151,12 @@ def test_jobs_go_on_in_another_jvm(cluster: SparkCluster, tmp_path: Path) -> Non
     before = cluster.jvm.pid
     os.kill(before, signal.SIGKILL)
     until(lambda: [c for c in cluster.dispatcher.children() if c.name() == "java" and c.pid != before], 60)
-    until(lambda: cluster.client.get(f"/v1/jobs/{job}/checkpoints")["counts"]["restored"], 120)
+
+    def is_restored() -> bool:
+        assert cluster.status(job) not in ("FAILED", "FINISHED"), cluster.log_of(job)[-4000:]
+        return bool(cluster.client.get(f"/v1/jobs/{job}/checkpoints")["counts"]["restored"])
+
+    until(is_restored, 120)
     seen = cluster.client.get(f"/firesteel/v1/jobs/{job}/epochs")["epoch"]
     until(lambda: cluster.client.get(f"/firesteel/v1/jobs/{job}/epochs")["epoch"] > seen + 1, 60)
     assert cluster.status(job) == "RUNNING"

@@ -40,6 +40,23 @@ def test_epochs_grow_to_the_target_length() -> None:
     assert 5_000_000 < sizes[-1] < 6_000_000
 
 
+@pytest.mark.parametrize("most", [None, 250])
+@pytest.mark.parametrize("empty_ms", [90.0, 120.0, 400.0])
+def test_epochs_keep_their_records_where_an_empty_one_is_longer_than_wanted(
+    empty_ms: float, most: int | None
+) -> None:
+    """Checkpoints every 100 ms, on a machine where Spark takes longer for a job of no records."""
+    pacer = Pacer(PacingOptions(6_000, most, checkpoint_interval_ms=100, with_exchange=True))
+    pacer.next_epoch()
+    pacer.learn(Work(empty_ms, 0, 0))
+    pacer.gave_up(Work(2_000, 0, 0), 1 / 64, 2_000)  # a worker stood still
+    for _ in range(20):
+        records = planned(pacer)
+        busy_ms = records / 10
+        pacer.learn(Work(empty_ms + busy_ms, records, records, most_of_split=records, busy_ms=busy_ms))
+    assert planned(pacer) >= (most or 0.9 * empty_ms * 10)  # half of the time is work
+
+
 @pytest.mark.row("S-NET-06")
 def test_an_epoch_that_took_too_long_is_followed_by_smaller_ones() -> None:
     pacer = Pacer(PacingOptions(500))

@@ -340,6 +340,7 @@ def test_a_savepoint_can_be_taken_and_a_drained_job_ends_after_it(tmp_path: Path
         assert values(job, "t", 3)[-1] == (2, 2)
         path = client.stop_with_savepoint(True, str(tmp_path)).result()
         assert client.get_job_status().result() is JobStatus.FINISHED
+        client.get_job_execution_result().result()  # from then on it is not among those that run
         notes.clear()
         configuration = {"execution.state-recovery.path": path}
         again = environment(1, **configuration)

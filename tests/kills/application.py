@@ -11,9 +11,11 @@ that has finished is not run again.
 
 from __future__ import annotations
 
+import faulthandler
 import hashlib
 import json
 import pickle
+import signal
 import sys
 import time
 from functools import partial
@@ -45,7 +47,8 @@ _PATIENCE: Final = {
     "spark.driver.host": "127.0.0.1",
 }
 
-
+#: Has a driver write to standard error where each of its threads is.
+SAY_WHERE: Final = signal.SIGUSR1
 _RATE: Final = 1_000.0  # in real time, where records that are there are read in no time
 
 
@@ -56,6 +59,7 @@ def main(work: str, hosts: int, mode: str) -> None:
     if mode == "real-time":
         own = own | {key: value for key, (value, _) in REAL_TIME.items()}
     session = create_session(master, "kills", {**_PATIENCE, **own, "spark.local.dir": work})
+    faulthandler.register(SAY_WHERE)
     _say(event="ready")
     for line in sys.stdin:
         _run(session, mode, **json.loads(line))

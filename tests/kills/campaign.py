@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.jobmanager.programs.fault_points import POINTS
+from tests.kills.application import SAY_WHERE
 from tests.kills.outcomes import ROOT, Outcome
 from tests.kills.strikes import REAL_TIME, small_disk, strike_of
 
-PATIENCE_S: Final = 600.0  # for the next word of a driver
+PATIENCE_S: Final = 300.0  # for the next word of a driver
+_SAYING_S: Final = 5.0  # that a driver has to say where its threads are
 
 Event = dict[str, Any]
 
@@ -46,6 +48,7 @@ class Driver:
                 start_new_session=True,
             )
         self._is_up = False
+        self._silent = False
         self._said: queue.Queue[Event | None] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -58,11 +61,15 @@ class Driver:
 
     def wait_for(self, *events: str) -> Event | None:
         """The next of these that it says; None: it has ended, or says nothing for too long."""
-        with suppress(queue.Empty):
+        try:
             while (said := self._said.get(timeout=PATIENCE_S)) is not None:
                 self._is_up = True
                 if said["event"] in events:
                     return said
+        except queue.Empty:
+            self._silent = True
+            self._process.send_signal(SAY_WHERE)
+            time.sleep(_SAYING_S)
         return None
 
     def has_said(self, event: str) -> bool:
@@ -102,10 +109,13 @@ class Driver:
 
     @property
     def complaints(self) -> str:
-        """The last error of its own on standard error: what the JVM says while it ends comes after it."""
+        """The last error of its own on standard error: what the JVM says while it ends comes after it. Of one
+        that says nothing, where its threads are."""
         said = [s for s in self._log.read_text(errors="replace").splitlines() if not s.startswith("\tat ")]
+        if self._silent:
+            return "\n".join([f"it has said nothing for {PATIENCE_S:.0f} s", *said[-150:]])
         begins = [number for number, line in enumerate(said) if line.startswith("Traceback")]
-        return "\n".join(said[begins[-1] :][:40] if begins else said[-40:])
+        return "\n".join(["it has ended", *(said[begins[-1] :][:40] if begins else said[-40:])])
 
 
 @dataclass(frozen=True)
@@ -239,9 +249,7 @@ class Campaign:
     def _judged(self, run: Run, driver: Driver, ended: Event | None, strikes: int | None) -> Outcome:
         if ended is None:
             self._forget(driver)
-            return Outcome(
-                run.kind, run.seed, strikes or 0, 0.0, f"the driver has ended: {driver.complaints}"
-            )
+            return Outcome(run.kind, run.seed, strikes or 0, 0.0, f"the driver: {driver.complaints}")
         struck = ended["strikes"] if strikes is None else strikes
         return Outcome(run.kind, run.seed, struck, ended["seconds"], ended["differences"])
 

@@ -1,4 +1,4 @@
-"""The short form: three runs of each kind on real executors (``make soak`` is the long one)."""
+"""The short form: two runs of each kind on real executors (``make soak`` is the long one)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.runtime.support import environment, local_platform
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]
 
-RUNS = 3
+RUNS = 2
 EACH = [(family, kind) for family in FAMILIES for kind in family.kinds]
 
 Campaigns = Callable[[Family], Campaign]

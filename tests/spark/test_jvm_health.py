@@ -42,3 +42,18 @@ def test_a_jvm_that_stops_or_does_not_answer_is_waited_for(
     monkeypatch.setattr(spark_session.sparkContext, "_jsc", None)
     with pytest.raises(Waited):
         jvm.loss(replaceable=True)
+
+
+def test_a_jvm_of_another_process_is_waited_for_until_its_port_is_closed(
+    spark_session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system closes the ports of a process that was killed a while after its death."""
+    jvm = DriverJvm(spark_session)
+    monkeypatch.setattr(jvm, "_process", None)
+    assert jvm.loss(replaceable=False) is None
+    monkeypatch.setattr(spark_session.sparkContext, "_jsc", None)  # no call is answered any more
+    looks = iter([True, True, False])
+    monkeypatch.setattr(jvm, "_listens", lambda: next(looks))
+    loss = jvm.loss(replaceable=False)
+    assert loss is not None
+    assert "does not answer any more" in str(loss)

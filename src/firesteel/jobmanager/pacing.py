@@ -30,6 +30,7 @@ _LATE: Final = 4  # an epoch is never cut shorter than this part of the checkpoi
 _LEAST_LIMIT_MS: Final = 100.0  # ... nor than this
 _LEAST_OVERRUN_MS: Final = 1000.0
 _QUICK_MS: Final = 20.0  # the first record says nothing if it takes no longer: code that runs first is slow
+_RISE: Final = 1.5  # of what an empty epoch costs, from one epoch to the next at most
 _FORGOTTEN: Final = 0.7  # of what the slowest records cost, what is still believed an epoch later
 
 
@@ -68,7 +69,7 @@ class Work:
     :param most_records: the most that one subtask read; ``most_of_split``: that was read of one split, on
         average over the splits of a subtask.
     :param most_dirty: the most state that one subtask changed, as a share of what it should (``dirt``).
-    :param busy_ms: how long the busiest task worked on records; 0: it is not known.
+    :param busy_ms: how long the busiest task of each level worked on records, in all; 0: it is not known.
     :param is_cut: the time limit ended it before its ranges did.
     """
 
@@ -102,8 +103,15 @@ def work_of(
         max((dirt(a.delta) for a in acks if a.delta is not None), default=0.0),
         any(a.is_cut for a in reading),
         max((a.records_in / max(1, sum(map(len, a.positions.values()))) for a in reading), default=0.0),
-        max((sum(report.busy_ms.values()) for report in reports), default=0.0),
+        _busy_ms(reports),
     )
+
+
+def _busy_ms(reports: Sequence[TaskReport]) -> float:
+    most: dict[int, float] = {}
+    for report in reports:
+        most[report.level] = max(most.get(report.level, 0.0), sum(report.busy_ms.values()))
+    return sum(most.values())  # the levels of an epoch run one after the other
 
 
 class Pacer:
@@ -132,6 +140,12 @@ class Pacer:
     def least_ms(self) -> float:
         """How long an epoch of one record of each split takes, at worst."""
         return self._fixed_ms + self._slow_ms
+
+    @property
+    def _room_ms(self) -> float:
+        """How long an epoch may work on records. Where checkpoints are to come sooner than an empty epoch
+        ends, each still does as much as it costs: else it would shrink to one record."""
+        return max(self._target_ms - self._fixed_ms, self._fixed_ms)
 
     def next_epoch(self, to_checkpoint_ms: float | None = None) -> EpochSize:
         """How large the next epoch should be.
@@ -178,18 +192,24 @@ class Pacer:
             self._tried(work)
             return
         if work.records < _FEW_RECORDS and not work.is_cut:
-            self._fixed_ms = min(self._fixed_ms, work.elapsed_ms)
+            self._learn_fixed(work)
         worked_ms = max(1.0, work.elapsed_ms - self._fixed_ms)
         if work.most_of_split:
             self._per_ms = work.most_of_split / worked_ms
             self._slow_ms = max(worked_ms / max(1.0, work.most_of_split), self._slow_ms * _FORGOTTEN)
         if not work.is_cut and work.most_records < self._planned * 0.9:
             return  # it was not cut by the budget: nothing to learn
-        factor = min(_STEP, max(1 / _STEP, max(1.0, self._target_ms - self._fixed_ms) / worked_ms))
+        factor = min(_STEP, max(1 / _STEP, self._room_ms / worked_ms))
         if work.most_dirty:
             factor = min(factor, 1 / work.most_dirty)
         base = min(self._planned, work.most_of_split) if work.is_cut else self._planned
         self._set(base * factor)
+
+    def _learn_fixed(self, work: Work) -> None:
+        is_exact = work.busy_ms > 0 or not work.records
+        # Up slowly: a start, or a worker that stands still, is not what each epoch costs.
+        most_ms = self._fixed_ms * _RISE if is_exact else self._fixed_ms
+        self._fixed_ms = min(most_ms, max(0.0, work.elapsed_ms - work.busy_ms))
 
     def _tried(self, work: Work) -> None:
         """The first epoch's time is mostly that of the job's start, so what its tasks say counts."""
@@ -197,7 +217,7 @@ class Pacer:
         if work.busy_ms > _QUICK_MS:
             self._per_ms = 1 / work.busy_ms
             self._slow_ms = work.busy_ms
-            self._set((self._target_ms - self._fixed_ms) / work.busy_ms)
+            self._set(self._room_ms / work.busy_ms)
 
     def gave_up(self, work: Work, done: float, worked_ms: float) -> None:
         """A task gave the epoch up after ``worked_ms``, having processed the part ``done`` of its input.

@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
@@ -21,6 +22,7 @@ from firesteel.storage.process_directory import keep
 
 _JVM_PATIENCE_S: Final = 20.0
 _REAPED_S: Final = 2.0  # one that ends in order fails its jobs first; the system takes a moment for any
+_LOOK_S: Final = 0.05
 _environment = threading.Lock()
 
 
@@ -65,14 +67,24 @@ class DriverJvm:
     def manner_of_death(self, patience_s: float = 0.0) -> str | None:
         """How it has died, as the rest of a sentence; None while it lives."""
         if self._process is None:
-            return None if self._listens() else "does not answer any more"
+            return self._manner_of_silence(patience_s)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(patience_s)
         return None if self._process.returncode is None else manner_of_end(self._process.returncode)
 
+    def _manner_of_silence(self, patience_s: float) -> str | None:
+        """Of a process of others'. The system closes the port of one that was killed when it has taken back
+        its memory: until then it seems to listen."""
+        until_s = time.monotonic() + patience_s
+        while self._listens():
+            if time.monotonic() >= until_s:
+                return None
+            time.sleep(_LOOK_S)
+        return "does not answer any more"
+
     def _is_well(self) -> bool:
         """Whether it answers and is not about to end: what it fails with is not its own death then."""
-        if self._process is None or self.has_ended():
+        if self.has_ended():
             return False
         try:
             return not self._session.sparkContext._jsc.sc().isStopped()
