@@ -53,7 +53,8 @@ from firesteel.datastream.functions import (
 )
 from firesteel.datastream.state import StateTtlConfig, ValueStateDescriptor
 from firesteel.datastream.window import TumblingEventTimeWindows
-from firesteel.graph import create_job_graph, generate
+from firesteel.graph.generator import generate
+from firesteel.graph.job_graph import create_job_graph
 from firesteel.jobmanager.executor import graph_config
 from firesteel.table import DataTypes, Schema, TableDescriptor
 

@@ -28,7 +28,7 @@ from firesteel.datastream import (
     StateBackend,
     StreamExecutionEnvironment,
 )
-from firesteel.graph import JobGraph
+from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.validation import notices
 from tests.setter_arguments import ANOTHER, BEFORE, INSTEAD, OWN, SHARED
 from tests.setter_cases import SUBJECTS

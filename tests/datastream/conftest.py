@@ -41,7 +41,7 @@ class RememberingExecutor:
             self.closed = True
 
     def stream_graph(self, env: Any) -> Any:
-        from firesteel.graph import generate
+        from firesteel.graph.generator import generate
         from firesteel.jobmanager.executor import graph_config
 
         return generate(env.transformations, graph_config(env, None))

@@ -15,8 +15,10 @@ import pytest
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import Types
 from firesteel.datastream import DataStream, StreamExecutionEnvironment
-from firesteel.graph import create_job_graph, generate, plan_levels
 from firesteel.graph.explain import explain
+from firesteel.graph.generator import generate
+from firesteel.graph.job_graph import create_job_graph
+from firesteel.graph.levels import plan_levels
 from firesteel.graph.plan_json import to_dict
 from firesteel.jobmanager.executor import graph_config
 from firesteel.jobmanager.shipping import ship

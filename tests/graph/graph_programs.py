@@ -16,7 +16,9 @@ from firesteel.connectors.base import (
     WriterContext,
 )
 from firesteel.datastream.output_tag import OutputTag
-from firesteel.graph import GraphConfig, JobGraph, StreamGraph, create_job_graph, generate
+from firesteel.graph.generator import generate
+from firesteel.graph.job_graph import JobGraph, create_job_graph
+from firesteel.graph.stream_graph import GraphConfig, StreamGraph
 from firesteel.program import operators as ops
 from firesteel.program.transformations import (
     OneInputTransformation,

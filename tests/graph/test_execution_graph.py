@@ -5,7 +5,13 @@ import itertools
 import pytest
 
 from firesteel.common.errors import EngineError
-from firesteel.graph import Execution, ExecutionGraph, ExecutionState, ExecutionVertex, create_execution_graph
+from firesteel.graph.execution_graph import (
+    Execution,
+    ExecutionGraph,
+    ExecutionState,
+    ExecutionVertex,
+    create_execution_graph,
+)
 from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
 from .graph_programs import Program, window_program

@@ -5,14 +5,10 @@ from typing import Any
 
 import pytest
 
-from firesteel.graph import (
-    create_execution_graph,
-    execution_plan_json,
-    explain,
-    explain_all,
-    plan_levels,
-    to_json,
-)
+from firesteel.graph.execution_graph import create_execution_graph
+from firesteel.graph.explain import explain, explain_all
+from firesteel.graph.levels import plan_levels
+from firesteel.graph.plan_json import execution_plan_json, to_json
 from firesteel.program.transformations import PartitionKind
 
 from .graph_programs import Program, window_program

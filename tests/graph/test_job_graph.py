@@ -4,7 +4,8 @@ import cloudpickle
 import pytest
 
 from firesteel.datastream.execution_mode import RuntimeExecutionMode
-from firesteel.graph import DistributionPattern, ResultType, operator_ids
+from firesteel.graph.job_graph import DistributionPattern, ResultType
+from firesteel.graph.uids import operator_ids
 from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
 from .graph_programs import Program, identity, names, window_program

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, strategies as st
 
-from firesteel.graph import JobGraph, LevelPlan, RouteKind, plan_levels
+from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.levels import LevelPlan, RouteKind, plan_levels
 from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
 from .graph_programs import Program, window_program

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from firesteel.common.errors import ProgramError
-from firesteel.graph import operator_id_of_uid, operator_ids
+from firesteel.graph.uids import operator_id_of_uid, operator_ids
 from firesteel.program.transformations import ChainingStrategy, PartitionKind
 
 from .graph_programs import Program, window_program
@@ -238,7 +238,7 @@ def test_uid_hash_that_is_the_id_of_another_operator_is_refused() -> None:
 
 SCRIPT = """
 from tests.graph.test_operator_ids import FLINK, window_program
-from firesteel.graph import to_json
+from firesteel.graph.plan_json import to_json
 print([to_json(program.job()) for program, _ in FLINK], to_json(window_program().graph()))
 """
 

@@ -6,7 +6,8 @@ from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.execution_mode import RuntimeExecutionMode as Mode
 from firesteel.datastream.output_tag import OutputTag
-from firesteel.graph import GraphConfig, NodeKind, StreamGraph, generate
+from firesteel.graph.generator import generate
+from firesteel.graph.stream_graph import GraphConfig, NodeKind, StreamGraph
 from firesteel.program.transformations import PartitionKind, Transformation
 
 from .graph_programs import Program, edge_set, identity, window_program

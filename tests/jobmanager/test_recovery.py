@@ -397,7 +397,8 @@ def test_leftovers_of_a_dead_driver_are_removed(tmp_path: Path) -> None:
         (claim / name).write_bytes(b"left")
     (job / "chk-99").mkdir()
     env = every_epoch(tmp_path, **{RECOVERY: "latest", "execution.checkpointing.num-retained": "2"})
-    from firesteel.graph import create_job_graph, generate
+    from firesteel.graph.generator import generate
+    from firesteel.graph.job_graph import create_job_graph
     from firesteel.jobmanager.continuity import prepare
     from firesteel.jobmanager.executor import graph_config
 

@@ -153,7 +153,8 @@ def test_forward_with_unequal_parallelism_is_refused() -> None:
 
 @pytest.mark.row("X10", "S-API-03", "S-PART-07")
 def test_another_parallelism_means_rebalance() -> None:
-    from firesteel.graph import create_job_graph, generate
+    from firesteel.graph.generator import generate
+    from firesteel.graph.job_graph import create_job_graph
     from firesteel.jobmanager.executor import graph_config
 
     env = environment(2)

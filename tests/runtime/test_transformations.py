@@ -25,7 +25,7 @@ from firesteel.datastream import (
 )
 from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import ValueStateDescriptor
-from firesteel.graph import create_job_graph
+from firesteel.graph.job_graph import create_job_graph
 
 from .support import collect, environment, note, notes
 

@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from firesteel.spark.daemon import tolerant
+from tests.spark.support import run
 
 # Two workers that draw, each of all that draws in a process; and what the daemon has begun.
 PROGRAM = """
@@ -57,3 +59,31 @@ def test_a_worker_that_nobody_listens_to_ends_quietly(error: OSError) -> None:
     assert tolerant(lambda socket, authenticated: 0)(None, True) == 0
     with pytest.raises(ZeroDivisionError):
         tolerant(lambda socket, authenticated: 1 // 0)(None, True)
+
+
+# Which daemons there are before the first job, and after it.
+EARLY = """
+import json, time
+from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.program.execution import get_executor
+from firesteel.spark.processes import python_daemons
+
+platform = get_executor().platform
+env = StreamExecutionEnvironment.get_execution_environment()
+session = platform.prepare(env.configuration)
+until = time.monotonic() + 60
+while not (early := python_daemons(session)) and time.monotonic() < until:
+    time.sleep(0.01)
+env.from_collection([1, 2]).key_by(lambda v: v).sum(0).print()
+env.execute()
+print(json.dumps([early, python_daemons(session)]))
+"""
+
+
+@pytest.mark.spark
+def test_it_starts_before_the_first_job_which_uses_it(tmp_path: Path) -> None:
+    ended = run([sys.executable, "-c", EARLY], tmp_path)
+    assert ended.out, ended.err
+    early, later = json.loads(ended.out.splitlines()[-1])
+    assert len(early) == 1
+    assert later == early

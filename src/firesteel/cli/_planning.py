@@ -13,15 +13,12 @@ from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.masking import masked
-from firesteel.graph import (
-    create_execution_graph,
-    create_job_graph,
-    execution_plan_json,
-    explain_all,
-    generate,
-    plan_levels,
-    to_dict,
-)
+from firesteel.graph.execution_graph import create_execution_graph
+from firesteel.graph.explain import explain_all
+from firesteel.graph.generator import generate
+from firesteel.graph.job_graph import create_job_graph
+from firesteel.graph.levels import plan_levels
+from firesteel.graph.plan_json import execution_plan_json, to_dict
 from firesteel.graph.stream_graph import StreamGraph
 from firesteel.jobmanager.executor import graph_config
 from firesteel.program.execution import Environment

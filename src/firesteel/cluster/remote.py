@@ -19,7 +19,10 @@ from firesteel.common.logs import logger
 from firesteel.common.options import checkpointing, cluster as options, recovery
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.graph import create_job_graph, execution_plan_json, generate, plan_levels
+from firesteel.graph.generator import generate
+from firesteel.graph.job_graph import create_job_graph
+from firesteel.graph.levels import plan_levels
+from firesteel.graph.plan_json import execution_plan_json
 from firesteel.graph.stream_graph import StreamGraph
 from firesteel.jobmanager.admission import check_functions, check_graph
 from firesteel.jobmanager.checkpoints.options import LATEST

@@ -25,8 +25,10 @@ from firesteel.common.options import firesteel as own, history, metrics, recover
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.collect import CollectSink
-from firesteel.graph import create_job_graph, execution_plan_json, generate, plan_levels
-from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.generator import generate
+from firesteel.graph.job_graph import JobGraph, create_job_graph
+from firesteel.graph.levels import plan_levels
+from firesteel.graph.plan_json import execution_plan_json
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
 from firesteel.jobmanager.admission import check_functions, check_graph
 from firesteel.jobmanager.caches import DataSets, KeptStreams

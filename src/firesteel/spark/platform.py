@@ -15,6 +15,7 @@ from firesteel.common.logs import logger
 from firesteel.metrics.machines import Machines
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archive import make_later
+from firesteel.spark.early_daemon import start_daemon
 from firesteel.spark.engine import SparkEngine
 from firesteel.spark.jvm import DriverJvm
 from firesteel.spark.launch import drop_early, spark_package
@@ -67,6 +68,7 @@ class SparkPlatform:
     def _start(self, settings: dict[str, str]) -> None:
         self._session = start_session(settings)
         self._jvm = DriverJvm(self._session)
+        start_daemon(self._session)
 
     def _take(self, session: SparkSession) -> None:
         """Use a session of the user's."""

@@ -65,7 +65,8 @@ _OWN: Final = {
     "spark.sql.ui.retainedExecutions": "20",
 }
 #: Forks the workers; only where they are sure to have this very engine (``daemon.py``).
-_DAEMON: Final = {"spark.python.daemon.module": "firesteel.spark.daemon"}
+DAEMON_MODULE: Final = "firesteel.spark.daemon"
+_DAEMON: Final = {"spark.python.daemon.module": DAEMON_MODULE}
 _LOCAL: Final = {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
 _ADDRESSES: Final = ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME")  # a user's own choice
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from firesteel.common.errors import ProgramError
 from firesteel.connectors.base import ReadRange, Split
-from firesteel.graph import JobGraph
+from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.lines import Subtask
 from firesteel.program.checks import require_int
 from firesteel.runtime.batch import Batch

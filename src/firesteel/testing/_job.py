@@ -13,8 +13,8 @@ from typing import Any
 
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_id import JobID
-from firesteel.graph import JobGraph, plan_levels
-from firesteel.graph.levels import Level
+from firesteel.graph.job_graph import JobGraph
+from firesteel.graph.levels import Level, plan_levels
 from firesteel.jobmanager.accumulated import Accumulated
 from firesteel.jobmanager.committed import CommittedState
 from firesteel.jobmanager.epochs import EpochRunner

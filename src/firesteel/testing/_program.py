@@ -27,7 +27,8 @@ from firesteel.datastream.functions import (
     ReduceFunction,
 )
 from firesteel.datastream.output_tag import OutputTag
-from firesteel.graph import JobGraph, create_job_graph, generate
+from firesteel.graph.generator import generate
+from firesteel.graph.job_graph import JobGraph, create_job_graph
 from firesteel.jobmanager.executor import graph_config
 from firesteel.jobmanager.validation import validate
 from firesteel.program.checks import WrongArgumentError

@@ -8,7 +8,7 @@ from typing import Any
 from firesteel.common.errors import ProgramError, StateError
 from firesteel.common.key_groups import key_group_range, subtask_of
 from firesteel.datastream.state import StateDescriptor
-from firesteel.graph import JobGraph
+from firesteel.graph.job_graph import JobGraph
 from firesteel.program.checks import require_int
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.files import StateFiles
