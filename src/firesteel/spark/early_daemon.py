@@ -1,8 +1,8 @@
 """Starting the process that forks the workers while the driver still plans the first Spark job.
 
 Spark starts that process (``daemon.py``) for the first Python task of an application, when the plan of the
-first job is made. Each takes a second of one processor, so they are done at the same time: a Spark job without
-a plan, of one empty task, comes first.
+first job is made. Each takes a second of one processor, so they are done at the same time: a Spark job of one
+empty task, without a plan, comes first.
 """
 
 from __future__ import annotations
