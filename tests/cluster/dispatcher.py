@@ -18,17 +18,40 @@ from firesteel.cluster.process import JobProcess
 from firesteel.cluster.server import serve_cluster
 from firesteel.cluster.store import JobStore
 from firesteel.common.configuration import Configuration
+from firesteel.common.errors import EngineLostError
+from firesteel.common.exit_codes import ENGINE_LOST
 from firesteel.metrics.machines import Machines, WorkerInfo
-from firesteel.testing.local_platform import LocalPlatform
+from firesteel.testing.local_platform import LocalEngine, LocalPlatform
 
 SLOTS = 4
 #: When the dispatcher kills itself.
 DIES = "FIRESTEEL_TEST_DIES"
 
 
+#: Begins the names of jobs whose engine dies when it is asked for first.
+PERISHES = "perishes"
+
+
 def platform(job_id: str, modules: tuple[str, ...]) -> LocalPlatform:
     """The platform of a job."""
-    return LocalPlatform()
+    return PerishablePlatform()
+
+
+class PerishablePlatform(LocalPlatform):
+    has_died = False
+
+    def engine(self, job_id: str, job_name: str, script_dir: str) -> LocalEngine:
+        mark = Path("engine-died")  # in the directory of the job
+        if job_name.startswith(PERISHES) and not mark.exists():
+            mark.touch()
+            self.has_died = True
+            raise AttributeError("'NoneType' object has no attribute 'sc'")  # as calls of a dying JVM end
+        return super().engine(job_id, job_name, script_dir)
+
+    def loss(self) -> EngineLostError | None:
+        if self.has_died:
+            os._exit(ENGINE_LOST)
+        return None
 
 
 class InProcess:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster.dispatcher import PERISHES
 from tests.cluster.support import JOB_ID, SessionCluster, until
 from tests.waiting import patience
 
@@ -164,6 +165,12 @@ env.execute("dies")
     assert said in cluster.failure_of(bad)
     (good,) = cluster.submit("env.from_collection([1]).print()\nenv.execute('lives')\n")
     cluster.await_status(good, "FINISHED")
+
+
+def test_a_job_whose_engine_dies_goes_on_whatever_its_process_saw_of_that(cluster: SessionCluster) -> None:
+    (job,) = cluster.submit(f"env.from_collection([1]).print()\nenv.execute('{PERISHES} once')\n")
+    cluster.await_status(job, "FINISHED")
+    assert cluster.log_of(job, "out") == "1\n"
 
 
 @pytest.mark.row("S-SLOT-24")

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
+from firesteel.common.exit_codes import ENGINE_LOST
 from firesteel.spark.shared import forget_files
+from tests.places import free_port
 
 
 def given(session: SparkSession) -> set[str]:
@@ -33,3 +38,14 @@ def test_files_of_a_job_that_has_gone_are_given_to_no_other(
         forget_files(spark_session, prefix)
     assert given(spark_session) == before
     forget_files(spark_session, "job1-")
+
+
+def test_the_process_of_a_job_that_begins_when_the_jvm_has_died_says_so() -> None:
+    """The owner has not seen it yet. To fail would end the job for good."""
+    program = "from firesteel.spark.shared import JobOnSharedSpark; JobOnSharedSpark('0' * 32, ())"
+    gateway = {"PYSPARK_GATEWAY_PORT": str(free_port()), "PYSPARK_GATEWAY_SECRET": "secret"}
+    ended = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | gateway, capture_output=True, text=True
+    )
+    assert ended.returncode == ENGINE_LOST, ended.stderr
+    assert "does not answer" in ended.stderr

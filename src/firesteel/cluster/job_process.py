@@ -64,7 +64,8 @@ log = logger(__name__)
 _LOOK_S: Final = 0.1  # how often there may be a newer view
 _SHARE: Final = 0.05  # of the time that views may cost
 
-#: Makes the platform of a job: of its id and what its workers import.
+#: Makes the platform of a job: of its id and what its workers import. Where the engine has died, that and
+#: ``Platform.loss`` end the process, with the exit code ENGINE_LOST.
 MakePlatform = Callable[[str, tuple[str, ...]], Platform]
 
 
@@ -78,6 +79,7 @@ class JobProcess:
         self._directory = Path(begin.directory)
         self._make_platform = make_platform
         self._clock = SystemClock()
+        self._platform: Platform | None = None
         self._job: JobGateway | None = None
         self._last_answers: list[Answered] = []
         self._lock = threading.Lock()  # of the job, and of what is asked before it is there
@@ -104,6 +106,8 @@ class JobProcess:
         except BaseException as e:  # also SystemExit, of the user's
             error, status = e, JobStatus.FAILED
         if error is not None:
+            if self._platform is not None:
+                self._platform.loss()  # of a dying engine it may be the first sign: then the job goes on
             log.error("the job has failed job=%s", self._submission.job_id, exc_info=error)
         self._end(status, error, accumulators)
         return 0
@@ -113,7 +117,12 @@ class JobProcess:
         blobs = BlobStore(self._directory / "blobs")
         workplace = set_up(self._begin.record, blobs, place, self._begin.settings)
         self._become_the_program(workplace, place)
-        executor = Executor(lambda: self._make_platform(self._submission.job_id, workplace.modules))
+
+        def make_platform() -> Platform:
+            self._platform = self._make_platform(self._submission.job_id, workplace.modules)
+            return self._platform
+
+        executor = Executor(make_platform)
         executor.on_start = lambda view, engine_log: None
         executor.archives_jobs = False  # the dispatcher does it
         executor.jobs.watch(self._started)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from firesteel.common.clock import SystemClock
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import ConfigurationError, UnsupportedFeatureError
+from firesteel.common.errors import ConfigurationError, EngineLostError, UnsupportedFeatureError
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
@@ -100,6 +100,9 @@ class Platform(Protocol):
 
     def machines(self) -> Machines:
         """The processes that there are; none before ``prepare``."""
+
+    def loss(self) -> EngineLostError | None:
+        """What the death of the engine is as an error; None while it lives."""
 
 
 def _log_start(job: JobView, engine_log: Path | None) -> None:

@@ -19,7 +19,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from firesteel.common.configuration import Configuration
-from firesteel.common.errors import EngineError, EngineLostError
+from firesteel.common.errors import EngineLostError
 from firesteel.common.exit_codes import ENGINE_LOST
 from firesteel.common.logs import logger
 from firesteel.common.options import execution
@@ -126,9 +126,12 @@ class JobOnSharedSpark(SparkPlatform):
 
     def __init__(self, job_id: str, modules: Sequence[str]) -> None:
         super().__init__()
-        session = _attached(job_id)
-        self._take(session)
         self._job_id = job_id
+        try:
+            session = _attached(job_id)
+        except EngineLostError as e:
+            self._leave(e)
+        self._take(session)
         if not shares_files(session):
             for path in modules:
                 session.sparkContext.addPyFile(_uniquely_named(path, job_id))
@@ -153,7 +156,10 @@ class JobOnSharedSpark(SparkPlatform):
 
 
 def _attached(job_id: str) -> SparkSession:
-    """A session in the application that the environment names."""
+    """A session in the application that the environment names.
+
+    :raises EngineLostError: it does not answer.
+    """
     quiet_py4j()
     handler = signal.getsignal(signal.SIGINT)
     try:
@@ -164,7 +170,7 @@ def _attached(job_id: str) -> SparkSession:
         conf = SparkConf(_jconf=context.sc().conf())
         return SparkSession(SparkContext(conf=conf, jsc=context, environment={JOB_VARIABLE: job_id}))
     except (Py4JError, OSError) as error:
-        raise EngineError(
+        raise EngineLostError(
             "The Spark application of the cluster does not answer", detail=str(error)
         ) from error
     finally:

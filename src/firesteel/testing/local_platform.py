@@ -14,7 +14,7 @@ from typing import Any
 
 import cloudpickle
 
-from firesteel.common.errors import EngineError, FiresteelError
+from firesteel.common.errors import EngineError, EngineLostError, FiresteelError
 from firesteel.metrics.machines import Machines, WorkerInfo
 from firesteel.runtime import worker
 from firesteel.runtime.chain import Chain
@@ -120,6 +120,9 @@ class LocalPlatform:
         return []
 
     def distribute(self, configuration: Any) -> None:
+        return None
+
+    def loss(self) -> EngineLostError | None:
         return None
 
     def machines(self) -> Machines:
