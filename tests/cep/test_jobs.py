@@ -3,16 +3,20 @@ example."""
 
 from __future__ import annotations
 
+import asyncio
 import random
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from firesteel.cep import CEP, Pattern
-from firesteel.common import Duration, WatermarkStrategy
-from firesteel.datastream import DataStream, RuntimeExecutionMode
+from firesteel.cep import CEP, IterativeCondition, Pattern
+from firesteel.common import Duration, Types, WatermarkStrategy
+from firesteel.common.time import Time
+from firesteel.datastream import AsyncDataStream, AsyncFunction, DataStream, RuntimeExecutionMode
+from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.testing import CollectingSink
 from firesteel.testing.local_platform import LocalEngine
 from tests.runtime.support import collect, environment, local_platform
@@ -26,6 +30,17 @@ import sensors
 TIMES = WatermarkStrategy.for_bounded_out_of_orderness(Duration.of_millis(5)).with_timestamp_assigner(
     lambda event, _: event[1]
 )
+
+
+class IterativeHigher(IterativeCondition):
+    def filter(self, event: Any, ctx: Any) -> bool:
+        return all(event[2] > before[2] for before in ctx.get_events_for_pattern("low"))
+
+
+class Doubled(AsyncFunction):
+    async def async_invoke(self, value: int) -> list[int]:
+        await asyncio.sleep(0)
+        return [2 * value]
 
 
 def events(seed: int) -> list[tuple[int, int, str]]:
@@ -72,6 +87,28 @@ def test_matches_do_not_depend_on_epochs_processes_and_parallelism(seed: int) ->
     with local_platform(lambda: LocalEngine(seed=seed, fresh_process=lambda: True)):
         assert matches(seed, epoch_records=17) == expected
         assert matches(seed, parallelism=3, epoch_records=40) == expected
+
+
+@pytest.mark.row("S-OPS-22")
+def test_patterns_windows_and_async_functions_follow_each_other() -> None:
+    """Sums of windows -> two that grow -> looked up for each match -> windows of the answers."""
+    with local_platform():
+        env = environment(2, epoch_records=4)
+        numbers = env.from_collection([("k", 10 * n, n % 7) for n in range(60)]).set_parallelism(1)
+        sums = (
+            numbers.assign_timestamps_and_watermarks(TIMES)
+            .set_parallelism(1)
+            .key_by(lambda e: e[0])
+            .window(TumblingEventTimeWindows.of(Time.milliseconds(30)))
+            .reduce(lambda a, b: (a[0], max(a[1], b[1]), a[2] + b[2]))
+        )
+        grows = Pattern.begin("low").next("high").where(IterativeHigher())
+        pairs = CEP.pattern(sums.key_by(lambda e: e[0]), grows).select(lambda m: m["high"][0][2])
+        looked_up = AsyncDataStream.unordered_wait(pairs, Doubled(), Duration.of_seconds(20), 5, Types.LONG())
+        longest = looked_up.key_by(lambda v: 0).window(TumblingEventTimeWindows.of(Time.milliseconds(10_000)))
+        found = collect(longest.reduce(max))
+    totals = [sum(n % 7 for n in range(60) if 10 * n // 30 == w) for w in range(20)]
+    assert found == [2 * max(b for a, b in pairwise(totals) if b > a)]
 
 
 def test_batch_mode_finds_the_same() -> None:

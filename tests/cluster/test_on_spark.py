@@ -138,6 +138,7 @@ env.execute("dies")
     until(lambda: not cluster.workers_of(endless))
 
 
+@pytest.mark.row("S-ARCH-02")
 def test_jobs_go_on_in_another_jvm(cluster: SparkCluster, tmp_path: Path) -> None:
     options = (
         *("-d", "-D", "execution.checkpointing.interval=500 ms"),

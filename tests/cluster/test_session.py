@@ -40,6 +40,7 @@ def sums() -> list[int]:
 
 
 @pytest.mark.row("S-CTRL-02", "S-CTRL-06", "S-CTRL-08", "S-DEPLOY-01", "S-CLI-04")
+@pytest.mark.row("S-API-01", "S-GRAPH-15")
 def test_ten_jobs_at_once_one_of_them_cancelled(cluster: SessionCluster, tmp_path: Path) -> None:
     jobs = cluster.submit(MANY, str(tmp_path))
     assert len(jobs) == 10
@@ -234,7 +235,7 @@ def test_nobody_is_there(tmp_path: Path) -> None:
     assert "There is no cluster at http://127.0.0.1:9" in done.stderr
 
 
-@pytest.mark.row("S-CLI-03", "S-CLI-05")
+@pytest.mark.row("S-CLI-03", "S-CLI-05", "S-SAVE-01")
 def test_savepoint_stop_and_resume(cluster: SessionCluster, tmp_path: Path) -> None:
     text = """
 env.enable_checkpointing(300)

@@ -76,6 +76,7 @@ def test_every_key_has_a_decision(key: str, verdict: Verdict) -> None:
 
 
 @pytest.mark.parametrize("key", [key for key, verdict in DECISIONS.items() if verdict is Verdict.MISSPELT])
+@pytest.mark.row("S-CFG-01")
 def test_a_misspelt_key_is_an_error_that_names_the_nearest(key: str) -> None:
     with pytest.raises(ConfigurationError, match="did you mean") as refused:
         check(Configuration.from_dict({key: "1"}))

@@ -55,6 +55,7 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaigns]:
     "S-CKPT-36",
     "S-TEST-05",
 )
+@pytest.mark.row("S-CEP-16", "S-CEP-17")
 def test_nothing_is_lost_and_nothing_is_doubled(campaigns: Campaigns, family: Family, kind: str) -> None:
     if reason := hindrance(kind):
         pytest.skip(f"NOT TESTED: {kind}: {reason}")

@@ -35,6 +35,7 @@ def run(rate: float, seconds: float) -> Receivers:
 
 
 @pytest.mark.parametrize("rate", [100.0, 2_000.0, 50_000.0, 400_000.0])
+@pytest.mark.row("S-NET-06")
 def test_what_is_on_the_way_is_processed_in_some_tenths_of_a_second(rate: float) -> None:
     receivers = run(rate, 20.0)
     on_the_way = receivers.sent - receivers.received

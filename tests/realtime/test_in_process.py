@@ -217,6 +217,7 @@ def test_each_state_of_a_task_goes_on_while_another_one_is_being_written(
 # ---- sources of which the driver plans what is read
 
 
+@pytest.mark.row("S-ARCH-04")
 def test_lines_of_a_socket_come_as_they_are_sent() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, local_platform():
         env = real_time(1)

@@ -158,6 +158,7 @@ def test_names_of_metrics_are_those_that_a_real_flink_lists(jobs: Jobs) -> None:
     assert theirs <= ours
 
 
+@pytest.mark.row("S-CKPT-45")
 def test_a_checkpoint_by_subtask(jobs: Jobs) -> None:
     def newest() -> int:
         return int(jobs.get("/jobs/{jobid}/checkpoints")["latest"]["completed"]["id"])

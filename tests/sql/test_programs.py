@@ -77,6 +77,7 @@ def _failures(program: dict[str, Any]) -> str:
 
 @pytest.mark.row("S-SQL-01", "S-SQL-04", "S-SQL-09", "S-SQL-13")
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program["id"])
+@pytest.mark.row("S-SPARK-08")
 def test_a_recorded_program(program: dict[str, Any]) -> None:
     with MiniCluster.in_process():
         found = differences(program)

@@ -246,6 +246,7 @@ def test_functions_in_python() -> None:
 
 
 @pytest.mark.row("S-SQL-17", "S-SQL-34")
+@pytest.mark.row("S-ARCH-08")
 def test_streams_of_changes_come_and_go() -> None:
     with tables() as t:
         given = [

@@ -133,6 +133,7 @@ def test_a_vertex_shows_its_skew(browser: Browser, jobs: Shop) -> None:
         expect(panel.locator("code", has_text="revenue")).to_have_count(1)
 
 
+@pytest.mark.row("S-FAIL-21")
 def test_exceptions_show_the_users_code_first(browser: Browser, jobs: Shop) -> None:
     with opened(browser, jobs.server.url) as watched:
         page = watched.page

@@ -77,6 +77,7 @@ def harness_of(calls, row=INPUT, keys=(0,), retracts=False, bundle=0, ttl_ms=0, 
 
 
 @pytest.mark.row("S-SQL-14")
+@pytest.mark.row("S-PERF-03")
 def test_a_row_for_each_key_and_bundle_passes_the_exchange():
     harness = harness_of((call("COUNT"), call("SUM", 1)))
     harness.feed(("a", 1, "", True), ("b", 2, "", True), ("a", 3, "", True))
