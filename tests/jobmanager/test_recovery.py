@@ -114,6 +114,7 @@ class _Hasty:
 @pytest.mark.parametrize("place", [0, 3, 155, 399])
 @pytest.mark.parametrize("with_directory", [True, False])
 @pytest.mark.row("S-FAIL-01", "S-FAIL-02", "S-FAIL-05", "S-STATE-15", "S-CKPT-04", "S-GRAPH-13", "S-FAIL-16")
+@pytest.mark.row("S-LIFE-05")
 def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with_directory: bool) -> None:
     """Nothing is lost and nothing is doubled."""
     env = every_epoch(tmp_path if with_directory else None, **FIXED)

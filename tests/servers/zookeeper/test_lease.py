@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+from kazoo.client import KazooClient
 
 from firesteel.jobmanager.leadership import Candidate, Lease, LeaseUnavailableError
 from firesteel.jobmanager.leadership.zookeeper import ZooKeeperLease, flink_connection_info
@@ -40,6 +41,30 @@ def test_two_candidates(server: ZooKeeperServer) -> None:
     assert second.confirm() == 2
     for candidate in (first, second):
         candidate.store.close()
+
+
+@pytest.mark.row("S-HA-05")
+def test_it_keeps_who_leads_and_nothing_of_jobs(server: ZooKeeperServer) -> None:
+    """All that a leader writes there, and what clients of Flink read: jobs and their state are files."""
+    candidate = Candidate(lease_at(server, "small"), "a", "http://a:1", 30)
+    candidate.step()
+    client = KazooClient(server.address)
+    client.start()
+    try:
+        stored = stored_below(client, "/flink/small")
+    finally:
+        client.stop()
+        client.close()
+        candidate.store.close()
+    assert 2 <= len([path for path, data in stored.items() if data]) <= 3, stored.keys()
+    assert sum(map(len, stored.values())) < 1000
+
+
+def stored_below(client: KazooClient, path: str) -> dict[str, bytes]:
+    found = {path: client.get(path)[0]}
+    for child in client.get_children(path):
+        found |= stored_below(client, f"{path}/{child}")
+    return found
 
 
 def test_of_two_that_replace_one_version_one_succeeds(server: ZooKeeperServer) -> None:
