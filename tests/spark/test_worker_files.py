@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from firesteel.common import Configuration
-from firesteel.common.errors import ConfigurationError
+from firesteel.common.errors import ConfigurationError, JobExecutionError, ProgramError
+from firesteel.datastream import MapFunction, RuntimeContext
+from firesteel.program.distributed_cache import cached_files
 from firesteel.spark import requirements
 from firesteel.spark.archives import unpacked
 from firesteel.spark.modules import worker_files
 from firesteel.spark.user_cache import cache_directory
+from tests.runtime.support import environment as in_process, local_platform
 from tests.spark.conftest import MakeEnvironment
 
 
@@ -110,6 +113,42 @@ def test_functions_find_archives_and_packages(
     assert list(env.from_collection([1]).map(read).execute_and_collect()) == [("one", "1.5")]
     here = environment(1).from_collection([1]).map(lambda _: os.getcwd())
     assert list(here.execute_and_collect()) == [os.getcwd()]
+
+
+class ReadsFile(MapFunction):
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.path = runtime_context.get_distributed_cache().get_file("names")
+
+    def map(self, value: int) -> tuple[str, bool]:
+        return Path(self.path).read_text(), os.access(self.path, os.X_OK)
+
+
+@pytest.mark.spark
+@pytest.mark.row("S-API-13", "S-SLOT-25")
+def test_functions_find_registered_files(environment: MakeEnvironment, tmp_path: Path) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text("one")
+    env = environment(1)
+    env.register_cached_file(str(file), "names", executable=True)
+    found = env.from_collection([1]).map(ReadsFile()).execute_and_collect()
+    assert list(found) == [("one", True)]
+    elsewhere: Any = Session("spark://elsewhere:7077")
+    assert worker_files(elsewhere, env.configuration).cached == (("names", "names"),), "Spark puts it there"
+
+
+def test_a_file_that_is_not_registered_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "words.txt"
+    file.write_text("one")
+    with local_platform():
+        env = in_process(1)
+        env.register_cached_file(str(file), "nmaes")
+        env.from_collection([1]).map(ReadsFile()).print()
+        with pytest.raises(JobExecutionError, match="'names' is not available") as failed:
+            env.execute()
+    assert "did you mean 'nmaes'?" in str(failed.value.__cause__)
+    entry = Configuration.from_dict({"pipeline.cached-files": "name:a"})
+    with pytest.raises(ProgramError, match="no name or no path"):
+        cached_files(entry)
 
 
 def test_what_pip_says_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

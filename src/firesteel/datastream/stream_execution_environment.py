@@ -19,6 +19,7 @@ from firesteel.datastream._session_defaults import session_defaults
 from firesteel.datastream._uncaught import mask_uncaught
 from firesteel.datastream.slot_sharing_group import SlotSharingGroup
 from firesteel.program.checks import WrongArgumentError, require_id, require_text
+from firesteel.program.distributed_cache import CachedFile, cached_files
 from firesteel.program.execution import get_executor
 from firesteel.program.output_tag import OutputTag
 from firesteel.program.python_settings import require_this_python
@@ -158,7 +159,8 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
         self._append(python.ARCHIVES, ",", path)
 
     def register_cached_file(self, file_path: str, name: str, executable: bool = False) -> None:
-        """Copy a file to all workers, where ``pyspark.SparkFiles.get(name)`` gives its path."""
+        """Copy a file to all workers: there ``runtime_context.get_distributed_cache().get_file(name)`` gives
+        the path of the copy."""
         path = _existing(file_path, "register_cached_file")
         require_text(name, "name of a cached file", "register_cached_file")
         if any(mark in path + name for mark in ",;"):
@@ -167,12 +169,11 @@ class StreamExecutionEnvironment(EnvironmentSettings, EnvironmentSources):
                 operator="register_cached_file",
                 detail=f"{name!r}, {path}",
             )
-        if f"name:{name}," in (self._configuration.get(pipeline.CACHED_FILES) or ""):
+        if name in (file.name for file in cached_files(self._configuration)):
             raise ProgramError(
                 f"There is a cached file {name!r} already.", operator="register_cached_file", detail=path
             )
-        entry = f"name:{name},path:{path},executable:{str(bool(executable)).lower()}"
-        self._append(pipeline.CACHED_FILES, ";", entry)
+        self._append(pipeline.CACHED_FILES, ";", str(CachedFile(name, path, bool(executable))))
 
     def set_python_requirements(
         self, requirements_file_path: str, requirements_cache_dir: str | None = None

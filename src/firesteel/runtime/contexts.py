@@ -8,6 +8,7 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.common.options.pipeline import GLOBAL_JOB_PARAMETERS
 from firesteel.metrics import MetricGroup
+from firesteel.program.distributed_cache import DistributedCache
 from firesteel.program.functions.base import RuntimeContext
 from firesteel.program.functions.process import (
     CoProcessFunction,
@@ -69,6 +70,9 @@ class TaskRuntimeContext(RuntimeContext):
             configuration = Configuration.from_dict(self._context.settings)
             self._job_parameters = configuration.get(GLOBAL_JOB_PARAMETERS)
         return self._job_parameters.get(key, default_value)
+
+    def get_distributed_cache(self) -> DistributedCache:
+        return DistributedCache(self._context.cached_files)
 
     def get_metrics_group(self) -> MetricGroup:
         return self._context.metric_group(self._program)

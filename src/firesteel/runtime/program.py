@@ -117,10 +117,12 @@ class WorkerFiles(NamedTuple):
 
     :param directory: their working directory; None: the one that they start in.
     :param paths: directories of packages, which come before all others.
+    :param cached: the name and path of each registered file, seen from the directory that they start in.
     """
 
     directory: str | None = None
     paths: tuple[str, ...] = ()
+    cached: tuple[tuple[str, str], ...] = ()
 
 
 class ShippedProgram(NamedTuple):

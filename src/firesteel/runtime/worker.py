@@ -36,6 +36,7 @@ from firesteel.runtime.program import (
     OperatorProgram,
     ShippedProgram,
     VertexProgram,
+    WorkerFiles,
 )
 from firesteel.runtime.stopwatch import Stopwatch
 from firesteel.runtime.task_clock import TaskClock
@@ -86,13 +87,12 @@ def acquire_level(descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
     key = (descriptor.job_id, descriptor.attempt, descriptor.level, subtask, _place(descriptor))
     level = _levels.get(key)
     if level is None:
-        program = _load_program(descriptor)
-        directory = _programs[descriptor.program].placed.directory
+        program, placed = _load_program(descriptor)
         if _dedicated:
             listen(log_level(Configuration.from_dict(program.settings)))
-            _enter(directory)
-        level = _levels[key] = _open_level(program, descriptor, subtask)
-        level.directory = directory
+            _enter(placed.directory)
+        level = _levels[key] = _open_level(program, placed, descriptor, subtask)
+        level.directory = placed.directory
         if _dedicated:
             _settle_heap()
     elif _dedicated:
@@ -169,7 +169,7 @@ def _place(descriptor: LevelDescriptor) -> str:
     return f"{descriptor.local_dir} {descriptor.state_dir}"
 
 
-def _load_program(descriptor: LevelDescriptor) -> JobProgram:
+def _load_program(descriptor: LevelDescriptor) -> tuple[JobProgram, WorkerFiles]:
     """A copy of its own for each level and subtask: function objects must not be shared between subtasks."""
     shipped = _programs.get(descriptor.program)
     if shipped is None:
@@ -178,7 +178,7 @@ def _load_program(descriptor: LevelDescriptor) -> JobProgram:
         _programs.clear()  # the code of one job; reading another again is cheap
         _programs[descriptor.program] = shipped
     program: JobProgram = pickle.loads(shipped.levels[descriptor.level])
-    return program
+    return program, shipped.placed
 
 
 def _prepare_process(shipped: ShippedProgram) -> None:
@@ -212,10 +212,12 @@ def adopt_main_classes(classes: Mapping[str, Any]) -> None:
             setattr(main, name, cls)
 
 
-def _open_level(program: JobProgram, descriptor: LevelDescriptor, subtask: int) -> OpenLevel:
+def _open_level(
+    program: JobProgram, placed: WorkerFiles, descriptor: LevelDescriptor, subtask: int
+) -> OpenLevel:
     clock, watch = TaskClock(descriptor.now_ms), Stopwatch()
     chains = [
-        _build_chain(program, vertex, descriptor, subtask, clock, watch)
+        _build_chain(program, placed, vertex, descriptor, subtask, clock, watch)
         for vertex in program.vertices
         if subtask < vertex.parallelism
     ]
@@ -257,6 +259,7 @@ def _make_room(operators: int) -> None:
 
 def _build_chain(
     program: JobProgram,
+    placed: WorkerFiles,
     vertex: VertexProgram,
     descriptor: LevelDescriptor,
     subtask: int,
@@ -278,6 +281,7 @@ def _build_chain(
         watch=watch,
         vertex_id=vertex.id,
         watermark_interval_ms=program.watermark_interval_ms,
+        cached_files={name: os.path.abspath(path) for name, path in placed.cached},
     )
     state = None
     if any(map(_has_state, vertex.operators)):

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.options import pipeline, python
+from firesteel.program.distributed_cache import CachedFile, cached_files
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archives import unpacked
 from firesteel.spark.requirements import installed
@@ -51,17 +52,13 @@ def distribute_modules(session: SparkSession, script_dir: str) -> None:
 
 
 def distribute_files(session: SparkSession, configuration: Configuration) -> None:
-    """``python.files`` become importable, cached files are found by ``pyspark.SparkFiles.get(name)``, and on
-    other machines archives and packages are unpacked. Spark copies each file to each worker once."""
+    """``python.files`` become importable, cached files are copied, and on other machines archives and
+    packages are unpacked. Spark copies each file to each worker once."""
     context = session.sparkContext
     for path in filter(None, (configuration.get(python.FILES) or "").split(",")):
         context.addPyFile(_packed(path))
-    for entry in filter(None, (configuration.get(pipeline.CACHED_FILES) or "").split(";")):
-        fields = dict(field.split(":", 1) for field in entry.split(","))
-        file = _kept(fields["name"], Path(fields["path"]).read_bytes())
-        if fields["executable"] == "true":
-            os.chmod(file, 0o755)
-        context.addFile(file)
+    for file in cached_files(configuration):
+        context.addFile(_copy_of(file))
     if not shares_files(session):
         for path in _archives_of(configuration):
             context.addArchive(path)
@@ -73,11 +70,24 @@ def distribute_files(session: SparkSession, configuration: Configuration) -> Non
 def worker_files(session: SparkSession, configuration: Configuration) -> WorkerFiles:
     """Where workers find archives and packages. On this machine they use directories that are made here; on
     others Spark unpacks both in the directory that they start in."""
-    packages = _packages_of(configuration)
+    packages, cached = _packages_of(configuration), cached_files(configuration)
     if not shares_files(session):
-        return WorkerFiles(None, tuple(map(_name_of, packages)))
+        return WorkerFiles(
+            None, tuple(map(_name_of, packages)), tuple((file.name, file.name) for file in cached)
+        )
     archives = _archives_of(configuration)
-    return WorkerFiles(unpacked(archives) if archives else None, tuple(map(str, packages)))
+    return WorkerFiles(
+        unpacked(archives) if archives else None,
+        tuple(map(str, packages)),
+        tuple((file.name, _copy_of(file)) for file in cached),
+    )
+
+
+def _copy_of(file: CachedFile) -> str:
+    copy = _kept(file.name, Path(file.path).read_bytes())
+    if file.executable:
+        os.chmod(copy, 0o755)
+    return copy
 
 
 def _archives_of(configuration: Configuration) -> list[str]:

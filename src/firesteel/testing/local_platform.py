@@ -14,12 +14,14 @@ from typing import Any
 
 import cloudpickle
 
+from firesteel.common.configuration import Configuration
 from firesteel.common.errors import EngineError, EngineLostError, FiresteelError
 from firesteel.metrics.machines import Machines, WorkerInfo
+from firesteel.program.distributed_cache import cached_files
 from firesteel.runtime import worker
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.error_report import summary_of
-from firesteel.runtime.program import Answer, LevelDescriptor
+from firesteel.runtime.program import Answer, LevelDescriptor, WorkerFiles
 from firesteel.runtime.stretch import RunningLevel
 from firesteel.runtime.task import run_level
 from firesteel.runtime.task_name import rows_in_task
@@ -119,8 +121,8 @@ class LocalPlatform:
     def why_not_real_time(self, slots: int) -> list[str]:
         return []
 
-    def distribute(self, configuration: Any) -> None:
-        return None
+    def distribute(self, configuration: Configuration) -> WorkerFiles:
+        return WorkerFiles(cached=tuple((file.name, file.path) for file in cached_files(configuration)))
 
     def loss(self) -> EngineLostError | None:
         return None

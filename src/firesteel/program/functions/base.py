@@ -10,6 +10,7 @@ from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.metrics import MetricGroup
 
 if TYPE_CHECKING:
+    from firesteel.program.distributed_cache import DistributedCache
     from firesteel.program.state.descriptors import (
         AggregatingStateDescriptor,
         ListStateDescriptor,
@@ -90,6 +91,10 @@ class RuntimeContext(KeyedStateStore):
     @abstractmethod
     def get_metrics_group(self) -> MetricGroup:
         """The metrics of the operator: register them in ``open``."""
+
+    @abstractmethod
+    def get_distributed_cache(self) -> DistributedCache:
+        """The files that the program has registered (``env.register_cached_file``)."""
 
 
 class Function(ABC):  # noqa: B024  # abstract are the methods of its subclasses

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
@@ -52,6 +52,7 @@ class SubtaskContext:
     watch: Stopwatch = field(default_factory=Stopwatch)  # of the task
     vertex_id: str = ""
     warnings: list[str] = field(default_factory=list)
+    cached_files: Mapping[str, str] = field(default_factory=dict)  # name -> path
 
     def metric_group(self, program: OperatorProgram) -> TaskMetricGroup:
         """Where an operator registers its metrics."""
