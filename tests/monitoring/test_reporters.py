@@ -51,7 +51,7 @@ def scraped(port: int) -> dict[str, list[tuple[dict[str, str], float]]]:
     return found
 
 
-@pytest.mark.row("S-METR-13")
+@pytest.mark.row("S-METR-12", "S-METR-13")
 def test_prometheus_reads_a_job_under_the_names_of_flink() -> None:
     recorded = json.loads(SHARED.read_text())
     latency = {"metrics.latency.interval": "10 ms"}
