@@ -57,6 +57,17 @@ def test_epochs_keep_their_records_where_an_empty_one_is_longer_than_wanted(
     assert planned(pacer) >= (most or 0.9 * empty_ms * 10)  # half of the time is work
 
 
+def test_what_an_empty_epoch_costs_is_learned_again_after_a_measure_that_cannot_be() -> None:
+    pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=100))
+    pacer.next_epoch()
+    pacer.learn(Work(100, 10, 10, most_of_split=10, busy_ms=300))  # tasks that waited, and took it for work
+    assert pacer.least_ms < 30
+    for _ in range(12):
+        pacer.next_epoch()
+        pacer.learn(Work(300, 0, 0))
+    assert 300 <= pacer.least_ms < 310
+
+
 @pytest.mark.row("S-NET-06")
 def test_an_epoch_that_took_too_long_is_followed_by_smaller_ones() -> None:
     pacer = Pacer(PacingOptions(500))
