@@ -6,7 +6,7 @@ import logging
 import os
 import sys
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
@@ -54,13 +54,27 @@ def start_session(settings: dict[str, str]) -> SparkSession:
     for key, value in settings.items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
     except Exception as e:
         raise EngineError(
             f"Spark could not start on master {settings[SPARK_MASTER.key]!r}",
             detail="\n".join(_telling_lines(str(e)) or [type(e).__name__]),
             hint="check the master's address, and that Java 17 or newer is found (JAVA_HOME)",
         ) from e
+    _quiet_accumulators(session)
+    return session
+
+
+def _quiet_accumulators(session: SparkSession) -> None:
+    """Let PySpark's server of accumulators be silent about a JVM that has died: others say so."""
+    server: Any = session.sparkContext._accumulatorServer
+    inner = server.handle_error
+
+    def handle_error(request: Any, address: Any) -> None:
+        if not isinstance(sys.exception(), EOFError | ConnectionError):
+            inner(request, address)
+
+    server.handle_error = handle_error
 
 
 def quiet_py4j() -> None:
