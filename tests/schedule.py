@@ -32,11 +32,16 @@ UNITS: Final = {
     "real time": ("tests/realtime/test_on_spark.py",),
     "flights": ("tests/test_flights.py",),
     "differential": ("tests/differential/test_on_spark.py",),
+    "by the clock": ("tests/differential/test_by_the_clock.py",),
     "rabbitmq": ("tests/servers/rabbitmq/",),
     "jdbc": ("tests/servers/jdbc/",),
     "state processor": ("tests/state_processor/",),
     "documentation": ("tests/testing/test_docs.py",),
     "drivers": ("tests/jobmanager/test_killed_drivers.py",),
+    "odd inputs": ("tests/odd/",),
+    "fault places": ("tests/runtime/test_fault_places.py",),
+    "command line": ("tests/cli/test_run.py",),
+    "wheel": ("tests/test_wheel.py",),
 }
 _ORDER: Final = list(UNITS)
 
