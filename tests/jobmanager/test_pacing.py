@@ -68,6 +68,15 @@ def test_what_an_empty_epoch_costs_is_learned_again_after_a_measure_that_cannot_
     assert 300 <= pacer.least_ms < 310
 
 
+def test_epochs_stay_short_where_records_cost_much_beside_the_functions() -> None:
+    """A hundred milliseconds for each, in the exchange: it looks as if an empty epoch took that long."""
+    pacer = Pacer(PacingOptions(6_000, checkpoint_interval_ms=1_000))
+    for _ in range(40):
+        records = planned(pacer)
+        pacer.learn(Work(100 + 100 * records, records, records, most_of_split=records, busy_ms=records / 10))
+    assert planned(pacer) <= 20
+
+
 @pytest.mark.row("S-NET-06")
 def test_an_epoch_that_took_too_long_is_followed_by_smaller_ones() -> None:
     pacer = Pacer(PacingOptions(500))

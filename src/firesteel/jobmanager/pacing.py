@@ -31,6 +31,7 @@ _LEAST_LIMIT_MS: Final = 100.0  # ... nor than this
 _LEAST_OVERRUN_MS: Final = 1000.0
 _QUICK_MS: Final = 20.0  # the first record says nothing if it takes no longer: code that runs first is slow
 _LEAST_FIXED_MS: Final = 5.0  # what an empty epoch is taken to cost, at least: it rises from there again
+_MOST_FIXED_MS: Final = 1000.0  # what takes longer beside the functions grows with the records
 _RISE: Final = 1.5  # of what an empty epoch costs, from one epoch to the next at most
 _FORGOTTEN: Final = 0.7  # of what the slowest records cost, what is still believed an epoch later
 
@@ -209,7 +210,7 @@ class Pacer:
     def _learn_fixed(self, work: Work) -> None:
         is_exact = work.busy_ms > 0 or not work.records
         # Up slowly: a start, or a worker that stands still, is not what each epoch costs.
-        most_ms = self._fixed_ms * _RISE if is_exact else self._fixed_ms
+        most_ms = min(_MOST_FIXED_MS, self._fixed_ms * _RISE) if is_exact else self._fixed_ms
         self._fixed_ms = min(most_ms, max(_LEAST_FIXED_MS, work.elapsed_ms - work.busy_ms))
 
     def _tried(self, work: Work) -> None:
