@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
-from firesteel.spark.settings import DAEMON_MODULE
+from firesteel.spark.settings import DAEMON
 
 _GROUP: Final = "firesteel-start"
 # Spark has a process for each set of variables, and adds this one to those of a task of SQL.
@@ -23,7 +23,8 @@ _OF_SQL: Final = {"SPARK_SIMPLIFIED_TRACEBACK": "1"}
 def start_daemon(session: SparkSession) -> None:
     """Start it, if it is one of ours; return at once."""
     context = session.sparkContext
-    if context.getConf().get("spark.python.daemon.module") != DAEMON_MODULE:
+    conf = context.getConf()
+    if any(conf.get(key) != value for key, value in DAEMON.items()):
         return
     context.environment.update(_OF_SQL)
     threading.Thread(target=_run_a_task, args=(context,), name="firesteel-start", daemon=True).start()

@@ -65,8 +65,7 @@ _OWN: Final = {
     "spark.sql.ui.retainedExecutions": "20",
 }
 #: Forks the workers; only where they are sure to have this very engine (``daemon.py``).
-DAEMON_MODULE: Final = "firesteel.spark.daemon"
-_DAEMON: Final = {"spark.python.daemon.module": DAEMON_MODULE}
+DAEMON: Final = {"spark.python.daemon.module": "firesteel.spark.daemon"}
 _LOCAL: Final = {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
 _ADDRESSES: Final = ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME")  # a user's own choice
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
@@ -89,7 +88,7 @@ def session_settings(conf: Mapping[str, str]) -> dict[str, str]:
     settings["spark.app.name"] = "firesteel"
     settings[SPARK_MASTER.key] = conf.get(SPARK_MASTER.key) or DEFAULT_MASTER
     if settings[SPARK_MASTER.key].startswith("local"):
-        settings |= _DAEMON
+        settings |= DAEMON
     if listens_here_only(conf):
         settings |= _LOCAL
     settings |= {k: v for k, v in conf.items() if k.startswith("spark.") and k != SPARK_MASTER.key}
