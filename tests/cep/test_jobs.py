@@ -142,7 +142,7 @@ def test_the_shipped_example_finds_each_theft() -> None:
 @pytest.mark.row("S-CEP-15")
 def test_the_shipped_example_finds_each_ring_of_accounts() -> None:
     made, planted = fraud_ring.generated(2_000)
-    assert {len(members) for members in planted} > {3}
+    assert len({len(members) for members in planted}) > 1
     with local_platform():
         found = collect(fraud_ring.rings(environment(2).from_collection(made)))
     assert {ring.accounts for ring in found} == planted
