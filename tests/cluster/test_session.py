@@ -54,7 +54,7 @@ def test_ten_jobs_at_once_one_of_them_cancelled(cluster: SessionCluster, tmp_pat
     assert {job["jid"] for job in listed} >= set(jobs)
 
 
-@pytest.mark.row("S-CLI-01")
+@pytest.mark.row("S-CLI-01", "S-DEPLOY-10")
 def test_what_a_client_that_waits_is_told(cluster: SessionCluster) -> None:
     done = cluster.run("""
 from firesteel.common.accumulators import IntCounter
@@ -81,7 +81,7 @@ print(sorted(env.from_collection([1, 2, 3]).map(lambda v: v * 10).execute_and_co
     assert {"name": "seen", "value": "3"}.items() <= accumulators[0].items()
 
 
-@pytest.mark.row("S-CLI-02")
+@pytest.mark.row("S-CLI-02", "S-DEPLOY-10")
 def test_a_detached_client_knows_nothing_of_its_job(cluster: SessionCluster) -> None:
     done = cluster.run(
         """
