@@ -3,8 +3,8 @@
 A record's time begins when it was *due*, not when a busy machine came to send it. The first half of each run
 warms up and does not count. CPU is that of the system with all its processes, without Kafka's and the load's.
 
-All systems have the same broker, which has run for a while before: the Java of a new one compiles for a minute,
-and where that and a system take all cores, records wait for it before they are in a topic.
+All systems have the same broker, which has run for a while before: the Java of a new one compiles for a
+minute, and where that and a system take all cores, records wait for it before they are in a topic.
 """
 
 from __future__ import annotations
