@@ -48,6 +48,15 @@ def test_the_page_names_all_files() -> None:
         assert named in PAGE, file
 
 
+@pytest.mark.row("S-CTRL-22")
+def test_the_page_says_of_each_cluster_manager_what_was_run() -> None:
+    table = PAGE.partition("## Which way")[2].partition("\n## ")[0]
+    done = {way: what for way, _, what in re.findall(r"^\| (\[.+?) \| (.*?) \|(.+)\|$", table, re.MULTILINE)}
+    said = {"standalone Spark": " run", "Kubernetes": "**never run on a Kubernetes**", "YARN": "**not run**"}
+    for manager, words in said.items():
+        assert any(words in what for way, what in done.items() if manager in way), manager
+
+
 def test_the_image_is_that_of_this_version() -> None:
     assert set(re.findall(r"firesteel-(\d[^-]*)-py3", DOCKERFILE)) == {__version__}
     assert set(re.findall(r"firesteel:(\d[\w.]*)", DOCKERFILE + PAGE)) == {__version__}

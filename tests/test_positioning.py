@@ -61,7 +61,7 @@ def test_what_one_does_not_get_is_a_table_that_the_readme_leads_to() -> None:
     assert ("docs/coming-from.md", "what-do-i-not-get") in links(DOCS.parent / "README.md")
 
 
-@pytest.mark.row("S-SPARK-11")
+@pytest.mark.row("S-SPARK-11", "S-NET-18")
 def test_nobody_has_to_throttle_the_input_from_outside() -> None:
     assert "throttle" in section(DOCS / "limits.md", "What limits the input")
     assert "#what-limits-the-input" in text(DOCS / "coming-from/structured-streaming.md")
@@ -70,6 +70,22 @@ def test_nobody_has_to_throttle_the_input_from_outside() -> None:
 @pytest.mark.row("S-ECO-05")
 def test_the_glossary_tells_graphs_of_streams_from_libraries_for_graphs() -> None:
     assert re.search(r"^\| graph \(.*not graph \*processing\*", text(DOCS / "glossary.md"), re.MULTILINE)
+
+
+@pytest.mark.row("S-NET-15")
+def test_the_glossary_says_which_modules_do_the_work_of_flinks_classes() -> None:
+    table = section(DOCS / "glossary.md", "Where Flink's classes are")
+    rows = re.findall(r"^\| (.*`.*) \| (.+) \|( .*)? \|$", table, re.MULTILINE)
+    assert len(rows) >= 25
+    modules = {module for _, here, _ in rows for module in re.findall(r"`(\w+/[\w/]+\.py)`", here)}
+    assert [module for module in modules if not (DOCS.parent / "src/firesteel" / module).exists()] == []
+    classes = " ".join(flinks for flinks, _, _ in rows)
+    for name in ("NetworkEnvironment", "NettyShuffleEnvironment", "TaskExecutor", "JobMaster", "SlotPool"):
+        assert f"`{name}`" in classes
+    for _, here, says in rows:
+        assert modules & set(re.findall(r"`([^`]+)`", here)) or says.strip(), (
+            "who does it, or why nobody does"
+        )
 
 
 @pytest.mark.parametrize("page", PEERS, ids=lambda page: page.stem)

@@ -22,7 +22,7 @@ def test_a_killed_dispatcher_keeps_its_word(tmp_path: Path) -> None:
 
 
 @pytest.mark.row("S-HA-01", "S-HA-02", "S-HA-06", "S-HA-09", "S-CTRL-05")
-@pytest.mark.row("S-LIFE-08", "S-TEST-04")
+@pytest.mark.row("S-LIFE-08", "S-TEST-04", "S-HA-10", "S-HA-11")
 def test_another_dispatcher_takes_over_from_a_leader_that_is_killed_or_stands_still(tmp_path: Path) -> None:
     seed = random.randrange(1 << 20)
     kinds = [kind for kind in KINDS if kind.startswith("the leader of two")]

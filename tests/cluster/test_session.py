@@ -40,7 +40,7 @@ def sums() -> list[int]:
 
 
 @pytest.mark.row("S-CTRL-02", "S-CTRL-06", "S-CTRL-08", "S-DEPLOY-01", "S-CLI-04")
-@pytest.mark.row("S-API-01", "S-GRAPH-15")
+@pytest.mark.row("S-API-01", "S-GRAPH-15", "S-CTRL-01")
 def test_ten_jobs_at_once_one_of_them_cancelled(cluster: SessionCluster, tmp_path: Path) -> None:
     jobs = cluster.submit(MANY, str(tmp_path))
     assert len(jobs) == 10

@@ -21,6 +21,7 @@ waiting = st.lists(st.integers(0, 6), max_size=8).map(lambda ns: [(str(i), n) fo
 
 
 @given(st.integers(0, 8), st.integers(0, 8), waiting)
+@pytest.mark.row("S-CTRL-10", "S-SCHED-08")
 def test_who_may_start(total: int, taken: int, jobs: list[tuple[str, int]]) -> None:
     started = may_start(total, taken, jobs)
     needs = dict(jobs)
@@ -36,7 +37,7 @@ def test_who_has_waited_for_too_long() -> None:
     assert expired({"a": 0, "b": 501}, 500, 1_000) == ["a"]
 
 
-@pytest.mark.row("S-CTRL-11", "S-LIFE-03")
+@pytest.mark.row("S-CTRL-11", "S-LIFE-03", "S-CTRL-13", "S-SCHED-08")
 def test_a_job_waits_and_fails_or_runs(tmp_path: Path) -> None:
     settings = {"slot.enforce": "true", "slot.request.timeout": "12 s"}
     cluster = SessionCluster(tmp_path / "enforced", **settings).start()

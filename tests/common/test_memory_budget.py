@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, strategies as st
@@ -43,6 +45,7 @@ def test_the_default_of_flink_s_configuration_file_is_divided_as_flink_does() ->
 
 
 @given(st.integers(1536, 1 << 16), st.floats(0.0, 0.5), st.integers(1, 16))
+@pytest.mark.row("S-SLOT-04")
 def test_the_parts_add_up(process_mib: int, managed: float, slots: int) -> None:
     configuration = of(process_size=f"{process_mib}m", managed_fraction=str(managed))
     configuration.set_string("taskmanager.numberOfTaskSlots", str(slots))
@@ -56,7 +59,7 @@ def test_the_parts_add_up(process_mib: int, managed: float, slots: int) -> None:
     assert budget.managed_per_slot == budget.managed // slots
 
 
-@pytest.mark.row("S-MEM-01", "S-MEM-04", "S-CFG-13", "S-CFG-15", "S-CFG-16")
+@pytest.mark.row("S-MEM-01", "S-MEM-04", "S-CFG-13", "S-CFG-15", "S-CFG-16", "S-SLOT-02", "S-NET-10")
 def test_executors_get_what_is_asked_for() -> None:
     configuration = of(task_heap_size="1g", managed_size="1g", task_off__heap_size="128m")
     configuration.add_all(Configuration.from_dict(CLUSTER | {"taskmanager.numberOfTaskSlots": "4"}))
@@ -69,6 +72,19 @@ def test_executors_get_what_is_asked_for() -> None:
     assert settings["spark.executor.memoryOverhead"] == f"{-(-overhead // MIB)}m"
     heap = max(budget.framework_heap + budget.network, 450 * MIB)
     assert settings["spark.executor.memory"] == f"{-(-heap // MIB)}m"
+
+
+@pytest.mark.row("S-MEM-05")
+@pytest.mark.parametrize(("share", "mib"), [("0.1", 410), ("0.2", 820), ("0.01", 192), ("0.4", 1024)])
+def test_the_overhead_is_a_share_within_its_limits(share: str, mib: int) -> None:
+    configuration = of(process_size="4096m", jvm__overhead_fraction=share)
+    budget = budget_of(configuration)
+    assert budget is not None
+    assert -(-budget.overhead // MIB) == mib
+    configuration.add_all(Configuration.from_dict(CLUSTER))
+    (overhead,) = re.findall(r"^(\d+)m$", executor_settings(configuration)["spark.executor.memoryOverhead"])
+    others = budget.metaspace + budget.framework_off_heap + budget.task_off_heap
+    assert int(overhead) == -(-(budget.overhead + others) // MIB)
 
 
 def test_spark_s_own_settings_win_and_are_told_of() -> None:
@@ -95,7 +111,7 @@ def test_with_a_local_master_there_are_no_executors() -> None:
     assert "no executors" in notices(configuration)[0]
 
 
-@pytest.mark.row("S-CFG-11", "S-BACK-20", "S-MEM-02")
+@pytest.mark.row("S-CFG-11", "S-BACK-20", "S-MEM-02", "S-SLOT-04")
 def test_managed_memory_bounds_the_state_of_all_processes_of_an_executor() -> None:
     configuration = of(flink_size="4g", managed_size="1g")
     configuration.set_string("taskmanager.numberOfTaskSlots", "4")

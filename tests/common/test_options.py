@@ -243,3 +243,22 @@ def test_one_entry_in_a_table_is_all_that_an_option_needs(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     assert "How long a test naps." in done.stdout
     assert "9.9" in done.stdout
+
+
+@pytest.mark.row("S-NET-13", "S-NET-14", "S-FAIL-08", "S-SLOT-26")
+@pytest.mark.parametrize(
+    ("key", "why"),
+    [
+        ("execution.batch-shuffle-mode", "Spark schedules"),
+        ("shuffle-service-factory.class", "Spark deploys and schedules"),
+        ("jobmanager.execution.failover-strategy", "a job restarts as a whole"),
+        ("heartbeat.timeout", "Spark deploys and schedules"),
+        ("state.backend.local-recovery", "local stores are caches"),
+        ("taskmanager.network.memory.buffer-debloat.enabled", "no network buffers"),
+    ],
+)
+def test_what_spark_does_is_said_to_have_no_effect(key: str, why: str) -> None:
+    found = examine(key)
+    assert found.verdict is Verdict.NO_EFFECT
+    assert found.why is not None
+    assert why in found.why

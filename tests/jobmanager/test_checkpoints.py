@@ -18,7 +18,7 @@ from firesteel.jobmanager.checkpoints.statistics import CheckpointStatus
 from firesteel.jobmanager.checkpoints.storage import CheckpointDirectory, read_manifest, stored_checkpoints
 from firesteel.testing.collecting_sink import CollectingSink
 from tests.jobmanager.checkpoint_support import INTERVAL, RETENTION, Count, env_with, submit
-from tests.runtime.support import At, LiveSource, SteppedClock, feed, punctuated
+from tests.runtime.support import At, LiveSource, SteppedClock, feed, note, notes, punctuated
 
 RETAIN = {RETENTION: "RETAIN_ON_CANCELLATION"}
 
@@ -272,6 +272,7 @@ def test_a_checkpoint_that_takes_too_long_expires(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.row("S-CKPT-28", "S-CFG-08", "S-CKPT-10", "S-CKPT-12", "S-CFG-10", "S-CFG-06")
+@pytest.mark.row("S-SLOT-23", "S-CKPT-40")
 def test_settings_of_the_old_spelling_and_those_without_effect(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -328,7 +329,7 @@ class KeepAll(KeyedProcessFunction):
 @pytest.mark.parametrize(
     ("backend", "megabytes", "warnings"), [("hashmap", 101, 1), ("hashmap", 95, 0), ("rocksdb", 101, 0)]
 )
-@pytest.mark.row("S-BACK-23")
+@pytest.mark.row("S-BACK-23", "S-BACK-11")
 def test_much_state_on_the_heap_is_warned_of_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, backend: str, megabytes: int, warnings: int
 ) -> None:
@@ -345,6 +346,41 @@ def test_much_state_on_the_heap_is_warned_of_once(
     said = [r.getMessage() for r in caplog.records if "state backend hashmap" in r.getMessage()]
     assert len(said) == warnings
     assert all(f"{megabytes} MB" in text for text in said)
+
+
+def fails_once(record: At) -> Any:
+    if record.value == "boom" and not notes["boom"]:
+        note("boom")
+        raise ValueError("boom")
+    return record.value
+
+
+@pytest.mark.row("S-BACK-02")
+@pytest.mark.parametrize("backend", ["hashmap", "rocksdb"])
+@pytest.mark.parametrize("storage", ["jobmanager", "filesystem"])
+def test_backend_and_storage_are_chosen_apart(tmp_path: Path, backend: str, storage: str) -> None:
+    """A job fails once and goes on from its checkpoint, whatever the two are."""
+    options = {
+        INTERVAL: "10 s",
+        "state.backend.type": backend,
+        "execution.checkpointing.storage": storage,
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.delay": "0 ms",
+    }
+    clock = SteppedClock()
+    env = env_with(1, tmp_path if storage == "filesystem" else None, clock=clock, **options)
+    sink = CollectingSink()
+    stream = env.from_source(LiveSource("live"), punctuated(), "live").uid("live").map(fails_once)
+    stream.key_by(lambda v: v).process(Count()).uid("count").sink_to(sink)
+    job = submit(env)
+    for value in ("a", "boom", "a"):
+        feed("live", (At(1, value), 0))
+        turn(clock)
+    turn(clock)
+    assert job.view.restarts == 1
+    assert sink.values == [("a", 1), ("boom", 1), ("a", 2)]
+    assert any(tmp_path.rglob("_metadata")) == (storage == "filesystem")
+    job.cancel()
 
 
 def test_a_storage_that_needs_a_directory_says_so() -> None:

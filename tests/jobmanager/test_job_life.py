@@ -53,7 +53,7 @@ def history(job: JobGateway) -> list[JobStatus]:
     return list(job.view.statuses)
 
 
-@pytest.mark.row("S-LIFE-01")
+@pytest.mark.row("S-LIFE-01", "S-LIFE-02")
 def test_the_statuses_of_a_bounded_job() -> None:
     clock = SteppedClock(77)
     env = environment(2, clock=clock)
@@ -61,6 +61,22 @@ def test_the_statuses_of_a_bounded_job() -> None:
     job = submit(env)
     assert history(job) == [S.INITIALIZING, S.CREATED, S.RUNNING, S.FINISHED]
     assert set(dict(job.view.timestamps).values()) == {77}
+
+
+@pytest.mark.row("S-LIFE-04")
+def test_a_job_runs_until_all_its_sources_have_ended() -> None:
+    clock = SteppedClock()
+    env = environment(1, clock=clock)
+    ends = env.from_collection([At(1), At(2)])
+    ends.union(env.from_source(LiveSource("live"), punctuated(), "live")).map(lambda r: note("seen", r.ts))
+    job = submit(env)
+    clock.settle()
+    feed("live", (At(3), 3))
+    clock.tick()
+    assert sorted(notes["seen"]) == [1, 2, 3]
+    assert job.status is S.RUNNING
+    job.cancel()
+    assert history(job)[-1] is S.CANCELED
 
 
 @pytest.mark.row("S-LIFE-06")
@@ -100,6 +116,7 @@ def test_a_cancelled_job_is_cancelling_first() -> None:
     assert history(job)[-3:] == [S.RUNNING, S.CANCELLING, S.CANCELED]
 
 
+@pytest.mark.row("S-LIFE-02")
 def test_a_job_that_cannot_begin_has_failed() -> None:
     class Broken(LiveSource):
         def create_enumerator(self, context: Any) -> Any:

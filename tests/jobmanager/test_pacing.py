@@ -77,7 +77,7 @@ def test_epochs_stay_short_where_records_cost_much_beside_the_functions() -> Non
     assert planned(pacer) <= 20
 
 
-@pytest.mark.row("S-NET-06")
+@pytest.mark.row("S-NET-06", "S-NET-08")
 def test_an_epoch_that_took_too_long_is_followed_by_smaller_ones() -> None:
     pacer = Pacer(PacingOptions(500))
     before = planned(pacer)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from firesteel.jobmanager.checkpoints.storage import (
     read_manifest,
     stored_checkpoints,
 )
+from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.testing.collecting_sink import CollectingSink
+from firesteel.testing.local_platform import LocalEngine
 from tests.jobmanager.checkpoint_support import RECOVERY, RETENTION, Count, env_with, files_below, submit
 from tests.runtime.support import (
     At,
@@ -135,7 +138,44 @@ def test_a_job_goes_back_to_its_last_checkpoint(tmp_path: Path, place: int, with
     assert job.view.checkpoints.restored == 2
 
 
-@pytest.mark.row("S-FAIL-10")
+class Recording(LocalEngine):
+    """Keeps what the tasks were told, and which files of their state were there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[tuple[LevelDescriptor, list[tuple[Path, int]]]] = []
+
+    def run(self, levels: Sequence[LevelDescriptor], parallelism: Sequence[int]) -> list[Answer]:
+        for level in levels:
+            runs = [run for subtask in level.subtasks.values() for run in subtask.line.runs]
+            files = [(Path(level.state_dir) / run.path, run.offset + run.length) for run in runs]
+            assert all(file.stat().st_size >= end for file, end in files)
+            self.told.append((level, files))
+        return super().run(levels, parallelism)
+
+
+@pytest.mark.row("S-GRAPH-21")
+def test_the_descriptor_of_a_restored_subtask_names_its_state(tmp_path: Path) -> None:
+    """The program, by its digest, has its operators and inputs and stays the same."""
+    engine = Recording()
+    with local_platform(lambda: engine):
+        env = every_epoch(tmp_path, **FIXED)
+        counting(env, FailsAt("once", 155))
+        job = submit(env)
+        assert job.wait(30)
+        assert job.status is S.FINISHED, job.error
+    assert len({level.program for level, _ in engine.told}) == 1
+    assert {index for level, _ in engine.told for _, index in level.subtasks} == {0, 1}
+    first, restored = (
+        next((level, files) for level, files in engine.told if level.attempt == attempt and level.level == 1)
+        for attempt in (0, 1)
+    )
+    assert first[1] == []
+    assert len(restored[1]) >= 2, "both subtasks have state"
+    assert restored[0].epoch > first[0].epoch
+
+
+@pytest.mark.row("S-FAIL-10", "S-SCHED-09")
 def test_the_strategy_says_how_often(tmp_path: Path) -> None:
     """Exactly three restarts."""
     env = every_epoch(tmp_path, **FIXED)

@@ -82,6 +82,7 @@ def from_threads(ask: Any, times: int) -> list[Future[Any]]:
     return futures
 
 
+@pytest.mark.row("S-CTRL-17")
 def test_requests_of_many_threads_are_carried_out_one_after_the_other(tmp_path: Path) -> None:
     job = live(tmp_path, SteppedClock())
     numbers = answers(from_threads(job.checkpoint, 3))
@@ -93,7 +94,22 @@ def test_requests_of_many_threads_are_carried_out_one_after_the_other(tmp_path: 
     job.cancel()
 
 
+@pytest.mark.row("S-CTRL-18")
+def test_a_thousand_requests_at_once_are_all_answered_in_their_order() -> None:
+    mailbox = Mailbox()
+    requests = [AccumulatorsRequest() for _ in range(1_000)]
+    for request in requests:
+        mailbox.put(request)
+    taken = []
+    while (request := mailbox.take()) is not None:  # type: ignore[assignment]
+        request.give({})
+        taken.append(request)
+    assert [id(request) for request in taken] == [id(request) for request in requests]
+    assert all(request.result.result(0) == {} for request in requests)
+
+
 @pytest.mark.parametrize("ends", ["cancelled", "finished"])
+@pytest.mark.row("S-CTRL-17")
 def test_each_request_is_answered_also_when_the_job_ends_at_that_moment(tmp_path: Path, ends: str) -> None:
     """Broken by hand: the mailbox is emptied, but not closed, when the job ends."""
     for number in range(10):

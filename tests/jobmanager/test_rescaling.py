@@ -263,6 +263,7 @@ def test_a_job_in_real_time_needs_slots_for_all_levels() -> None:
     ("options", "why"),
     [({"jobmanager.scheduler": "default"}, "jobmanager.scheduler is default")],
 )
+@pytest.mark.row("S-SCHED-01", "S-SCHED-11")
 def test_a_job_may_be_kept_as_it_is(options: dict[str, str], why: str) -> None:
     with wide_platform():
         env = environment(2, **options)
@@ -274,6 +275,7 @@ def test_a_job_may_be_kept_as_it_is(options: dict[str, str], why: str) -> None:
         client.cancel().result()
 
 
+@pytest.mark.row("S-SCHED-09")
 def test_reactive_mode_follows_the_slots() -> None:
     with wide_platform() as platform:
         platform.slots = 3

@@ -16,6 +16,7 @@ from firesteel.monitoring.values import JobReader
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.stopwatch import Stopwatch
 from firesteel.runtime.task_report import ProcessReport, TaskReport
+from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.local_platform import LocalEngine
 from tests.jobmanager.rescale_support import running, wide_platform
 from tests.runtime.support import LiveSource, collect, environment, feed, in_both_modes, local_platform
@@ -97,7 +98,7 @@ def slowly(value: Any) -> Any:
 
 
 @in_both_modes
-@pytest.mark.row("S-METR-01", "S-METR-02", "S-METR-05")
+@pytest.mark.row("S-METR-01", "S-METR-02", "S-METR-05", "S-NET-16")
 def test_the_slow_one_is_busy_and_those_before_it_wait(mode: str) -> None:
     """Three vertices, the second slow: it is the one that is busy and not held back."""
     with wide_platform():
@@ -148,3 +149,20 @@ def test_a_job_is_as_right_without_reports() -> None:
         assert sorted(collect(env.from_collection(range(5)).key_by(lambda v: v % 2).map(lambda v: v))) == [
             0, 1, 2, 3, 4,
         ]  # fmt: skip
+
+
+@in_both_modes
+@pytest.mark.row("S-NET-08", "S-NET-09")
+def test_a_slow_sink_slows_the_source_down_and_nothing_is_lost(mode: str) -> None:
+    with wide_platform():
+        env = environment(1, **{"execution.mode": mode})
+        numbers = env.from_source(LiveSource("many", 1), WatermarkStrategy.no_watermarks(), "live")
+        sink = CollectingSink()
+        numbers.rebalance().map(slowly).sink_to(sink)
+        feed("many", *((n, 0) for n in range(20_000)))  # more than half a minute of work
+        client = env.execute_async()
+        job = running()
+        until(lambda: job.view.epoch >= 2 and len(sink.values) > 100)
+        client.cancel().result()
+    assert sink.values == list(range(len(sink.values)))
+    assert len(sink.values) <= job.view.records_read < 10_000, "the rest waits where it comes from"

@@ -35,7 +35,7 @@ def run(rate: float, seconds: float) -> Receivers:
 
 
 @pytest.mark.parametrize("rate", [100.0, 2_000.0, 50_000.0, 400_000.0])
-@pytest.mark.row("S-NET-06")
+@pytest.mark.row("S-NET-06", "S-NET-07")
 def test_what_is_on_the_way_is_processed_in_some_tenths_of_a_second(rate: float) -> None:
     receivers = run(rate, 20.0)
     on_the_way = receivers.sent - receivers.received
@@ -48,6 +48,7 @@ def test_receivers_that_stand_still_get_a_few_records() -> None:
     assert receivers.sent == 8
 
 
+@pytest.mark.row("S-NET-08", "S-NET-09")
 def test_receivers_that_become_slow_get_less() -> None:
     receivers = Receivers(50_000.0)
     window = SentWindow({7}, receivers.said, 0.02, lambda: receivers.now_s)

@@ -22,7 +22,11 @@ from firesteel.datastream.connectors import FileSource, NumberSequenceSource, St
 from firesteel.datastream.connectors.hybrid_source import HybridSource
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.datastream.window import TumblingProcessingTimeWindows
+from firesteel.runtime.chain import Chain
 from firesteel.runtime.messages import Messages
+from firesteel.runtime.program import Ack
+from firesteel.runtime.task_loop import TaskLoop
+from firesteel.runtime.wire import RowKind, WireRow
 from firesteel.state.delta_writer import DeltaWriter
 from firesteel.state.line import EpochDelta
 from firesteel.testing.collecting_sink import CollectingSink
@@ -364,3 +368,49 @@ def test_results_do_not_depend_on_the_buffer_timeout(timeout_ms: int) -> None:
         counted = generated(env, 3_000).key_by(lambda n: n % 3).process(Count())
         with counted.execute_and_collect() as results:
             assert sorted(results) == sorted((n % 3, n // 3 + 1) for n in range(3_000))
+
+
+# ---- barriers
+
+
+@pytest.mark.row("S-CKPT-06", "S-CKPT-33")
+def test_a_task_cuts_its_state_before_its_barrier_leaves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And sends one to each task of the next level, behind all that it has sent in the epoch.
+
+    Broken by hand: the barriers are added before the chains end their epoch."""
+    trace: list[tuple[int, str]] = []  # of each task what it did, in order
+    loops: dict[int, TaskLoop] = {}  # by chain
+    begin, cut, take = TaskLoop.begin, Chain.end_epoch, TaskLoop.take
+
+    def beginning(loop: TaskLoop) -> None:
+        loops.update((id(chain), loop) for chain in loop._level.chains)
+        begin(loop)
+
+    def cutting(chain: Chain) -> Ack:
+        loop = loops[id(chain)]
+        assert all(row.kind != RowKind.BARRIER for row in loop._out)
+        trace.append((id(loop), "cut"))
+        return cut(chain)
+
+    def taking(loop: TaskLoop) -> list[WireRow]:
+        rows = take(loop)
+        kinds = [row.kind == RowKind.BARRIER for row in rows]
+        assert kinds == sorted(kinds), "a barrier is before what its task has sent"
+        trace.extend((id(loop), f"barrier {row.target}") for row in rows if row.kind == RowKind.BARRIER)
+        return rows
+
+    monkeypatch.setattr(TaskLoop, "begin", beginning)
+    monkeypatch.setattr(Chain, "end_epoch", cutting)
+    monkeypatch.setattr(TaskLoop, "take", taking)
+    with local_platform():
+        env = real_time(2)
+        counted = generated(env, 2_000, 4_000.0).key_by(lambda n: n % 5).process(Count())
+        assert len(list(counted.execute_and_collect())) == 2_000
+    senders = {loop for loop, what in trace if what != "cut"}
+    assert len(senders) == 2, "the tasks of the source"
+    for sender in senders:
+        steps = [what for loop, what in trace if loop == sender]
+        cuts = steps.count("cut")
+        assert cuts >= 2
+        assert steps[: 3 * cuts] == ["cut", "barrier 0", "barrier 1"] * cuts
+        assert "cut" not in steps[3 * cuts :], "what has ended has nothing to cut"

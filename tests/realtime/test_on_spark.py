@@ -201,6 +201,7 @@ def test_slow_functions_do_not_keep_checkpoints_away(
     assert max(report.records for report in job.view.reports) <= 1_000
 
 
+@pytest.mark.row("S-SCHED-02")
 def test_slots_that_are_taken_for_a_while(environment: MakeEnvironment, spark_session: SparkSession) -> None:
     """They are waited for: tasks of an attempt that failed, for example, still end while the next one begins,
     and no restart is spent on that."""
@@ -218,6 +219,7 @@ def test_slots_that_are_taken_for_a_while(environment: MakeEnvironment, spark_se
     holder.join()
 
 
+@pytest.mark.row("S-SCHED-02")
 def test_slots_that_are_not_there(environment: MakeEnvironment) -> None:
     env = environment(SLOTS // 2)
     counted(numbers(env)).print()

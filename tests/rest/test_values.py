@@ -160,7 +160,7 @@ def test_names_of_metrics_are_those_that_a_real_flink_lists(jobs: Jobs) -> None:
     assert theirs <= ours
 
 
-@pytest.mark.row("S-CKPT-45")
+@pytest.mark.row("S-CKPT-45", "S-SLOT-29")
 def test_a_checkpoint_by_subtask(jobs: Jobs) -> None:
     def newest() -> int:
         return int(jobs.get("/jobs/{jobid}/checkpoints")["latest"]["completed"]["id"])
@@ -244,6 +244,7 @@ def test_kept_streams_are_data_sets(tmp_path: Path) -> None:
         assert sum(kept.execute_and_collect()) == 55, "it is computed again"
 
 
+@pytest.mark.row("S-NET-16")
 def test_back_pressure_once_the_job_was_watched(jobs: Jobs) -> None:
     path = "/jobs/{jobid}/vertices/{vertexid}/backpressure"
     vertex = jobs.vertex("running total")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 
+import pytest
 from hypothesis import given, strategies as st
 
 from firesteel.runtime.barriers import BarrierAligner, HeldRows
@@ -39,6 +40,7 @@ def interleaved(draw: st.DrawFn) -> tuple[int, list[tuple[int, WireRow]]]:
 
 
 @given(interleaved(), st.sampled_from([0, 500, 1 << 20]))
+@pytest.mark.row("S-CKPT-05", "S-CKPT-07", "S-CKPT-32", "S-CKPT-33")
 def test_an_epoch_has_of_each_producer_what_came_before_its_barrier(
     case: tuple[int, list[tuple[int, WireRow]]], limit_bytes: int
 ) -> None:
@@ -64,6 +66,7 @@ def test_an_epoch_has_of_each_producer_what_came_before_its_barrier(
     assert not aligner.is_waiting
 
 
+@pytest.mark.row("S-CKPT-07", "S-CKPT-32")
 def test_what_is_ahead_waits() -> None:
     aligner = BarrierAligner(2)
     assert list(aligner.feed(0, row(0, 1))) == [row(0, 1)]
@@ -75,6 +78,7 @@ def test_what_is_ahead_waits() -> None:
     assert not aligner.is_waiting
 
 
+@pytest.mark.row("S-CKPT-32")
 def test_a_producer_may_be_several_barriers_ahead() -> None:
     aligner = BarrierAligner(2)
     for item in (BARRIER, row(0, 1), BARRIER, row(0, 2)):

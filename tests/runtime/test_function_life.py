@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -29,7 +30,7 @@ from firesteel.program.sources import Chunk, ReadRange, SourceReader
 from firesteel.runtime import worker
 from firesteel.testing.local_platform import LocalEngine
 
-from .support import SplitsSource, collect, environment, local_platform, note, notes
+from .support import SplitsSource, collect, environment, in_both_modes, local_platform, note, notes
 
 
 class Life(MapFunction):
@@ -403,3 +404,50 @@ def test_a_key_selector_that_cannot_be_opened_fails_the_operator_before_it() -> 
             .reduce(Larger())
         )
     assert failed.value.operator == "mine"
+
+
+class AllCallbacks(KeyedProcessFunction):
+    """Notes the thread of each call."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.subtask = runtime_context.get_index_of_this_subtask()
+        self._note("open")
+
+    def process_element(self, value: int, ctx: KeyedProcessFunction.Context) -> Iterator[int]:
+        self._note("element")
+        ctx.timer_service().register_event_time_timer(value + 1)
+        yield value
+
+    def on_timer(self, timestamp: int, ctx: KeyedProcessFunction.OnTimerContext) -> None:
+        self._note("timer")
+
+    def close(self) -> None:
+        self._note("close")
+
+    def _note(self, what: str) -> None:
+        note("calls", (self.subtask, what, threading.get_ident()))
+
+
+@in_both_modes
+@pytest.mark.row("S-GRAPH-20", "S-SLOT-12")
+def test_all_calls_of_a_subtask_come_from_one_thread(mode: str) -> None:
+    env = environment(2, epoch_records=10, execution_mode=mode)
+    source = SplitsSource([(n, n) for n in range(60)])
+    stream = env.from_source(source, WatermarkStrategy.for_monotonous_timestamps(), "numbers")
+    assert sorted(collect(stream.key_by(lambda v: v % 7).process(AllCallbacks()))) == list(range(60))
+    for subtask in (0, 1):
+        calls = [(what, thread) for own, what, thread in notes["calls"] if own == subtask]
+        assert {what for what, _ in calls} == {"open", "element", "timer", "close"}
+        assert len({thread for _, thread in calls}) == 1
+
+
+@pytest.mark.row("S-SLOT-28")
+def test_operators_of_a_chain_have_one_state_and_one_context() -> None:
+    """Broken by hand: the worker gives each operator a context of its own."""
+    env = environment(1)
+    keyed = env.from_collection([1, 2, 3]).key_by(lambda v: v).process(AllCallbacks())
+    assert sorted(collect(keyed.map(Life()).map(Life()))) == [1, 2, 3]
+    chains = [chain for level in worker._levels.values() for chain in level.chains]
+    (chain,) = [chain for chain in chains if len(chain.operators) > 2]
+    assert chain.state is not None
+    assert {id(operator.context) for operator in chain.operators.values()} == {id(chain.context)}

@@ -22,7 +22,8 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return json.loads(done.lines[-1])  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("routing", ["deterministic", "random"])
+@pytest.mark.parametrize("routing", killed_executor.ROUTINGS)
+@pytest.mark.row("S-FAIL-08", "S-FAIL-14", "S-SLOT-26")
 def test_an_executor_is_killed_after_the_first_result_task(killed: dict[str, Any], routing: str) -> None:
     outcome = killed[routing]
     assert outcome["killed"], "no executor was killed"
@@ -32,16 +33,28 @@ def test_an_executor_is_killed_after_the_first_result_task(killed: dict[str, Any
     assert sum(count for _, (count, _) in outcome["last"]) == killed_executor.RECORDS or routing == "random"
 
 
-@pytest.mark.row("S-NET-04", "S-LIB-02", "S-DEPLOY-04", "S-ARCH-07")
+@pytest.mark.row("S-NET-04", "S-LIB-02", "S-DEPLOY-04", "S-ARCH-07", "S-FAIL-09", "S-HA-11")
 def test_the_result_of_a_deterministic_program_is_unchanged(killed: dict[str, Any]) -> None:
-    found = {key: tuple(totals) for key, totals in killed["deterministic"]["last"]}
+    found, silent = (
+        {key: tuple(totals) for key, totals in killed[routing]["last"]}
+        for routing in ("deterministic", "silent")
+    )
     expected = {
         key: (len(values), sum(values))
         for key in range(killed_executor.KEYS)
         for values in [range(key, killed_executor.RECORDS, killed_executor.KEYS)]
     }
-    assert found == expected
+    assert found == silent == expected
     assert killed["deterministic"]["attempts"] == [1, 1], "Spark ran the lost tasks again, not the epoch"
+
+
+@pytest.mark.row("S-CTRL-14", "S-CTRL-15", "S-SLOT-01", "S-FAIL-14", "S-SLOT-26")
+def test_executors_are_listed_while_they_live(killed: dict[str, Any]) -> None:
+    """Of two one was killed, or was silent, and Spark has started another one in its place."""
+    for routing in killed_executor.ROUTINGS:
+        before, after = killed[routing]["executors"]
+        assert (len(before), len(after)) == (2, 2)
+        assert len({*before} & {*after}) == 1
 
 
 def test_an_epoch_that_is_not_deterministic_is_run_again_as_a_whole(killed: dict[str, Any]) -> None:

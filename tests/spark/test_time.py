@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from firesteel.common import Types
 from firesteel.common.time import Duration
 from firesteel.common.watermark_strategy import WatermarkGenerator, WatermarkOutput, WatermarkStrategy
 from firesteel.connectors.generated.sequence import SequenceSource
-from firesteel.datastream import KeyedProcessFunction
+from firesteel.datastream import KeyedProcessFunction, RuntimeExecutionMode
 from firesteel.datastream.connectors.file_system import FileSource, StreamFormat
 from firesteel.program.execution import get_executor
 from tests.spark.conftest import MakeEnvironment
@@ -108,3 +109,33 @@ def test_aligned_sources_read_everything_in_steps_of_the_drift(environment: Make
         counts[step_ms] = max(count, counts.get(step_ms, 0))
     assert counts == {1: 100_000, 10: 100_000}
     assert 5 <= job.view.epoch <= 25, "500,000 ms in steps of one drift and one chunk (40,960 ms) at most"
+
+
+def stamp(path: Path) -> None:
+    """Add the present instant to a file; the clock is that of the machine."""
+    with path.open("a") as file:
+        file.write(f"{time.monotonic_ns()}\n")
+
+
+@pytest.mark.row("S-SCHED-03", "S-SCHED-05", "S-NET-12")
+def test_in_batch_mode_a_level_begins_when_the_one_before_has_ended(
+    environment: MakeEnvironment, tmp_path: Path
+) -> None:
+    env = environment(2)
+    env.set_runtime_mode(RuntimeExecutionMode.BATCH)
+
+    def first(value: int) -> int:
+        stamp(tmp_path / "first")
+        return value
+
+    def second(value: int) -> int:
+        stamp(tmp_path / "second")
+        return value
+
+    numbers = env.from_sequence(0, 99).map(first, Types.LONG()).key_by(lambda v: v % 5).map(second)
+    assert sorted(numbers.execute_and_collect()) == list(range(100))
+    ended, begun = (
+        [int(line) for line in (tmp_path / name).read_text().split()] for name in ("first", "second")
+    )
+    assert len(ended) == len(begun) == 100
+    assert max(ended) <= min(begun)

@@ -288,6 +288,7 @@ def test_an_epoch_without_changes_has_no_run() -> None:
     assert driver.run(driver.process(), read("a")) == 1
 
 
+@pytest.mark.row("S-SLOT-29")
 def test_large_deltas_are_files_of_the_task(tmp_path: Path) -> None:
     driver = Driver(files=StateFiles(tmp_path))
     state = driver.process()
@@ -301,6 +302,27 @@ def test_large_deltas_are_files_of_the_task(tmp_path: Path) -> None:
     driver.commit(delta)
     assert driver.run(driver.process(), lambda op: (read("a")(op), len(read("b")(op)))) == ("small", 70_000)
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+@pytest.mark.row("S-BACK-16")
+def test_a_state_file_is_never_changed(tmp_path: Path) -> None:
+    """Compaction makes new ones and removes those that they replace."""
+    driver = Driver(StateFiles(tmp_path))
+    state = driver.process()
+    content: dict[Path, bytes] = {}
+    for epoch in range(60):
+        for n in range(40):
+            driver_key = f"{epoch % 7}-{n}"
+            state.begin(driver.line, 0) if n == 0 else None
+            use(state.operator("op"), driver_key).get_state(VALUE).update("x" * 200 + str(epoch))
+        driver.commit(state.finish())
+        for path in tmp_path.rglob("*"):
+            if path.is_file():
+                assert content.setdefault(path, path.read_bytes()) == path.read_bytes()
+    left = {path for path in content if path.exists()}
+    assert len(content) > 60, "one for each epoch, and those of compaction"
+    assert len(left) < len(content) / 2
+    assert driver.line.segments
 
 
 def test_rescaling_moves_key_groups() -> None:
@@ -420,7 +442,7 @@ def test_a_cold_cache_becomes_complete_when_most_keys_are_read() -> None:
         driver.run(state, check)
 
 
-@pytest.mark.row("S-SLOT-18")
+@pytest.mark.row("S-SLOT-18", "S-BACK-06", "S-BACK-07", "S-BACK-11")
 def test_the_cache_stays_within_its_limit() -> None:
     driver = Driver(limits=StateLimits(cache_entries=1000))
     state = driver.process()

@@ -36,6 +36,7 @@ def test_names(chosen: str | None, backend: str) -> None:
     )
 
 
+@pytest.mark.row("S-BACK-08")
 def test_a_name_that_there_is_not() -> None:
     with pytest.raises(ConfigurationError, match="hashmap, rocksdb"):
         backend_of(configured(BACKEND="forst"))
@@ -51,7 +52,7 @@ def test_the_memory_of_rocksdb_is_that_of_its_cache() -> None:
     assert state_limits(configured(BACKEND="rocksdb"), batch=False).cache_bytes == 128 << 20
 
 
-@pytest.mark.row("S-BACK-10")
+@pytest.mark.row("S-BACK-10", "S-BACK-06", "S-BACK-07")
 def test_hashmap_has_nothing_on_local_disk() -> None:
     assert not state_limits(configured(BACKEND="hashmap"), batch=False).local_store
     assert state_limits(configured(BACKEND="rocksdb"), batch=False).local_store

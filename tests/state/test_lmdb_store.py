@@ -240,6 +240,7 @@ def work(op: OperatorState, epoch: int) -> None:
         table.put(epoch, n)
 
 
+@pytest.mark.row("S-BACK-07")
 def test_the_backend_reads_through_the_store(tmp_path: Path) -> None:
     driver = Driver(MemoryStateFiles(), TINY, str(tmp_path))
     processes = [driver.process() for _ in range(2)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -13,6 +14,7 @@ from firesteel.common.masking import masked
 from firesteel.metrics.machines import Figures, JvmInfo, Machines, WorkerInfo
 
 _DRIVER = "driver"
+_HAS_PORT = re.compile(r":\d+$")
 
 
 def machines(session: SparkSession) -> Machines:
@@ -20,7 +22,8 @@ def machines(session: SparkSession) -> Machines:
     context = session.sparkContext
     beans = context._jvm.java.lang.management.ManagementFactory  # type: ignore[union-attr]
     figures = tuple(_figures(context._jvm, beans))
-    executors = list(_executors(context))
+    # One that has just come has no port yet, and would get another id with it.
+    executors = [executor for executor in _executors(context) if _HAS_PORT.search(executor.hostPort())]
     alone = all(executor.id() == _DRIVER for executor in executors)  # local mode: one JVM is all
     workers = tuple(
         _worker(context, executor, figures if alone else ())

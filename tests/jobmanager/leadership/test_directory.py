@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import sys
 import threading
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from firesteel.jobmanager.leadership.directory import DirectoryLease
 from firesteel.jobmanager.leadership.stores import election_of, store_of
 
 
+@pytest.mark.row("S-HA-10")
 def test_of_many_that_replace_one_version_one_succeeds(tmp_path: Path) -> None:
     won: list[int] = []
     place = str(tmp_path / "a" / "b")
@@ -70,3 +72,21 @@ def test_settings_that_do_not_fit(settings: dict[str, str], words: str) -> None:
 
 def test_without_high_availability_there_is_no_election() -> None:
     assert election_of(Configuration(), "http://a", print, print) is None
+
+
+@pytest.mark.row("S-HA-12")
+def test_zookeeper_needs_its_client_when_it_is_chosen_and_not_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("kazoo", "kazoo.client", "kazoo.exceptions", "kazoo.handlers.threading"):
+        monkeypatch.setitem(sys.modules, module, None)  # as if it were not installed
+    monkeypatch.delitem(sys.modules, "firesteel.jobmanager.leadership.zookeeper", raising=False)
+    assert election_of(Configuration(), "http://a", print, print) is None
+    settings = {
+        "high-availability.type": "zookeeper",
+        "high-availability.storageDir": "/tmp/ha",
+        "high-availability.zookeeper.quorum": "localhost:2181",
+    }
+    with pytest.raises(
+        ConfigurationError, match=r"needs the package kazoo(.|\n)*hint: pip install"
+    ) as raised:
+        store_of(Configuration.from_dict(settings))
+    assert "ZooKeeper" in str(raised.value)

@@ -98,6 +98,7 @@ def test_two_candidates(api: tuple[Api, str]) -> None:
     second.store.close()
 
 
+@pytest.mark.row("S-HA-10")
 def test_a_stale_version_is_refused(api: tuple[Api, str]) -> None:
     store = lease_at(api[1])
     assert store.replace(Lease("a", "", 1, 0), None)

@@ -67,6 +67,7 @@ def stored_below(client: KazooClient, path: str) -> dict[str, bytes]:
     return found
 
 
+@pytest.mark.row("S-HA-10")
 def test_of_two_that_replace_one_version_one_succeeds(server: ZooKeeperServer) -> None:
     one, other = lease_at(server, "cas"), lease_at(server, "cas")
     _, missing = one.read()

@@ -1,5 +1,6 @@
 """Kills an executor after the first result task of the first epoch, then goes on: ``deterministic`` routes by
-the record, ``random`` by ``random()``. Prints what came out of each, as JSON."""
+the record, ``random`` by ``random()``; in ``silent`` the executor is stopped instead, so that
+nothing but its silence tells that it is lost. Prints what came out of each, as JSON."""
 
 from __future__ import annotations
 
@@ -20,6 +21,7 @@ from firesteel.common import Configuration, Types
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.program.execution import get_executor
+from firesteel.spark.machines import machines
 from firesteel.spark.session import create_session
 
 RECORDS = 20_000
@@ -27,6 +29,7 @@ EPOCH = 5_000  # records of one of the three splits: two epochs
 KEYS = 61
 PARALLELISM = 3  # on two cores: when the first result task has ended, one has yet to begin
 DEADLINE_S = 60.0
+ROUTINGS = ("deterministic", "random", "silent")
 
 
 class Counts(KeyedProcessFunction):
@@ -59,18 +62,39 @@ class Counts(KeyedProcessFunction):
             time.sleep(0.02)
 
 
-def kill_after_first_result(session: SparkSession, folder: Path) -> None:
+def kill_after_first_result(session: SparkSession, folder: Path, silently: bool) -> None:
     """The result stage has ended one task: it was that of subtask 0, for the others wait."""
     status = session.sparkContext.statusTracker()
     deadline = time.monotonic() + DEADLINE_S
     while time.monotonic() < deadline:
         infos = [status.getStageInfo(stage) for stage in status.getActiveStageIds()]
         if (folder / "executor").exists() and any(i is not None and i.numCompletedTasks >= 1 for i in infos):
-            psutil.Process(int((folder / "executor").read_text())).kill()
-            time.sleep(1)  # Spark has seen it
+            executor = psutil.Process(int((folder / "executor").read_text()))
+            if silently:
+                before = set(ids_of_executors(session))
+                executor.suspend()
+                while before <= set(ids_of_executors(session)) and time.monotonic() < deadline:
+                    time.sleep(0.1)
+                executor.kill()
+            else:
+                executor.kill()
+                time.sleep(1)  # Spark has seen it
             (folder / "killed").touch()
             return
         time.sleep(0.01)
+
+
+def ids_of_executors(session: SparkSession) -> list[str]:
+    """As the REST API has them."""
+    return [worker.id for worker in machines(session).workers]
+
+
+def await_executors(session: SparkSession, count: int) -> list[str]:
+    """They come one after the other."""
+    deadline = time.monotonic() + DEADLINE_S
+    while len(found := ids_of_executors(session)) < count and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return found
 
 
 def run(session: SparkSession, folder: Path, routing: str) -> dict[str, Any]:
@@ -85,14 +109,16 @@ def run(session: SparkSession, folder: Path, routing: str) -> dict[str, Any]:
         keyed = env.from_sequence(0, RECORDS - 1).map(lambda v: (random.randrange(KEYS), v))
     else:
         keyed = env.from_sequence(0, RECORDS - 1).map(lambda v: (v % KEYS, v))
+    before = await_executors(session, 2)
     begun = time.monotonic()
     results = keyed.key_by(lambda v: v[0]).process(Counts(folder)).execute_and_collect()
     (job,) = get_executor().running_jobs
-    killer = threading.Thread(target=kill_after_first_result, args=(session, folder))
+    killer = threading.Thread(target=kill_after_first_result, args=(session, folder, routing == "silent"))
     killer.start()
     found = list(results)
     killer.join()
     return {
+        "executors": [before, await_executors(session, 2)],
         "elapsed_s": time.monotonic() - begun,
         "killed": (folder / "killed").exists(),
         "status": job.status.name,
@@ -107,7 +133,10 @@ if __name__ == "__main__":
     work = Path(sys.argv[1])
     # The files of a dead executor are not asked for again and again.
     fast = {"spark.shuffle.io.maxRetries": "1", "spark.shuffle.io.retryWait": "100ms"}
+    # An executor is lost after eight seconds without a sign.
+    fast |= {"spark.executor.heartbeatInterval": "1s", "spark.network.timeout": "8s"}
+    fast |= {"spark.network.timeoutInterval": "1s", "spark.storage.blockManagerHeartbeatTimeoutMs": "8s"}
     spark = create_session("local-cluster[2,1,1024]", "kill", fast)
-    outcome = {routing: run(spark, work / routing, routing) for routing in ("deterministic", "random")}
+    outcome = {routing: run(spark, work / routing, routing) for routing in ROUTINGS}
     spark.stop()
     print(json.dumps(outcome))
