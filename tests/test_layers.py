@@ -11,13 +11,14 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.row("S-TEST-06")
+@pytest.mark.row("S-TEST-06", "S-LIB-01", "S-SQL-36")
 def test_import_linter_keeps_the_layers() -> None:
     command = Path(sys.executable).with_name("lint-imports")
     done = subprocess.run([command, "--no-cache"], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.row("S-SQL-36")
 @pytest.mark.parametrize(
     ("package", "absent"),
     [
@@ -29,6 +30,10 @@ def test_import_linter_keeps_the_layers() -> None:
         ("state", ("pyspark", "pandas")),
         ("cli", ("pyspark", "pyarrow")),
         ("testing", ("pyspark", "pandas")),
+        (
+            "sql.parser.statement_parser",
+            ("pyspark", "pyarrow", "firesteel.sql.binder", "firesteel.sql.planner"),
+        ),
     ],
 )
 def test_importing_a_package_does_not_load(package: str, absent: tuple[str, ...]) -> None:

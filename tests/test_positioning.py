@@ -42,7 +42,7 @@ def test_the_usual_questions_are_answered(question: str) -> None:
     assert len(section(HUB, question).split()) > 40
 
 
-@pytest.mark.row("S-ARCH-15", "S-SPARK-12")
+@pytest.mark.row("S-ARCH-15", "S-SPARK-12", "S-USE-04")
 def test_the_class_of_latency_is_stated_and_leads_to_figures() -> None:
     answer = section(HUB, "Is it real time, or micro-batches?")
     assert "the\nlatency of Spark's micro-batches" in answer

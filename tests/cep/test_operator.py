@@ -162,6 +162,62 @@ def test_late_events_without_a_side_output_are_counted() -> None:
     assert harness.accumulators["CepOperator.numLateRecordsDropped"] == 1
 
 
+@pytest.mark.row("T20")
+def test_followed_by_any_goes_on_with_each_later_match() -> None:
+    payments = [
+        Payment("ada", *payment) for payment in [(6000, True), (7000, True), (10, False), (20, False)]
+    ]
+
+    def found(stream: DataStream) -> DataStream:
+        pattern = (
+            Pattern.begin("high")
+            .where(lambda p: p.amount > 5000)
+            .followed_by_any("foreign")
+            .where(lambda p: not p.home)
+        )
+        return CEP.pattern(by_account(stream), pattern).select(amounts)
+
+    harness = OperatorHarness(found)
+    for minute, payment in enumerate(payments):
+        harness.process_element(payment, minute * MINUTE)
+    harness.process_watermark(3 * MINUTE)
+    assert sorted((m["high"][0], m["foreign"][0]) for m in harness.values) == [
+        *((6000, 10), (6000, 20)),
+        *((7000, 10), (7000, 20)),
+    ]
+
+
+SKIPS = {
+    "no skip": (AfterMatchSkipStrategy.no_skip(), ["b1b2b3c", "b2b3c", "b3c"]),
+    "to the next": (AfterMatchSkipStrategy.skip_to_next(), ["b1b2b3c", "b2b3c", "b3c"]),
+    "past the last event": (AfterMatchSkipStrategy.skip_past_last_event(), ["b1b2b3c"]),
+    "to the first b": (AfterMatchSkipStrategy.skip_to_first("b"), ["b1b2b3c", "b2b3c", "b3c"]),
+    "to the last b": (AfterMatchSkipStrategy.skip_to_last("b"), ["b1b2b3c", "b3c"]),
+}
+
+
+def spelt(pattern: Pattern) -> list[str]:
+    harness = letters(pattern)
+    for at, event in enumerate(["b1", "b2", "b3", "c"]):
+        harness.process_element((1, event), at)
+    harness.process_watermark(10)
+    return harness.values
+
+
+@pytest.mark.row("T20")
+@pytest.mark.parametrize("skip", SKIPS)
+def test_skip_strategies_of_a_strict_loop(skip: str) -> None:
+    strategy, expected = SKIPS[skip]
+    pattern = Pattern.begin("b", strategy).where(is_("b")).one_or_more().consecutive()
+    assert spelt(pattern.next("c").where(is_("c"))) == expected
+
+
+@pytest.mark.row("T20")
+def test_a_loop_is_relaxed_unless_it_is_consecutive() -> None:
+    pattern = Pattern.begin("b").where(is_("b")).one_or_more().followed_by("c").where(is_("c"))
+    assert sorted(spelt(pattern)) == ["b1b2b3c", "b1b2c", "b1c", "b2b3c", "b2c", "b3c"]
+
+
 # ---- time
 
 

@@ -59,7 +59,9 @@ def test_the_parts_add_up(process_mib: int, managed: float, slots: int) -> None:
     assert budget.managed_per_slot == budget.managed // slots
 
 
-@pytest.mark.row("S-MEM-01", "S-MEM-04", "S-CFG-13", "S-CFG-15", "S-CFG-16", "S-SLOT-02", "S-NET-10")
+@pytest.mark.row(
+    "S-MEM-01", "S-MEM-04", "S-CFG-13", "S-CFG-15", "S-CFG-16", "S-SLOT-02", "S-NET-10", "S-CFG-02"
+)
 def test_executors_get_what_is_asked_for() -> None:
     configuration = of(task_heap_size="1g", managed_size="1g", task_off__heap_size="128m")
     configuration.add_all(Configuration.from_dict(CLUSTER | {"taskmanager.numberOfTaskSlots": "4"}))

@@ -68,6 +68,7 @@ DECISIONS = {
 }
 
 
+@pytest.mark.row("S-CFG-24")
 @pytest.mark.parametrize(("key", "verdict"), DECISIONS.items())
 def test_every_key_has_a_decision(key: str, verdict: Verdict) -> None:
     found = examine(key)
@@ -83,6 +84,7 @@ def test_a_misspelt_key_is_an_error_that_names_the_nearest(key: str) -> None:
     assert nearest(key)[0] in str(refused.value)
 
 
+@pytest.mark.row("S-CFG-24")
 def test_keys_of_others_are_told_of_and_keys_of_spark_pass() -> None:
     configuration = Configuration.from_dict({"totally.unknown": "1", "spark.anything": "2", "my_own": "3"})
     check(configuration)
@@ -91,6 +93,7 @@ def test_keys_of_others_are_told_of_and_keys_of_spark_pass() -> None:
     assert "spark" not in said
 
 
+@pytest.mark.row("S-CFG-24")
 def test_a_key_of_flink_that_cannot_be_obeyed_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="no jars are loaded"):
         check(Configuration.from_dict({"pipeline.jars": "file:///x.jar"}))
@@ -119,6 +122,7 @@ def test_an_older_name_has_the_value_and_is_told_of(key: str, older: str) -> Non
     assert any(older in said for said in notices(configuration))
 
 
+@pytest.mark.row("S-CFG-24")
 @pytest.mark.parametrize("option", OPTIONS.values(), ids=lambda option: option.key)
 def test_an_option_without_effect_is_told_of_unless_it_is_at_its_default(option) -> None:
     if option.no_effect is None:

@@ -258,6 +258,32 @@ def test_the_bytes_that_pass_through_an_exchange_are_counted_on_both_sides() -> 
         assert sent > 100
 
 
+@pytest.mark.row("S-PERF-13")
+def test_what_passes_through_an_exchange_does_not_depend_on_the_size_of_the_state() -> None:
+    """Few new records meet state of 5 keys, and of 5,000: the state stays where it is."""
+
+    def passed(topic: str, keys: int) -> tuple[int, int]:
+        clock = SteppedClock()
+        env = environment(2, clock=clock)
+        totals = env.from_source(LiveSource(topic), punctuated(), "live").map(lambda r: (r.value, r.ts))
+        totals.key_by(lambda v: v[0]).reduce(lambda a, b: (a[0], a[1] + b[1]))
+        job = submit(env)
+        clock.settle()
+        feed(topic, *((At(n, n), n) for n in range(keys)))
+        clock.tick()
+        before = sum(s.bytes_in for s in job.view.vertices[1].subtasks)
+        feed(topic, *((At(9_000 + n, n), 9_000 + n) for n in range(5)))
+        clock.tick()
+        after = job.view.vertices[1].subtasks
+        job.cancel()
+        return before, sum(s.bytes_in for s in after) - before
+
+    small, few = passed("small", 5)
+    large, as_few = passed("large", 5_000)
+    assert large > 100 * small
+    assert 0 < as_few == few
+
+
 def test_accumulators_small_ones_in_the_view_and_all_on_request() -> None:
     job = numbers(20, Counts())
     assert job.wait(30)

@@ -82,7 +82,7 @@ def from_threads(ask: Any, times: int) -> list[Future[Any]]:
     return futures
 
 
-@pytest.mark.row("S-CTRL-17")
+@pytest.mark.row("S-CTRL-17", "S-LIB-01")
 def test_requests_of_many_threads_are_carried_out_one_after_the_other(tmp_path: Path) -> None:
     job = live(tmp_path, SteppedClock())
     numbers = answers(from_threads(job.checkpoint, 3))

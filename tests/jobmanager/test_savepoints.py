@@ -31,6 +31,7 @@ from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
 from firesteel.jobmanager.checkpoints.storage import load_manifest, read_manifest
 from firesteel.monitoring.values import job_values
 from firesteel.runtime.batch import MIN_WATERMARK
+from firesteel.state.line import EMPTY
 from firesteel.state.manifest import encode_manifest, with_paths
 from firesteel.state_processor import SavepointReader
 from firesteel.testing.collecting_sink import CollectingSink
@@ -126,6 +127,24 @@ def test_a_job_goes_on_while_a_savepoint_is_taken(tmp_path: Path) -> None:
     again = Job(counts, begin=path)
     again.clock.tick()
     assert again.sink.values == [("a", 2), ("a", 3)], "records after the savepoint are read again"
+    again.end()
+
+
+@pytest.mark.row("S-SAVE-02")
+def test_a_savepoint_is_aligned_although_unaligned_checkpoints_are_asked_for(tmp_path: Path) -> None:
+    """It has what the state and the sources have, and no records that were on their way."""
+    options = {"execution.checkpointing.unaligned.enabled": "true"}
+    job = Job(counts, **options)
+    job.give("s", At(1, "a", 1), At(2, "b", 2))
+    path = job.ask(tmp_path)
+    job.end()
+    manifest = load_manifest(path)
+    assert manifest.savepoint
+    assert {s.carry for v in manifest.vertices for s in v.subtasks} == {None}
+    assert sum(s.line != EMPTY for v in manifest.vertices for s in v.subtasks) > 0, "the counts are in it"
+    again = Job(counts, begin=path, **options)
+    again.give("s", At(3, "a", 3))
+    assert again.sink.values == [("a", 2)]
     again.end()
 
 

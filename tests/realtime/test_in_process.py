@@ -307,6 +307,7 @@ def test_a_job_that_cannot_run_in_real_time_is_refused() -> None:
     assert "set execution.mode to epochs, or to auto" in str(caught.value)
 
 
+@pytest.mark.row("S-SPARK-10")
 @pytest.mark.usefixtures("too_small")
 def test_auto_says_why_it_takes_epochs(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)

@@ -49,6 +49,7 @@ def each_once(count: int) -> list[tuple[int, int]]:
     return sorted((key, i) for key, size in sizes.items() for i in range(1, size + 1))
 
 
+@pytest.mark.row("S-SPARK-10")
 def test_results_are_exact(environment: MakeEnvironment) -> None:
     env = environment()
     env.enable_checkpointing(300)
@@ -229,6 +230,7 @@ def test_slots_that_are_not_there(environment: MakeEnvironment) -> None:
         env.execute()
 
 
+@pytest.mark.row("S-SPARK-10")
 def test_auto_takes_epochs_where_there_are_too_few_slots(environment: MakeEnvironment) -> None:
     env = environment(SLOTS // 2, **{"execution.mode": "auto"})
     with counted(numbers(env, None, 100)).execute_and_collect() as results:

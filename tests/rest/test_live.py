@@ -125,7 +125,7 @@ def test_a_checkpoint_that_failed_last() -> None:
     assert summary(replace(job, checkpoints=newer), Rates(), [], NOW).health == "good"
 
 
-@pytest.mark.row("S-REST-04", "S-NET-17")
+@pytest.mark.row("S-REST-04", "S-NET-17", "S-PERF-01")
 def test_the_bottleneck_is_the_busiest_vertex_that_has_no_time_left() -> None:
     job = view(1, 4)
     rates = Rates()
@@ -147,7 +147,7 @@ def test_skew_is_how_much_more_than_the_average() -> None:
     assert live_job(job, Rates(), [], NOW).vertices[1].skew is None, "too few records"
 
 
-@pytest.mark.row("S-METR-14", "S-PART-08")
+@pytest.mark.row("S-METR-14", "S-PART-08", "S-PERF-01")
 def test_a_hot_key_shows_in_the_skew() -> None:
     """Nine records of ten go to one of four subtasks: 3.6 times the average."""
     job = view(1, 8)

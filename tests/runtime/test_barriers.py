@@ -39,6 +39,7 @@ def interleaved(draw: st.DrawFn) -> tuple[int, list[tuple[int, WireRow]]]:
     return producers, arrivals
 
 
+@pytest.mark.row("T25")
 @given(interleaved(), st.sampled_from([0, 500, 1 << 20]))
 @pytest.mark.row("S-CKPT-05", "S-CKPT-07", "S-CKPT-32", "S-CKPT-33")
 def test_an_epoch_has_of_each_producer_what_came_before_its_barrier(
@@ -76,6 +77,21 @@ def test_what_is_ahead_waits() -> None:
     assert list(aligner.feed(1, row(1, 1))) == [row(1, 1)]
     assert list(aligner.feed(1, BARRIER)) == [BARRIER, row(0, 2)]
     assert not aligner.is_waiting
+
+
+@pytest.mark.row("T25")
+def test_what_a_fast_channel_sends_behind_its_barrier_is_not_in_the_snapshot() -> None:
+    """An operator adds up. It sees 1, 2, a barrier of the fast channel, 10, then 3 and a barrier of the slow
+    one: the snapshot is 6, and 10 comes after it."""
+    arrivals = [(0, 1), (1, 2), (0, None), (0, 10), (1, 3), (1, None)]
+    aligner, total, snapshots = BarrierAligner(2), 0, []
+    for producer, number in arrivals:
+        for out in aligner.feed(producer, None if number is None else row(producer, number)):
+            if out is None:
+                snapshots.append(total)
+            else:
+                total += out.ord
+    assert (snapshots, total) == ([6], 16)
 
 
 @pytest.mark.row("S-CKPT-32")

@@ -13,7 +13,7 @@ from firesteel.spark.platform import SparkPlatform
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.row("S-SLOT-01", "S-SLOT-02")
+@pytest.mark.row("S-SLOT-01", "S-SLOT-02", "S-CFG-02")
 def test_in_local_mode_the_driver_is_the_only_executor(spark_session: SparkSession) -> None:
     found = machines(spark_session)
     (worker,) = found.workers

@@ -140,7 +140,7 @@ class Translator:
 
     @property
     def bundle(self) -> int:
-        return max(0, int(self.context.get(options.MINI_BATCH_SIZE) or 0)) if self.context.mini_batch else 0
+        return int(self.context.get(options.MINI_BATCH_SIZE)) if self.context.mini_batch else 0
 
 
 def _old_rows(node: p.Physical) -> bool:

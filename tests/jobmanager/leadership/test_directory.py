@@ -13,7 +13,7 @@ from firesteel.jobmanager.leadership.directory import DirectoryLease
 from firesteel.jobmanager.leadership.stores import election_of, store_of
 
 
-@pytest.mark.row("S-HA-10")
+@pytest.mark.row("S-HA-10", "S-LIB-06")
 def test_of_many_that_replace_one_version_one_succeeds(tmp_path: Path) -> None:
     won: list[int] = []
     place = str(tmp_path / "a" / "b")

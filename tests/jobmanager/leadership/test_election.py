@@ -100,6 +100,7 @@ def test_a_pause_beyond_the_lease_ends_the_term_before_anything_is_asked() -> No
         first.confirm()
 
 
+@pytest.mark.row("S-LIB-06")
 @given(
     rates=st.tuples(*[st.floats(0.97, 1.03)] * 3),
     moves=st.lists(

@@ -28,6 +28,7 @@ def lease_at(server: ZooKeeperServer, cluster: str, timeout_s: float = 5) -> Zoo
     return ZooKeeperLease(server.address, "/flink", cluster, timeout_s)
 
 
+@pytest.mark.row("S-LIB-06")
 def test_two_candidates(server: ZooKeeperServer) -> None:
     first = Candidate(lease_at(server, "/two"), "a", "http://a:1", 30)
     second = Candidate(lease_at(server, "/two"), "b", "http://b:1", 30)
@@ -67,7 +68,7 @@ def stored_below(client: KazooClient, path: str) -> dict[str, bytes]:
     return found
 
 
-@pytest.mark.row("S-HA-10")
+@pytest.mark.row("S-HA-10", "S-LIB-06")
 def test_of_two_that_replace_one_version_one_succeeds(server: ZooKeeperServer) -> None:
     one, other = lease_at(server, "cas"), lease_at(server, "cas")
     _, missing = one.read()

@@ -106,7 +106,7 @@ def test_functions_of_the_user_are_noted() -> None:
     assert isinstance(correlate.right, l.TableCall)
 
 
-@pytest.mark.row("S-SQL-20")
+@pytest.mark.row("S-SQL-29")
 def test_row_pattern() -> None:
     plan = support.bind(
         support.catalog(),

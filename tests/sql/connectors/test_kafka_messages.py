@@ -116,6 +116,7 @@ def encoded(
     return serializer.encode(columns, None, context)
 
 
+@pytest.mark.row("X2")
 def test_upserts_and_deletes() -> None:
     parts = Part(JsonTableFormat(), VALUE, (0, 1)), Part(RawTableFormat(), KEY, (0,))
     rows = [("a", 1), ("b", 2), ("a", 3), ("b", 2)]

@@ -232,6 +232,7 @@ def test_session_table(made, restored, parallelism):
     assert plain(row for _, *row in out) == found
 
 
+@pytest.mark.row("S-SQL-20", "T23")
 @MODEL
 @given(in_time(st.tuples(KEYS, VALUES), sides=2), st.sampled_from(["INNER", "LEFT"]), YES_OR_NO, PARALLELISM)
 def test_temporal_join(made, kind, restored, parallelism):

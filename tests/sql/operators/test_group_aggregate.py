@@ -29,6 +29,7 @@ def harness_of(spec, **settings):
     return TableHarness(spec, [INPUT], spec.output, [spec.keys], **settings)
 
 
+@pytest.mark.row("X2")
 def test_each_row_gives_the_change_that_it_makes():
     harness = harness_of(spec_of((call("COUNT"), call("SUM", 1))))
     harness.feed(("a", 1, "", True), ("b", 2, "", True), ("a", 3, "", True))
@@ -43,6 +44,7 @@ def test_a_result_that_stays_gives_nothing():
     assert harness.take() == [("+I", "a", 5), ("-U", "a", 5), ("+U", "a", 7)]
 
 
+@pytest.mark.row("X2")
 def test_the_last_row_that_is_taken_back_deletes_the_result_and_the_key_begins_anew():
     harness = harness_of(spec_of((call("COUNT"), call("MIN", 1)), retracts=True))
     harness.feed_changes(
@@ -64,6 +66,7 @@ def test_the_last_row_that_is_taken_back_deletes_the_result_and_the_key_begins_a
     ]
 
 
+@pytest.mark.row("X2")
 def test_without_update_before_there_is_none_but_deletions():
     harness = harness_of(spec_of((call("COUNT"),), retracts=True, generate_update_before=False))
     harness.feed_changes(("+I", "a", 1, "", True), ("+I", "a", 1, "", True), ("-D", "a", 1, "", True))

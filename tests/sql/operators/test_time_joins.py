@@ -179,6 +179,7 @@ def test_a_row_is_in_each_of_its_windows():
 # ---- versions
 
 
+@pytest.mark.row("S-SQL-20", "T23")
 @pytest.mark.parametrize("kind", ["INNER", "LEFT"])
 def test_a_row_meets_the_version_of_its_time(kind):
     spec = TemporalJoin(
@@ -207,6 +208,33 @@ def test_a_row_meets_the_version_of_its_time(kind):
     harness.feed(watermark=100, input=1)
     lonely = [(3, None), (4, None)] if kind == "LEFT" else []
     assert sorted(pairs(harness.take()), key=repr) == sorted([(1, 10), (2, 20), *lonely], key=repr)
+
+
+@pytest.mark.row("T23")
+@pytest.mark.parametrize("kind", ["INNER", "LEFT"])
+def test_a_row_waits_for_both_watermarks_and_is_never_changed(kind):
+    """Rates of 10:00 and 11:00, in minutes after 9:00."""
+    spec = TemporalJoin(
+        left=LEFT,
+        right=RIGHT,
+        output=BOTH,
+        kind=kind,
+        left_keys=(0,),
+        right_keys=(0,),
+        left_time=2,
+        right_time=2,
+    )
+    harness = two(spec)
+    harness.feed(("eur", 110, at(60)), ("eur", 120, at(120)), input=1, watermark=75)
+    harness.feed(("eur", 1, at(90)), ("eur", 2, at(120)), ("eur", 3, at(0)), watermark=180)
+    assert pairs(harness.take()) == ([(3, None)] if kind == "LEFT" else []), "10:30 is not over at 10:15"
+    harness.feed(input=1, watermark=90)
+    assert pairs(harness.take()) == [(1, 110)]
+    harness.feed(("eur", 130, at(180)), input=1, watermark=181)
+    assert pairs(harness.take()) == [(2, 120)], "what has left is not changed by later versions"
+    harness.feed(("eur", 4, at(500)), watermark=500)
+    harness.feed(input=1, watermark=500)
+    assert pairs(harness.take()) == [(4, 130)], "the last version stays, however old it is"
 
 
 def test_by_processing_time_a_row_meets_the_newest_version():

@@ -57,7 +57,7 @@ def windows(rows):
     return out
 
 
-@pytest.mark.row("S-SQL-25")
+@pytest.mark.row("S-SQL-25", "X4")
 def test_tumbling_windows_fire_at_their_end_and_late_rows_are_dropped():
     harness = harness_of(spec_of("TUMBLE", 10))
     harness.feed(("a", 1, at(1)), ("a", 2, at(9)), ("b", 3, at(10)), watermark=8)
@@ -112,6 +112,7 @@ def test_a_session_connects_later_ones_of_one_batch():
     ]
 
 
+@pytest.mark.row("X4")
 def test_windows_of_instants_are_those_of_the_time_zone_of_the_session():
     zoned = t.LocalZonedTimestampType(precision=3, attribute="rowtime")
     row = t.RowType.of(("k", "v", "ts"), (TEXT, LONG, zoned))

@@ -14,8 +14,10 @@ from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtim
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.split_distinct import first_level, second_level
+from firesteel.sql.planner.time_attributes import LOST_TIME, has_lost_time
 from firesteel.sql.planner.windows import window_aggregate
-from firesteel.sql.types import BigIntType, RowType
+from firesteel.sql.schema import with_attribute
+from firesteel.sql.types import BigIntType, RowType, TimeAttribute
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
@@ -157,6 +159,12 @@ def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:
     if not planner.context.batch and not rowtime and not is_proctime(time):
         raise wrong(
             f"Window aggregate can only be defined over a time attribute column, but {time} encountered."
+        )
+    if not planner.context.batch and has_lost_time(child, node.window.time):
+        raise wrong(
+            "Window aggregate can only be defined over a time attribute column, but "
+            f"{with_attribute(time, TimeAttribute.NONE)} encountered.",
+            hint=LOST_TIME,
         )
     _check_window(planner.context, node)
     return p.GroupWindowAggregate(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import table as options
 from firesteel.sql import physical as p
 from firesteel.sql.planner.context import PlannerContext
@@ -13,10 +14,13 @@ __all__ = ["with_mini_batches"]
 
 
 def with_mini_batches(root: p.Physical, context: PlannerContext) -> p.Physical:
-    """Marks of batches after each source (Flink: ``MiniBatchIntervalInferRule``)."""
-    latency = int(context.get(options.MINI_BATCH_LATENCY) or 0)
-    if not context.mini_batch or latency <= 0:
+    """Marks of batches after each source (Flink: ``MiniBatchIntervalInferRule``).
+
+    :raises ConfigurationError: mini-batches are asked for without their size or latency.
+    """
+    if not context.mini_batch:
         return root
+    latency = _checked_latency_ms(context)
     rowtime = any(_by_event_time(node) for node in p.walk(root))
     done: dict[int, p.Physical] = {}
 
@@ -42,6 +46,18 @@ def with_mini_batches(root: p.Physical, context: PlannerContext) -> p.Physical:
         return made
 
     return visit(root)
+
+
+def _checked_latency_ms(context: PlannerContext) -> int:
+    size, latency = context.get(options.MINI_BATCH_SIZE), context.get(options.MINI_BATCH_LATENCY)
+    for option, value in ((options.MINI_BATCH_SIZE, size), (options.MINI_BATCH_LATENCY, latency)):
+        if not value or int(value) <= 0:
+            raise ConfigurationError(
+                f"{option.key} must be > 0 where {options.MINI_BATCH.key} is true",
+                detail=f"it is {value}",
+                hint="such as 5000 rows and 200 ms",
+            )
+    return int(latency)
 
 
 def _by_event_time(node: Any) -> bool:

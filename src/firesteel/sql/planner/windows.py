@@ -12,8 +12,17 @@ from firesteel.sql.planner.conditions import conjuncts
 from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
+from firesteel.sql.planner.time_attributes import LOST_TIME, has_lost_time
 from firesteel.sql.planner.window_columns import WindowColumns, window_columns
-from firesteel.sql.types import DataType, LocalZonedTimestampType, RowType, TimestampType, unique
+from firesteel.sql.schema import with_attribute
+from firesteel.sql.types import (
+    DataType,
+    LocalZonedTimestampType,
+    RowType,
+    TimeAttribute,
+    TimestampType,
+    unique,
+)
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
@@ -29,6 +38,12 @@ def window_table(planner: Planner, node: l.WindowTable) -> p.Physical:
         raise wrong(
             f"The window function requires the timecol is a time attribute type, but is {time}.",
             hint="declare a WATERMARK for the column, or use a computed column AS PROCTIME()",
+        )
+    if not planner.context.batch and has_lost_time(child, node.time):
+        raise wrong(
+            f"The window function requires the timecol is a time attribute type, but is "
+            f"{with_attribute(time, TimeAttribute.NONE)}.",
+            hint=LOST_TIME,
         )
     spec = p.WindowSpec(
         kind=node.kind,
