@@ -239,7 +239,7 @@ def test_nobody_is_there(tmp_path: Path) -> None:
 def test_savepoint_stop_and_resume(cluster: SessionCluster, tmp_path: Path) -> None:
     text = """
 env.enable_checkpointing(300)
-endless().key_by(lambda v: 0).reduce(lambda a, b: b).print()
+endless().key_by(lambda v: 0).reduce(lambda a, b: b).uid("total").print()
 env.execute("goes on")
 """
     options = ("-d", "-D", f"execution.checkpointing.dir={tmp_path}/checkpoints")
@@ -251,6 +251,9 @@ env.execute("goes on")
     path = taken.stdout.strip().removeprefix("Savepoint completed. Path: ")
     assert Path(path).is_dir()
     assert "Checkpoint" in cluster.command("checkpoint", job).stdout
+    kept = cluster.command("state", "get", job, "total", "_reduce_state", "0")
+    assert int(kept.stdout) > 0, kept.stderr
+    assert "as of checkpoint" in kept.stderr
     stopped = cluster.command("stop", "-p", str(tmp_path / "savepoints"), job)
     assert stopped.returncode == 0, stopped.stderr
     cluster.await_status(job, "FINISHED")
@@ -260,6 +263,16 @@ env.execute("goes on")
     until(lambda: cluster.log_of(again, "out"))
     assert int(cluster.log_of(again, "out").split()[0]) == seen + 1
     cluster.command("cancel", again)
+    without = "endless().print()\nenv.execute('without state')\n"
+    refused = cluster.run(without, options=("-s", path))
+    assert refused.returncode == 1
+    assert "--allow-non-restored-state" in refused.stderr
+    (other,) = JOB_ID.findall(cluster.run(without, options=("-d", "-s", path, "-n")).stdout)
+    until(lambda: cluster.log_of(other, "out"))
+    planned = cluster.info(without)
+    shown = cluster.client.get(f"/v1/jobs/{other}/plan")["plan"]
+    assert {vertex["id"] for vertex in planned["job_graph"]["vertices"]} == {n["id"] for n in shown["nodes"]}
+    cluster.command("cancel", other)
     disposed = cluster.command("savepoint", "-d", path)
     assert disposed.returncode == 0, disposed.stderr
     assert not Path(path).exists()

@@ -9,6 +9,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow.orc as orc_file
 import pyarrow.parquet as pq
 import pytest
 
@@ -263,6 +264,10 @@ def test_timestamps_in_parquet_files_may_be_64_bits(tmp_path: Path, monkeypatch:
         ),
         ("'path' = '/x', 'format' = 'csv', 'source.monitor-interval' = 'soon'", "source.monitor-interval"),
         ("'path' = '/x', 'format' = 'csv', 'auto-compaction' = 'true'", "'auto-compaction' is not supported"),
+        ("'path' = '/x', 'format' = 'csv', 'source.path.regex-pattern' = '('", "not a regular expression"),
+        ("'path' = '/x', 'format' = 'csv', 'scan.parallelism' = '0'", "it must be at least 1"),
+        ("'path' = '/x', 'format' = 'orc', 'orc.bloom.filter.fpp' = '2'", "between 0 and 1"),
+        ("'path' = '/x', 'format' = 'orc', 'orc.compress.size' = '8 kb'", "a multiple of 64 kb"),
         ("'path' = '/x', 'format' = 'csv', 'sink.partition-commit.policy.kind' = 'metastore'", None),
     ],
 )
@@ -274,3 +279,31 @@ def test_wrong_options_are_refused_with_the_known_ones(options: str, message: st
         statement = "SELECT * FROM f" if message is not None else "INSERT INTO f VALUES (1, 2)"
         with pytest.raises(Exception, match=message or "there is no policy metastore"):
             t.execute_sql(statement)
+
+
+def test_a_pattern_chooses_the_files_that_are_read(tmp_path: Path) -> None:
+    for name, value in (("2024/a.csv", 1), ("2024/b.txt", 2), ("2025/a.csv", 3)):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"{value}\n")
+    with tables() as t:
+        pattern = {"source__path__regex_pattern": f"{tmp_path}/.*4/.*[.]csv"}
+        t.execute_sql(f"CREATE TABLE f (a INT) {files(tmp_path, 'csv', **pattern)}")
+        assert kept(t.execute_sql("SELECT a FROM f")) == [(1,)]
+
+
+def test_how_files_are_written_inside(tmp_path: Path) -> None:
+    values = ", ".join(f"({n}, 'x{n}')" for n in range(500))
+    orc = {"orc__row__index__stride": "1000", "orc__compress__size": "128 kb"}
+    orc["orc__bloom__filter__columns"] = "b"
+    parquet = {"parquet__writer__version": "v2", "parquet__page__write_checksum__enabled": "false"}
+    for name, given in (("orc", orc), ("parquet", parquet)):
+        with tables() as t:
+            t.execute_sql(f"CREATE TABLE f (a INT, b STRING) {files(tmp_path / name, name, **given)}")
+            t.execute_sql(f"INSERT INTO f VALUES {values}").wait()
+            assert rows(t.execute_sql("SELECT a FROM f WHERE b = 'x77'")) == [(77,)]
+    (file,) = (tmp_path / "orc").rglob("part-*")
+    found = orc_file.ORCFile(file)
+    assert (found.row_index_stride, found.compression_size) == (1000, 131_072)
+    (file,) = (tmp_path / "parquet").rglob("part-*")
+    column = pq.ParquetFile(file).metadata.row_group(0).column(0)
+    assert "DELTA" in str(column.encodings) or "RLE_DICTIONARY" in str(column.encodings)

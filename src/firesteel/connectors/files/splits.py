@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,14 +96,21 @@ class FileEnumerator(SplitEnumerator):
 
     Data appended later, or a changed modification time, is ignored (Flink remembers paths too). Files
     discovered at the same time are read in the order of their modification times.
+
+    :param wanted: whether a file is read, by its path.
     """
 
     def __init__(
-        self, paths: tuple[str, ...], discovery_interval_ms: int | None, split_bytes: int | None
+        self,
+        paths: tuple[str, ...],
+        discovery_interval_ms: int | None,
+        split_bytes: int | None,
+        wanted: Callable[[str], bool] = lambda path: True,
     ) -> None:
         self._paths = paths
         self._interval_ms = discovery_interval_ms
         self._split_bytes = split_bytes
+        self._wanted = wanted
         self._seen: set[str] = set()
         self._next_look_ms: int | None = None
         self._done = False
@@ -118,7 +125,7 @@ class FileEnumerator(SplitEnumerator):
         found = []
         for path in self._paths:
             for info in _files(path):
-                if info.path not in self._seen:
+                if info.path not in self._seen and self._wanted(info.path):
                     self._seen.add(info.path)
                     found.append(info)
         if self._interval_ms is None:

@@ -268,7 +268,7 @@ def create(context: TableContext) -> _Scan:
         for f in c.data_type.fields
     ]
     names = [*(c.name for c in columns), *nested, *(f"{c.name}.element" for c in columns)]
-    known = [*_TABLE, *_field_options(names)]
+    known = [*CONNECTOR.every_option, *_field_options(names)]
     options = TableOptions.checked("datagen", context.table.name, context.options.given, known)
     rate = options["rows-per-second"]
     if rate < 1:

@@ -19,7 +19,7 @@ from firesteel.program.transformations import Transformation
 from firesteel.sql import physical as p
 from firesteel.sql.catalog import ResolvedTable
 from firesteel.sql.connectors.formats.registry import format_options
-from firesteel.sql.connectors.options import Option, TableOptions
+from firesteel.sql.connectors.options import Option, TableOptions, parallelism
 from firesteel.sql.connectors.watermarks import WATERMARK_OPTIONS, refuse_watermark_options
 from firesteel.sql.schema import ColumnKind
 from firesteel.util.exceptions import TableException
@@ -133,6 +133,16 @@ class TableConnector:
     watermarks: bool = False
     checks: tuple[Callable[[TableOptions, ResolvedTable], None], ...] = field(default=(), compare=False)
 
+    @property
+    def every_option(self) -> tuple[Option, ...]:
+        """All options but those of formats."""
+        made = list(self.options)
+        if self.scan is not None:
+            made.append(parallelism("scan.parallelism"))
+        if self.sink is not None:
+            made.append(parallelism("sink.parallelism"))
+        return (*made, *WATERMARK_OPTIONS) if self.watermarks else tuple(made)
+
 
 TABLE_CONNECTORS: Final = Registry("table connector", TableConnector)
 
@@ -187,7 +197,7 @@ _looked_for: Final[set[tuple[str, tuple[str, ...]]]] = set()
 def _context(
     table: ResolvedTable, connector: TableConnector, configuration: Configuration, batch: bool
 ) -> TableContext:
-    every, wildcards = [*connector.options], connector.wildcards
+    every, wildcards = [*connector.every_option], connector.wildcards
     given = {k: v for k, v in table.options.items() if k != "connector"}
     if connector.default_format is not None:
         given.setdefault("format", connector.default_format)
@@ -195,9 +205,7 @@ def _context(
         found, more = format_options(key, given)
         every += found
         wildcards += more
-    if connector.watermarks:
-        every += WATERMARK_OPTIONS
-    else:
+    if not connector.watermarks:
         refuse_watermark_options(connector.name, table.name, list(given))
     options = TableOptions.checked(connector.name, table.name, given, every, wildcards)
     for check in connector.checks:

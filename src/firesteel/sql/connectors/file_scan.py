@@ -13,8 +13,8 @@ import pyarrow as pa
 from firesteel.common.columns import Columns
 from firesteel.connectors.files.errors import naming
 from firesteel.connectors.files.source import FilesSource
-from firesteel.connectors.files.splits import FileRange
-from firesteel.program.sources import Chunk, ReadRange, SourceReader
+from firesteel.connectors.files.splits import FileEnumerator, FileRange
+from firesteel.program.sources import Chunk, EnumeratorContext, ReadRange, SourceReader, SplitEnumerator
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast import cast_column
@@ -24,6 +24,7 @@ from firesteel.storage.filesystems import resolve
 __all__ = ["FILE_METADATA", "FileColumn", "TableFilesSource", "partition_of"]
 
 _TEXT: Final = t.VarCharType(t.MAX_LENGTH)
+_HOST: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://[^/]*")
 _KEY: Final = re.compile(r"(?:^|/)([^/=]+)=([^/]*)(?=/)")
 
 #: Metadata key -> type.
@@ -53,7 +54,8 @@ class FileColumn:
 @dataclass(frozen=True, slots=True)
 class TableFilesSource(FilesSource):
     """:param row: the columns in a file. :param columns: those that are wanted, in order.
-    :param default_partition: what stands in a path for NULL and an empty text."""
+    :param default_partition: what stands in a path for NULL and an empty text.
+    :param pattern: a regular expression for the whole paths, without scheme and host, of what is read."""
 
     paths: tuple[str, ...]
     format: FileFormat
@@ -62,6 +64,7 @@ class TableFilesSource(FilesSource):
     default_partition: str
     discovery_interval_ms: int | None = None
     split_bytes: int | None = None
+    pattern: str | None = None
 
     @property
     def description(self) -> str:
@@ -74,6 +77,17 @@ class TableFilesSource(FilesSource):
         if len(in_file) == len(self.columns):
             return inner
         return _Reader(inner, self.columns, self.default_partition)
+
+    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
+        if self.pattern is None:
+            return super(TableFilesSource, self).create_enumerator(context)
+        matches = re.compile(self.pattern).fullmatch
+        return FileEnumerator(
+            self.paths,
+            self.discovery_interval_ms,
+            self.split_bytes,
+            lambda path: matches(_HOST.sub("", path)) is not None,
+        )
 
 
 class _Reader(SourceReader):

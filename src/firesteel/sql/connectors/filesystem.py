@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from firesteel.common.serialization import BulkWriterFactory, Encoder
@@ -26,6 +27,7 @@ __all__ = ["CONNECTOR"]
 
 _MINUTE_MS: Final = 60_000
 
+_REGEX: Final = "source.path.regex-pattern"
 _PATTERN: Final = "partition.time-extractor.timestamp-pattern says which columns make the time"
 _SUCCESS: Final = "'sink.partition-commit.policy.kind' = 'success-file'"
 _COMPACTION: Final = "part files are not put together afterwards"
@@ -47,24 +49,43 @@ _OPTIONS: Final = (
     text("sink.partition-commit.watermark-time-zone", "UTC"),
     text("sink.partition-commit.policy.kind"),
     text("sink.partition-commit.success-file.name", "_SUCCESS"),
-    word("partition.time-extractor.kind", ("default",), "default"),
+    refused(
+        "partition.time-extractor.kind", "another extractor is a Java class", _PATTERN, unless=("default",)
+    ),
     text("partition.time-extractor.timestamp-pattern"),
     text("partition.time-extractor.timestamp-formatter", "yyyy-MM-dd HH:mm:ss"),
     refused("partition.time-extractor.class", "it names a Java class", _PATTERN),
     refused("sink.partition-commit.policy.class", "it names a Java class", _SUCCESS),
     refused("sink.partition-commit.policy.class.parameters", "it is for a Java class", _SUCCESS),
-    refused("source.path.regex-pattern", "it is not built yet", "'path' may be a pattern: /data/*/x-*.csv"),
-    refused("source.report-statistics", "joins are done in the order in which they are written"),
-    refused("auto-compaction", _COMPACTION, _BIGGER),
+    text(_REGEX),
+    refused(
+        "source.report-statistics", "joins are done in the order in which they are written", unless=("NONE",)
+    ),
+    refused("auto-compaction", _COMPACTION, _BIGGER, unless=("false",)),
     refused("compaction.file-size", _COMPACTION, _BIGGER),
     refused("compaction.parallelism", _COMPACTION, _BIGGER),
-    refused("sink.shuffle-by-partition.enable", "rows stay in the subtask that they come to"),
+    refused(
+        "sink.shuffle-by-partition.enable", "rows stay in the subtask that they come to", unless=("false",)
+    ),
 )
 
 
 def _path(options: TableOptions) -> str:
     found: str = options["path"]
     return found.removeprefix("file://") if found.startswith("file:///") else found.removeprefix("file:")
+
+
+def _pattern(options: TableOptions) -> str | None:
+    """The pattern of the paths that are read.
+
+    :raises TableException: it is not a regular expression.
+    """
+    found: str | None = options[_REGEX]
+    try:
+        re.compile(found or "")
+    except re.error as error:
+        raise options.error(_REGEX, f"{found!r} is not a regular expression: {error}") from error
+    return found
 
 
 def _in_file(context: TableContext) -> t.RowType:
@@ -100,15 +121,7 @@ class _Scan:
     def build(self, run: Any, node: p.TableSourceScan) -> Any:
         every = self.source
         chosen = tuple(every.columns[c] for c in node.columns)
-        source = TableFilesSource(
-            every.paths,
-            every.format,
-            every.row,
-            chosen,
-            every.default_partition,
-            every.discovery_interval_ms,
-            every.split_bytes,
-        )
+        source = replace(every, columns=chosen)
         made = SourceTransformation(
             name=f"Source: {node.table.name.rpartition('.')[2]}",
             source=source,
@@ -142,6 +155,7 @@ def scan(context: TableContext) -> _Scan:
         tuple(columns),
         options["partition.default-name"],
         options["source.monitor-interval"],
+        pattern=_pattern(options),
     )
     return _Scan(source, options["scan.parallelism"])
 

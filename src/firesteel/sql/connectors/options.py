@@ -20,6 +20,7 @@ __all__ = [
     "integer",
     "memory",
     "number",
+    "parallelism",
     "refused",
     "text",
     "word",
@@ -29,7 +30,8 @@ __all__ = [
 @dataclass(frozen=True, slots=True)
 class Option:
     """:param read: text -> value; raises ValueError. :param words: the values that there are, in any case.
-    :param refused: why an option of Flink has no effect here, and so is refused. :param hint: what to do."""
+    :param refused: why an option of Flink has no effect here, and so is refused, unless its value is one of
+        *words*, which say what is done anyway. :param hint: what to do."""
 
     key: str
     read: Callable[[str], Any] = str
@@ -46,6 +48,10 @@ class Option:
             if known.lower() == text.lower():
                 return known
         raise ValueError(f"it must be one of {', '.join(self.words)}")
+
+    def refuses(self, text: str) -> bool:
+        """Return whether the option has no effect here, and the value asks for one."""
+        return bool(self.refused) and text.lower() not in (known.lower() for known in self.words)
 
 
 def text(key: str, default: str | None = None, required: bool = False) -> Option:
@@ -76,16 +82,27 @@ def word(key: str, words: Iterable[str], default: str | None = None, required: b
     return Option(key, str, default, required, tuple(words))
 
 
-def refused(key: str, why: str, hint: str | None = "leave it out") -> Option:
-    """Return an option that Flink has, and that is refused with its reason."""
-    return Option(key, refused=why, hint=hint)
+def refused(key: str, why: str, hint: str | None = "leave it out", *, unless: tuple[str, ...] = ()) -> Option:
+    """Return an option that Flink has, and that is refused with its reason.
+
+    :param unless: the values that say what is done anyway; they are accepted.
+    """
+    return Option(key, words=unless, refused=why, hint=hint)
 
 
-_GENERAL: Final = (
-    text("property-version"),
-    integer("scan.parallelism"),
-    integer("sink.parallelism"),
-)
+def parallelism(key: str) -> Option:
+    """Return an option that says how many subtasks there are."""
+    return Option(key, _positive)
+
+
+def _positive(text: str) -> int:
+    found = parse_integer(text)
+    if found < 1:
+        raise ValueError("it must be at least 1")
+    return found
+
+
+_GENERAL: Final = (text("property-version"),)
 
 
 class TableOptions:
@@ -110,17 +127,18 @@ class TableOptions:
     ) -> TableOptions:
         """:raises TableException: an option is unknown, missing or malformed."""
         every = {option.key: option for option in [*options, *_GENERAL]}
-        known = {key: option for key, option in every.items() if not option.refused}
-        for key in sorted(every.keys() & given.keys() - known.keys()):
-            raise TableException(
-                f"The option '{key}' is not supported.",
-                detail=f"{every[key].refused}, table {table}",
-                hint=every[key].hint,
-            )
+        for key in sorted(every.keys() & given.keys()):
+            if every[key].refuses(given[key]):
+                raise TableException(
+                    f"The option '{key}' is not supported.",
+                    detail=f"{every[key].refused}, table {table}",
+                    hint=every[key].hint,
+                )
+        known = {key: option for key, option in every.items() if not option.refused or option.words}
         prefixes = tuple(wildcards)
         unknown = [k for k in given if k not in known and not (prefixes and k.startswith(prefixes))]
         if unknown:
-            near = [m for k in unknown for m in get_close_matches(k, known, 1, 0.7)]
+            near = [m for k in unknown for m in get_close_matches(k, every, 1, 0.7)]
             raise TableException(
                 f"Unsupported options found for '{connector}'.",
                 detail=f"Unsupported options: {', '.join(sorted(unknown))} of table {table}",

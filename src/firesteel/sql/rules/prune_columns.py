@@ -41,7 +41,7 @@ from firesteel.sql.logical import (
     WindowTable,
 )
 from firesteel.sql.rules.conditions import is_deterministic
-from firesteel.sql.types import RowType, unique
+from firesteel.sql.types import RowType, TimeAttribute, unique
 
 __all__ = ["prune_columns"]
 
@@ -332,7 +332,10 @@ def _distinct(fields: Sequence[Any]) -> list[Any]:
 
 
 def _snapshot(node: Snapshot, needed: list[int]) -> tuple[Node, Moved]:
-    child, moved = _prune(node.input, needed)
+    """The time of its versions counts, whether it is read or not."""
+    types = node.input.row.types
+    times = [i for i, d in enumerate(types) if getattr(d, "attribute", "") == TimeAttribute.ROWTIME]
+    child, moved = _prune(node.input, {*needed, *times})
     return replace(node, row=child.row, input=child), moved
 
 

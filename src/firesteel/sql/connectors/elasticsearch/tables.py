@@ -45,7 +45,6 @@ _STRATEGY: Final = "sink.bulk-flush.backoff.strategy"
 _RETRIES: Final = "sink.bulk-flush.backoff.max-retries"
 _DELAY: Final = "sink.bulk-flush.backoff.delay"
 _SIZE: Final = "sink.bulk-flush.max-size"
-_HANDLER: Final = "failure-handler"
 _WAITS: Final = {"CONSTANT": constant_ms, "EXPONENTIAL": exponential_ms}
 _DEFAULT_RETRIES: Final = 8
 _DEFAULT_DELAY_MS: Final = 50
@@ -137,12 +136,32 @@ def _back_off(options: TableOptions) -> BackOff:
     return BackOff(retries, delay_ms, _WAITS[strategy])
 
 
+_NOT_READ: Final = "the connector writes only"
+_OF_VERSION_8: Final = (
+    refused(
+        "sink.bulk-flush.max-buffered-actions",
+        "a subtask holds one request",
+        "'sink.bulk-flush.max-actions' says how many rows it has",
+    ),
+    refused("sink.bulk-flush.max-in-flight-actions", "a request is sent when the one before is answered"),
+    refused(
+        "ssl.certificate-fingerprint",
+        "certificates are checked by the authorities that the machine trusts",
+        "have the machine trust the authority of the cluster",
+    ),
+    refused("max-retries", _NOT_READ),
+    refused("lookup.max-retries", _NOT_READ),
+    refused("vector-search.num-candidates", _NOT_READ),
+)
+
+
 def _options(version: int) -> tuple[Option, ...]:
     typed = (
         text("document-type", required=True)
         if version == 6
         else refused("document-type", f"Elasticsearch {version} has no types of documents")
     )
+    newer = () if version < 8 else _OF_VERSION_8
     return (
         text("hosts", required=True),
         text(INDEX, required=True),
@@ -150,8 +169,17 @@ def _options(version: int) -> tuple[Option, ...]:
         text("document-id.key-delimiter", "_"),
         text("username"),
         text("password"),
-        word(_HANDLER, ("fail",), "fail"),
-        word("sink.delivery-guarantee", ("at-least-once",), "at-least-once"),
+        refused(
+            "failure-handler",
+            "a document that is rejected fails the job",
+            f"'{_STRATEGY}' has a busy cluster asked again",
+            unless=("fail",),
+        ),
+        refused(
+            "sink.delivery-guarantee",
+            "rows are written at least once; with a primary key that changes nothing",
+            unless=("at-least-once", "none"),
+        ),
         integer("sink.bulk-flush.max-actions", 1000),
         memory(_SIZE, 2 << 20),
         duration("sink.bulk-flush.interval", 1000),
@@ -162,7 +190,12 @@ def _options(version: int) -> tuple[Option, ...]:
         duration("connection.timeout", 1000),
         duration("socket.timeout", 30_000),
         refused("connection.request-timeout", "a subtask has one connection, for which nothing waits"),
-        refused("sink.flush-on-checkpoint", "all is sent at the end of each epoch, which a checkpoint is"),
+        refused(
+            "sink.flush-on-checkpoint",
+            "all is sent at the end of each epoch, which a checkpoint is",
+            unless=("true",),
+        ),
+        *newer,
     )
 
 

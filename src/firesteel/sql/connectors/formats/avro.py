@@ -12,7 +12,7 @@ from firesteel.formats.avro import AvroRowDeserializationSchema, AvroRowSerializ
 from firesteel.sql import types as t
 from firesteel.sql.connectors.formats.messages import MessageReader, SchemaReader
 from firesteel.sql.connectors.formats.registry import INSERTS, FormatOptions, MessageWriter, TableFormat
-from firesteel.sql.connectors.options import boolean, word
+from firesteel.sql.connectors.options import refused
 from firesteel.sql.operators.objects import objects_of
 from firesteel.util.exceptions import TableException
 
@@ -130,14 +130,6 @@ def _unsupported(data_type: t.DataType, name: str, hint: str) -> TableException:
 
 
 def create(options: FormatOptions) -> AvroTableFormat:
-    if options["encoding"] != "binary":
-        raise options.error(
-            "encoding", "Avro messages are binary here", "leave it out, or use the format json"
-        )
-    if not options["timestamp_mapping.legacy"]:
-        raise options.error(
-            "timestamp_mapping.legacy", "only Flink's default mapping of timestamps is here", "leave it out"
-        )
     return AvroTableFormat()
 
 
@@ -145,8 +137,18 @@ FORMATS: Final = (
     TableFormat(
         name="avro",
         options=(
-            word("encoding", ("binary", "json"), "binary"),
-            boolean("timestamp_mapping.legacy", True),
+            refused(
+                "encoding",
+                "Avro messages are binary here",
+                "leave it out, or use the format json",
+                unless=("binary",),
+            ),
+            refused(
+                "timestamp_mapping.legacy",
+                "only Flink's default mapping of timestamps is here",
+                unless=("true",),
+            ),
+            refused("codec", "it is for files, which tables do not write in Avro", "'format' = 'parquet'"),
         ),
         messages=create,
     ),

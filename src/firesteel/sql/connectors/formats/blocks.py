@@ -25,7 +25,7 @@ from firesteel.sql.connectors.formats.local_instants import (
     to_instants,
 )
 from firesteel.sql.connectors.formats.registry import FormatOptions, TableFormat
-from firesteel.sql.connectors.options import boolean, memory, refused, text, word
+from firesteel.sql.connectors.options import boolean, integer, memory, number, refused, text, word
 from firesteel.sql.types import DataType, RowType, TimeType
 from firesteel.util.exceptions import TableException
 
@@ -41,13 +41,15 @@ _ConvertInstants = Callable[..., pa.Array]
 @dataclass(frozen=True, slots=True)
 class BlockFormat:
     """:param codec: Arrow's name of it. :param block_bytes: about the size of a row group or stripe before it
-    is encoded. :param zone: of the clock times that files hold as instants; None: they hold clock times."""
+    is encoded. :param options: of Arrow's writer. :param zone: of the clock times that files hold as
+    instants; None: they hold clock times. :param bloom_columns: of ORC: those with a bloom filter."""
 
     name: str
     codec: str
     block_bytes: int = _BLOCK_BYTES
     options: Mapping[str, Any] = field(default_factory=dict)
     zone: str | None = None
+    bloom_columns: tuple[str, ...] = ()
 
     def reader(self, row: RowType, columns: tuple[int, ...]) -> SourceReader:
         self._check(row)
@@ -79,6 +81,13 @@ class BlockFormat:
     def _check(self, row: RowType) -> None:
         if self.name != "orc":
             return
+        for name in self.bloom_columns:
+            if name not in row.names:
+                raise TableException(
+                    f"There is no column '{name}' for a bloom filter of the format 'orc'.",
+                    detail="named in 'orc.bloom.filter.columns'",
+                    hint=f"the columns of a file are {', '.join(row.names)}",
+                )
         for column in row.fields:
             if isinstance(column.data_type, TimeType):
                 raise TableException(
@@ -102,7 +111,7 @@ class _BlocksReader(SourceReader):
     def _read(self, file: files.OpenBlocks, range_: ReadRange) -> Iterator[Chunk]:  # hot
         first, row = range_.position or (0, 0)
         count, room = range_.max_records, range_.max_bytes
-        for block in [number for number in file.blocks if number >= first]:
+        for block in [b for b in file.blocks if b >= first]:
             table = file.table(block)
             rows = table.num_rows
             columns = Columns([whole(table.column(i)) for i in range(self._count)], rows)
@@ -170,7 +179,11 @@ class _Writer(BulkWriter):
             import pyarrow.orc
 
             self._out = pyarrow.orc.ORCWriter(
-                stream, compression=format_.codec, stripe_size=format_.block_bytes
+                stream,
+                compression=format_.codec,
+                stripe_size=format_.block_bytes,
+                **format_.options,
+                bloom_filter_columns=[row.names.index(name) for name in format_.bloom_columns] or None,
             )
 
     def add_element(self, element: Any) -> None:
@@ -207,12 +220,38 @@ class _Writer(BulkWriter):
         self._out.close()
 
 
+_ORC_PIECE: Final = 64 << 10
+_ORC_STRIDE: Final = 1000  # below it Arrow's writer refuses
 _UNITS: Final = {"nanos": "ns", "micros": "us", "millis": "ms"}
+_PAGE_VERSIONS: Final = {"v1": "1.0", "PARQUET_1_0": "1.0", "v2": "2.0", "PARQUET_2_0": "2.0"}
+#: Settings of Java's writer (``ParquetOutputFormat``) that Arrow's has not.
+_JAVA_ONLY: Final = (
+    "bloom.filter.enabled",
+    "bloom.filter.expected.ndv",
+    "bloom.filter.fpp",
+    "bloom.filter.max.bytes",
+    "columnindex.truncate.length",
+    "memory.min.chunk.size",
+    "memory.pool.ratio",
+    "page.row.count.limit",
+    "page.size.check.estimate",
+    "page.size.row.check.max",
+    "page.size.row.check.min",
+    "page.value.count.threshold",
+    "statistics.truncate.length",
+    "summary.metadata.level",
+    "validation",
+    "writer.max-padding",
+)
 
 
 def _parquet(options: FormatOptions) -> BlockFormat:
     codec = codec_of(options["compression"], PARQUET_CODECS, "parquet.compression")
-    writing: dict[str, Any] = {"use_dictionary": bool(options["enable.dictionary"])}
+    writing: dict[str, Any] = {
+        "use_dictionary": bool(options["enable.dictionary"]),
+        "data_page_version": _PAGE_VERSIONS[options["writer.version"]],
+        "write_page_checksum": options["page.write-checksum.enabled"],
+    }
     if options["page.size"] is not None:
         writing["data_page_size"] = options["page.size"]
     if options["dictionary.page.size"] is not None:
@@ -234,7 +273,20 @@ def _parquet(options: FormatOptions) -> BlockFormat:
 
 def _orc(options: FormatOptions) -> BlockFormat:
     codec = codec_of(options["compress"], ORC_CODECS, "orc.compress")
-    return BlockFormat("orc", codec, options["stripe.size"] or _BLOCK_BYTES)
+    names = (name.strip() for name in (options["bloom.filter.columns"] or "").split(","))
+    writing = {
+        "compression_block_size": options["compress.size"],
+        "row_index_stride": options["row.index.stride"],
+        "bloom_filter_fpp": options["bloom.filter.fpp"],
+    }
+    if options["compress.size"] % _ORC_PIECE or options["compress.size"] < _ORC_PIECE:
+        raise options.error("compress.size", "it must be a multiple of 64 kb")
+    if options["row.index.stride"] < _ORC_STRIDE:
+        raise options.error("row.index.stride", f"it must be at least {_ORC_STRIDE}")
+    if not 0 < options["bloom.filter.fpp"] < 1:
+        raise options.error("bloom.filter.fpp", "it must be between 0 and 1")
+    block_bytes = options["stripe.size"] or _BLOCK_BYTES
+    return BlockFormat("orc", codec, block_bytes, writing, bloom_columns=tuple(filter(None, names)))
 
 
 FORMATS: Final = (
@@ -249,9 +301,24 @@ FORMATS: Final = (
             memory("page.size"),
             memory("dictionary.page.size"),
             boolean("enable.dictionary", True),
+            word("writer.version", tuple(_PAGE_VERSIONS), "v1"),
+            boolean("page.write-checksum.enabled", True),
             refused("batch-size", "how many rows are a batch is decided by the job"),
+            *(refused(key, "Arrow's writer of Parquet files has no such setting") for key in _JAVA_ONLY),
         ),
         files=_parquet,
     ),
-    TableFormat(name="orc", options=(text("compress", "ZLIB"), memory("stripe.size")), files=_orc),
+    TableFormat(
+        name="orc",
+        options=(
+            text("compress", "ZLIB"),
+            memory("compress.size", _ORC_PIECE),
+            memory("stripe.size"),
+            integer("row.index.stride", 10_000),
+            refused("create.index", "files have an index, which reading needs", unless=("true",)),
+            text("bloom.filter.columns"),
+            number("bloom.filter.fpp", 0.05),
+        ),
+        files=_orc,
+    ),
 )

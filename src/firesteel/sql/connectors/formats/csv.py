@@ -25,7 +25,7 @@ from firesteel.sql.connectors.formats.lines import LinesEncoder, LinesReader, Re
 from firesteel.sql.connectors.formats.messages import MessageReader, SchemaReader, one_line_each
 from firesteel.sql.connectors.formats.registry import INSERTS, FormatOptions, MessageWriter, TableFormat
 from firesteel.sql.connectors.formats.texts import NUMBERS, plain_texts
-from firesteel.sql.connectors.options import boolean, text, word
+from firesteel.sql.connectors.options import boolean, refused, text
 from firesteel.sql.operators.objects import objects_of
 
 __all__ = ["FORMATS", "CsvTableFormat"]
@@ -232,7 +232,9 @@ FORMATS: Final = (
             text("array-element-delimiter", ";"),
             text("escape-character"),
             text("null-literal"),
-            word("write-bigdecimal-in-scientific-notation", ("false",), "false"),  # they never are
+            refused(
+                "write-bigdecimal-in-scientific-notation", "numbers are written in full", unless=("false",)
+            ),
         ),
         files=create,
         messages=create,

@@ -197,10 +197,6 @@ def create(options: FormatOptions) -> JsonTableFormat:
             "fail-on-missing-field and ignore-parse-errors shouldn't both be true",
             "leave out one of them",
         )
-    if options["map-null-key.mode"] != "FAIL":
-        raise options.error(
-            "map-null-key.mode", "a map with a NULL key has no JSON here", "filter such maps before"
-        )
     return JsonTableFormat(
         fails,
         bool(options["ignore-parse-errors"]),
@@ -209,14 +205,16 @@ def create(options: FormatOptions) -> JsonTableFormat:
     )
 
 
+_NULL_KEYS: Final = "a map with a NULL key has no JSON here"
+_FILTER: Final = "filter such maps before"
 OPTIONS: Final = (
     boolean("fail-on-missing-field", False),
     boolean("ignore-parse-errors", False),
     word("timestamp-format.standard", ("SQL", "ISO-8601"), "SQL"),
-    word("map-null-key.mode", ("FAIL", "DROP", "LITERAL"), "FAIL"),
+    refused("map-null-key.mode", _NULL_KEYS, _FILTER, unless=("FAIL",)),
     boolean("encode.ignore-null-fields", False),
-    word("encode.decimal-as-plain-number", ("true",), "true"),  # they always are
-    refused("map-null-key.literal", "a map with a NULL key has no JSON here", "filter such maps before"),
+    refused("encode.decimal-as-plain-number", "numbers are written in full", unless=("true",)),
+    refused("map-null-key.literal", _NULL_KEYS, _FILTER),
     refused("decode.json-parser.enabled", "it chooses between two parsers of Flink"),
 )
 FORMATS: Final = (TableFormat(name="json", options=OPTIONS, files=create, messages=create),)

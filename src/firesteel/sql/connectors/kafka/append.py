@@ -16,7 +16,7 @@ from firesteel.sql.connectors.kafka.parts import (
 )
 from firesteel.sql.connectors.kafka.scan import PROPERTIES, KafkaScan, properties_of, subscription
 from firesteel.sql.connectors.kafka.target import SINK_OPTIONS, KafkaTarget
-from firesteel.sql.connectors.options import duration, text
+from firesteel.sql.connectors.options import duration, refused, text
 from firesteel.util.exceptions import TableException
 
 __all__ = ["CONNECTOR"]
@@ -83,6 +83,14 @@ CONNECTOR: Final = TableConnector(
         *BOUNDED_OPTIONS,
         duration("scan.topic-partition-discovery.interval"),
         text(_PARTITIONER, "default"),
+        *(
+            refused(
+                f"record.{part}.include.kafka.connect.json.schema",
+                "messages with the schema of Kafka Connect beside the row are not read",
+                "have Kafka Connect write them without: 'schemas.enable' = 'false' of its converter",
+            )
+            for part in ("key", "value")
+        ),
         *SINK_OPTIONS,
     ),
     formats=("format", "value.format", KEY_FORMAT),

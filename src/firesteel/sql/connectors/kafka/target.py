@@ -30,6 +30,7 @@ SINK_OPTIONS: Final[tuple[Option, ...]] = (
     word(_GUARANTEE, [g.value for g in Guarantee], Guarantee.AT_LEAST_ONCE.value),
     text(_PREFIX),
     refused("sink.transaction-naming-strategy", "transactions are named by prefix, topic and subtask"),
+    refused("sink.semantic", "the name was given up by Flink, too", f"'{_GUARANTEE}'"),
 )
 
 

@@ -12,7 +12,7 @@ from firesteel.sql.connectors.mongodb.lookup import MongoLookup
 from firesteel.sql.connectors.mongodb.scan import MongoScan
 from firesteel.sql.connectors.mongodb.target import MongoTarget
 from firesteel.sql.connectors.mongodb.values import ID, check_types
-from firesteel.sql.connectors.options import boolean, duration, integer, refused, text, word
+from firesteel.sql.connectors.options import boolean, duration, integer, refused, text
 from firesteel.util.exceptions import TableException
 
 __all__ = ["CONNECTOR"]
@@ -81,6 +81,7 @@ def lookup(context: TableContext, keys: tuple[int, ...], columns: tuple[int, ...
     return cached(made, options)
 
 
+_AT_LEAST_ONCE: Final = "rows are written at least once; with a primary key that changes nothing"
 _PARTS: Final = "a collection is read by one subtask"
 CONNECTOR: Final = TableConnector(
     name="mongodb",
@@ -90,7 +91,7 @@ CONNECTOR: Final = TableConnector(
         text("collection", required=True),
         integer("scan.fetch-size", 2048),
         boolean("scan.cursor.no-timeout", True),
-        word("scan.partition.strategy", ("default", "single"), "default"),
+        refused("scan.partition.strategy", _PARTS, unless=("default", "single")),
         refused("scan.partition.size", _PARTS),
         refused("scan.partition.samples", _PARTS),
         refused("filter.handling.policy", "conditions are evaluated when documents are read"),
@@ -100,7 +101,7 @@ CONNECTOR: Final = TableConnector(
         *buffer_options(1000, 1000),
         integer("sink.max-retries", 3),
         duration("sink.retry.interval", 1000),
-        word("sink.delivery-guarantee", ("at-least-once",), "at-least-once"),
+        refused("sink.delivery-guarantee", _AT_LEAST_ONCE, unless=("at-least-once", "none")),
         boolean("sink.ordered-writes", True),
         boolean("sink.bypass-document-validation", False),
     ),
