@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,63 +12,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.cluster.support import JOB_ID, SessionCluster, environment, until
-from tests.spark.support import firesteel
+from tests.cluster.spark_cluster import SparkCluster
+from tests.cluster.support import JOB_ID, until
 from tests.waiting import patience
 
 pytestmark = pytest.mark.spark
-
-
-class SparkCluster(SessionCluster):
-    """Started and stopped by the command line."""
-
-    def start(self, **variables: str) -> SparkCluster:
-        self.directory.mkdir(exist_ok=True)
-        said = self.ours("start", "--spark-master", "local[2,4]")
-        assert said.startswith("The cluster is at http://127.0.0.1:"), said
-        self.url = said.split()[4].rstrip(",")
-        self.port = int(self.url.rpartition(":")[2])
-        return self
-
-    def ours(self, *words: str) -> str:
-        command = firesteel(
-            "cluster",
-            *words,
-            "--port",
-            str(self.port),
-            "-D",
-            f"firesteel.cluster.dir={self.directory}/cluster",
-        )
-        done = subprocess.run(
-            command,
-            env=environment(TMPDIR=str(self.directory)),
-            capture_output=True,
-            text=True,
-            timeout=patience(150),
-        )
-        return done.stdout + done.stderr
-
-    @property
-    def dispatcher(self) -> psutil.Process:
-        return psutil.Process(json.loads((self.directory / "cluster" / "dispatcher.json").read_text())["pid"])
-
-    @property
-    def jvm(self) -> psutil.Process:
-        (found,) = [child for child in self.dispatcher.children() if child.name() == "java"]
-        return found
-
-    def workers_of(self, job: str) -> list[int]:
-        found = []
-        for process in psutil.process_iter(["cmdline"]):
-            try:
-                if (
-                    "pyspark.worker" in process.info["cmdline"]
-                    and process.environ().get("FIRESTEEL_JOB") == job
-                ):
-                    found.append(process.pid)
-            except (psutil.Error, TypeError):
-                continue
-        return found
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,234 @@
+"""The recipes of docs/deployment.md on a real standalone Spark: a session cluster, and ``spark-submit``."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from firesteel.cluster.client import RequestRefusedError
+from tests import waiting
+from tests.cluster.spark_cluster import SparkCluster
+from tests.cluster.support import environment, until
+from tests.spark.standalone import SPARK_HOME, StandaloneSpark, standalone_spark
+from tests.spark.support import firesteel
+from tests.waiting import patience
+
+pytestmark = pytest.mark.spark
+
+SMALL = {
+    "spark.executor.memory": "512m",
+    "spark.driver.memory": "512m",
+    "spark.cores.max": "1",
+    "spark.network.timeout": "600s",
+    "spark.rpc.askTimeout": "120s",
+}
+TALKS = """
+def say(value):
+    if value % 50 == 0:
+        print(f"tick {value} \\u00e9")
+    return value
+endless().map(say).print()
+env.execute("talks")
+"""
+# Two jobs. With --fail the first driver ends before them.
+PROGRAM = """
+import json, os, sys
+from pathlib import Path
+from firesteel.common import Configuration
+from firesteel.datastream import StreamExecutionEnvironment
+place = Path(sys.argv[1])
+if "--fail" in sys.argv and not (place / "failed").exists():
+    (place / "failed").touch()
+    sys.exit(3)
+settings = {"firesteel.state.dir": str(place / "state")}
+env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings))
+env.set_parallelism(1)
+numbers = env.from_collection(range(10)).key_by(lambda v: v % 2).map(lambda v: v * 10)
+first, second = (sorted(numbers.execute_and_collect(name)) for name in ("first", "second"))
+found = {"values": first, "again": second, "directory": os.getcwd(), "words": sys.argv[2:]}
+(place / "coming").write_text(json.dumps(found))
+(place / "coming").rename(place / "found")
+"""
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneSpark]:
+    with standalone_spark(tmp_path_factory.mktemp("standalone"), cores=4, memory="3g") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def cluster(spark: StandaloneSpark, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkCluster]:
+    directory = tmp_path_factory.mktemp("session")
+    settings = {**SMALL, "firesteel.state.dir": str(directory / "state")}
+    found = SparkCluster(directory, spark.url, **settings).start()
+    yield found
+    found.ours("stop")
+
+
+@pytest.fixture(scope="module")
+def talking(cluster: SparkCluster) -> str:
+    """The id of a job that prints, as long as the tests take."""
+    (job,) = cluster.submit(TALKS)
+    cluster.await_epoch(job)
+    return job
+
+
+@pytest.fixture(scope="module")
+def executor(cluster: SparkCluster, talking: str) -> str:
+    (found,) = cluster.client.get("/v1/taskmanagers")["taskmanagers"]
+    return str(found["id"])
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return path
+
+
+def conf() -> list[str]:
+    return [word for key, value in SMALL.items() for word in ("--conf", f"{key}={value}")]
+
+
+def logs(cluster: SparkCluster, *words: str) -> subprocess.Popen[bytes]:
+    command = firesteel("logs", "-m", cluster.address, *words)
+    return subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.row("S-DEPLOY-11")
+def test_the_executors_are_the_task_managers(
+    cluster: SparkCluster, spark: StandaloneSpark, executor: str
+) -> None:
+    running = [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in (process.info["cmdline"] or [])
+        and any(spark.work.glob(f"{app_of(process)}/*"))
+    ]
+    assert len(running) == cluster.client.get("/v1/overview")["taskmanagers"] == 1
+    assert running[0].pid != cluster.dispatcher.pid
+
+
+def app_of(process: psutil.Process) -> str:
+    words = process.cmdline()
+    return words[words.index("--app-id") + 1]
+
+
+def test_the_logs_of_an_executor(cluster: SparkCluster, spark: StandaloneSpark, executor: str) -> None:
+    place = f"/v1/taskmanagers/{executor}"
+    until(lambda: b"tick 0 \xc3\xa9\n" in cluster.client.content(f"{place}/log"))
+    (file,) = spark.work.glob("app-*/0/stderr")
+    log = cluster.client.content(f"{place}/log")
+    assert file.read_bytes().startswith(log)
+    assert {entry["name"] for entry in cluster.client.get(f"{place}/logs")["logs"]} == {"stderr", "stdout"}
+    assert cluster.client.content(f"{place}/stdout") == file.with_name("stdout").read_bytes()
+    assert cluster.client.content(f"{place}/logs/stderr", offset=100).startswith(log[100:])
+    shown = cluster.client.content(f"{place}/logs/stderr", tail=20)
+    assert len(shown) == 20
+    assert shown in file.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "..%2f..%2f..%2fmaster.log",
+        "%2fetc%2fpasswd",
+        "../../../jobmanager/logs",
+        "stderr%00",
+        "stderr%2f..",
+        "config",
+    ],
+)
+def test_nothing_but_its_logs_is_shown(cluster: SparkCluster, executor: str, name: str) -> None:
+    with pytest.raises(RequestRefusedError) as refused:
+        cluster.client.content(f"/v1/taskmanagers/{executor}/logs/{name}")
+    assert refused.value.status == 404
+
+
+def test_the_log_of_an_executor_is_followed(cluster: SparkCluster, executor: str) -> None:
+    process = logs(cluster, "-f", "-n", "0", "--executor", executor[:-3])
+    assert process.stdout is not None
+    ticks: list[int] = []
+    while len(ticks) < 6:
+        line = process.stdout.readline().decode()
+        ticks += map(int, re.findall(r"tick (\d+) \u00e9\n", line))
+    assert ticks == list(range(ticks[0], ticks[0] + 300, 50))
+    assert ticks[0] > 0
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=patience(30))
+    assert process.returncode == 130
+
+
+def test_an_executor_that_is_not_there(cluster: SparkCluster, executor: str) -> None:
+    unknown = logs(cluster, "--executor", "nowhere")
+    _, said = unknown.communicate(timeout=patience(60))
+    assert unknown.returncode == 4
+    assert (
+        said.decode() == f"Error: No executor has an id that begins with nowhere. There are:\n  {executor}\n"
+    )
+    whole = logs(cluster, "--executor", "", "--out")
+    assert whole.communicate(timeout=patience(60))[1] == b""
+    assert whole.returncode == 0
+
+
+@pytest.mark.row("S-DEPLOY-02")
+def test_spark_submit_in_client_mode(
+    spark: StandaloneSpark, cluster: SparkCluster, talking: str, program: Path
+) -> None:
+    place = program.parent
+    done = spark.submit("--deploy-mode", "client", *conf(), program, place, "--rate", "5", cwd=place)
+    assert done.returncode == 0, done.stderr
+    found = json.loads((place / "found").read_text())
+    assert found["values"] == found["again"] == list(range(0, 100, 10))
+    assert (found["directory"], found["words"]) == (str(place), ["--rate", "5"])
+    # It has run on an executor of its own, which has gone with it; others go on.
+    app = max(apps(spark))  # they are numbered; the first is that of the session
+    until(lambda: not [p for p in psutil.process_iter(["cmdline"]) if app in (p.info["cmdline"] or [])])
+    assert cluster.status(talking) == "RUNNING"
+
+
+def apps(spark: StandaloneSpark) -> set[str]:
+    """The applications that have had an executor here."""
+    return {path.name for path in spark.work.glob("app-*")}
+
+
+@pytest.mark.row("S-DEPLOY-03")
+def test_spark_submit_in_cluster_mode(spark: StandaloneSpark, program: Path) -> None:
+    place = program.parent
+    refused = spark.submit("--deploy-mode", "cluster", *conf(), program, place, cwd=place)
+    assert refused.returncode == 1
+    said = "Cluster deploy mode is currently not supported for python applications on standalone clusters."
+    assert said in refused.stderr
+    before = apps(spark)
+    (jar,) = (SPARK_HOME / "jars").glob("py4j-*.jar")
+    done = spark.submit(
+        *("--deploy-mode", "cluster", "--supervise", *conf()),
+        *("--class", "org.apache.spark.deploy.PythonRunner"),
+        jar,
+        program,
+        "",
+        place,
+        "--fail",
+        cwd=place,
+    )
+    assert done.returncode == 0, done.stderr
+
+    def output() -> str:
+        return "\n".join(file.read_text() for file in spark.work.glob("driver-*/std*"))
+
+    waiting.until((place / "found").exists, output, 120)
+    found: dict[str, Any] = json.loads((place / "found").read_text())
+    assert (place / "failed").exists(), "the first driver has failed, and a second one was started"
+    assert found["values"] == found["again"] == list(range(0, 100, 10))
+    assert found["words"] == ["--fail"]
+    assert Path(found["directory"]).parent == spark.work
+    assert len(apps(spark) - before) == 1
