@@ -2,6 +2,9 @@
 
 A record's time begins when it was *due*, not when a busy machine came to send it. The first half of each run
 warms up and does not count. CPU is that of the system with all its processes, without Kafka's and the load's.
+
+All systems have the same broker, which has run for a while before: the Java of a new one compiles for a
+minute, and where that and a system take all cores, records wait for it before they are in a topic.
 """
 
 from __future__ import annotations
@@ -26,6 +29,9 @@ from benchmarks.measure import PROGRAMS, Comparison, ProgramFailed, System, end
 from tests.servers.kafka.broker import KafkaBroker
 
 PATIENCE_S: Final = 60.0
+TOPICS: Final = ("latency-in", "latency-out", "latency-between")
+WARM_UP_S: Final = 60.0  # of the broker
+_FLOOR: Final = "two processes, no engine"
 QUANTILES: Final = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
@@ -50,6 +56,7 @@ def latencies(
     :raises ProgramFailed: a record did not come out.
     """
     records = int(rate * seconds)
+    _empty(running)
     consumer = Consumer(
         {"bootstrap.servers": running.address, "group.id": "measures", "auto.offset.reset": "earliest"}
     )
@@ -68,6 +75,20 @@ def latencies(
         load.wait(10)
     consumer.close()
     return Latencies(sorted(found), cores)
+
+
+def _empty(running: KafkaBroker) -> None:
+    """Make the topics anew; with them go the offsets of who has read them."""
+    there = [name for name in TOPICS if name in running.admin.list_topics(timeout=10).topics]
+    for deleted in running.admin.delete_topics(there).values() if there else ():
+        deleted.result(PATIENCE_S)
+    until = time.monotonic() + PATIENCE_S
+    while there and not set(there).isdisjoint(running.admin.list_topics(timeout=10).topics):
+        if time.monotonic() > until:
+            raise ProgramFailed(f"Kafka does not remove {', '.join(there)}")
+        time.sleep(0.1)
+    for topic in TOPICS:
+        running.topic(2, topic)
 
 
 def _send(running: KafkaBroker, rate: float, records: int) -> subprocess.Popen[bytes]:
@@ -118,21 +139,21 @@ def latency(
 ) -> list[Comparison]:
     """:param systems: parts of the names of those that are measured, with commas between them; empty: all."""
     parts = systems.split(",")
-    chosen = {n: c for n, c in _systems(environments).items() if any(part in n for part in parts)}
+    known = _systems(environments)
+    chosen = {n: c for n, c in known.items() if any(part in n for part in parts)}
     collected: dict[str, list[Latencies]] = {}
-    for turn in range(1, rounds + 1):
-        for name, command in chosen.items():
-            with broker() as running:
-                for topic in ("latency-in", "latency-out", "latency-between"):
-                    running.topic(2, topic)
+    with broker() as running:
+        latencies(known[_FLOOR](running.address), running, rate, WARM_UP_S)
+        for turn in range(1, rounds + 1):
+            for name, command in chosen.items():
                 try:
                     found = latencies(command(running.address), running, rate, seconds)
                 except ProgramFailed as failure:
                     progress(f"  {name} failed: {failure}")
                     continue
-            collected.setdefault(name, []).append(found)
-            said = ", ".join(f"{q} {found.quantile(share):,.1f}" for q, share in QUANTILES.items())
-            progress(f"  round {turn}, {name}: {said} ms, {found.cores:.2f} cores")
+                collected.setdefault(name, []).append(found)
+                said = ", ".join(f"{q} {found.quantile(share):,.1f}" for q, share in QUANTILES.items())
+                progress(f"  round {turn}, {name}: {said} ms, {found.cores:.2f} cores")
     return _comparisons(collected, rate)
 
 
@@ -176,7 +197,7 @@ def _systems(environments: Environments) -> dict[str, Any]:
         ),
     ]
     found: dict[str, Any] = {system.name: partial(of_engine, system) for system in systems}
-    return found | {"two processes, no engine": relays}
+    return found | {_FLOOR: relays}
 
 
 def _comparisons(collected: dict[str, list[Latencies]], rate: float) -> list[Comparison]:

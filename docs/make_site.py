@@ -22,7 +22,11 @@ OUTSIDE: Final = {
     "CHANGELOG.md": "CHANGELOG.md",
 }
 SECTIONS: Final[dict[str, tuple[str, ...]]] = {
-    "Begin": ("index", "installation", "tutorial", "coming-from"),
+    "Begin": ("index", "installation", "tutorial", "notebooks"),
+    "Coming from": (
+        *("coming-from", "coming-from/pyflink", "coming-from/structured-streaming", "coming-from/bytewax"),
+        *("coming-from/kafka-streams", "coming-from/quix-and-pathway"),
+    ),
     "Concepts": ("concepts", "guarantees", "limits", "glossary"),
     "How to": ("how-to", "examples", "testing", "extending"),
     "Time and windows": ("event-time", "windows", "triggers", "evictors-and-lateness"),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # run as a script, it finds the package `docs`
 
-from docs.drawing import guarantees
+from docs.drawing import by_name, guarantees
 from firesteel.cli._memory import report
 from firesteel.common.configuration import Configuration
 from firesteel.state.backends import capability_table
@@ -34,6 +34,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "state backends": capability_table,
     "memory budget": memory_budget,
     "sinks": guarantees.sinks,
+    "connectors": by_name.table,
     "guarantees": guarantees.matrix,
 }
 _PLACE = re.compile(r"(?<=<!-- table: )(.+?)( -->\n).*?(?=<!-- end -->)", re.DOTALL)

@@ -88,6 +88,25 @@ def test_orders_are_added_up_by_customer_and_five_minutes() -> None:
         assert total.region == orders.REGIONS[total.customer % 4]
 
 
+@pytest.mark.row("S-USE-06")
+def test_totals_are_those_that_a_hand_computes() -> None:
+    minute = orders.MINUTE
+    made = [
+        orders.Order(7, 1_000, 0),
+        orders.Order(9, 50, 2 * minute),
+        orders.Order(7, 250, 5 * minute),  # in the next window
+        orders.Order(7, 500, 5 * minute - 1),
+        orders.Order(7, 50, 9 * minute),
+    ]
+    with MiniCluster.in_process() as cluster:
+        found = collect(orders.totals(cluster.environment(parallelism=1).from_collection(made)))
+    assert sorted((t.time, t.customer, t.region, t.orders, t.cents) for t in found) == [
+        (2 * minute, 9, "east", 1, 50),
+        (5 * minute - 1, 7, "west", 2, 1_500),
+        (9 * minute, 7, "west", 2, 300),
+    ]
+
+
 @pytest.mark.row("S-USE-08", "S-ARCH-10")
 def test_an_order_that_nobody_pays_is_reminded_of_and_then_cancelled() -> None:
     made = unpaid.generated(2_000)

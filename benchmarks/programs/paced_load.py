@@ -15,7 +15,10 @@ def main():
     parser.add_argument("--rate", type=float, required=True, help="records a second")
     parser.add_argument("--records", type=int, required=True)
     options = parser.parse_args()
-    producer = Producer({"bootstrap.servers": options.brokers, "linger.ms": 0.5})
+    # Behind a slow broker records wait for each other and go in larger requests: with the client's own limit,
+    # which is none, more and more small ones would wait there.
+    limits = {"linger.ms": 0.5, "max.in.flight.requests.per.connection": 5}
+    producer = Producer({"bootstrap.servers": options.brokers, **limits})
     started, sent = time.time(), 0
     while sent < options.records:
         due = min(options.records, 1 + int((time.time() - started) * options.rate))

@@ -49,7 +49,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def pages() -> list[Path]:
-    return sorted([*DOCS.glob("*.md"), *DOCS.glob("sql/*.md")])
+    return sorted(path for folder in (".", "sql", "coming-from") for path in (DOCS / folder).glob("*.md"))
 
 
 def pictures() -> Iterator[tuple[Example, str]]:

@@ -23,7 +23,8 @@ from tests.runtime.support import collect, environment, local_platform
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
 
-import intrusion  # the examples are scripts
+import fraud_ring  # the examples are scripts
+import intrusion
 import payments
 import sensors
 
@@ -136,6 +137,18 @@ def test_the_shipped_example_finds_each_theft() -> None:
     assert len(thefts.values) == len(stolen)
     assert all(theft.probes >= 2 and theft.minutes < 10 for theft in thefts.values)
     assert set(tried.values) == {30_000}
+
+
+@pytest.mark.row("S-CEP-15")
+def test_the_shipped_example_finds_each_ring_of_accounts() -> None:
+    made, planted = fraud_ring.generated(2_000)
+    assert len({len(members) for members in planted}) > 1
+    with local_platform():
+        found = collect(fraud_ring.rings(environment(2).from_collection(made)))
+    assert {ring.accounts for ring in found} == planted
+    assert len(found) == len(planted)
+    assert {ring.link.partition(" ")[0] for ring in found} == {"device", "address"}
+    assert all(ring.cents >= fraud_ring.LARGE for ring in found)
 
 
 @pytest.mark.row("S-CEP-15")

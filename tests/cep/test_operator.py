@@ -88,7 +88,7 @@ def ab() -> Pattern:
 # ---- the samples of the documentation
 
 
-@pytest.mark.row("S-CEP-01", "S-CEP-02", "S-CEP-04", "S-CEP-10", "S-ECO-03", "S-USE-01")
+@pytest.mark.row("S-CEP-01", "S-CEP-02", "S-CEP-04", "S-CEP-10", "S-ECO-03", "S-USE-01", "T20")
 def test_each_high_payment_is_matched_with_the_next_foreign_one() -> None:
     harness = fraud_harness()
     for minute, payment in enumerate([(6000, True), (7000, True), (10, False), (20, False)]):
@@ -101,6 +101,7 @@ def test_each_high_payment_is_matched_with_the_next_foreign_one() -> None:
     ]
 
 
+@pytest.mark.row("T20")
 def test_one_event_does_not_fill_two_stages() -> None:
     harness = fraud_harness()
     harness.process_element(Payment("ada", 6000, home=False), 0)
@@ -108,7 +109,7 @@ def test_one_event_does_not_fill_two_stages() -> None:
     assert harness.values == []
 
 
-@pytest.mark.row("S-CEP-07", "S-CEP-09")
+@pytest.mark.row("S-CEP-07", "S-CEP-09", "T21")
 def test_a_match_is_shorter_than_within_and_what_is_not_times_out() -> None:
     harness = fraud_harness()
     harness.process_element(Payment("ada", 6000), 0)
@@ -120,6 +121,7 @@ def test_a_match_is_shorter_than_within_and_what_is_not_times_out() -> None:
     assert harness.side_output(TIMED_OUT) == [StreamRecord(({"high": [8000]}, 600_000), 600_000)]
 
 
+@pytest.mark.row("T21")
 def test_a_timeout_needs_no_further_event() -> None:
     harness = fraud_harness()
     harness.process_element(Payment("ada", 6000), 5)
@@ -130,7 +132,7 @@ def test_a_timeout_needs_no_further_event() -> None:
     assert harness.num_keyed_state_entries() == 0
 
 
-@pytest.mark.row("S-CEP-12")
+@pytest.mark.row("S-CEP-12", "T21")
 def test_events_are_matched_in_the_order_of_their_timestamps() -> None:
     harness = fraud_harness()
     harness.process_element(Payment("ada", 1, home=False), 5)
@@ -140,7 +142,7 @@ def test_events_are_matched_in_the_order_of_their_timestamps() -> None:
     assert harness.values == [{"high": [6000], "foreign": [1]}]
 
 
-@pytest.mark.row("S-CEP-11")
+@pytest.mark.row("S-CEP-11", "T21")
 def test_late_events_never_match() -> None:
     harness = fraud_harness()
     harness.process_watermark(10)
@@ -215,6 +217,7 @@ def test_processing_time_with_a_comparator_waits_for_the_end_of_the_millisecond(
     assert harness.values == ["b1"]
 
 
+@pytest.mark.row("T21")
 def test_not_followed_by_at_the_end_matches_when_the_time_is_over() -> None:
     pattern = Pattern.begin("a").where(is_("a")).not_followed_by("b").where(is_("b")).within(10)
     harness = letters(pattern)

@@ -201,3 +201,42 @@ def test_groups_may_be_nested() -> None:
         [4, 4, 2, 1],
         [2, 2, 1, 1],
     ]
+
+
+Skip = AfterMatchSkipStrategy
+ALL_RUNS = ["b1 b2 b3 c", "b2 b3 c", "b3 c"]
+
+
+@pytest.mark.row("S-CEP-08", "T20")
+@pytest.mark.parametrize(
+    ("strategy", "expected"),
+    [
+        (Skip.no_skip(), ALL_RUNS),
+        (Skip.skip_to_next(), ALL_RUNS),
+        (Skip.skip_past_last_event(), ALL_RUNS[:1]),
+        (Skip.skip_to_first("b"), ALL_RUNS),
+        (Skip.skip_to_last("b"), ["b1 b2 b3 c", "b3 c"]),
+    ],
+    ids=lambda value: str(value) if isinstance(value, Skip) else "",
+)
+def test_a_run_of_events_and_another_one_by_skip_strategy(strategy: Skip, expected: list[str]) -> None:
+    begin = Pattern.begin("b", strategy).where(lambda e: e[0] == "b")
+    pattern = begin.one_or_more().consecutive().next("c").where(lambda e: e == "c")
+    assert sorted(matched(pattern, "b1 b2 b3 c")) == expected
+
+
+@pytest.mark.row("S-CEP-04", "S-CEP-05", "S-CEP-06", "T20")
+def test_what_relaxed_contiguity_takes() -> None:
+    loop = Pattern.begin("b").where(lambda e: e[0] == "b").one_or_more()
+    relaxed = loop.followed_by("c").where(lambda e: e == "c")
+    assert sorted(matched(relaxed, "b1 b2 b3 c")) == sorted([*ALL_RUNS, "b1 c", "b1 b2 c", "b2 c"])
+    high, foreign = (lambda e: e[0] == "H"), (lambda e: e[0] == "F")
+    any_later = Pattern.begin("high").where(high).followed_by_any("foreign").where(foreign)
+    assert sorted(matched(any_later, "H0 H1 F2 F3")) == ["H0 F2", "H0 F3", "H1 F2", "H1 F3"]
+
+
+def matched(pattern: Pattern, events: str) -> list[str]:
+    tester = PatternTester(pattern)
+    for event in events.split():
+        tester.process(event)
+    return [" ".join(e for events in match.values() for e in events) for match in tester.matches]

@@ -14,6 +14,7 @@ import pytest
 from firesteel.cep.compiler import compiled
 from firesteel.cep.kept import StateNames, decoded, encoded
 from firesteel.cep.matcher import Match, Matcher
+from firesteel.cep.name_table import NO_NAMES
 from firesteel.cep.shared_buffer import KeyMatches
 from firesteel.common.errors import FiresteelError
 from tests.cep.programs import pattern_of
@@ -43,6 +44,7 @@ class Run:
         self.names = StateNames(state.name for state in self.nfa.states)
         self.key = KeyMatches()
         self.stored: dict[bytes, bytes] = {}
+        self.table = NO_NAMES
         self.steps: list[dict[str, Any]] = []
         now = None
         events = [(place, kind, value) for place, (_, kind, value) in enumerate(program["events"])]
@@ -72,10 +74,8 @@ class Run:
             self.steps.append({"advance": now, "matches": list(map(shown, matches)), "timeouts": timeouts})
 
     def store(self) -> None:
-        self.stored = encoded(self.key, self.names, self.stored)
-        sequence = self.key.sequence
-        self.key = decoded(self.stored, self.names) if self.stored else KeyMatches()
-        self.key.sequence = sequence
+        self.stored, self.table = encoded(self.key, self.names, self.table, self.stored)
+        self.key = decoded(self.stored, self.names, self.table) if self.stored else KeyMatches()
 
 
 def of_flink(case: dict[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -141,6 +142,20 @@ class SessionCluster:
         client = self.start_client(self.program(text), *words, options=options)
         out, err = client.communicate(timeout=waiting.patience(120))
         return subprocess.CompletedProcess(client.args, client.returncode, out, err)
+
+    def info(self, text: str) -> Any:
+        """The graphs of a program as ``firesteel info`` shows them, which asks no cluster."""
+        program = self.program(text)
+        done = subprocess.run(
+            firesteel("info", "--json", program.name),
+            cwd=program.parent,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=waiting.patience(60),
+            check=True,
+        )
+        return json.loads(done.stdout)
 
     def submit(self, text: str, *words: str) -> list[str]:
         """The ids of the jobs of a program that nobody waits for."""

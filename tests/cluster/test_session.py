@@ -54,7 +54,7 @@ def test_ten_jobs_at_once_one_of_them_cancelled(cluster: SessionCluster, tmp_pat
     assert {job["jid"] for job in listed} >= set(jobs)
 
 
-@pytest.mark.row("S-CLI-01")
+@pytest.mark.row("S-CLI-01", "S-DEPLOY-10")
 def test_what_a_client_that_waits_is_told(cluster: SessionCluster) -> None:
     done = cluster.run("""
 from firesteel.common.accumulators import IntCounter
@@ -81,7 +81,7 @@ print(sorted(env.from_collection([1, 2, 3]).map(lambda v: v * 10).execute_and_co
     assert {"name": "seen", "value": "3"}.items() <= accumulators[0].items()
 
 
-@pytest.mark.row("S-CLI-02")
+@pytest.mark.row("S-CLI-02", "S-DEPLOY-10")
 def test_a_detached_client_knows_nothing_of_its_job(cluster: SessionCluster) -> None:
     done = cluster.run(
         """
@@ -239,7 +239,7 @@ def test_nobody_is_there(tmp_path: Path) -> None:
 def test_savepoint_stop_and_resume(cluster: SessionCluster, tmp_path: Path) -> None:
     text = """
 env.enable_checkpointing(300)
-endless().key_by(lambda v: 0).reduce(lambda a, b: b).print()
+endless().key_by(lambda v: 0).reduce(lambda a, b: b).uid("total").print()
 env.execute("goes on")
 """
     options = ("-d", "-D", f"execution.checkpointing.dir={tmp_path}/checkpoints")
@@ -251,6 +251,9 @@ env.execute("goes on")
     path = taken.stdout.strip().removeprefix("Savepoint completed. Path: ")
     assert Path(path).is_dir()
     assert "Checkpoint" in cluster.command("checkpoint", job).stdout
+    kept = cluster.command("state", "get", job, "total", "_reduce_state", "0")
+    assert int(kept.stdout) > 0, kept.stderr
+    assert "as of checkpoint" in kept.stderr
     stopped = cluster.command("stop", "-p", str(tmp_path / "savepoints"), job)
     assert stopped.returncode == 0, stopped.stderr
     cluster.await_status(job, "FINISHED")
@@ -260,6 +263,16 @@ env.execute("goes on")
     until(lambda: cluster.log_of(again, "out"))
     assert int(cluster.log_of(again, "out").split()[0]) == seen + 1
     cluster.command("cancel", again)
+    without = "endless().print()\nenv.execute('without state')\n"
+    refused = cluster.run(without, options=("-s", path))
+    assert refused.returncode == 1
+    assert "--allow-non-restored-state" in refused.stderr
+    (other,) = JOB_ID.findall(cluster.run(without, options=("-d", "-s", path, "-n")).stdout)
+    until(lambda: cluster.log_of(other, "out"))
+    planned = cluster.info(without)
+    shown = cluster.client.get(f"/v1/jobs/{other}/plan")["plan"]
+    assert {vertex["id"] for vertex in planned["job_graph"]["vertices"]} == {n["id"] for n in shown["nodes"]}
+    cluster.command("cancel", other)
     disposed = cluster.command("savepoint", "-d", path)
     assert disposed.returncode == 0, disposed.stderr
     assert not Path(path).exists()

@@ -354,3 +354,38 @@ def test_a_storage_that_needs_a_directory_says_so() -> None:
     env.from_collection([1]).map(lambda v: v)
     with pytest.raises(ConfigurationError, match="directory"):
         submit(env)
+
+
+@pytest.mark.row("S-CKPT-42")
+def test_checkpoints_grow_with_the_state(tmp_path: Path) -> None:
+    clock = SteppedClock()
+    env = env_with(1, tmp_path, clock=clock)
+    counting(env)
+    job = submit(env)
+    for batch in range(5):
+        feed("live", *((At(n, f"key {batch} {n}"), 0) for n in range(100 << batch)))
+        turn(clock)
+    reports = job.view.checkpoints.history
+    assert len(reports) == 5
+    for before, after in itertools.pairwise(reports):
+        assert after.state_bytes > before.state_bytes
+    job.cancel()
+    assert job.wait(10)
+
+
+@pytest.mark.row("S-BACK-04")
+def test_the_old_backend_of_files_keeps_checkpoints_in_its_directory(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = SteppedClock()
+    old = {"state.backend": "filesystem", "state.backend.fs.checkpointdir": str(tmp_path / "old")}
+    env = env_with(1, clock=clock, **old, **RETAIN, **{INTERVAL: "10 s"})
+    counting(env)
+    with caplog.at_level(logging.WARNING):
+        job = submit(env)
+    feed("live", (At(1, "a"), 0))
+    turn(clock)
+    job.cancel()
+    assert job.wait(10)
+    assert checkpoints(tmp_path / "old") == [1]
+    assert any("old name of hashmap" in record.getMessage() for record in caplog.records)

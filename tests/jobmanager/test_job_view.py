@@ -32,6 +32,7 @@ from firesteel.jobmanager.events import (
 from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.job_view import JobView, Published
 from firesteel.jobmanager.requests import SavepointRequest
+from firesteel.monitoring.values import job_values
 from tests.jobmanager.checkpoint_support import env_with, submit
 from tests.runtime.support import At, LiveSource, SteppedClock, environment, feed, note, notes, punctuated
 
@@ -196,7 +197,7 @@ def test_each_view_is_consistent_while_the_job_is_cancelled() -> None:
     assert states[-3:] == [X.RUNNING, X.CANCELING, X.CANCELED]
 
 
-@pytest.mark.row("S-GRAPH-16", "S-GRAPH-17", "S-GRAPH-18", "S-LIFE-10")
+@pytest.mark.row("S-GRAPH-16", "S-GRAPH-17", "S-GRAPH-18", "S-LIFE-10", "S-FAIL-13", "S-FAIL-19")
 def test_the_attempts_of_subtasks_that_fail_and_are_started_again() -> None:
     options = {"restart-strategy.fixed-delay.attempts": "2", **RESTARTS}
     job = numbers(100, Fails(57, 1), **options)
@@ -210,6 +211,7 @@ def test_the_attempts_of_subtasks_that_fail_and_are_started_again() -> None:
     assert "57 is not allowed" in str(failed.earlier[0].failure)
     assert [state for state, _ in failed.attempt.entered_ms] == [*life, X.FINISHED]
     assert failed.attempt.id != failed.earlier[0].id
+    assert [a.number for a in (*failed.earlier, failed.attempt)] == [0, 1]
     others = [s for v in view.vertices for s in v.subtasks if s is not failed]
     assert {s.earlier[0].state for s in others} == {X.CANCELED}
     assert {v.state for v in view.vertices} == {X.FINISHED}
@@ -374,3 +376,15 @@ def test_a_summary_has_the_least_the_greatest_and_the_average() -> None:
         summary = summary.with_value(value)
     assert summary == Summary(3, 12.0, 1.0, 7.0)
     assert summary.average == 4
+
+
+@pytest.mark.row("S-ARCH-05", "S-SPARK-02")
+def test_what_an_epoch_costs_beside_the_records_is_told() -> None:
+    job = numbers(100, Counts())
+    assert job.wait(30)
+    view = job.view
+    for report in view.reports:
+        assert report.overhead_ms is not None
+        assert 0 <= report.overhead_ms <= report.elapsed_ms
+    values = {measure.name: measure.value for measure in job_values(view, view.published_ms)}
+    assert values["epochOverheadMs"] == view.reports[-1].overhead_ms

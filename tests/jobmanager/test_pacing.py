@@ -212,3 +212,10 @@ def test_a_job_with_checkpoints_begins_with_one_record_of_each_split(busy_ms: fl
     assert pacer.pause_ms(4_000, work) == 0
     pacer.learn(work)
     assert planned(pacer, 1_000) == records
+
+
+def test_the_overhead_of_an_epoch_is_what_it_took_beside_the_work_on_records() -> None:
+    assert Work(100, 10, 10, busy_ms=30).overhead_ms == 70
+    assert Work(100, 0, 0).overhead_ms == 100
+    assert Work(100, 10, 10).overhead_ms is None, "no task has said how long it worked"
+    assert Work(100, 10, 10, busy_ms=300).overhead_ms == 0, "a task that waited, and took it for work"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 from collections import Counter
 from collections.abc import Iterator
@@ -28,11 +29,23 @@ from firesteel.datastream.window import TumblingEventTimeWindows
 from firesteel.jobmanager.checkpoints import savepoints
 from firesteel.jobmanager.checkpoints.removal import dispose_savepoint
 from firesteel.jobmanager.checkpoints.storage import load_manifest, read_manifest
+from firesteel.monitoring.values import job_values
+from firesteel.runtime.batch import MIN_WATERMARK
 from firesteel.state.manifest import encode_manifest, with_paths
+from firesteel.state_processor import SavepointReader
 from firesteel.testing.collecting_sink import CollectingSink
 from firesteel.testing.local_platform import LocalPlatform
-from tests.jobmanager.checkpoint_support import ANY, RECOVERY, Count, env_with, submit
-from tests.runtime.support import At, LiveSource, SteppedClock, feed, feeds, punctuated
+from tests.jobmanager.checkpoint_support import (
+    ANY,
+    DIRECTORY,
+    INTERVAL,
+    RECOVERY,
+    RETENTION,
+    Count,
+    env_with,
+    submit,
+)
+from tests.runtime.support import At, LiveSource, Probe, SteppedClock, feed, feeds, punctuated
 
 S = JobStatus
 
@@ -638,4 +651,87 @@ def test_large_state_is_copied_by_tasks(
     assert files[0] == files[1] != {}
     before, after = read_manifest(small), read_manifest(large)
     assert [v.operators for v in before.vertices] == [v.operators for v in after.vertices]
+    job.end()
+
+
+def probed(env: Any, sink: CollectingSink) -> None:
+    source = env.from_source(LiveSource("t"), punctuated(), "live").uid("live")
+    source.map(lambda r: r.value).process(Probe()).uid("probe").sink_to(sink)
+
+
+@pytest.mark.row("S-TIME-23")
+def test_watermarks_go_on_from_a_checkpoint_and_begin_anew_after_a_savepoint(tmp_path: Path) -> None:
+    """Either way nothing is late that was not before."""
+    kept = {INTERVAL: "10 s", DIRECTORY: str(tmp_path / "kept"), RETENTION: "RETAIN_ON_CANCELLATION"}
+    job = Job(probed, 1, **kept, **{"execution.checkpointing.num-retained": "5"})
+    job.give("t", At(1_000, "a", 900))
+    savepoint = job.ask(tmp_path)
+    checkpoint = job.running.view.checkpoints.latest_completed.path
+    job.give("t", At(950, "b"))
+    job.clock.tick(10_000)
+    job.end()
+    assert job.sink.values == [("a", 1_000, MIN_WATERMARK), ("b", 950, 900)]
+    for path, watermark in ((checkpoint, 900), (savepoint, MIN_WATERMARK)):
+        again = Job(probed, 1, begin=path)
+        again.clock.tick()
+        assert again.sink.values[-1] == ("b", 950, watermark)
+        again.end()
+
+
+@pytest.mark.row("S-CKPT-27")
+def test_it_is_told_how_much_a_job_went_on_from(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A checkpoint has the deltas of its epochs; a savepoint of the same state has fewer files."""
+    kept = {INTERVAL: "10 s", DIRECTORY: str(tmp_path / "kept"), RETENTION: "RETAIN_ON_CANCELLATION"}
+    job = Job(counts, **kept)
+    for number in range(4):
+        job.give("s", At(number, f"key {number}"))
+        job.clock.tick(10_000)
+    savepoint = job.ask(tmp_path)
+    checkpoint = job.running.view.checkpoints.latest_completed.path
+    job.end()
+    found = {}
+    for path in (checkpoint, savepoint):
+        caplog.clear()
+        with caplog.at_level(logging.INFO):
+            again = Job(counts, begin=path)
+            again.give("s", At(9, "key 1"))
+            again.end()
+        restored = found[path] = again.running.view.checkpoints.latest_restored
+        refs = set(read_manifest(path).runs)
+        assert restored.files == len({ref.path for ref in refs})
+        assert restored.state_bytes == sum(ref.length for ref in refs)
+        assert restored.resumed_ms is not None
+        said = [record.getMessage() for record in caplog.records]
+        assert any(f"files={restored.files} bytes={restored.state_bytes}" in text for text in said)
+        assert any("processing resumed" in text and "elapsed_ms" in text for text in said)
+        values = {m.name: m.value for m in job_values(again.running.view, again.clock.now_ms())}
+        assert values["lastRestoreFiles"] == restored.files
+        assert values["lastRestoreSize"] == restored.state_bytes
+        assert values["lastRestoreDuration"] == restored.elapsed_ms
+    assert found[checkpoint].files > found[savepoint].files
+
+
+@pytest.mark.row("S-STATE-28")
+def test_one_key_of_a_job_that_runs_is_looked_up_in_its_checkpoint(tmp_path: Path) -> None:
+    kept = {INTERVAL: "10 s", DIRECTORY: str(tmp_path / "kept")}
+    job = Job(counts, **kept)
+    job.give("s", At(1, "a"), At(2, ("b", 1)), At(3, "a"))
+    job.clock.tick(10_000)
+    path = job.running.view.checkpoints.latest_completed.path
+    job.give("s", At(4, "a"))
+
+    def asked(*words: str) -> str:
+        done = CliRunner().invoke(main, ["state", "get", path, *words])
+        assert done.exit_code == 0, done.output
+        return done.output.strip()
+
+    assert asked("count", "count", '"a"') == asked("count", "count", "a") == "2", "as of the checkpoint"
+    assert asked("count", "seen", "a") == '["a", "a"]'
+    assert asked("count", "seen", '["b", 1]') == '[["b", 1]]'
+    assert asked("count", "count", "nobody") == "null"
+    assert SavepointReader.read(path).value("count", "count", "a") == 2
+    unknown = CliRunner().invoke(main, ["state", "get", path, "count", "none", "a"])
+    assert unknown.exit_code == 1
+    assert "has no state 'none'" in unknown.output
+    assert "'count'" in unknown.output
     job.end()

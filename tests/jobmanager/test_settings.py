@@ -6,8 +6,11 @@ import logging
 
 import pytest
 
+from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError, ProgramError
+from firesteel.datastream import CheckpointingMode
 from firesteel.datastream.functions import MapFunction, RuntimeContext
+from firesteel.jobmanager.checkpoints.options import checkpoint_options
 from tests.runtime.support import collect, environment, local_platform
 
 
@@ -72,3 +75,35 @@ def test_settings_are_no_parameters_of_the_job() -> None:
     env = environment(1)
     env.get_config().set_global_job_parameters({"mine": 5})
     assert collect(env.from_collection([1]).map(Parameters())) == [["5", "none"]]
+
+
+@pytest.mark.row("S-CFG-07")
+def test_checkpoints_are_exactly_once_unless_something_else_is_asked_for() -> None:
+    mode = "execution.checkpointing.mode"
+    every_second = {"execution.checkpointing.interval": "1 s"}
+    options = checkpoint_options(Configuration.from_dict(every_second), batch=False)
+    assert options.mode is CheckpointingMode.EXACTLY_ONCE
+    env = environment(1, **every_second, **{mode: "SOMETIMES"})
+    with pytest.raises(ConfigurationError) as refused:
+        collect(env.from_collection([1]))
+    for word in (mode, "SOMETIMES", "EXACTLY_ONCE", "AT_LEAST_ONCE"):
+        assert word in str(refused.value)
+
+
+@pytest.mark.row("S-CKPT-11")
+def test_what_flink_does_not_do_with_unaligned_checkpoints(caplog: pytest.LogCaptureFixture) -> None:
+    """Several at once are refused; at least once, they are none, which is said."""
+    unaligned = {
+        "execution.checkpointing.interval": "1 s",
+        "execution.checkpointing.unaligned.enabled": "true",
+    }
+    env = environment(1, **unaligned, **{"execution.checkpointing.max-concurrent-checkpoints": "2"})
+    with pytest.raises(ConfigurationError, match="one at a time") as refused:
+        collect(env.from_collection([1]))
+    assert "execution.checkpointing.max-concurrent-checkpoints" in str(refused.value)
+    env = environment(1, **unaligned, **{"execution.checkpointing.mode": "AT_LEAST_ONCE"})
+    with caplog.at_level(logging.WARNING):
+        assert collect(env.from_collection([1])) == [1]
+    said = [record.getMessage() for record in caplog.records if "no effect" in record.getMessage()]
+    assert any("unaligned" in text for text in said)
+    assert any("AT_LEAST_ONCE" in text for text in said)

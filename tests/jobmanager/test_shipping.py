@@ -6,7 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from firesteel.common.errors import FiresteelError
 from firesteel.jobmanager import shipping
+from firesteel.state.files import StateFiles
+from tests.runtime.support import environment
 
 SCRIPT = """
 import sys
@@ -47,3 +52,21 @@ def test_what_is_not_a_script_has_no_imports(tmp_path: Path) -> None:
     binary.write_bytes(b"\0\xff\0")
     for script in (None, str(broken), str(binary), str(tmp_path)):
         assert shipping._dotted_imports(script) == set()
+
+
+@pytest.mark.row("S-CTRL-21")
+def test_a_program_that_is_damaged_on_its_way_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    write = StateFiles.write_once
+
+    def damaged(files: StateFiles, name: str, data: bytes) -> str:
+        is_program = name.startswith("program-")
+        return write(files, name, data[:-1] + bytes([data[-1] ^ 1]) if is_program else data)
+
+    env = environment(1)
+    env.from_collection([1]).map(lambda value: value).print()
+    with monkeypatch.context() as patched:
+        patched.setattr(StateFiles, "write_once", damaged)
+        with pytest.raises(FiresteelError, match="checksum") as refused:
+            env.execute()
+    assert "program-" in str(refused.value)
+    assert env.from_collection([1]).execute_and_collect().__next__() == 1

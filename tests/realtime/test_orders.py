@@ -9,6 +9,7 @@ import pytest
 
 from firesteel.common.errors import EngineError
 from firesteel.runtime import stretch
+from firesteel.runtime.checkpoint_news import CheckpointNews
 from firesteel.runtime.messages import Answer, Cut, Messages, Order
 from firesteel.runtime.stretch import Lifetime, SourceTask, StretchOver
 
@@ -25,7 +26,7 @@ class Loop:
         self.free_ms = 0.0  # how long nothing is due
         self.waited: list[float] = []  # how long at most, by step
 
-    def cut(self, drain: bool) -> None:
+    def cut(self, drain: bool, news: CheckpointNews) -> None:
         self.told.append(("cut", self.epoch, drain))
         self.epoch += 1
 

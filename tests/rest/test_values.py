@@ -55,6 +55,7 @@ def test_recorded_trees_are_of_this_kind() -> None:
     assert "running total<br/>:- Sink: print totals<br/>+- Map, Map<br/>   +- Sink: print side<br/>" in texts
 
 
+@pytest.mark.row("S-NET-11")
 def test_a_plan_begins_with_the_last_vertex(jobs: Jobs) -> None:
     nodes = jobs.get("/jobs/{jobid}/plan")["plan"]["nodes"]
     assert "inputs" not in nodes[-1], "a source"
@@ -92,6 +93,7 @@ def test_times_of_a_subtask_follow_each_other(jobs: Jobs) -> None:
     assert attempt["end-time"] - attempt["start-time"] == attempt["duration"]
 
 
+@pytest.mark.row("S-FAIL-13")
 def test_a_failed_job_shows_the_users_error(jobs: Jobs) -> None:
     newest, first = jobs.get("/jobs/{jobid}/exceptions", "failing")["exceptionHistory"]["entries"]
     assert newest["timestamp"] >= first["timestamp"]

@@ -12,21 +12,24 @@ from firesteel.runtime.wire import RowKind, WireRow
 EPOCHS = 4
 
 
+BARRIER = WireRow(0, -1, 0, RowKind.BARRIER, b"")
+
+
 def row(producer: int, number: int, size: int = 10) -> WireRow:
     return WireRow(0, producer, number, RowKind.DATA, b"x" * size)
 
 
 @st.composite
-def interleaved(draw: st.DrawFn) -> tuple[int, list[tuple[int, WireRow | None]]]:
+def interleaved(draw: st.DrawFn) -> tuple[int, list[tuple[int, WireRow]]]:
     """Several producers, each with some rows in each epoch and a barrier behind them, in any order of
     arrival that keeps the order of each producer."""
     producers = draw(st.integers(1, 4))
-    streams: list[list[tuple[int, WireRow | None]]] = []
+    streams: list[list[tuple[int, WireRow]]] = []
     for producer in range(producers):
-        stream: list[tuple[int, WireRow | None]] = []
+        stream: list[tuple[int, WireRow]] = []
         for _ in range(EPOCHS):
             stream += [(producer, row(producer, len(stream) + i)) for i in range(draw(st.integers(0, 4)))]
-            stream.append((producer, None))
+            stream.append((producer, BARRIER))
         streams.append(stream)
     arrivals = []
     while any(streams):
@@ -37,13 +40,13 @@ def interleaved(draw: st.DrawFn) -> tuple[int, list[tuple[int, WireRow | None]]]
 
 @given(interleaved(), st.sampled_from([0, 500, 1 << 20]))
 def test_an_epoch_has_of_each_producer_what_came_before_its_barrier(
-    case: tuple[int, list[tuple[int, WireRow | None]]], limit_bytes: int
+    case: tuple[int, list[tuple[int, WireRow]]], limit_bytes: int
 ) -> None:
     producers, arrivals = case
     sent: defaultdict[tuple[int, int], list[WireRow]] = defaultdict(list)
     at = [0] * producers
     for producer, item in arrivals:
-        if item is None:
+        if item is BARRIER:
             at[producer] += 1
         else:
             sent[at[producer], producer].append(item)
@@ -52,7 +55,7 @@ def test_an_epoch_has_of_each_producer_what_came_before_its_barrier(
     epoch = 0
     for producer, item in arrivals:
         for out in aligner.feed(producer, item):
-            if out is None:
+            if out.kind == RowKind.BARRIER:
                 epoch += 1
             else:
                 got[epoch, out.channel].append(out)
@@ -64,20 +67,20 @@ def test_an_epoch_has_of_each_producer_what_came_before_its_barrier(
 def test_what_is_ahead_waits() -> None:
     aligner = BarrierAligner(2)
     assert list(aligner.feed(0, row(0, 1))) == [row(0, 1)]
-    assert list(aligner.feed(0, None)) == []
+    assert list(aligner.feed(0, BARRIER)) == []
     assert aligner.is_waiting
     assert list(aligner.feed(0, row(0, 2))) == []
     assert list(aligner.feed(1, row(1, 1))) == [row(1, 1)]
-    assert list(aligner.feed(1, None)) == [None, row(0, 2)]
+    assert list(aligner.feed(1, BARRIER)) == [BARRIER, row(0, 2)]
     assert not aligner.is_waiting
 
 
 def test_a_producer_may_be_several_barriers_ahead() -> None:
     aligner = BarrierAligner(2)
-    for item in (None, row(0, 1), None, row(0, 2)):
+    for item in (BARRIER, row(0, 1), BARRIER, row(0, 2)):
         assert list(aligner.feed(0, item)) == []
-    assert list(aligner.feed(1, None)) == [None, row(0, 1)]
-    assert list(aligner.feed(1, None)) == [None, row(0, 2)]
+    assert list(aligner.feed(1, BARRIER)) == [BARRIER, row(0, 1)]
+    assert list(aligner.feed(1, BARRIER)) == [BARRIER, row(0, 2)]
 
 
 def test_held_rows_stay_within_their_memory_and_keep_their_order() -> None:

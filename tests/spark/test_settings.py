@@ -81,3 +81,18 @@ def test_workers_on_this_machine_are_forked_by_our_daemon(master: str | None, da
     conf = {} if master is None else {"spark.master": master}
     assert session_settings(conf).get(DAEMON) == daemon
     assert session_settings({**conf, DAEMON: "mine"})[DAEMON] == "mine"
+
+
+def test_what_spark_submit_was_told_wins_over_our_defaults_and_the_configuration_over_it() -> None:
+    told = {
+        "spark.master": "spark://there:7077",
+        "spark.executor.memory": "2g",
+        "spark.app.name": "program.py",
+    }
+    found = session_settings(settings_of(Configuration(), submitted=told))
+    assert {key: found[key] for key in told} == told
+    assert DAEMON not in found
+    assert "spark.driver.bindAddress" not in found
+    mine = Configuration().set_string("spark.master", "local[2]")
+    found = session_settings(settings_of(mine, submitted=told))
+    assert (found["spark.master"], found["spark.executor.memory"]) == ("local[2]", "2g")

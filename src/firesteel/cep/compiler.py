@@ -55,7 +55,7 @@ class _Compiler:
         self._group: GroupPattern | None = None  # the innermost one that it is in
         self._first_round: dict[int, bool] = {}  # by group: whether the states are of its first repetition
         self._states: list[DraftState] = []
-        self._names: set[str] = set()
+        self._names: dict[str, int] = {}  # with the number that the next state of the name gets
         self._stops: dict[str, DraftState] = {}
         self._before_greed: dict[str, DraftState] = {}  # sinks of greedy stages as they were
         self._window_ms: int | None = None
@@ -378,10 +378,11 @@ class _Compiler:
     # ---- states
 
     def _new(self, name: str, kind: StateKind) -> DraftState:
-        unique, number = name, 0
+        unique, number = name, self._names.get(name, 0)
         while unique in self._names:
             unique, number = f"{name}{RESERVED}{number}", number + 1
-        self._names.add(unique)
+        self._names[name] = number
+        self._names.setdefault(unique, 0)
         state = DraftState(unique, name.partition(RESERVED)[0], kind)
         self._states.append(state)
         return state

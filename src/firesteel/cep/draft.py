@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from firesteel.cep.conditions import And, Condition, Expression, Not, Or, identity
@@ -87,21 +87,36 @@ def require_progress(states: Sequence[DraftState]) -> None:
     """Refuse a way from a state back to itself that takes no event. (Flink does not return from it.)"""
     done: set[int] = set()
     for state in states:
-        _follow(state, set(), done)
+        if id(state) not in done:
+            _follow(state, done)
 
 
-def _follow(state: DraftState, above: set[int], done: set[int]) -> None:
-    if id(state) in above:
-        raise MalformedPatternError(
-            "A group that can match without any event cannot be repeated.",
-            detail=f"all stages around {state.stage!r} are optional",
-            hint="make one stage of the group mandatory, or make the group optional instead",
-        )
-    if id(state) not in done:
-        for edge in state.edges:
-            if edge.action is Action.PROCEED:
-                _follow(edge.target, {*above, id(state)}, done)
-        done.add(id(state))
+def _follow(first: DraftState, done: set[int]) -> None:
+    """Look at all that a state proceeds to, a way at a time: there may be many optional stages in a row."""
+    way = [first]
+    ahead = [_proceeds_to(first)]
+    on_the_way = {id(first)}
+    while way:
+        target = next(ahead[-1], None)
+        if target is None:
+            ahead.pop()
+            left = id(way.pop())
+            on_the_way.remove(left)
+            done.add(left)
+        elif id(target) in on_the_way:
+            raise MalformedPatternError(
+                "A group that can match without any event cannot be repeated.",
+                detail=f"all stages around {target.stage!r} are optional",
+                hint="make one stage of the group mandatory, or make the group optional instead",
+            )
+        elif id(target) not in done:
+            way.append(target)
+            ahead.append(_proceeds_to(target))
+            on_the_way.add(id(target))
+
+
+def _proceeds_to(state: DraftState) -> Iterator[DraftState]:
+    return (edge.target for edge in state.edges if edge.action is Action.PROCEED)
 
 
 def both(left: Expression, right: Expression) -> Expression:

@@ -128,7 +128,7 @@ class DynamicCepOperator(PatternOperator, KeyedTwoInputOperator):
         run = self.make_run(nfa, part, id, version.version)
         try:
             self.open_run(run)
-        except Exception as error:
+        except BaseException as error:  # whatever users' code raises is its failure
             self._column.end(part)
             raise MalformedPatternError(
                 f"A condition of the pattern {id!r} cannot be opened.",

@@ -3,6 +3,9 @@
 An automaton has a *part* of the column, with a tag in front of its entries. Entries with the tag of a part
 that is not there any more count for nothing. They go when their key is next looked at, and at once where they
 are in memory: to give up an automaton does not mean to read the state of all keys.
+
+Beside the keys of a key group lies what they have numbers for: the names of the states and stages of each
+part (``name_table``). These are always in memory, and go at once with their part.
 """
 
 from __future__ import annotations
@@ -11,11 +14,12 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
-from firesteel.cep.kept import Entries, StateNames, decoded, encoded, shown
+from firesteel.cep.kept import Entries, StateNames, decoded, encoded, is_packed, shown
+from firesteel.cep.name_table import NO_NAMES, NameTable, read_names, written_names
 from firesteel.cep.shared_buffer import KeyMatches
 from firesteel.state.columns import TOMBSTONE, CanonicalKey, Column, canonical_of, key_data
 from firesteel.state.kinds import KINDS, StateKind
-from firesteel.state.rows import Entry, rows_by_key
+from firesteel.state.rows import Entry, rows_by_key_in_group
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
@@ -24,6 +28,7 @@ __all__ = ["MATCHES", "TAGGED_MATCHES", "MatchColumn", "MatchPart", "tag_of"]
 
 _TAG_BYTES: Final = 4
 _NO_TAG: Final = b""
+_NAMES: Final = b"n"  # follows the tag in the entries of tables of names
 
 
 def tag_of(number: int) -> bytes:
@@ -52,7 +57,7 @@ class MatchPart:
         entries = self._of_part(self._column.stored(key))
         if not entries:
             return None
-        live = self.live[key] = decoded(entries, self._names)
+        live = self.live[key] = decoded(entries, self._names, self._column.table(key, self.tag))
         return live
 
     def make(self, key: CanonicalKey) -> KeyMatches:
@@ -68,8 +73,12 @@ class MatchPart:
     def entries(self, key: CanonicalKey, stored: Entries) -> Entries:
         """What is to be stored of a key, where *stored* is there."""
         tag, live = self.tag, self.live.get(key)
-        before = self._of_part(stored)
-        entries = before if live is None else encoded(live, self._names, before)
+        entries = self._of_part(stored)
+        if live is not None:
+            table = self._column.table(key, tag)
+            entries, grown = encoded(live, self._names, table, entries)
+            if grown is not table:
+                self._column.put_table(key, tag, grown)
         return {tag + name: value for name, value in entries.items()} if tag else entries
 
     def has(self, key: CanonicalKey, stored: Entries) -> bool:
@@ -95,6 +104,9 @@ class MatchColumn(Column):
         self._parts: dict[bytes, MatchPart] = {}
         self._cells: dict[CanonicalKey, Entries] = {}  # as they are stored; empty: there is nothing
         self._dirty: set[CanonicalKey] = set()
+        self._tables: dict[bytes, NameTable] = {}  # key group (2 bytes) and tag -> names
+        self._grown: set[bytes] = set()  # those of them that the epoch has changed
+        self._has_stale_tables = False  # perhaps
         self.loads = self.hits = 0
 
     # ---- parts
@@ -110,6 +122,7 @@ class MatchColumn(Column):
     def end(self, part: MatchPart) -> None:
         """Give up an automaton with all that it has."""
         del self._parts[part.tag]
+        self._has_stale_tables = True
         self._dirty.update(key for key, entries in self._cells.items() if self._has_stale(entries))
 
     def stored(self, key: CanonicalKey) -> Entries:  # hot
@@ -129,6 +142,15 @@ class MatchColumn(Column):
     def changed_key(self, key: CanonicalKey) -> None:
         self._dirty.add(key)
 
+    def table(self, key: CanonicalKey, tag: bytes) -> NameTable:
+        """The names by which the entries of a key are stored."""
+        return self._tables.get(self._core.group_keys[key][:2] + tag, NO_NAMES)
+
+    def put_table(self, key: CanonicalKey, tag: bytes, table: NameTable) -> None:
+        place = self._core.group_keys[key][:2] + tag
+        self._tables[place] = table
+        self._grown.add(place)
+
     def _has_stale(self, entries: Entries) -> bool:
         parts = self._parts
         return _NO_TAG not in parts and any(name[:_TAG_BYTES] not in parts for name in entries)
@@ -136,6 +158,9 @@ class MatchColumn(Column):
     # ---- the backend's side
 
     def load(self, key: bytes, end: int, value: bytes) -> None:
+        if not key[2]:
+            self._load_table(key[:2] + key[end + len(self.id) : -len(_NAMES)], value)
+            return
         current = canonical_of(key_data(key, end))
         entries = self._cells.get(current)
         if entries is None:
@@ -149,6 +174,13 @@ class MatchColumn(Column):
             entries[name] = value
         if not entries and self._core.complete:
             del self._cells[current]
+
+    def _load_table(self, place: bytes, value: bytes) -> None:
+        if value == TOMBSTONE:
+            self._tables.pop(place, None)
+        else:
+            self._tables[place] = read_names(value)
+            self._has_stale_tables = self._has_stale_tables or place[2:] not in self._parts
 
     def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
         known = set(self._cells)
@@ -179,15 +211,30 @@ class MatchColumn(Column):
                 self._cells[key] = entries
             else:
                 self._cells.pop(key, None)
+        self._collect_tables(keys, values)
         self._forget_epoch()
 
+    def _collect_tables(self, keys: list[bytes], values: list[bytes]) -> None:
+        tables, parts = self._tables, self._parts
+        gone: list[bytes] = []
+        if self._has_stale_tables:
+            gone = [place for place in tables if place[2:] not in parts]
+            self._has_stale_tables = False
+        for place in gone:
+            del tables[place]
+        for place in [*sorted(self._grown.intersection(tables)), *gone]:
+            keys.append(place[:2] + b"\0" + self.id + place[2:] + _NAMES)
+            values.append(written_names(tables[place]) if place in tables else TOMBSTONE)
+
     def _forget_epoch(self) -> None:
+        self._grown.clear()
         self._dirty.clear()
         for part in self._parts.values():
             part.live.clear()
 
     def drop(self) -> None:
         self._cells.clear()
+        self._tables.clear()
         self._forget_epoch()
 
     def drop_key(self, key: CanonicalKey) -> None:
@@ -218,18 +265,34 @@ class MatchColumn(Column):
 # ---- the kinds
 
 
-def _shown_by_pattern(entries: Iterable[Entry]) -> dict[int, dict[str, Any]]:
-    """The matches of a key by the number of the part that they belong to."""
-    parts: dict[int, Entries] = {}
+def _shown(entries: Iterable[Entry], beside: Iterable[Entry]) -> dict[str, Any]:
+    return shown(dict(entries), _tables_of(beside).get(_NO_TAG, NO_NAMES))
+
+
+def _shown_by_pattern(entries: Iterable[Entry], beside: Iterable[Entry]) -> dict[int, dict[str, Any]]:
+    """The matches of a key by the number of the part that they belong to. Where a part has packed entries and
+    no names, it is gone."""
+    tables = _tables_of(beside)
+    parts: dict[bytes, Entries] = {}
     for name, value in entries:
-        number = int.from_bytes(name[:_TAG_BYTES], "big")
-        parts.setdefault(number, {})[name[_TAG_BYTES:]] = value
-    return {number: shown(part) for number, part in parts.items()}
+        parts.setdefault(name[:_TAG_BYTES], {})[name[_TAG_BYTES:]] = value
+    return {
+        int.from_bytes(tag, "big"): shown(part, tables.get(tag, NO_NAMES))
+        for tag, part in parts.items()
+        if tag in tables or not is_packed(part)
+    }
+
+
+def _tables_of(beside: Iterable[Entry]) -> dict[bytes, NameTable]:
+    """The tables of a key group, by tag."""
+    return {name[: -len(_NAMES)]: read_names(value) for name, value in beside}
 
 
 MATCHES: Final = KINDS.register(
-    StateKind(name=MatchColumn.kind, rows=rows_by_key(lambda parts: shown(dict(parts))))
+    StateKind(name=MatchColumn.kind, rows=rows_by_key_in_group(_shown), beside_keys=True)
 )
 TAGGED_MATCHES: Final = KINDS.register(
-    StateKind(name="partial matches by pattern", rows=rows_by_key(_shown_by_pattern))
+    StateKind(
+        name="partial matches by pattern", rows=rows_by_key_in_group(_shown_by_pattern), beside_keys=True
+    )
 )

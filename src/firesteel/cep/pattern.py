@@ -272,6 +272,15 @@ class Pattern:
 
         return pictured(self)
 
+    def _repr_html_(self) -> str:
+        from firesteel.common import html
+
+        stages = " → ".join(stage.name for stage in self.stages())
+        svg = html.drawn(
+            lambda: html.picture(self.explain_svg(), f"The automaton of the pattern {self.name}")
+        )
+        return html.piece(f"Pattern {stages}", svg)
+
 
 class GroupPattern(Pattern):
     """A pattern that is a stage of another one. It has quantifiers, and no conditions of its own."""

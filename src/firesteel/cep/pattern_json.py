@@ -100,7 +100,7 @@ def read_record(given: Any) -> PatternRecord:
             record = msgspec.json.decode(given, type=PatternRecord)
         else:
             record = msgspec.convert(given, PatternRecord)
-    except (msgspec.MsgspecError, RecursionError) as error:
+    except (msgspec.MsgspecError, RecursionError, UnicodeError) as error:
         raise MalformedPatternError(
             "The record is not a pattern in its JSON form.",
             detail=str(error),
@@ -306,7 +306,7 @@ class _Maker:
             )
         try:
             made = factory(**parameters)
-        except Exception as error:
+        except BaseException as error:  # whatever users' code raises is its failure
             raise MalformedPatternError(
                 f"The condition {name!r} does not take these parameters.",
                 detail=f"{type(error).__name__}: {error}",

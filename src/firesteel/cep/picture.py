@@ -19,12 +19,12 @@ _MARGIN: Final = 30
 _LINE: Final = 17
 
 _STYLE: Final = (
-    "text{font-family:ui-sans-serif,system-ui,sans-serif;font-size:12px;fill:#1d2733}"
+    "text{font-family:ui-sans-serif,system-ui,sans-serif;font-size:12px;fill:#1d2733}svg{background:#fff}"
     ".state{fill:#eaf2fa;stroke:#2c6aa6}.stop{fill:#fbeaea;stroke:#c02b2b}.final{fill:#eaf5ed;stroke:#3b7d4f}"
     ".pending{fill:#f3ecfb;stroke:#6d45b8}.edge{fill:none;stroke:#5d6977;stroke-width:1.3}"
     ".ignore{stroke-dasharray:6 4}.proceed{stroke-dasharray:1.5 3.5}.quiet{fill:#5d6977;font-size:11px}"
-    "@media (prefers-color-scheme:dark){text{fill:#e7ecf2}.state{fill:#18293a}.stop{fill:#3a1a1a}"
-    ".final{fill:#1a2d21}.pending{fill:#2a2038}.quiet{fill:#9aa7b4}.edge{stroke:#9aa7b4}}"
+    "@media (prefers-color-scheme:dark){text{fill:#e7ecf2}svg{background:#12171d}.state{fill:#18293a}"
+    ".stop{fill:#3a1a1a}.final{fill:#1a2d21}.pending{fill:#2a2038}.quiet{fill:#9aa7b4}.edge{stroke:#9aa7b4}}"
 )
 _CLASSES: Final = {
     StateKind.STOP: "stop",

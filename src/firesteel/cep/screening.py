@@ -81,7 +81,7 @@ class Screening:
             return [(place, None) for place in places]
         try:
             rows = self._rows(values, places, begins)
-        except Exception:  # raised again where the event is matched, if it is asked there
+        except BaseException:  # raised again where the event is matched, if it is asked there
             return [(place, None) for place in places]
         inert = self._inert
         for answers in set(rows).difference(inert):

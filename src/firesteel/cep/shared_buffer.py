@@ -8,11 +8,11 @@ locks: ``SharedBuffer``.)
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from firesteel.state.columns import decode_value, to_cached
 
-__all__ = ["KeyMatches", "MatchedEvent", "Node", "PartialMatch"]
+__all__ = ["KeyMatches", "MatchedEvent", "Node", "PartialMatch", "StoredMatches"]
 
 
 class MatchedEvent:
@@ -102,3 +102,11 @@ class KeyMatches:
     @property
     def is_empty(self) -> bool:
         return not self.partial and not self.completed
+
+
+class StoredMatches(NamedTuple):
+    """The same as it is read, where states still have the names under which they are stored."""
+
+    sequence: int
+    partial: list[tuple[str, Node]]
+    completed: list[Node]

@@ -12,17 +12,21 @@ import click
 
 from firesteel.cli._talking import (
     ENDED,
+    EXECUTOR,
     JOB,
     JOBMANAGER,
     JSON,
+    as_executor_id,
     as_job_id,
     client_of,
+    jobs_of_the_cluster,
     span,
     table,
     talking,
 )
 
 _SCHEDULED: Final = ("INITIALIZING", "CREATED")
+_STREAMS: Final = ("stderr", "stdout")  # of an executor: what it logs, and what it prints
 _FORMAT = click.option(
     "-type",
     "--type",
@@ -190,32 +194,49 @@ def checkpoint(full: bool, job: str, jobmanager: str | None) -> None:
 
 
 @click.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on as the job goes on, until it has ended.")
-@click.option("--out", "printed", is_flag=True, help="What the job prints, instead of what it logs.")
+@click.option("-f", "--follow", is_flag=True, help="Go on as the log goes on, until the job has ended.")
+@click.option(
+    "--out", "printed", is_flag=True, help="What the job, or the executor, prints, instead of what it logs."
+)
 @click.option("-n", "--tail", type=click.IntRange(min=0), help="Only so many of the last bytes.")
-@click.argument("job", metavar="[JOB]", required=False)
+@EXECUTOR
+@click.argument("job", metavar="[JOB]", required=False, shell_complete=jobs_of_the_cluster)
 @JOBMANAGER
 @talking
-def logs(follow: bool, printed: bool, tail: int | None, job: str | None, jobmanager: str | None) -> None:
-    """Show the log of JOB; without it that of the dispatcher."""
+def logs(
+    follow: bool,
+    printed: bool,
+    tail: int | None,
+    executor: str | None,
+    job: str | None,
+    jobmanager: str | None,
+) -> None:
+    """Show the log of JOB, or of an executor; without either that of the dispatcher."""
+    if job is not None and executor is not None:
+        raise click.UsageError("A job and an executor have logs of their own: name one of them.")
     client = client_of(jobmanager)
-    name = "firesteel.log" if job is None else f"job-{as_job_id(job)}.{'out' if printed else 'log'}"
-    path = f"/v1/jobmanager/logs/{name}"
-    text = client.text(path, **({} if tail is None else {"tail": tail}))
-    click.echo(text, nl=False)
-    if follow:
-        size = next(log["size"] for log in client.get("/v1/jobmanager/logs")["logs"] if log["name"] == name)
-        _follow(lambda offset: client.text(path, offset=offset), size, lambda: _has_ended(client, job))
+    if executor is not None:
+        place, name = f"/v1/taskmanagers/{as_executor_id(client, executor)}", _STREAMS[printed]
+    else:
+        place = "/v1/jobmanager"
+        name = "firesteel.log" if job is None else f"job-{as_job_id(job)}.{'out' if printed else 'log'}"
+    path = f"{place}/logs/{name}"
+    if not follow:
+        click.echo(client.content(path, **({} if tail is None else {"tail": tail})), nl=False)
+        return
+    sizes = {} if tail is None else {log["name"]: log["size"] for log in client.get(f"{place}/logs")["logs"]}
+    begin = max(0, sizes.get(name, 0) - (tail or 0))
+    _follow(lambda offset: client.content(path, offset=offset), begin, lambda: _has_ended(client, job))
 
 
-def _follow(read: Callable[[int], str], offset: int, has_ended: Callable[[], bool]) -> None:
+def _follow(read: Callable[[int], bytes], offset: int, has_ended: Callable[[], bool]) -> None:
     last = False
     while True:
         ends = has_ended()  # before reading: what came until then is shown
-        text = read(offset)
-        if text:
-            click.echo(text, nl=False)
-            offset += len(text.encode())
+        content = read(offset)
+        if content:
+            click.echo(content, nl=False)
+            offset += len(content)
         elif last:
             return
         last = ends

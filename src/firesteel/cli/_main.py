@@ -20,6 +20,7 @@ from firesteel.cli._rescale import rescale
 from firesteel.cli._scripts import become_pyflink, interrupt, run_script
 from firesteel.cli._settings import DEFINE, set_defaults
 from firesteel.cli._sql import sql
+from firesteel.cli._state import state
 from firesteel.cli._talking import JOBMANAGER
 from firesteel.cli._top import top
 from firesteel.common.errors import FiresteelError, JobExecutionError
@@ -333,7 +334,7 @@ def dispose(path: str) -> None:
         click.echo(f"Left: the symbolic link {path}")
 
 
-for _command in (*COMMANDS, top, rescale, cluster, memory, history_server, sql):
+for _command in (*COMMANDS, top, rescale, cluster, memory, history_server, sql, state):
     main.add_command(_command)
 
 

@@ -15,9 +15,10 @@ from firesteel.common.job_id import JobID
 from firesteel.common.masking import masked
 from firesteel.graph.execution_graph import create_execution_graph
 from firesteel.graph.explain import explain_all
-from firesteel.graph.generator import generate
+from firesteel.graph.generator import generate, leading_to
 from firesteel.graph.job_graph import create_job_graph
 from firesteel.graph.levels import plan_levels
+from firesteel.graph.picture import pictured
 from firesteel.graph.plan_json import execution_plan_json, to_dict
 from firesteel.graph.stream_graph import StreamGraph
 from firesteel.jobmanager.executor import graph_config
@@ -41,6 +42,9 @@ class PlanningExecutor:
 
     def execution_plan(self, env: Environment) -> str:
         return execution_plan_json(self.stream_graph(env))
+
+    def graph_svg(self, env: Environment, end: Transformation) -> str:
+        return pictured(create_job_graph(leading_to([end], graph_config(env, None))))
 
     def execute(
         self, env: Environment, transformations: Sequence[Transformation], job_name: str | None

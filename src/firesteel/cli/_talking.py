@@ -43,7 +43,22 @@ def jobs_of_the_cluster(ctx: click.Context, parameter: click.Parameter, incomple
         return []
 
 
+def executors_of_the_cluster(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+    """For the completion of shells."""
+    try:
+        found = _executors(client_of(ctx.params.get("jobmanager"), patience=1))
+        return [executor for executor in found if executor.startswith(incomplete)]
+    except Exception:  # a completion has nobody to complain to
+        return []
+
+
 JOB = click.argument("job", metavar="JOB", shell_complete=jobs_of_the_cluster)
+EXECUTOR = click.option(
+    "--executor",
+    metavar="ID",
+    shell_complete=executors_of_the_cluster,
+    help="The log of an executor (a task manager), by its id or the beginning of it.",
+)
 
 
 def client_of(jobmanager: str | None, patience: int = _PATIENCE) -> RestClient:
@@ -93,6 +108,24 @@ def as_job_id(text: str) -> str:
     if len(text) != 32 or not set(text.lower()) <= set("0123456789abcdef"):
         raise click.BadParameter(f"{text} is not the id of a job: 32 hexadecimal digits")
     return text.lower()
+
+
+def as_executor_id(client: RestClient, text: str) -> str:
+    """The id of the executor whose id begins like that.
+
+    :raises CommandFailed: there is none, or there are several.
+    """
+    known = _executors(client)
+    found = [executor for executor in known if executor.startswith(text)]
+    if len(found) != 1:
+        how_many = "No executor has" if not found else f"{len(found)} executors have"
+        listed = "".join(f"\n  {executor}" for executor in known) or " none"
+        raise CommandFailed(f"{how_many} an id that begins with {text}. There are:{listed}", UNKNOWN)
+    return found[0]
+
+
+def _executors(client: RestClient) -> list[str]:
+    return [executor["id"] for executor in client.get("/v1/taskmanagers")["taskmanagers"]]
 
 
 def table(rows: Sequence[tuple[str, ...]], head: tuple[str, ...]) -> str:

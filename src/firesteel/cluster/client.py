@@ -132,13 +132,13 @@ class RestClient:
             raise RequestRefusedError(status, _refusal(content))
         return msgspec.json.decode(content or b"{}", type=kind)
 
-    def text(self, path: str, **query: Any) -> str:
-        """An answer that is a text."""
+    def content(self, path: str, **query: Any) -> bytes:
+        """An answer that is a text, as it is: a part of a log may begin and end within a character."""
         target = f"{path}?{urlencode(query)}" if query else path
         status, content = self._answer("GET", target, b"", False)
         if status >= 300:
             raise RequestRefusedError(status, _refusal(content))
-        return content.decode(errors="replace")
+        return content
 
     def events(self, path: str) -> Iterator[tuple[str, Any]]:
         """Server-sent events, until there are no more."""

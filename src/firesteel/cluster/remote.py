@@ -19,9 +19,10 @@ from firesteel.common.logs import logger
 from firesteel.common.options import checkpointing, cluster as options, recovery
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.graph.generator import generate
+from firesteel.graph.generator import generate, leading_to
 from firesteel.graph.job_graph import create_job_graph
 from firesteel.graph.levels import plan_levels
+from firesteel.graph.picture import pictured
 from firesteel.graph.plan_json import execution_plan_json
 from firesteel.graph.stream_graph import StreamGraph
 from firesteel.jobmanager.admission import check_functions, check_graph
@@ -101,6 +102,9 @@ class RemoteExecutor:
 
     def execution_plan(self, env: Environment) -> str:
         return execution_plan_json(self.stream_graph(env))
+
+    def graph_svg(self, env: Environment, end: Transformation) -> str:
+        return pictured(create_job_graph(leading_to([end], graph_config(env, None))))
 
     # ---- running
 

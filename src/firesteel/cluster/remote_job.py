@@ -6,7 +6,7 @@ import base64
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
+from firesteel.jobmanager.collecting import CollectedRecords
 from firesteel.program.pickling import loads_block
 from firesteel.rest.messages.submission import Collected, JobEnd
 
@@ -212,10 +213,11 @@ def _later(do: Callable[[], Any]) -> CompletableFuture[Any]:
     return CompletableFuture(future)
 
 
-class RemoteRecords(Iterator[Any]):
+class RemoteRecords(CollectedRecords):
     """What a job collects; closing it cancels the job."""
 
     def __init__(self, client: RestClient, handle: RemoteJobHandle, sink: str, is_checkpointed: bool) -> None:
+        super().__init__()
         self._client = client
         self._handle = handle
         self._path = f"{OURS}/jobs/{handle.job_id}/collected/{sink}"
@@ -223,28 +225,22 @@ class RemoteRecords(Iterator[Any]):
         self._generation = 0  # of the process that has collected the last
         self._first = 0
         self._seen: OrderedDict[tuple[int, int, str], None] = OrderedDict()
-        self._batch: Iterator[Any] = iter(())
         self._waiting: list[bytes] = []
-        self._ended = self._closed = False
+        self._is_last = False  # of what waits
 
     @property
     def handle(self) -> RemoteJobHandle:
         return self._handle
 
-    def __next__(self) -> Any:
-        while True:
-            for record in self._batch:
-                return record
-            if self._closed:
-                raise StopIteration
-            if self._waiting:
-                self._batch = iter(loads_block(self._waiting.pop(0)))
-            elif self._ended:
-                self._closed = True
-                self._handle.result()  # raises when the job failed
-                raise StopIteration
-            else:
-                self._fetch()
+    def _wait(self, wait_s: float | None) -> None:
+        if not self._waiting and not self._is_last:
+            self._fetch(_WAIT_S if wait_s is None else min(wait_s, _WAIT_S))
+        if self._waiting:
+            self._come.extend(loads_block(self._waiting.pop(0)))
+        self._ended = self._is_last and not self._waiting
+
+    def _finish(self) -> None:
+        self._handle.result()
 
     def close(self) -> None:
         if not self._closed:
@@ -256,9 +252,9 @@ class RemoteRecords(Iterator[Any]):
                     raise
 
     @interruptible()
-    def _fetch(self) -> None:
+    def _fetch(self, wait_s: float) -> None:
         found: Collected = self._client.get(
-            self._path, Collected, generation=self._generation, first=self._first, wait=_WAIT_S
+            self._path, Collected, generation=self._generation, first=self._first, wait=wait_s
         )
         if self._generation not in (0, found.generation):
             self._check_new_process()
@@ -271,7 +267,7 @@ class RemoteRecords(Iterator[Any]):
             if len(self._seen) > _REMEMBERED:
                 self._seen.popitem(last=False)
         self._first = found.first + len(found.batches)
-        self._ended = found.ended
+        self._is_last = found.ended
 
     def _check_new_process(self) -> None:
         """The job has another process than before, whose records begin where its last checkpoint was."""

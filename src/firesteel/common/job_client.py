@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from firesteel.common.completable_future import CompletableFuture
 from firesteel.common.job_execution_result import JobExecutionResult
@@ -10,6 +10,8 @@ from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 
 __all__ = ["JobClient", "JobHandle"]
+
+_STATUS_S: Final = 2.0  # how long a notebook waits for the status of a job
 
 
 class JobHandle(Protocol):
@@ -40,6 +42,15 @@ class JobClient:
 
     def __init__(self, handle: JobHandle) -> None:
         self._handle = handle
+
+    def _repr_html_(self) -> str:
+        from firesteel.common import html
+
+        try:
+            status = self.get_job_status().result(_STATUS_S).name
+        except Exception as error:  # showing raises nothing
+            status = f"unknown: {error or type(error).__name__}"
+        return html.piece("Job", html.facts(("job id", str(self.get_job_id())), ("status", status)))
 
     def get_job_id(self) -> JobID:
         return self._handle.job_id

@@ -43,6 +43,17 @@ class JobExecutionResult:
     def get_all_accumulator_results(self) -> dict[str, Any]:
         return dict(self._accumulators)
 
+    def _repr_html_(self) -> str:
+        from firesteel.common import html
+
+        if not self.is_job_execution_result():
+            return html.piece("The job was handed in", html.facts(("job id", str(self._job_id))))
+        about = html.facts(("job id", str(self._job_id)), ("runtime", f"{self._net_runtime_ms} ms"))
+        results = sorted(self._accumulators.items())
+        return html.piece(
+            "The job has finished", about, html.table(["accumulator", "result"], results) if results else ""
+        )
+
     def __str__(self) -> str:
         lines = [
             "Program execution finished",

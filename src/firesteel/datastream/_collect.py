@@ -44,6 +44,11 @@ class CloseableIterator(Iterator[Any]):
     ) -> None:
         self.close()
 
+    def _repr_html_(self) -> str:
+        from firesteel.datastream._notebook import records_html
+
+        return records_html("Records", iter(()) if self._closed else self._records)
+
     def next(self) -> Any:
         """The next record; ``StopIteration`` when the job has ended."""
         if self._closed:

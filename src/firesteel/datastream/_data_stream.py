@@ -113,6 +113,11 @@ class DataStream(StreamSettings, Cacheable, RefusedMethods):
     def get_execution_config(self) -> ExecutionConfig:
         return self._env.get_config()
 
+    def _repr_html_(self) -> str:
+        from firesteel.datastream._notebook import stream_html
+
+        return stream_html(self)
+
     # ---- one stream to one ----
 
     def map(self, func: Callable[[Any], Any] | MapFunction, output_type: OutputType = None) -> DataStream:

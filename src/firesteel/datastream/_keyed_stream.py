@@ -75,6 +75,12 @@ class KeyedStream(DataStream):
         self._origin_stream = origin_stream
         self._partitioning = partitioning
 
+    def _repr_html_(self) -> str:
+        from firesteel.datastream._notebook import stream_html
+
+        key = self._partitioning.key_type
+        return stream_html(self, ("key type", "any" if key is None else str(key)))
+
     # ---- operators with keyed state ----
 
     def map(self, func: Callable[[Any], Any] | MapFunction, output_type: OutputType = None) -> DataStream:

@@ -11,6 +11,7 @@ from firesteel.program.functions.asynchronous import (
 from firesteel.program.functions.base import (
     AggregateFunction,
     CheckpointedFunction,
+    CheckpointListener,
     CoFlatMapFunction,
     CoMapFunction,
     FilterFunction,
@@ -57,6 +58,7 @@ __all__ = [
     "AsyncRetryStrategy",
     "BaseBroadcastProcessFunction",
     "BroadcastProcessFunction",
+    "CheckpointListener",
     "CheckpointedFunction",
     "CoFlatMapFunction",
     "CoGroupFunction",

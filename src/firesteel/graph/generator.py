@@ -60,6 +60,11 @@ def generate(transformations: Iterable[Transformation], config: GraphConfig) -> 
             detail="the program has no operator and no sink",
             hint="end at least one stream in a sink: print(), sink_to(...), execute_and_collect()",
         )
+    return leading_to(roots, config)
+
+
+def leading_to(roots: Sequence[Transformation], config: GraphConfig) -> StreamGraph:
+    """The stream graph of ``roots`` and what stands before them; see ``generate``."""
     physical = _physical_transformations(roots)
     numbers = {id(t): number for number, t in enumerate(physical, 1)}
     nodes: dict[int, StreamNode] = {}

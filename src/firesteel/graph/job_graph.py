@@ -144,6 +144,14 @@ class JobGraph:
     def required_slots(self) -> int:
         return sum(self.slots_by_group().values())
 
+    def _repr_html_(self) -> str:
+        from firesteel.common import html
+        from firesteel.graph.picture import pictured
+
+        mode = "BATCH" if self.batch else "STREAMING"
+        about = html.facts(("mode", mode), ("vertices", len(self.vertices)), ("slots", self.required_slots))
+        return html.piece(self.name, about, html.picture(pictured(self), f"The graph of {self.name}"))
+
 
 def create_job_graph(graph: StreamGraph) -> JobGraph:
     """Chain what may be chained. Raises ProgramError when operator ids collide."""

@@ -166,3 +166,8 @@ class StreamGraph:
     @property
     def sources(self) -> tuple[StreamNode, ...]:
         return tuple(node for node in self.nodes if node.kind is NodeKind.SOURCE)
+
+    def _repr_html_(self) -> str:
+        from firesteel.graph.job_graph import create_job_graph
+
+        return create_job_graph(self)._repr_html_()

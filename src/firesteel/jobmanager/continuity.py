@@ -112,7 +112,7 @@ def prepare(
             coordinator.continue_after(manifest.id)
             latest = coordinator.completed.latest
             path = str(recovery.path) if latest is None else latest.path
-            coordinator.statistics.went_back_to(path, manifest.id, manifest.savepoint, clock.now_ms())
+            coordinator.statistics.went_back_to(path, manifest, clock.now_ms())
             log.warning("job goes on from a checkpoint or savepoint job=%s id=%d", job_id, manifest.id)
             break
     restarts = restart_strategy(configuration, checkpointing=coordinator.enabled)

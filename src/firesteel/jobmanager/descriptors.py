@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from firesteel.graph.levels import Level, LevelPlan
 from firesteel.jobmanager.run import JobRun
 from firesteel.jobmanager.sources import ReadPlan
+from firesteel.runtime.checkpoint_news import CheckpointNews
 from firesteel.runtime.program import LevelDescriptor, Pace
 
 
@@ -41,6 +42,7 @@ class Deployment:
         epoch: int,
         now_ms: int,
         pace: Pace | None,
+        news: CheckpointNews,
         marks_latency: bool = False,
     ) -> list[LevelDescriptor]:
         """One for each level."""
@@ -60,6 +62,7 @@ class Deployment:
                 subtasks={s: run.state.descriptor(s, reading.of(s)) for s in subtasks},
                 pace=pace,
                 marks_latency=marks_latency,
+                news=news,
             )
 
         return [of(level) for level in self.plan.levels]

@@ -19,6 +19,7 @@ from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.pacing import Pacer, work_of
 from firesteel.jobmanager.sources import ReadPlan
 from firesteel.jobmanager.spent import work_in
+from firesteel.runtime.checkpoint_news import CheckpointNews
 from firesteel.runtime.program import Pace
 
 log = logger(__name__)
@@ -69,7 +70,8 @@ class EpochMover:
         size = self._pacer.next_epoch(None if checkpoint_ms is None else checkpoint_ms - clock_ms)
         reading = course.run.sources.plan(now, size.budget)
         due = course.run.state.next_timer_ms
-        if course.fresh or reading.wanted or (due is not None and due <= now):
+        is_due = due is not None and due <= now
+        if course.fresh or reading.wanted or is_due or course.run.notices.waiting:
             self._run_epoch(now, reading, size.pace)
         else:
             self._ledger.wait()
@@ -89,6 +91,7 @@ class EpochMover:
         begun_s = self._clock.monotonic_s()
         if course.fresh:
             self._observer.attempt_reached(ExecutionState.DEPLOYING)
+        news = CheckpointNews(self._checkpoints.next_id, course.run.notices.waiting)
         levels = self._deployment.descriptors(
             course.run,
             reading,
@@ -96,6 +99,7 @@ class EpochMover:
             epoch=course.epoch,
             now_ms=now,
             pace=pace,
+            news=news,
             marks_latency=self._marks_latency(now),
         )
         if course.fresh:
@@ -112,6 +116,7 @@ class EpochMover:
         if answers is None:
             return
         self._ledger.commit(f"{course.epoch}-{secrets.token_hex(8)}", answers.acks, answers.reports)
+        course.run.notices.told(news.ended)
         self._learn(answers, now, (self._clock.monotonic_s() - begun_s) * 1000)
 
     def _marks_latency(self, now: int) -> bool:
@@ -130,7 +135,9 @@ class EpochMover:
             self._pacer.learn(work)
         self._ledger.report(
             acks,
-            EpochReport(self._course.epoch, now, elapsed_ms, work.records, attempts),
+            EpochReport(
+                self._course.epoch, now, elapsed_ms, work.records, attempts, overhead_ms=work.overhead_ms
+            ),
             work_in(reports, elapsed_ms, is_behind=is_behind),
         )
         if pause_ms and run.sources.unbounded and not run.state.has_ended:

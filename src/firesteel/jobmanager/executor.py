@@ -25,9 +25,10 @@ from firesteel.common.options import firesteel as own, history, metrics, recover
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.collect import CollectSink
-from firesteel.graph.generator import generate
+from firesteel.graph.generator import generate, leading_to
 from firesteel.graph.job_graph import JobGraph, create_job_graph
 from firesteel.graph.levels import plan_levels
+from firesteel.graph.picture import pictured
 from firesteel.graph.plan_json import execution_plan_json
 from firesteel.graph.stream_graph import GraphConfig, StreamGraph
 from firesteel.jobmanager.admission import check_functions, check_graph
@@ -149,6 +150,9 @@ class Executor:
 
     def execution_plan(self, env: Environment) -> str:
         return execution_plan_json(self.stream_graph(env))
+
+    def graph_svg(self, env: Environment, end: Transformation) -> str:
+        return pictured(create_job_graph(leading_to([end], graph_config(env, None))))
 
     # ---- running
 

@@ -137,6 +137,7 @@ class JobMaster:
             self._settle,
             self._cut,
             self._checkpoint_covers,
+            lambda number: self._course.run.notices.add(number, False),
         )
         self._requests = RequestServer(
             job_id,
@@ -265,6 +266,7 @@ class JobMaster:
                 return
             if self._course.run.state.has_ended:
                 if self._has_saved_the_rest():
+                    self._tell_the_rest()
                     self._finish(self._requests.last_wish)
                     return
                 self._sleep_until(self._checkpoints.due_ms or 0)
@@ -282,6 +284,7 @@ class JobMaster:
     def _went_on(self) -> None:
         """An epoch of the attempt is committed."""
         self._rescaler.went_on()
+        self._checkpoints.statistics.resumed(self._clock.now_ms())
         if self._recovers:
             self._recovers = False
             self._observer.recovery("processing resumed", f"epoch {self._course.epoch}")
@@ -367,19 +370,18 @@ class JobMaster:
         checkpoint = self._checkpoints.newest_sound(self._files, error)
         if checkpoint is None:
             return self._beginning, None
-        self._checkpoints.statistics.went_back_to(
-            checkpoint.path, checkpoint.id, checkpoint.manifest.savepoint, self._clock.now_ms()
-        )
+        self._checkpoints.statistics.went_back_to(checkpoint.path, checkpoint.manifest, self._clock.now_ms())
         name = f"restart-{self._course.attempt + 1}-{secrets.token_hex(4)}"
         restorer = Restorer(checkpoint.manifest, self._graph, self._files, name, allow_non_restored=True)
         return restorer.beginning(), checkpoint.path
 
     # ---- checkpoints and savepoints
 
-    def _checkpoint_covers(self) -> None:
+    def _checkpoint_covers(self, number: int) -> None:
         """A checkpoint is complete: make visible what it covers."""
         self._sinks.checkpoint_done(max(self._course.now_ms, self._clock.now_ms()))
         self._course.run.sources.checkpoint_completed()
+        self._course.run.notices.add(number, True)
 
     def _settle(self, instant_ms: int, stop: bool) -> None:
         self._mover.settle(instant_ms, stop)
@@ -405,6 +407,12 @@ class JobMaster:
         if self._requests.last_wish is not None:
             self._snapshots.write_savepoint(self._requests.last_wish)
         return True
+
+    def _tell_the_rest(self) -> None:
+        """Functions that listen hear of the last checkpoint, too, before the job ends."""
+        while self._course.run.notices.waiting and not self._cancelled.is_set():
+            self._mailbox.news.clear()
+            self._mover.step()
 
     # ---- epochs
 

@@ -214,7 +214,11 @@ class AccumulatorView(msgspec.Struct, frozen=True):
 
 class EpochReport(msgspec.Struct, frozen=True):
     """What one epoch did. ``records``: those that its sources read. ``stages``: of Spark, that ran it, from
-    the sources on; in real time one job of Spark runs many epochs, and there are none."""
+    the sources on; in real time one job of Spark runs many epochs, and there are none.
+
+    :param overhead_ms: what it cost beside the work on records; None: it is not known. In real time, where
+        records go on meanwhile: the most CPU time that a task took to end the epoch.
+    """
 
     epoch: int
     started_ms: int
@@ -222,6 +226,7 @@ class EpochReport(msgspec.Struct, frozen=True):
     records: int
     attempts: int
     stages: tuple[int, ...] = ()
+    overhead_ms: float | None = None
 
 
 class WorkerView(msgspec.Struct, frozen=True):

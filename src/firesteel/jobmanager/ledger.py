@@ -40,6 +40,7 @@ class Ledger:
         course = self._course
         course.run.state.commit(name, acks)
         course.run.sources.commit(acks)
+        course.run.notices.learn(acks)
         course.fresh = False
         course.accumulated.add(acks, reports)
         for ack in acks:

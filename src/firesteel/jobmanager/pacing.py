@@ -83,6 +83,13 @@ class Work:
     most_of_split: float = 0.0
     busy_ms: float = 0.0
 
+    @property
+    def overhead_ms(self) -> float | None:
+        """What the epoch took beside the work on records: planning, scheduling, the exchange, the commit.
+        None: it is not known, because no task has said how long it worked."""
+        is_known = self.busy_ms > 0 or not self.records
+        return max(0.0, self.elapsed_ms - self.busy_ms) if is_known else None
+
 
 def dirt(delta: EpochDelta) -> float:
     """What an epoch has changed of the state of a subtask; 1 is the most that it should."""
@@ -208,7 +215,7 @@ class Pacer:
         self._set(base * factor)
 
     def _learn_fixed(self, work: Work) -> None:
-        is_exact = work.busy_ms > 0 or not work.records
+        is_exact = work.overhead_ms is not None
         # Up slowly: a start, or a worker that stands still, is not what each epoch costs.
         most_ms = min(_MOST_FIXED_MS, self._fixed_ms * _RISE) if is_exact else self._fixed_ms
         self._fixed_ms = min(most_ms, max(_LEAST_FIXED_MS, work.elapsed_ms - work.busy_ms))

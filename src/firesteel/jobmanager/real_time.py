@@ -31,6 +31,7 @@ from firesteel.jobmanager.requests import Mailbox
 from firesteel.jobmanager.sources import ReadPlan
 from firesteel.jobmanager.spent import work_in
 from firesteel.jobmanager.user_logs import pass_on
+from firesteel.runtime.checkpoint_news import CheckpointEnd, CheckpointNews
 from firesteel.runtime.loop_settings import delta_file, epoch_name
 from firesteel.runtime.messages import Answer, Cut, Messages, Order, Read
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
@@ -120,7 +121,8 @@ class RealTimeMover:
 
     def settle(self, instant_ms: int, stop: bool) -> None:
         while (running := self._running) is not None and not self._mailbox.cancelled.is_set():
-            if running.stays or (running.cut_ms >= instant_ms and not stop):
+            # An epoch that is to end says which checkpoint covers it, so none is taken before it has ended.
+            if running.stays or (running.cut is None and running.cut_ms >= instant_ms and not stop):
                 return
             self._mailbox.news.clear()  # all that is asked is served after this
             soon_ms = self._clock.now_ms() + 4 * running.messages.idle_look_ms
@@ -158,8 +160,15 @@ class RealTimeMover:
         self._observer.attempt_reached(ExecutionState.DEPLOYING)
         stretch = secrets.token_hex(8)
         widths = self._deployment.widths
+        heard = course.run.notices.waiting
         descriptors = self._deployment.descriptors(
-            course.run, ReadPlan({}), attempt=course.attempt, epoch=course.epoch + 1, now_ms=now, pace=None
+            course.run,
+            ReadPlan({}),
+            attempt=course.attempt,
+            epoch=course.epoch + 1,
+            now_ms=now,
+            pace=None,
+            news=CheckpointNews(self._checkpoints.next_id, heard),
         )
         levels = [
             RunningLevel(descriptor, tuple(widths), stretch, self._options.buffer_timeout_ms)
@@ -177,6 +186,7 @@ class RealTimeMover:
             [(level, i) for level, width in enumerate(widths) for i in range(width)],
             self._engine.start(levels, self._mailbox.news.set),
             cut_ms=now,
+            heard=heard,
         )
         self._running = running
         self._observer.attempt_reached(ExecutionState.RUNNING)
@@ -214,7 +224,9 @@ class RealTimeMover:
         sources = self._course.run.sources
         stop = stop or sources.drains
         stays = stop and sources.acknowledge
-        running.cut = Cut(running.epoch, max(at_ms, soonest_ms), stop, sources.drains, stays)
+        waiting = self._course.run.notices.waiting
+        news = CheckpointNews(self._checkpoints.next_id, waiting[len(running.heard) :])
+        running.cut = Cut(running.epoch, max(at_ms, soonest_ms), stop, sources.drains, stays, news)
         running.overdue_ms = running.cut.at_ms + _OVERDUE_MS
         running.give(Order(cut=running.cut))
 
@@ -245,10 +257,12 @@ class RealTimeMover:
         course = self._course
         now = course.look_at(self._clock.now_ms())
         course.epoch = running.epoch
+        course.run.notices.told(running.heard + cut.news.ended)
         reports = [answer.report for answer in answers if answer.report is not None]
         self._ledger.commit(epoch_name(running.name, running.epoch), acks, reports)
         elapsed_ms = cut.at_ms - running.cut_ms
-        self._length.adapt(elapsed_ms, max(answer.ending_ms for answer in answers))
+        ending_ms = max(answer.ending_ms for answer in answers)
+        self._length.adapt(elapsed_ms, ending_ms)
         records = work_of(acks, course.run.sources.vertices, elapsed_ms).records
         running.next_epoch(cut)
         limits = course.run.sources.limits()
@@ -260,7 +274,8 @@ class RealTimeMover:
         elif cut.stop or course.run.state.has_ended:
             self.stop()
         work = work_in(reports, elapsed_ms, is_behind=False)
-        self._ledger.report(acks, EpochReport(course.epoch, now, elapsed_ms, records, 1), work)
+        report = EpochReport(course.epoch, now, elapsed_ms, records, 1, overhead_ms=ending_ms)
+        self._ledger.report(acks, report, work)
 
     def _failure(self, running: _Running) -> Exception:
         """What the tasks have ended in: an error of the user's code before all others."""
@@ -283,6 +298,7 @@ class _Running:
 
     :ivar cut_ms: when the last committed epoch has ended.
     :ivar cut: when this one is to end; None: it was not said yet.
+    :ivar heard: the ends of checkpoints that the tasks have heard of when this epoch began.
     :ivar stays: its tasks have stopped, and wait to hear of the checkpoint that covers what they have read.
     :ivar overdue_ms: when it is to be asked again whether the job is still this driver's.
     """
@@ -296,6 +312,7 @@ class _Running:
         tasks: list[tuple[int, int]],
         stretch: Stretch,
         cut_ms: float,
+        heard: tuple[CheckpointEnd, ...],
     ) -> None:
         self.name = name
         self.messages = messages
@@ -310,6 +327,7 @@ class _Running:
         self.overdue_ms = math.inf
         self._read: dict[int, Read] = {}  # by source task, the last that could be read
         self.cut: Cut | None = None
+        self.heard = heard
         self.answers: dict[tuple[int, int], Answer] = {}
         self._orders = 1  # that were given
         self._seen = 0  # and that all source tasks have seen
@@ -350,6 +368,7 @@ class _Running:
         self._seen = self._cut_order
         self.cut_ms = cut.at_ms
         self.cut = None
+        self.heard = ()
         self.answers = {}
         self.epoch += 1
 

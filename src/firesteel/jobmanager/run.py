@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from firesteel.graph.job_graph import JobGraph, JobVertex
+from firesteel.jobmanager.checkpoint_notices import CheckpointNotices
 from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
 from firesteel.jobmanager.checkpoints.registry import SharedFiles
 from firesteel.jobmanager.checkpoints.restore import Beginning, topology_of
@@ -51,6 +52,7 @@ class JobRun:
         self.sources = JobSources(graph, files.root, checkpointing, real_time)
         self.sources.restore(beginning.sources, beginning.exact)
         self.state = CommittedState(files, subtasks, beginning.subtasks, shared)
+        self.notices = CheckpointNotices()
 
     def rescaled(
         self, graph: JobGraph, subtasks: list[Subtask], begin: Mapping[Subtask, SubtaskEntry]
@@ -61,7 +63,7 @@ class JobRun:
         """
         run: JobRun = object.__new__(JobRun)
         run._graph, run._files, run._shared = graph, self._files, self._shared
-        run.sources = self.sources
+        run.sources, run.notices = self.sources, self.notices
         run.state = CommittedState(self._files, subtasks, begin, self._shared)
         self.state.release()  # after the new one has taken what it needs
         self.sources.rescale({vertex.id: vertex.parallelism for vertex in graph.vertices})

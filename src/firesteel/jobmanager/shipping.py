@@ -7,7 +7,6 @@ as a path where the workers share the machine, else as a file that the platform 
 from __future__ import annotations
 
 import ast
-import hashlib
 import os
 import pickle
 import sys
@@ -18,7 +17,7 @@ from typing import Any
 import cloudpickle
 
 from firesteel.runtime.kinds import added_kinds, adopt_kinds
-from firesteel.runtime.program import JobProgram, ShippedProgram, WorkerFiles
+from firesteel.runtime.program import JobProgram, ShippedProgram, WorkerFiles, program_name
 from firesteel.runtime.worker import add_paths, adopt_main_classes, import_submodules
 from firesteel.state.files import StateFiles
 
@@ -39,9 +38,7 @@ def ship(
         _local_paths(), tuple(bootstrap), submodules, main_classes, kinds, code, placed or WorkerFiles()
     )
     blob = pickle.dumps(shipped, 5)
-    name = f"program-{hashlib.blake2b(blob, digest_size=16).hexdigest()}"
-    files.write_once(name, blob)
-    return name
+    return files.write_once(program_name(blob), blob)
 
 
 def parcel(content: Any, paths: Sequence[str] | None = None) -> bytes:

@@ -25,7 +25,8 @@ class Snapshots:
 
     :param settle: brings what is committed up to an instant, and lets nothing more be done if told so.
     :param cut: makes the manifest of the job as it is, for an id and the time of the trigger.
-    :param covered: makes visible what a checkpoint that is complete covers.
+    :param covered: makes visible what a checkpoint that is complete covers, by its id.
+    :param failed: is told of a checkpoint that has failed, by its id, where the job goes on.
     """
 
     def __init__(
@@ -37,7 +38,8 @@ class Snapshots:
         clock: Clock,
         settle: Callable[[int, bool], None],
         cut: Callable[[int, int], Manifest],
-        covered: Callable[[], None],
+        covered: Callable[[int], None],
+        failed: Callable[[int], None],
     ) -> None:
         self._job_id = job_id
         self._checkpoints = checkpoints
@@ -47,6 +49,7 @@ class Snapshots:
         self._settle = settle
         self._cut = cut
         self._covered = covered
+        self._failed = failed
 
     def is_due(self, step_ms: float) -> bool:
         """Whether a checkpoint is to be taken now, and not ``step_ms`` later."""
@@ -59,12 +62,13 @@ class Snapshots:
         return self._take()
 
     def _take(self) -> bool:
-        triggered_ms = self._clock.now_ms()
+        triggered_ms, number = self._clock.now_ms(), self._checkpoints.next_id
         done = self._checkpoints.take(triggered_ms, lambda number: self._cut(number, triggered_ms))
         if done is None:
+            self._failed(number)
             return False
         begun_s = self._clock.monotonic_s()
-        self._covered()
+        self._covered(number)
         self._checkpoints.statistics.committed((self._clock.monotonic_s() - begun_s) * 1000)
         return True
 

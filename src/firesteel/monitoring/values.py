@@ -49,6 +49,9 @@ def job_values(view: JobView, now_ms: int) -> Iterator[Measure]:
     yield Measure("currentEpoch", view.epoch)
     if view.reports:
         yield Measure("lastEpochDuration", view.reports[-1].elapsed_ms)
+        overhead_ms = view.reports[-1].overhead_ms
+        if overhead_ms is not None:
+            yield Measure("epochOverheadMs", overhead_ms)
     yield Measure("pythonWorkers.Count", len(view.workers))
     yield Measure("pythonWorkers.Memory.Used", sum(worker.rss_bytes for worker in view.workers))
     yield Measure("pythonWorkers.CPU.Time", int(sum(worker.cpu_s for worker in view.workers) * 1e9))
@@ -76,6 +79,7 @@ def _checkpoint_values(view: JobView) -> Iterator[Measure]:
     known = view.checkpoints
     newest: CheckpointReport | None = known.latest_completed
     restored = known.latest_restored
+    restore_ms = None if restored is None else restored.elapsed_ms
     in_progress = int(known.in_progress is not None)
     for name, value in {
         "totalNumberOfCheckpoints": known.completed + known.failed + in_progress,
@@ -83,6 +87,9 @@ def _checkpoint_values(view: JobView) -> Iterator[Measure]:
         "numberOfCompletedCheckpoints": known.completed,
         "numberOfFailedCheckpoints": known.failed,
         "lastCheckpointRestoreTimestamp": -1 if restored is None else restored.restored_ms,
+        "lastRestoreFiles": -1 if restored is None else restored.files,
+        "lastRestoreSize": -1 if restored is None else restored.state_bytes,
+        "lastRestoreDuration": -1 if restore_ms is None else restore_ms,
         "lastCheckpointDuration": -1 if newest is None else int(newest.duration_ms),
         "lastCheckpointSize": -1 if newest is None else newest.checkpointed_bytes,
         "lastCheckpointFullSize": -1 if newest is None else newest.state_bytes,

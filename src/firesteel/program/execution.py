@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, runtime_checkable
 
 from firesteel.common.clock import Clock
 from firesteel.common.configuration import Configuration
@@ -88,13 +88,19 @@ class Executor(Protocol):
         sink: SinkTransformation,
     ) -> Iterator[object]:
         """Start the program and give the records that come to ``sink``, its last transformation. Closing the
-        iterator ends the job."""
+        iterator ends the job. It may be ``Arriving``."""
 
     def stream_graph(self, env: Environment) -> object:
         """The program as a ``firesteel.graph`` stream graph. Starts nothing."""
 
     def execution_plan(self, env: Environment) -> str:
         """The program as JSON in the form of Flink's execution plan. Starts nothing."""
+
+    def graph_svg(self, env: Environment, end: Transformation) -> str:
+        """The job graph of what leads to ``end``, as SVG. Starts nothing.
+
+        :raises ProgramError: a program with it cannot work.
+        """
 
     def from_spark(self, env: Environment, frame: DataFrame) -> tuple[Source, TypeInformation | None]:
         """A source that reads the rows of ``frame``, and their type where the source does not say it."""
@@ -107,6 +113,27 @@ class Executor(Protocol):
 
     def add_bootstrap(self, pickled: bytes) -> None:
         """Add a pickled callable that each worker process calls before it unpacks the code of a job."""
+
+
+class Arrived(NamedTuple):
+    """
+    :ivar records: what is to be read next.
+    :ivar ended: there are no others.
+    :ivar failure: what the job ended with, if it failed.
+    """
+
+    records: list[Any]
+    ended: bool
+    failure: BaseException | None = None
+
+
+@runtime_checkable
+class Arriving(Protocol):
+    """Records of a job that can be looked at before they are read."""
+
+    def arrived(self, count: int, wait_s: float | None) -> Arrived:
+        """The next *count* records, or those that come within *wait_s* seconds (None: until there are so
+        many, or the job has ended). They are still there to be read."""
 
 
 @dataclass(frozen=True, slots=True)

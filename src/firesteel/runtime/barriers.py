@@ -12,9 +12,9 @@ import pickle
 import tempfile
 from collections import deque
 from collections.abc import Iterator
-from typing import IO, Any, Final
+from typing import IO, Final
 
-from firesteel.runtime.wire import WireRow
+from firesteel.runtime.wire import RowKind, WireRow
 
 HELD_BYTES: Final = 32 << 20  # of one producer in memory; what is more waits in a file
 _ROW_BYTES: Final = 200  # of a row beside its body
@@ -90,28 +90,30 @@ class BarrierAligner:
         self._held = [HeldRows(limit_bytes) for _ in range(producers)]
         self._waits = [False] * producers  # its barrier has come, those of others have not
         self._missing = producers
+        self._last: WireRow  # the barrier that has come last
 
     @property
     def is_waiting(self) -> bool:
         """Whether a barrier of some producer has come and not those of all."""
         return self._missing < len(self._held)
 
-    def feed(self, producer: int, row: WireRow | None) -> Iterator[WireRow | None]:
-        """Take a row, or a barrier (None), of a producer.
+    def feed(self, producer: int, row: WireRow) -> Iterator[WireRow]:
+        """Take a row, or a barrier, of a producer.
 
-        :returns: what may be processed now, in this order; None where an epoch ends.
+        :returns: what may be processed now, in this order; a barrier, of any producer, where an epoch ends.
         """
         if self._waits[producer]:
-            self._held[producer].append(_BARRIER if row is None else row)
-        elif row is not None:
+            self._held[producer].append(row)
+        elif row.kind != RowKind.BARRIER:
             yield row
         else:
-            self._arrived(producer)
+            self._arrived(producer, row)
             while not self._missing:
-                yield None
+                yield self._last
                 yield from self._release()
 
-    def _arrived(self, producer: int) -> None:
+    def _arrived(self, producer: int, barrier: WireRow) -> None:
+        self._last = barrier
         self._waits[producer] = True
         self._missing -= 1
 
@@ -122,8 +124,8 @@ class BarrierAligner:
         for producer, held in enumerate(self._held):
             while held:
                 row = held.popleft()
-                if row.channel == _BARRIER.channel:
-                    self._arrived(producer)
+                if row.kind == RowKind.BARRIER:
+                    self._arrived(producer, row)
                     break
                 yield row
 
@@ -131,6 +133,3 @@ class BarrierAligner:
         """Forget what is held; the task ends here."""
         for held in self._held:
             held.clear()
-
-
-_BARRIER: Final[Any] = WireRow(-1, -1, 0, 0, b"")  # among held rows; no channel is negative

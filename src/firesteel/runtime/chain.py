@@ -21,6 +21,7 @@ from firesteel.program.output_tag import OutputTag
 from firesteel.program.transformations import PartitionKind
 from firesteel.runtime.batch import Batch
 from firesteel.runtime.building import build_operator
+from firesteel.runtime.checkpoint_news import CheckpointNews
 from firesteel.runtime.contexts import TaskRuntimeContext
 from firesteel.runtime.exchange_check import weighted
 from firesteel.runtime.gate import Gate
@@ -206,6 +207,15 @@ class Chain:
         for i, gate in enumerate(self._heads):
             gate.restore(carry.get(("gate", i)))
 
+    def hear(self, news: CheckpointNews) -> None:
+        """Tell the functions which checkpoints have ended; the epoch has begun."""
+        self.context.checkpoint_id = news.next_id
+        for end in news.ended:
+            for operator in self.operators.values():
+                if operator.listens:
+                    with operator.user_code:
+                        operator.checkpoint_ended(end)
+
     def on_processing_time(self) -> None:
         """Fire what is due; when all chains of the task have begun, for it may go to any of them."""
         for operator in self.operators.values():
@@ -299,6 +309,7 @@ class Chain:
             ack.delta = self.state.cut()
         ack.accumulators = {name: take(a) for name, a in self.context.accumulators.items()}
         ack.metrics = self.context.metrics.take()
+        ack.listens = any(operator.listens for operator in self.operators.values())
         ack.warnings = tuple(self.context.warnings)
         self.context.warnings.clear()
         return ack

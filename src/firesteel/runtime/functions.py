@@ -53,10 +53,10 @@ class TaskOperatorStateStore(OperatorStateStore):
 class StateContext:
     """The context of ``initialize_state`` and ``snapshot_state``."""
 
-    def __init__(self, state: OperatorState, restored: bool, epoch: int, now_ms: int) -> None:
+    def __init__(self, state: OperatorState, restored: bool, checkpoint_id: int, now_ms: int) -> None:
         self._state = state
         self._restored = restored
-        self._epoch = epoch
+        self._checkpoint_id = checkpoint_id
         self._now_ms = now_ms
 
     def is_restored(self) -> bool:
@@ -66,7 +66,7 @@ class StateContext:
         return TaskOperatorStateStore(self._state)
 
     def get_checkpoint_id(self) -> int:
-        return self._epoch
+        return self._checkpoint_id
 
     def get_checkpoint_timestamp(self) -> int:
         return self._now_ms

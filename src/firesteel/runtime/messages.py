@@ -15,6 +15,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from firesteel.program.sources import ReadRange
+from firesteel.runtime.checkpoint_news import NO_NEWS, CheckpointNews
 from firesteel.runtime.flow_control import Totals
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
 from firesteel.runtime.program import Ack, UserError, UserLogs
@@ -39,6 +40,7 @@ class Cut(NamedTuple):
     :param drain: and the input, too.
     :param stays: the tasks stay until they are told to leave, and read nothing: they are to hear of the
         checkpoint that covers the epoch.
+    :param news: of checkpoints, for all tasks; the same in all orders for one epoch that tasks may follow.
     """
 
     epoch: int
@@ -46,6 +48,7 @@ class Cut(NamedTuple):
     stop: bool = False
     drain: bool = False
     stays: bool = False
+    news: CheckpointNews = NO_NEWS
 
 
 @dataclass(frozen=True, slots=True)

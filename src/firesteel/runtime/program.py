@@ -7,6 +7,7 @@ one epoch.
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
@@ -18,6 +19,7 @@ from firesteel.program.quick_pickle import quick_pickle
 from firesteel.program.sinks import Sink
 from firesteel.program.sources import ReadRange, SourceReader
 from firesteel.program.transformations import Partitioning
+from firesteel.runtime.checkpoint_news import NO_NEWS, CheckpointNews
 from firesteel.runtime.metrics import MetricKey, Part
 from firesteel.runtime.task_report import TaskReport
 from firesteel.state.line import StateLine
@@ -147,6 +149,11 @@ class ShippedProgram(NamedTuple):
     placed: WorkerFiles
 
 
+def program_name(blob: bytes) -> str:
+    """What the blob of a job is called in the state directory: by the hash of its content."""
+    return f"program-{hashlib.blake2b(blob, digest_size=16).hexdigest()}"
+
+
 @quick_pickle
 @dataclass(frozen=True, slots=True)
 class SourceAssignment:
@@ -211,6 +218,7 @@ class LevelDescriptor:
     subtasks: dict[tuple[str, int], SubtaskDescriptor]
     pace: Pace | None = None  # None: the ranges are processed whole, however long it takes
     marks_latency: bool = False  # sources send latency markers
+    news: CheckpointNews = NO_NEWS
 
 
 @dataclass(slots=True)
@@ -238,6 +246,7 @@ class Ack:
     accumulators: dict[str, Any] = field(default_factory=dict)
     metrics: dict[MetricKey, Part] = field(default_factory=dict)  # but for gauges
     warnings: tuple[str, ...] = ()
+    listens: bool = False  # a function wants to be told of checkpoints
     sent: dict[int, int] = field(default_factory=dict)  # by edge: see ``runtime/exchange_check.py``
     received: dict[int, int] = field(default_factory=dict)
 

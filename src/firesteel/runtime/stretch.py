@@ -178,7 +178,7 @@ class SourceTask:
         cut = self._cut
         if cut is not None and now_ms >= cut.at_ms:
             self._cut = None
-            self._loop.cut(cut.drain)
+            self._loop.cut(cut.drain, cut.news)
             self.has_ended = cut.stop and not cut.stays
             self._stays = cut.stop
             return

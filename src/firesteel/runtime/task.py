@@ -47,6 +47,7 @@ def run_level(
             watch.switch(chain.vertex.id)
             with chain.user_code:
                 chain.begin(descriptor.subtasks[key], descriptor.epoch, descriptor.now_ms, outbox.append)
+                chain.hear(descriptor.news)
         for chain in chains:
             watch.switch(chain.vertex.id)
             with chain.user_code:

@@ -11,6 +11,7 @@ what ``take`` gives it.
 
 from __future__ import annotations
 
+import pickle
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,6 +21,7 @@ from typing import Any, Final, TypeAlias
 from firesteel.program.sources import ReadRange, Split
 from firesteel.runtime.barriers import BarrierAligner
 from firesteel.runtime.chain import Chain
+from firesteel.runtime.checkpoint_news import CheckpointNews
 from firesteel.runtime.loop_settings import LoopSettings, delta_file, epoch_name
 from firesteel.runtime.operators.base import BaseOperator
 from firesteel.runtime.operators.planned_ranges import ReadSoFar
@@ -158,17 +160,16 @@ class TaskLoop:
         for source in self._sources.values():
             with source.user_code:
                 source.stop_polling()  # what an earlier attempt of this process had
-        self._begin_epoch()
+        self._begin_epoch(self._descriptor.news)
         for source in self._sources.values():
             with source.user_code:
                 source.start_polling()
 
     def feed(self, row: WireRow) -> None:
         """Take a row of a producer. ``WireRow.ord`` says which one it is."""
-        barrier = row.kind == RowKind.BARRIER
-        for item in self._aligner.feed(row.ord, None if barrier else row):
-            if item is None:
-                self._end_epoch()
+        for item in self._aligner.feed(row.ord, row):
+            if item.kind == RowKind.BARRIER:
+                self._end_epoch(pickle.loads(item.body))
             else:
                 self._receive(item)
 
@@ -261,13 +262,17 @@ class TaskLoop:
         self._worked(found, worked_s * 1000)
         return found, worked_s
 
-    def cut(self, drain: bool) -> None:
-        """End the epoch here. *drain*: and the input with it."""
+    def cut(self, drain: bool, news: CheckpointNews) -> None:
+        """End the epoch here.
+
+        :param drain: and the input with it.
+        :param news: the checkpoint that is to cover the epoch, and those that had ended before it did.
+        """
         for (vertex, uid), source in self._sources.items():
             if vertex not in self._ended and not source.ended:
                 with source.user_code:
                     source.end_polling(uid in self._last, drain)
-        self._end_epoch()
+        self._end_epoch(news)
 
     # ---- time
 
@@ -371,11 +376,12 @@ class TaskLoop:
 
     # ---- epochs
 
-    def _begin_epoch(self) -> None:
+    def _begin_epoch(self, news: CheckpointNews) -> None:
         now_ms = self._now_ms()
         for chain in self._live():
             with chain.user_code, self.watch.on(chain.vertex.id):
                 chain.begin(self._own[chain.vertex.id], self.epoch, int(now_ms), self._out.append)
+                chain.hear(news)
         self._each(Chain.on_processing_time)
         self._is_dirty = True
         self._tick_ms = now_ms + self._interval_ms
@@ -385,7 +391,7 @@ class TaskLoop:
         if self._latency is not None:
             self._latency.send()
 
-    def _end_epoch(self) -> None:
+    def _end_epoch(self, news: CheckpointNews) -> None:
         """Cut the epoch and go on with the next one from here. The answer follows when all is written."""
         self.settle()
         begun_s = self._cpu_s()
@@ -395,6 +401,7 @@ class TaskLoop:
             if id in self._ended:
                 acks.append(self._ended[id])
                 continue
+            chain.context.checkpoint_id = news.next_id
             with chain.user_code, self.watch.on(id):
                 ack = chain.end_epoch()
             self._own[id] = replace(self._own[id], carry=ack.carry)
@@ -411,6 +418,7 @@ class TaskLoop:
                     carry=ack.carry,
                     ended=True,
                     watermark=ack.watermark,
+                    listens=ack.listens,
                     operators=dict.fromkeys(ack.operators, (0, 0)),
                 )
                 with chain.user_code:
@@ -419,9 +427,10 @@ class TaskLoop:
         self._unsettled = _Unsettled(self.epoch, acks, (self._cpu_s() - begun_s) * 1000, self._report())
         if self._unsettled.is_written:
             self.settle()
-        self._out += [WireRow(to, -1, 0, RowKind.BARRIER, b"") for to in range(self._settings.consumers)]
+        body = pickle.dumps(news, 5)
+        self._out += [WireRow(to, -1, 0, RowKind.BARRIER, body) for to in range(self._settings.consumers)]
         self.epoch += 1
-        self._begin_epoch()
+        self._begin_epoch(news)
 
     def _report(self) -> TaskReport:
         place = (self.epoch, self._descriptor.level, self._subtask)

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from firesteel.common.configuration import Configuration
+from firesteel.common.errors import EngineError
 from firesteel.common.key_groups import key_group_range
 from firesteel.program.operator_kinds import kind_of
 from firesteel.program.operators import OperatorSpec
@@ -37,6 +38,7 @@ from firesteel.runtime.program import (
     ShippedProgram,
     VertexProgram,
     WorkerFiles,
+    program_name,
 )
 from firesteel.runtime.stopwatch import Stopwatch
 from firesteel.runtime.task_clock import TaskClock
@@ -173,12 +175,28 @@ def _load_program(descriptor: LevelDescriptor) -> tuple[JobProgram, WorkerFiles]
     """A copy of its own for each level and subtask: function objects must not be shared between subtasks."""
     shipped = _programs.get(descriptor.program)
     if shipped is None:
-        shipped = pickle.loads(StateFiles(descriptor.state_dir).read(descriptor.program))
+        shipped = pickle.loads(_read_program(descriptor))
         _prepare_process(shipped)
         _programs.clear()  # the code of one job; reading another again is cheap
         _programs[descriptor.program] = shipped
     program: JobProgram = pickle.loads(shipped.levels[descriptor.level])
     return program, shipped.placed
+
+
+def _read_program(descriptor: LevelDescriptor) -> bytes:
+    """The blob of the job. Nothing of it is unpacked before it is known to be what was shipped.
+
+    :raises EngineError: it is not.
+    """
+    files = StateFiles(descriptor.state_dir)
+    blob = files.read(descriptor.program)
+    if program_name(blob) != descriptor.program:
+        raise EngineError(
+            "The shipped program of the job is damaged: its checksum is wrong.",
+            detail=files.path_of(descriptor.program),
+            hint="start the job again: its program is shipped anew",
+        )
+    return blob
 
 
 def _prepare_process(shipped: ShippedProgram) -> None:

@@ -128,6 +128,8 @@ class DriverJvm:
                 self._gateway.close()
 
     def _listens(self) -> bool:
+        if self._gateway is None:  # this process has ended it already
+            return False
         parameters = self._gateway.java_parameters
         try:
             socket.create_connection((parameters.address, parameters.port), timeout=5).close()

@@ -57,9 +57,9 @@ def distribute_files(session: SparkSession, configuration: Configuration) -> Non
     context = session.sparkContext
     for path in filter(None, (configuration.get(python.FILES) or "").split(",")):
         context.addPyFile(_packed(path))
-    for file in cached_files(configuration):
-        context.addFile(_copy_of(file))
     if not shares_files(session):
+        for file in cached_files(configuration):
+            context.addFile(_copy_of(file))
         for path in _archives_of(configuration):
             context.addArchive(path)
         for directory in _packages_of(configuration):
@@ -84,10 +84,16 @@ def worker_files(session: SparkSession, configuration: Configuration) -> WorkerF
 
 
 def _copy_of(file: CachedFile) -> str:
-    copy = _kept(file.name, Path(file.path).read_bytes())
+    """It may be larger than memory."""
+    with open(file.path, "rb") as content:
+        place = _place(file.name, hashlib.file_digest(content, "md5").hexdigest())
+        if not place.exists():
+            content.seek(0)
+            with open(place, "wb") as copy:
+                shutil.copyfileobj(content, copy)
     if file.executable:
-        os.chmod(copy, 0o755)
-    return copy
+        place.chmod(0o755)
+    return str(place)
 
 
 def _archives_of(configuration: Configuration) -> list[str]:
@@ -114,12 +120,17 @@ def _zipped(directory: Path, name: str) -> str:
 
 
 def _kept(name: str, content: bytes) -> str:
-    """A file of this name and content, at one place for all jobs: Spark takes a name from one path only."""
-    file = process_directory() / hashlib.md5(content).hexdigest() / name
+    file = _place(name, hashlib.md5(content).hexdigest())
     if not file.exists():  # else it may be on its way to a worker
-        file.parent.mkdir(exist_ok=True)
         file.write_bytes(content)
     return str(file)
+
+
+def _place(name: str, digest: str) -> Path:
+    """Of a file of this name and content, the same for all jobs: Spark takes a name from one path only."""
+    directory = process_directory() / digest
+    directory.mkdir(exist_ok=True)
+    return directory / name
 
 
 def _packed(path: str) -> str:

@@ -28,7 +28,13 @@ from firesteel.spark.modules import (
     worker_files,
 )
 from firesteel.spark.pipelined import why_not
-from firesteel.spark.session import losses, quiet_py4j, start_session, use_this_python
+from firesteel.spark.session import (
+    losses,
+    quiet_py4j,
+    start_session,
+    submitted_settings,
+    use_this_python,
+)
 from firesteel.spark.settings import log_file, session_settings, settings_of
 from firesteel.spark.shutdown import leave_quietly
 
@@ -54,7 +60,7 @@ class SparkPlatform:
                     log.warning("the Spark session that was handed in is slower than it could be: %s", loss)
                 self._take(handed_in)
             if self._session is None:
-                self._settings = session_settings(settings_of(configuration, slots))
+                self._settings = session_settings(settings_of(configuration, slots, submitted_settings()))
                 self._start(self._settings)
                 atexit.register(self._stop)  # so that no worker outlives the program
             elif self._jvm is not None and self._jvm.manner_of_death() is not None:

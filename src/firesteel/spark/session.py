@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
 from firesteel.common.errors import EngineError
@@ -37,6 +37,15 @@ def create_session(master: str | None, app_name: str, conf: dict[str, str]) -> S
     if master is not None:
         conf = {**conf, SPARK_MASTER.key: master}
     return start_session(session_settings({"spark.app.name": app_name, **conf}))
+
+
+def submitted_settings() -> dict[str, str]:
+    """What ``spark-submit``, which runs this program, was told: master, ``--conf``, its files. Nothing where
+    the program runs on its own."""
+    if not was_started_by_spark():
+        return {}
+    SparkContext._ensure_initialized()  # connects to the JVM of spark-submit, whose properties they are
+    return dict(SparkConf().getAll())
 
 
 def start_session(settings: dict[str, str]) -> SparkSession:

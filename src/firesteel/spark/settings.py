@@ -112,16 +112,21 @@ def _with_temporary_files(settings: dict[str, str]) -> dict[str, str]:
     return settings | more
 
 
-def settings_of(configuration: Configuration, slots: int = 0) -> dict[str, str]:
+def settings_of(
+    configuration: Configuration, slots: int = 0, submitted: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """What a configuration says about the session.
 
     :param slots: of a job in real time, whose tasks run all at once; 0: there is none.
+    :param submitted: what ``spark-submit`` was told; the configuration wins over it, it wins over defaults.
     """
-    said = {
+    said = dict(submitted or {})
+    said |= {
         key: value
         for key, value in configuration.to_dict().items()
         if key.startswith("spark.") or key == SPARK_LOG.key
-    } | executor_settings(configuration)
+    }
+    said |= executor_settings(configuration)
     return said if not slots else _for_real_time(said, slots)
 
 

@@ -73,7 +73,7 @@ class Caches:
 
     def load_beside_keys(self) -> None:
         """What belongs to key groups, not to keys: timers, windows by time."""
-        if any(kind_of(stored).place is Place.TIME for stored in self._stored.entries):
+        if any(kind_of(stored).is_loaded_whole for stored in self._stored.entries):
             for group in self._key_groups:
                 entries = self._core.overlay.scan(group.to_bytes(2, "big") + b"\0")
                 self.load(entries, entries.values())
@@ -186,7 +186,7 @@ class Caches:
         self._core.complete = False
         for column in self._columns.values():
             column.evict(share)
-        self._unclaimed = {n: e for n, e in self._unclaimed.items() if _beside_keys(e)}
+        self._unclaimed = {name: _beside_keys(entries) for name, entries in self._unclaimed.items()}
 
     def drop(self) -> None:
         for column in self._columns.values():
@@ -250,5 +250,5 @@ class Caches:
         return in_order(key for key in keys if split_canonical(key)[1] is None)
 
 
-def _beside_keys(entries: dict[bytes, bytes]) -> bool:
-    return not next(iter(entries))[2]
+def _beside_keys(entries: dict[bytes, bytes]) -> dict[bytes, bytes]:
+    return {key: value for key, value in entries.items() if not key[2]}

@@ -13,7 +13,7 @@ from firesteel.state._map_state import MapColumn, map_column
 from firesteel.state._recoding import recoding, recoding_but_none
 from firesteel.state._value_codec import TOMBSTONE, decode_elements, decode_value, encode_elements, to_cached
 from firesteel.state._value_state import ValueColumn, value_column
-from firesteel.state.rows import rows_by_key, single
+from firesteel.state.rows import rows_by_key, rows_by_key_in_group, single
 
 __all__ = [
     "TOMBSTONE",
@@ -33,6 +33,7 @@ __all__ = [
     "recoding",
     "recoding_but_none",
     "rows_by_key",
+    "rows_by_key_in_group",
     "single",
     "to_cached",
     "typed_bytes",

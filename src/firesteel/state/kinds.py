@@ -114,6 +114,8 @@ class StateKind:
     :param time_windows: whether rows have start and end of a window of time.
     :param stamped: whether rows have the timestamp of an element.
     :param keys_in_values: whether the values of entries hold typed keys.
+    :param beside_keys: of a state at ``Place.KEY``: whether it has entries beside the keys of a key group,
+        too. They belong to all of these, are loaded whole, and count for nothing.
     """
 
     name: str
@@ -129,6 +131,7 @@ class StateKind:
     time_windows: bool = False
     stamped: bool = False
     keys_in_values: bool = False
+    beside_keys: bool = False
 
     def __post_init__(self) -> None:
         if (self.dealing is not None) != (self.place is Place.OPERATOR):
@@ -136,6 +139,11 @@ class StateKind:
                 f"Just a kind of state that belongs to no key says how it is dealt out, not {self.name!r}.",
                 detail=f"its place is {self.place.name}, its dealing {self.dealing}",
             )
+
+    @property
+    def is_loaded_whole(self) -> bool:
+        """Whether entries of it are in memory even where those of most keys are not."""
+        return self.beside_keys or self.place is Place.TIME
 
     @property
     def asked_for(self) -> Handles:

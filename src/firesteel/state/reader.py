@@ -134,17 +134,18 @@ class StateReader:
         """How many (key, state) pairs there are, windows counted one by one, timers not at all; what has
         expired counts until it is removed."""
         catalog = self._state.catalog
-        counts = {column_id(entry.uid, entry.name): kind_of(entry).count for entry in catalog}
+        kinds = {column_id(entry.uid, entry.name): kind_of(entry) for entry in catalog}
         groups = self._key_groups
         of_keys: dict[bytes, int] = {}
+        by_time = {column for column, kind in kinds.items() if kind.place is Place.TIME}
         beside = 0
         for key, value in self._overlay.scan_all(groups.start, groups.stop - 1).items():
             if not key[2]:
-                beside += counts[key[_BESIDE]](value)
+                beside += kinds[key[_BESIDE]].count(value) if key[_BESIDE] in by_time else 0
                 continue
             end = key_end(key)
             state = key[end : end + COLUMN_ID_BYTES]
-            of_keys[key[:end] + state] = counts[state](value)
+            of_keys[key[:end] + state] = kinds[state].count(value)
         return sum(of_keys.values()) + beside
 
 

@@ -36,6 +36,7 @@ __all__ = [
     "of_column",
     "operator_rows",
     "rows_by_key",
+    "rows_by_key_in_group",
     "rows_of",
     "single",
 ]
@@ -91,6 +92,37 @@ def _keyed_rows(
         key, window = _key_of(head)
         start = len(head) + COLUMN_ID_BYTES
         yield StoredRow(key, window, None, decode([(name[start:], value[cut:]) for name, value in parts]))
+
+
+def rows_by_key_in_group(
+    decode: Callable[[list[Entry], list[Entry]], Any],
+) -> Callable[[CatalogEntry], RowsOf]:
+    """The same, of kinds that have something for each key group, too (``StateKind.beside_keys``): ``decode``
+    is given the entries of the key, and those beside the keys of its group."""
+
+    def rows(state: CatalogEntry) -> RowsOf:
+        return partial(_rows_in_group, decode)
+
+    return rows
+
+
+def _rows_in_group(
+    decode: Callable[[list[Entry], list[Entry]], Any], entries: Iterable[Entry]
+) -> Iterator[StoredRow]:
+    of_groups: dict[bytes, list[Entry]] = {}
+
+    def of_keys() -> Iterator[Entry]:
+        for name, value in entries:
+            if name[2]:
+                yield name, value
+            else:  # before all keys of the group: they are in order
+                of_groups.setdefault(name[:2], []).append((name[_HEAD:], value))
+
+    for head, parts in groupby(of_keys(), key=_head):
+        key, window = _key_of(head)
+        start = len(head) + COLUMN_ID_BYTES
+        of_key = [(name[start:], value) for name, value in parts]
+        yield StoredRow(key, window, None, decode(of_key, of_groups.get(head[:2], [])))
 
 
 def _head(entry: Entry) -> bytes:

@@ -11,6 +11,7 @@ from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import MapTypeInfo, TypeInformation, Types
 from firesteel.jobmanager.shipping import opened, parcel
 from firesteel.program.operators import WindowContents
+from firesteel.program.state.descriptors import StateDescriptor
 from firesteel.spark.parts import default_parts, frame_of_parts, session_for
 from firesteel.state._list_state import LIST
 from firesteel.state._migration import part_type
@@ -24,6 +25,7 @@ from firesteel.state_processor._calling import KeyFunctionRows, WindowFunctionRo
 from firesteel.state_processor._columns import ColumnOf, columns_of_output, schema_of
 from firesteel.state_processor._functions import KeyedStateReaderFunction, WindowReaderFunction
 from firesteel.state_processor._identifier import OperatorIdentifier
+from firesteel.state_processor._lookup import value_of_key
 from firesteel.state_processor._reading import KeyedRows, KeyGroups, OperatorRows, Reading, read_part
 from firesteel.state_processor._snapshot import Snapshot, StoredOperator
 from firesteel.state_processor._types import (
@@ -128,6 +130,17 @@ class SavepointReader:
             ),
             key=lambda info: (info.uid or "", info.operator_id, info.name),
         )
+
+    # ---- of one key
+
+    def value(self, operator: Operator, state: str | StateDescriptor, key: Any) -> Any:
+        """What a keyed state holds for *key*: the value (None: nothing), a list, or a dict; of an aggregating
+        state the accumulator. Read in this process, and no more than that of the key.
+
+        :param state: its name or, needed for one with a time to live, its descriptor.
+        :raises StateError: the operator has no such state.
+        """
+        return value_of_key(self._snapshot, self._snapshot.operator(operator), state, key)
 
     # ---- as tables
 

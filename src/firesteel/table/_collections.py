@@ -14,6 +14,7 @@ from firesteel.common.columns import DELETE, UPDATE_BEFORE, Columns
 from firesteel.common.errors import ProgramError, TypeMismatchError
 from firesteel.common.time import Instant
 from firesteel.common.types import Row
+from firesteel.program.execution import Arrived
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_schema
 from firesteel.sql.operators.convert import columns_of
@@ -296,9 +297,14 @@ def to_pandas(row: t.RowType, parts: Iterator[Columns], zone: str) -> Any:
 
 
 class _Few(Iterator[Columns]):
+    """Implements ``program.execution.Arriving``."""
+
     def __init__(self, columns: Columns, is_count: bool = False) -> None:
         self._columns: Columns | None = columns
         self.is_count = is_count
+
+    def arrived(self, count: int, wait_s: float | None) -> Arrived:
+        return Arrived([] if self._columns is None else [self._columns], True)
 
     def __next__(self) -> Columns:
         columns, self._columns = self._columns, None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from time import monotonic
 from typing import Any
 
 from firesteel.common.columns import Columns
@@ -12,7 +13,7 @@ from firesteel.common.options import table as options
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.data_stream import DataStream
 from firesteel.program.call_site import call_site
-from firesteel.program.execution import get_executor
+from firesteel.program.execution import Arrived, Arriving, get_executor
 from firesteel.program.transformations import OneInputTransformation, SinkTransformation, Transformation
 from firesteel.sql import logical as l, physical as p, types as t
 from firesteel.sql.binder.inserts import sink_into
@@ -37,13 +38,27 @@ __all__ = ["attached", "collected", "insert_node", "query_sink", "started", "str
 
 
 class Parts(Iterator[Columns]):
-    """The rows of a job that runs; closing ends it."""
+    """The rows of a job that runs; closing ends it. Implements ``program.execution.Arriving``: ``count`` is
+    of rows, and the last of the columns that have arrived may have more."""
 
     def __init__(self, records: Any) -> None:
         self._records = records
 
     def __next__(self) -> Columns:
         return columns_from_bytes(next(self._records))
+
+    def arrived(self, count: int, wait_s: float | None) -> Arrived:
+        if not isinstance(self._records, Arriving):
+            return Arrived([], True)
+        until_s = None if wait_s is None else monotonic() + wait_s
+        wanted = 1
+        while True:
+            left_s = None if until_s is None else max(until_s - monotonic(), 0.0)
+            found = self._records.arrived(wanted, left_s)
+            columns = [columns_from_bytes(record) for record in found.records]
+            if sum(map(len, columns)) >= count or found.ended or len(columns) < wanted:
+                return Arrived(columns, found.ended, found.failure)
+            wanted = len(columns) + 1
 
     def close(self) -> None:
         close = getattr(self._records, "close", None)

@@ -64,6 +64,11 @@ class Table:
     def __str__(self) -> str:
         return self._t_env._name_of(self)
 
+    def _repr_html_(self) -> str:
+        from firesteel.table._notebook import table_html
+
+        return table_html(self._session, self._node, self._t_env._zone())
+
     # ---- rows and columns
 
     def select(self, *fields: Expression[Any]) -> Table:

@@ -169,16 +169,19 @@ class TableEnvironment(CatalogMethods):
 
     def _result(self, row: Any, parts: Any, **more: Any) -> TableResult:
         session = self._session
-        from firesteel.sql.session import session_zone
-
         more.setdefault("streaming", not session.batch)
         return TableResult(
             row,
             parts,
             width=session.configuration.get(options.DISPLAY_WIDTH) or 30,
-            zone=session_zone(session.configuration),
+            zone=self._zone(),
             **more,
         )
+
+    def _zone(self) -> str:
+        from firesteel.sql.session import session_zone
+
+        return session_zone(self._session.configuration)
 
     def _insert(self, node: l.Node, target: Any, overwrite: bool = False, **more: Any) -> l.Sink:
         """INSERT of a plan into a table of a name, or of a descriptor."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from firesteel.common.columns import Columns
 from firesteel.common.job_client import JobClient
 from firesteel.common.types import Row, RowKind
+from firesteel.program.execution import Arriving
 from firesteel.sql.operators.objects import objects_of
 from firesteel.sql.types import RowType
 from firesteel.table.result_kind import ResultKind
@@ -116,17 +117,26 @@ class TableResult:
         if client is None:
             return
         if self._kind is ResultKind.SUCCESS_WITH_CONTENT and self._row.names and not self._is_count():
-            import itertools
-
-            first = next(self._parts, None)
-            if first is not None:
-                self._parts = itertools.chain([first], self._parts)
+            if isinstance(self._parts, Arriving):
+                self._wait_for_row(self._parts, None if timeout_ms is None else timeout_ms / 1000)
             return
         future = client.get_job_execution_result()
         future.result(None if timeout_ms is None else timeout_ms / 1000)
 
+    def _wait_for_row(self, parts: Arriving, wait_s: float | None) -> None:
+        found = parts.arrived(1, wait_s)
+        if found.failure is not None and not found.records:
+            raise found.failure
+        if not found.records and not found.ended:
+            raise TimeoutError(f"The first row has not come within {wait_s} s.")
+
     def _is_count(self) -> bool:
         return getattr(self._parts, "is_count", False)
+
+    def _repr_html_(self) -> str:
+        from firesteel.table._notebook import result_html
+
+        return result_html(self._parts, self._row, self._streaming, self._zone, self._plain, self._null)
 
     def get_table_schema(self) -> TableSchema:
         return TableSchema._of(self._row)

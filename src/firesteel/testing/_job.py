@@ -21,6 +21,7 @@ from firesteel.jobmanager.epochs import EpochRunner
 from firesteel.jobmanager.lines import Subtask
 from firesteel.jobmanager.shipping import ship
 from firesteel.jobmanager.translate import to_program
+from firesteel.runtime.checkpoint_news import NO_NEWS, CheckpointEnd, CheckpointNews
 from firesteel.runtime.program import Answer, LevelDescriptor, SourceAssignment
 from firesteel.runtime.user_code import UserCodeError
 from firesteel.runtime.wire import RowKind, WireRow, edge_of
@@ -81,12 +82,19 @@ class HandDrivenJob:
         self.accumulated = Accumulated()
         self.warnings: list[str] = []
         self._epoch = 0
+        self._news = NO_NEWS
 
-    def run_epoch(self, now_ms: int, sources: Assignments) -> list[WireRow]:
+    def run_epoch(
+        self, now_ms: int, sources: Assignments, ended: tuple[CheckpointEnd, ...] = ()
+    ) -> list[WireRow]:
         """Run an epoch and commit it; the rows that came to the tapped vertices.
+
+        :param ended: the checkpoints that functions are told of.
 
         Raises what the user's code has raised. The job then is where it was before.
         """
+        next_id = max([self._news.next_id, *(end.id + 1 for end in ended)])
+        self._news = CheckpointNews(next_id, ended)
         levels = [self._descriptor(level, now_ms, sources) for level in self._plan.levels]
         try:
             done = self._runner.run(levels, [level.parallelism for level in self._plan.levels])
@@ -141,6 +149,7 @@ class HandDrivenJob:
             state_dir=self.files.root,
             local_dir=None,
             live_jobs=(),
+            news=self._news,
             subtasks={
                 (vertex.id, i): self._state.descriptor((vertex.id, i), dict(sources.get((vertex.id, i), {})))
                 for vertex in level.vertices

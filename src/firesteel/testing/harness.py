@@ -13,6 +13,7 @@ from firesteel.datastream.output_tag import OutputTag
 from firesteel.datastream.state import StateDescriptor
 from firesteel.datastream.time_domain import TimeDomain
 from firesteel.program.checks import require_int
+from firesteel.runtime.checkpoint_news import CheckpointEnd
 from firesteel.state.reader import Timer
 from firesteel.testing._io import HarnessInput, HarnessOutput
 from firesteel.testing._job import HandDrivenJob
@@ -164,6 +165,14 @@ class OperatorHarness:
     def processing_time(self) -> int:
         return self._now_ms
 
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """Tell the functions that a checkpoint is complete (see ``CheckpointListener``)."""
+        self._checkpoint_ended(CheckpointEnd(checkpoint_id, True))
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """Tell the functions that a checkpoint has failed (see ``CheckpointListener``)."""
+        self._checkpoint_ended(CheckpointEnd(checkpoint_id, False))
+
     @contextmanager
     def epoch(self) -> Iterator[Self]:
         """Make one epoch of all calls in the block; it runs at the end of the block.
@@ -288,21 +297,30 @@ class OperatorHarness:
             )
         return timestamp
 
+    def _checkpoint_ended(self, end: CheckpointEnd) -> None:
+        if self._grouping:
+            raise ProgramError(
+                "Functions hear of checkpoints between two epochs.",
+                hint="call it before or after `with harness.epoch()`",
+            )
+        self._run_epoch((end,))
+
     def _discard(self) -> None:
         for each in self._inputs:
             each.discard()
 
-    def _run_epoch(self) -> None:
+    def _run_epoch(self, ended: tuple[CheckpointEnd, ...] = ()) -> None:
         while True:
-            self._run_one_epoch()
+            self._run_one_epoch(ended)
+            ended = ()
             due = self._job.next_timer_ms
             if due is None or due > self._now_ms:  # else the epoch has set it for now: go on, as a job does
                 return
 
-    def _run_one_epoch(self) -> None:
+    def _run_one_epoch(self, ended: tuple[CheckpointEnd, ...]) -> None:
         sources = {key: part for each in self._inputs for key, part in each.assignments().items()}
         try:
-            rows = self._job.run_epoch(self._now_ms, sources)
+            rows = self._job.run_epoch(self._now_ms, sources, ended)
         except BaseException:
             self._discard()
             raise

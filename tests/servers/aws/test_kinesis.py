@@ -8,7 +8,7 @@ from concurrent.futures import Future
 from hashlib import md5
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -17,7 +17,7 @@ from firesteel.common.errors import BadRecordError, ConnectorError, JobExecution
 from firesteel.common.serialization import ByteArraySchema, DeserializationSchema
 from firesteel.connectors.aws import tails
 from firesteel.connectors.aws.shards import Place, ShardSplit, Start, StartKind, Stop
-from firesteel.connectors.base import ReadRange
+from firesteel.connectors.base import EnumeratorContext, ReadRange, Split
 from firesteel.datastream import ProcessFunction
 from firesteel.datastream.connectors.kinesis import (
     FlinkKinesisConsumer,
@@ -186,19 +186,19 @@ def test_a_job_goes_on_over_a_reshard(aws: Aws, mode: str) -> None:
 
 
 @pytest.mark.row("S-CONN-03")
-def test_throttled_and_empty_answers_are_waited_for(aws: Aws) -> None:
+@in_both_modes
+def test_throttled_and_empty_answers_are_waited_for(aws: Aws, mode: str) -> None:
     stream = aws.stream(2, "faulty")
     texts = aws.put(stream, [f"{n}" for n in range(300)])
-    assert sorted(in_a_job(aws.consumer(stream), lambda found: len(found) >= 300)) == sorted(texts)
+    read = in_a_job(aws.consumer(stream), lambda found: len(found) >= 300, **{MODE: mode})
+    assert sorted(read) == sorted(texts)
 
 
-def test_an_iterator_that_has_expired_is_asked_for_anew(
-    aws: Aws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stream = aws.stream()
+def expiring(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Let all iterators expire that come with an answer; those that have."""
     kinesis = aws.client("kinesis")
     real = kinesis.get_records
-    expired = []
+    expired: list[str] = []
 
     def get_records(ShardIterator: str, **options: Any) -> Any:
         """Those that come with an answer have expired, those that are asked for have not."""
@@ -210,6 +210,14 @@ def test_an_iterator_that_has_expired_is_asked_for_anew(
         return answer | {"NextShardIterator": answer["NextShardIterator"] + "!"}
 
     monkeypatch.setattr(kinesis, "get_records", get_records)
+    return expired
+
+
+def test_an_iterator_that_has_expired_is_asked_for_anew(
+    aws: Aws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream = aws.stream()
+    expired = expiring(aws, monkeypatch)
     with reading(aws.consumer(stream), tmp_path) as run:
         for portion in range(3):
             texts = aws.put(stream, [f"{portion}-{n}" for n in range(5)])
@@ -243,6 +251,112 @@ def test_a_stream_that_is_deleted_fails_the_job(aws: Aws) -> None:
     with pytest.raises(JobExecutionError) as failed:
         client.get_job_execution_result().result()
     assert "does not exist" in str(failed.value.__cause__ or failed.value)
+
+
+# ---- polled, in real time
+
+
+class FailsOnce:
+    """Raises at a text, once for each name."""
+
+    seen: ClassVar[set[str]] = set()
+
+    def __init__(self, name: str, text: str) -> None:
+        self.name, self.text = name, text
+
+    def __call__(self, text: str) -> str:
+        if text == self.text and self.name not in self.seen:
+            self.seen.add(self.name)
+            raise ValueError(text)
+        return text
+
+
+@pytest.mark.parametrize("modes", [("real-time", "epochs"), ("epochs", "real-time")])
+def test_each_record_once_over_failures_and_savepoints(
+    aws: Aws, tmp_path: Path, modes: tuple[str, str]
+) -> None:
+    """Some are aggregated, so that positions may lie inside of one."""
+    stream = aws.stream(2)
+    options = {
+        "execution.checkpointing.interval": "50 ms",
+        "firesteel.real-time.epoch": "50 ms",
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.delay": "10 ms",
+    }
+    seen: list[str] = []
+    wanted: list[str] = []
+    for number, mode in enumerate(modes):
+        first = [f"{number}-{n:03d}" for n in range(60)]
+        together = [f"{number}-{n:03d}" for n in range(60, 100)]
+        wanted += first + together
+        env = environment(2, **options, **{MODE: mode})
+        sink = CollectingSink()
+        texts = env.add_source(aws.consumer(stream), "kinesis").uid("kinesis")
+        fails = FailsOnce(f"{stream} {number}", together[20])
+        texts.map(fails, Types.STRING()).uid("map").sink_to(sink).uid("sink")
+        client = env.execute_async("reads")
+        aws.put(stream, first)
+        put_aggregated(aws, stream, aggregated([("a", text) for text in together]))
+        until(lambda: len(sink.values) >= 100, "not all was read")  # noqa: B023
+        path = client.stop_with_savepoint(False, str(tmp_path / "savepoints")).result()
+        options["execution.state-recovery.path"] = path
+        seen += sink.values
+        assert fails.name in FailsOnce.seen
+    assert sorted(seen) == sorted(wanted)
+
+
+def test_a_task_reads_without_a_round_of_the_driver(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tails.ShardTail, "look", lambda *_: pytest.fail("the driver has looked ahead"))
+    stream = aws.stream()
+    expired = expiring(aws, monkeypatch)
+    env = environment(1, **{MODE: "real-time"})
+    sink = CollectingSink()
+    env.add_source(aws.consumer(stream), "kinesis").sink_to(sink)
+    with running(env):
+        for count, text in enumerate("abc", 1):
+            aws.put(stream, [text])
+            until(lambda: len(sink.values) == count, "it is not read")  # noqa: B023
+    assert sink.values == ["a", "b", "c"]
+    assert expired, "iterators that expire are asked for anew"
+
+
+def test_latest_does_not_move_while_nothing_comes(
+    aws: Aws, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first iterator is lost, in one task; then the job is restored, and the shard is still empty."""
+    stream = aws.stream()
+    aws.put(stream, ["too early"])
+    time.sleep(1.1)  # Kinesis's clock is known by the second
+    expired = expiring(aws, monkeypatch)
+    source = at(aws.consumer(stream), "LATEST").source
+    enumerator = source.create_enumerator(EnumeratorContext(1, str(tmp_path), polled=True))
+    (split,) = enumerator.discover(0)
+    reader = source.create_reader()
+    reader.open()
+
+    def read(split: Split) -> list[Any]:
+        polling = reader.polling()
+        polling.add_splits([(split, None)])
+        try:
+            until(lambda: len(expired) > 2, "no iterator has expired")
+            aws.put(stream, ["a"])
+            found: list[Any] = []
+            until(
+                lambda: bool(
+                    found.extend(v for _, c in polling.poll(10, 100.0, ()) for v in c.values) or found
+                ),
+                "it is not read",
+            )
+            return found
+        finally:
+            polling.close()
+
+    assert read(enumerator.hand_out(split, None)) == ["a"]
+    assert enumerator.hand_out(split, Place(5)) == split
+    expired.clear()
+    again = read(enumerator.hand_out(split, None))
+    assert again[:1] == ["a"], "nothing of it was covered by a checkpoint"
+    enumerator.close()
 
 
 # ---- ranges

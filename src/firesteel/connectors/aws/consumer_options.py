@@ -61,9 +61,9 @@ _WITHOUT_EFFECT: Final = frozenset(
 class ConsumerOptions:
     """Parsed properties of a consumer; times in milliseconds.
 
-    :param interval_ms: pause between requests to a shard that has been read to its end. Flink's default is
-        200, for its single reader; here the driver and the tasks share the five requests per second that a
-        shard allows.
+    :param interval_ms: pause between requests of the driver to a shard that has been read to its end. Driver
+        and tasks share the five requests per second that a shard allows.
+    :param polled_interval_ms: the same where tasks follow the shards and nobody looks ahead: Flink's default.
     :param idle_ms: time without records after which a shard does not hold back the watermark; None: it always
         does.
     """
@@ -71,6 +71,7 @@ class ConsumerOptions:
     start: Start
     max_count: int = 10_000
     interval_ms: int = 400
+    polled_interval_ms: int = 200
     discovery_ms: int = 10_000
     idle_ms: int | None = None
     lookahead_ms: int = 0
@@ -96,6 +97,7 @@ def parse_options(properties: Mapping[str, str]) -> ConsumerOptions:
         start=_start(properties),
         max_count=_number(properties, MAX_COUNT, 10_000, 1, 10_000),
         interval_ms=_number(properties, INTERVAL, 400, 0, _MAX_INTERVAL),
+        polled_interval_ms=_number(properties, INTERVAL, 200, 0, _MAX_INTERVAL),
         discovery_ms=_number(properties, DISCOVERY, 10_000, 0),
         idle_ms=idle if idle > 0 else None,
         lookahead_ms=_number(properties, LOOKAHEAD, 0, 0),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Final
 
 from firesteel.common.errors import ConnectorError
 from firesteel.common.serialization import DeserializationSchema
+from firesteel.connectors._followed import FollowedSplits
 from firesteel.connectors.aws.aggregation import Record, take_apart
 from firesteel.connectors.aws.client import ask, client
 from firesteel.connectors.aws.consumer_options import ConsumerOptions
 from firesteel.connectors.aws.records import KinesisDeserializationSchema, batch_decoder
 from firesteel.connectors.aws.shards import Place, ShardSplit, Stop, iterator_request
-from firesteel.program.sources import Chunk, ReadRange, SourceReader
+from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader, Split
 
 _AT_ONCE: Final = 1000  # records per chunk
 _CHUNK_BYTES: Final = 4 << 20
@@ -49,7 +51,7 @@ class KinesisReader(SourceReader):
             yield Chunk([], None, place, end=stop.last)
             return
         left, room = range_.max_records, range_.max_bytes
-        parts = self._parts(range_.split.id, split, place, stop)
+        parts = taken_apart(self._records(range_.split.id, split, place, stop), split, place)
         while left > 0 and room > 0:
             taken, size, place = _take(parts, min(_AT_ONCE, left), min(_CHUNK_BYTES, room))
             if place is None:
@@ -57,27 +59,9 @@ class KinesisReader(SourceReader):
             left -= len(taken)
             room -= size
             is_over = place.behind and place.sequence == stop.sequence
-            values, stamps, bad, ignored = self._decode(split, taken)
-            yield Chunk(values, stamps, place, stop.last and is_over, (), bad, ignored)
+            yield self._chunk(range_.split, taken, place, stop.last and is_over)
             if is_over:
                 return
-
-    def _parts(
-        self, name: str, split: ShardSplit, place: Place | None, stop: Stop
-    ) -> Iterator[tuple[Record | None, Place]]:
-        """Yield the records of the range, de-aggregated, with the place after each; None if no part of a
-        record belongs to this shard."""
-        for record in self._records(name, split, place, stop):  # hot
-            sequence = int(record["SequenceNumber"])
-            parts = take_apart(record, split.hashes)
-            behind = Place(sequence)
-            if len(parts) == 1:
-                yield parts[0], behind
-                continue
-            done = place.parts if place is not None and place.sequence == sequence else 0
-            for number in range(done + 1, len(parts)):
-                yield parts[number - 1], Place(sequence, behind=False, parts=number)
-            yield parts[-1] if parts else None, behind
 
     def _records(self, name: str, split: ShardSplit, place: Place | None, stop: Stop) -> Iterator[Record]:
         """Yield records from ``place`` up to the record ``stop``, which must exist."""
@@ -110,6 +94,17 @@ class KinesisReader(SourceReader):
         kept = self._iterators.pop(name, None)
         return kept[1] if kept is not None and kept[0] == place else None
 
+    polls = True
+
+    def polling(self) -> PollingReader:
+        from firesteel.connectors.aws.polling import follow
+
+        return FollowedSplits("kinesis", partial(follow, self._properties, self._options), self._chunk)
+
+    def _chunk(self, split: Split, records: list[Record], place: Place | None, ended: bool) -> Chunk:
+        values, stamps, bad, ignored = self._decode(split.payload, records)
+        return Chunk(values, stamps, place, ended, (), bad, ignored)
+
     def _iterator(self, split: ShardSplit, place: Place | None) -> str:
         kinesis = client("kinesis", self._properties)
         request = iterator_request(split, place)
@@ -140,6 +135,24 @@ class KinesisReader(SourceReader):
     def _ask(self, split: ShardSplit, call: Any) -> Any:
         what = f"Shard {split.shard} of the Kinesis stream {split.stream!r} cannot be read"
         return ask(call, what, self._properties, _PATIENCE_S, self._options.backoff)
+
+
+def taken_apart(
+    records: Iterable[Record], split: ShardSplit, place: Place | None
+) -> Iterator[tuple[Record | None, Place]]:
+    """Yield the records behind a place, de-aggregated, with the place after each; None if no part of a record
+    belongs to this shard."""
+    for record in records:  # hot
+        sequence = int(record["SequenceNumber"])
+        parts = take_apart(record, split.hashes)
+        behind = Place(sequence)
+        if len(parts) == 1:
+            yield parts[0], behind
+            continue
+        done = place.parts if place is not None and place.sequence == sequence else 0
+        for number in range(done + 1, len(parts)):
+            yield parts[number - 1], Place(sequence, behind=False, parts=number)
+        yield parts[-1] if parts else None, behind
 
 
 def _take(

@@ -7,7 +7,8 @@ range after a record that it has seen. Tasks fetch the records again, directly f
 determined by two sequence numbers, so nothing has to be logged, and a range can be read anywhere and
 repeatedly while the stream retains it. The price is that a record is fetched twice while the job keeps up.
 When the lag is large, the driver looks at a single record near the end instead of all before it
-(``tails.py``).
+(``tails.py``). In real-time mode nothing has to be repeatable, so tasks follow their shards themselves
+(``polling.py``), and each record is fetched once.
 """
 
 from __future__ import annotations
@@ -106,6 +107,7 @@ class _ShardEnumerator(SplitEnumerator):
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="kinesis")
         self._tails: dict[str, ShardTail] = {}
         self._wanted = _LOOK_AHEAD
+        self._handed_out: set[str] = set()  # to tasks that poll
         self._next_discovery_ms: int | None = None
         self._restored = False
         # What is in the snapshot:
@@ -191,12 +193,24 @@ class _ShardEnumerator(SplitEnumerator):
         return ReadRange(split, begin, max_records, max_bytes, stop)
 
     def _new_tail(self, split: ShardSplit, position: Any) -> ShardTail:
-        if self._restored and position is None and split.start.kind is StartKind.LATEST:
-            # The shard was empty at the checkpoint; read what has arrived since.
-            split = split._replace(start=Start(StartKind.AT_TIMESTAMP, self._begun_ms))
+        if self._restored and position is None:
+            split = self._since_the_start(split)
         return ShardTail(
             split, position, self._source.properties, self._options, self._executor, self._begun_ms
         )
+
+    def _since_the_start(self, split: ShardSplit) -> ShardSplit:
+        """A shard that was empty at the checkpoint: what has arrived since is to be read."""
+        if split.start.kind is not StartKind.LATEST:
+            return split
+        return split._replace(start=Start(StartKind.AT_TIMESTAMP, self._begun_ms))
+
+    def hand_out(self, split: Split, position: Any) -> Split:
+        is_first = split.id not in self._handed_out and not self._restored
+        self._handed_out.add(split.id)
+        if is_first or position is not None:
+            return split
+        return Split(split.id, self._since_the_start(split.payload))
 
     def _collect(self, now_ms: int) -> None:
         """Request what is not known yet, and wait briefly for the answers."""

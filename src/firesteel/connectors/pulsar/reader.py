@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from firesteel.common.errors import ConnectorError
 from firesteel.common.serialization import DeserializationSchema
+from firesteel.connectors._followed import FollowedSplits
 from firesteel.connectors._open_files import OpenFiles
 from firesteel.connectors.pulsar.client import PulsarSettings, client, load_client
 from firesteel.connectors.pulsar.cursors import Cursor, Place, place_of
@@ -57,9 +58,9 @@ class TopicReader(SourceReader):
     polls = True
 
     def polling(self) -> PollingReader:
-        from firesteel.connectors.pulsar.polling import TopicPolling
+        from firesteel.connectors.pulsar.polling import follow
 
-        return TopicPolling(self._settings, self._name, self.chunk)
+        return FollowedSplits("pulsar", partial(follow, self._settings, self._name), self._chunk)
 
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._scans.read(range_, self._read)
@@ -74,11 +75,11 @@ class TopicReader(SourceReader):
             records -= len(messages)
             room -= sum(len(message.data()) for message in messages)
             ended = scan.is_stopped or (split.stop is not None and scan.position >= split.stop)
-            yield self.chunk(split, messages, scan.position, ended)
+            yield self._chunk(range_.split, messages, scan.position, ended)
             if ended or scan.position >= range_.stop:
                 return
 
-    def chunk(self, split: PartitionSplit, messages: list[Any], position: Place, ended: bool) -> Chunk:
+    def _chunk(self, split: Split, messages: list[Any], position: Place, ended: bool) -> Chunk:
         """Return the records of messages that end at a position."""
         decoded = self._decode([message.data() for message in messages])
         stamps = [message.event_timestamp() for message in messages]
@@ -86,7 +87,7 @@ class TopicReader(SourceReader):
             stamps = [stamps[i] for i in decoded.origins]
         bad = [
             bad_record(
-                {"partition": split.partition, "message": str(messages[i].message_id())},
+                {"partition": split.payload.partition, "message": str(messages[i].message_id())},
                 messages[i].data(),
                 error,
             )

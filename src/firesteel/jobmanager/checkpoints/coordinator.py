@@ -158,6 +158,11 @@ class CheckpointCoordinator:
         self._report(checkpoint, now_ms, size, (cut_s - begun_s) * 1000, (written_s - cut_s) * 1000)
         return checkpoint
 
+    @property
+    def next_id(self) -> int:
+        """What the next checkpoint or savepoint will be called."""
+        return self._next_id
+
     def new_id(self) -> int:
         """Savepoints and checkpoints share their ids, as in Flink."""
         self._next_id += 1

@@ -83,6 +83,12 @@ def checkpoint_options(configuration: Configuration, *, batch: bool) -> Checkpoi
         raise ConfigurationError(
             f"{checkpointing.NUM_RETAINED.key} must be at least 1", detail=f"got {retained}"
         )
+    if config.is_unaligned_checkpoints_enabled() and config.get_max_concurrent_checkpoints() > 1:
+        raise ConfigurationError(
+            "Unaligned checkpoints are taken one at a time",
+            detail=f"{checkpointing.MAX_CONCURRENT.key} is {config.get_max_concurrent_checkpoints()}",
+            hint=f"set it to 1, or leave {checkpointing.UNALIGNED.key} out: neither has an effect here",
+        )
     return CheckpointOptions(
         interval_ms=interval_ms if interval_ms > 0 and not batch else None,
         timeout_ms=config.get_checkpoint_timeout(),

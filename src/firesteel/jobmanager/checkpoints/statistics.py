@@ -8,7 +8,10 @@ from typing import Final
 
 import msgspec
 
+from firesteel.common.logs import logger
 from firesteel.state.manifest import Manifest
+
+log = logger(__name__)
 
 _KEPT: Final = 100
 
@@ -56,12 +59,25 @@ class CheckpointReport(msgspec.Struct, frozen=True):
 
 
 class Restored(msgspec.Struct, frozen=True):
-    """What the job went on from last. ``restored_ms``: when."""
+    """What the job went on from last. ``restored_ms``: when.
+
+    :param files: how many state files it consists of: workers fetch of them what they need. The deltas of an
+        incremental checkpoint are files of their own. ``state_bytes``: their size.
+    :param resumed_ms: when the first epoch after it was committed; None: none was.
+    """
 
     id: int
     path: str
     savepoint: bool
     restored_ms: int
+    files: int = 0
+    state_bytes: int = 0
+    resumed_ms: int | None = None
+
+    @property
+    def elapsed_ms(self) -> int | None:
+        """How long it took from there until an epoch was committed."""
+        return None if self.resumed_ms is None else self.resumed_ms - self.restored_ms
 
 
 class InProgress(msgspec.Struct, frozen=True):
@@ -152,9 +168,21 @@ class CheckpointStatistics:
         newest = msgspec.structs.replace(newest, commit_ms=elapsed_ms)
         self._change(history=(*before, newest), latest_completed=newest)
 
-    def went_back_to(self, path: str, number: int, savepoint: bool, now_ms: int) -> None:
-        restored = Restored(number, path, savepoint, now_ms)
+    def went_back_to(self, path: str, manifest: Manifest, now_ms: int) -> None:
+        """The job goes on from a checkpoint or savepoint."""
+        sizes = file_sizes(manifest)
+        size = sum(sizes.values())
+        restored = Restored(manifest.id, path, manifest.savepoint, now_ms, len(sizes), size)
         self._change(restored=self.view.restored + 1, latest_restored=restored)
+        log.info("state restored id=%d files=%d bytes=%d path=%s", manifest.id, len(sizes), size, path)
+
+    def resumed(self, now_ms: int) -> None:
+        """An epoch is committed."""
+        restored = self.view.latest_restored
+        if restored is not None and restored.resumed_ms is None:
+            self._change(latest_restored=msgspec.structs.replace(restored, resumed_ms=now_ms))
+            log.info("processing resumed id=%d elapsed_ms=%d", restored.id, now_ms - restored.restored_ms)
+            self.on_change(None)
 
     def report(self, report: CheckpointReport) -> None:
         view = self.view

@@ -121,7 +121,9 @@ class FunctionSnapshotContext(ABC):
     """What ``snapshot_state`` learns about the checkpoint."""
 
     @abstractmethod
-    def get_checkpoint_id(self) -> int: ...
+    def get_checkpoint_id(self) -> int:
+        """The id of the checkpoint that is to hold the snapshot. When that one fails, a later one does, and
+        ``notify_checkpoint_complete`` gives the id of that."""
 
     @abstractmethod
     def get_checkpoint_timestamp(self) -> int:
@@ -157,6 +159,28 @@ class CheckpointedFunction(ABC):
     @abstractmethod
     def initialize_state(self, context: FunctionInitializationContext) -> None:
         """Ask for operator state and take over what was restored."""
+
+
+class CheckpointListener:
+    """A mixin for functions that are told of checkpoints (Flink: ``CheckpointListener``; PyFlink has none).
+
+    A function of any kind, or a ``SinkFunction``, that has one of these methods is told, whether it inherits
+    from this class or not. The methods are called in the task, before the next records: at the beginning of
+    the first epoch after the checkpoint has ended. What they raise fails the task. There is no current key in
+    them, so keyed state cannot be used.
+
+    The calls are best effort: after a failure one may be missing, and an epoch that is run again makes it
+    again. So treat the end of a checkpoint as that of all before it, too, and make what you do idempotent.
+    The function object that is told is the one that gets the next records, perhaps in another process than
+    the one that had the last. So keep in state what is to be done then.
+    """
+
+    def notify_checkpoint_complete(self, checkpoint_id: int) -> None:
+        """The checkpoint is complete: no failure takes back what ``snapshot_state`` was called for with this
+        id, or with one before."""
+
+    def notify_checkpoint_aborted(self, checkpoint_id: int) -> None:
+        """The checkpoint has failed, and the job goes on: the next one covers what this one was to cover."""
 
 
 class MapFunction(Function):

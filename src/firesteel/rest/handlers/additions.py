@@ -39,6 +39,7 @@ async def epochs(call: Call) -> Epochs:
                 elapsed_ms=report.elapsed_ms,
                 records=report.records,
                 attempts=report.attempts,
+                overhead_ms=report.overhead_ms,
                 stages=list(report.stages),
                 links=[] if ui is None else [f"{ui}/stages/stage/?id={n}&attempt=0" for n in report.stages],
             )

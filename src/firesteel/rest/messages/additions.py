@@ -8,6 +8,7 @@ from firesteel.rest.messages.base import Id, Message
 class Epoch(Message, frozen=True):
     """``attempts``: how often it was tried; ``records``: what its sources read.
 
+    :param overhead_ms: what it cost beside the work on records; null: it is not known.
     :param stages: of Spark, from the sources on. In real time there are none: one job of Spark runs all.
     :param links: the pages of these stages, where Spark has any.
     """
@@ -17,6 +18,7 @@ class Epoch(Message, frozen=True):
     elapsed_ms: float
     records: int
     attempts: int
+    overhead_ms: float | None = None
     stages: list[int] = []
     links: list[str] = []
 

@@ -47,7 +47,7 @@ class AsyncWaitOperator(FunctionOperator):
         self._requests = Requests(spec, self._loop)
 
     def call(self, hook: Callable[..., Any], *arguments: Any) -> None:
-        """Where ``open`` or ``close`` is a coroutine it runs on the loop, as clients want it that are bound
+        """Where the method is a coroutine it runs on the loop, as clients want it that are bound
         to the running one."""
         if inspect.iscoroutinefunction(hook):
             self._loop.run(hook(*arguments))

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from firesteel.common._coercion import compile_coercion
 from firesteel.program.output_tag import OutputTag
 from firesteel.runtime.batch import Batch, Collector, Mark
+from firesteel.runtime.checkpoint_news import CheckpointEnd
 from firesteel.runtime.metrics import TaskMetricGroup, TaskMetrics
 from firesteel.runtime.program import OperatorProgram
 from firesteel.runtime.stopwatch import Stopwatch
@@ -46,6 +47,7 @@ class SubtaskContext:
     watermark_interval_ms: int = 200
     restored: bool = False  # an epoch of this subtask was committed before
     epoch: int = 0
+    checkpoint_id: int = 1  # of the next checkpoint: see ``CheckpointNews``
     buffer_timeout_ms: float | None = None  # real-time mode; see WriterContext
     accumulators: dict[str, Any] = field(default_factory=dict)
     metrics: TaskMetrics = field(default_factory=TaskMetrics)
@@ -169,10 +171,11 @@ def are_immutable(values: list[Any]) -> bool:  # hot
 class BaseOperator:
     """One operator of a chain, and what all of them share: their place, their outputs, their failure.
 
-    An epoch is: ``restore``, ``begin_epoch``, batches and timers, ``end_epoch``, ``snapshot``. What is not a
-    source takes its batches by ``process(batch, input_index=0)``. In between, as often as the task likes,
-    ``flush`` hands on what is held back for efficiency alone, and ``tick`` says that processing time has
-    moved; neither changes what the epoch is.
+    An epoch is: ``restore``, ``begin_epoch``, ``checkpoint_ended`` for each one of which there is news,
+    batches and timers, ``end_epoch``, ``snapshot``. What is not a source takes its batches by
+    ``process(batch, input_index=0)``. In between, as often as the task likes, ``flush`` hands on what is held
+    back for efficiency alone, and ``tick`` says that processing time has moved; neither changes what the
+    epoch is.
 
     Operators let through what the user's code raises: whoever calls one does it inside of its ``user_code``.
     """
@@ -197,6 +200,14 @@ class BaseOperator:
         self.records_in = 0
         for output in self.outputs.all:
             output.count = 0
+
+    @property
+    def listens(self) -> bool:
+        """Whether the user's code wants to be told of checkpoints."""
+        return False
+
+    def checkpoint_ended(self, end: CheckpointEnd) -> None:
+        """Tell the user's code, at the beginning of an epoch. Called where the operator ``listens``."""
 
     def on_processing_time(self) -> None:
         """Fire what is due by the clock."""

@@ -12,6 +12,7 @@ from firesteel.program.output_tag import OutputTag
 from firesteel.program.state.descriptors import ValueStateDescriptor
 from firesteel.program.time_domain import TimeDomain
 from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark
+from firesteel.runtime.checkpoint_news import CheckpointEnd
 from firesteel.runtime.contexts import KeyedContext, KeyedTimerService
 from firesteel.runtime.functions import require_results
 from firesteel.runtime.operators.base import SubtaskContext, method_of
@@ -122,6 +123,11 @@ class KeyedOperator(FunctionOperator):
         except TypeError:
             require_results(results)
             raise
+
+    def checkpoint_ended(self, end: CheckpointEnd) -> None:
+        """No key is the current one."""
+        self.state.key, self.state.raw_key = NO_KEY, None
+        super().checkpoint_ended(end)
 
     def close(self) -> None:
         """What ``close`` of the function would do to the state of some key nobody would keep."""

@@ -12,6 +12,7 @@ from firesteel.common.errors import TypeMismatchError
 from firesteel.common.logs import logger
 from firesteel.program.sinks import Sink, SinkWriter, SupportsWriterState, WriterContext
 from firesteel.runtime.batch import END, MAX_WATERMARK, Batch
+from firesteel.runtime.checkpoint_news import CheckpointEnd, listens, tell
 from firesteel.runtime.operators.base import BaseOperator, SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.state.backend import OperatorState
@@ -42,6 +43,20 @@ class SinkOperator(BaseOperator):
         super().begin_epoch()
         self.abandon()  # what an attempt left that did not come to its end
         self.committables = []
+
+    @property
+    def listens(self) -> bool:
+        return listens(self._function)
+
+    @property
+    def _function(self) -> Any:
+        """The user's ``SinkFunction``, which is told of checkpoints; a sink has its committer for that."""
+        return getattr(self._sink, "function", None)
+
+    def checkpoint_ended(self, end: CheckpointEnd) -> None:
+        if self._writer is None:
+            self._open_writer()  # a function is open when it is called
+        tell(self._function, end, lambda hook, number: hook(number))
 
     def process(self, batch: Batch, input_index: int = 0) -> None:
         self.records_in += len(batch.values)
@@ -121,7 +136,7 @@ class SinkOperator(BaseOperator):
         writer.flush(self.ended)
         self.committables = list(writer.prepare_commit())
         if self._state is not None:
-            self._state.list_state(_STATE).update(writer.snapshot_state(self.context.epoch))
+            self._state.list_state(_STATE).update(writer.snapshot_state(self.context.checkpoint_id))
         writer.close()
         self._writer = None
 

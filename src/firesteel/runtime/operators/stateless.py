@@ -15,6 +15,7 @@ from firesteel.common.types import Row
 from firesteel.program.operators import Filter, FlatMap, Map, Process, Project
 from firesteel.program.output_tag import OutputTag
 from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, NO_TIMESTAMP, Batch, Mark, Marks
+from firesteel.runtime.checkpoint_news import CheckpointEnd, listens, tell
 from firesteel.runtime.contexts import ProcessContext, TaskRuntimeContext
 from firesteel.runtime.functions import (
     SelfWatch,
@@ -47,7 +48,7 @@ class FunctionOperator(BaseOperator):
         self._watch = SelfWatch(self.function)
 
     def call(self, hook: Callable[..., Any], *arguments: Any) -> None:
-        """Call ``open`` or ``close`` of the function."""
+        """Call ``open``, ``close`` or what is told of checkpoints, of the function."""
         hook(*arguments)
 
     def initialize_state(self) -> None:
@@ -59,7 +60,15 @@ class FunctionOperator(BaseOperator):
     def _state_context(self) -> StateContext:
         assert self._operator_state is not None
         context = self.context
-        return StateContext(self._operator_state, context.restored, context.epoch, context.clock.now_ms)
+        clock, checkpoint_id = context.clock, context.checkpoint_id
+        return StateContext(self._operator_state, context.restored, checkpoint_id, clock.now_ms)
+
+    @property
+    def listens(self) -> bool:
+        return listens(self.function)
+
+    def checkpoint_ended(self, end: CheckpointEnd) -> None:
+        tell(self.function, end, self.call)
 
     def end_epoch(self) -> None:
         if keeps_operator_state(self.function):

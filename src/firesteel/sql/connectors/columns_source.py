@@ -85,6 +85,13 @@ class ColumnsSource(Source):
     def of(cls, columns: Columns, name: str = "Values") -> ColumnsSource:
         return cls(columns_to_bytes(columns), len(columns), name)
 
+    def first(self, count: int) -> Columns:
+        """The first rows, at most *count*."""
+        file = pa.ipc.open_file(self.data)
+        return (
+            _columns(file.get_batch(0))[:count] if file.num_record_batches else columns_from_bytes(self.data)
+        )
+
     @property
     def boundedness(self) -> Boundedness:
         return Boundedness.BOUNDED

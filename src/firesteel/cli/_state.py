@@ -1,0 +1,70 @@
+"""``firesteel state``: what a job keeps for a key, as of a checkpoint."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, Final
+
+import click
+
+from firesteel.cli._talking import JOBMANAGER, as_job_id, client_of, talking
+
+_JOB_ID: Final = re.compile("[0-9a-fA-F]{32}")
+
+
+@click.group()
+def state() -> None:
+    """Look into the state of jobs."""
+
+
+@state.command()
+@click.option("--untrusted", is_flag=True, help="It may come from anybody: refuse what could run code.")
+@click.argument("snapshot", metavar="JOB|PATH")
+@click.argument("operator")
+@click.argument("name", metavar="STATE")
+@click.argument("key")
+@JOBMANAGER
+@talking
+def get(untrusted: bool, snapshot: str, operator: str, name: str, key: str, jobmanager: str | None) -> None:
+    """Print what a keyed state holds for KEY, as JSON: of a running JOB as of its newest checkpoint, or
+    of the checkpoint or savepoint at PATH.
+
+    OPERATOR is the uid of the operator. KEY is JSON, a list for a tuple, or plain text.
+    """
+    from firesteel.state_processor import SavepointReader
+
+    path = _newest_checkpoint(snapshot, jobmanager) if _JOB_ID.fullmatch(snapshot) else snapshot
+    reader = SavepointReader.read(path, untrusted=untrusted)
+    click.echo(json.dumps(_shown(reader.value(operator, name, _key(key)))))
+
+
+def _newest_checkpoint(job: str, jobmanager: str | None) -> str:
+    latest = client_of(jobmanager).get(f"/v1/jobs/{as_job_id(job)}/checkpoints")["latest"]["completed"]
+    if latest is None:
+        raise click.ClickException(f"Job {job} has no checkpoint yet.")
+    click.echo(f"as of checkpoint {latest['id']}", err=True)
+    return str(latest["external_path"])
+
+
+def _key(text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return _tuple(found)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value
+
+
+def _shown(value: Any) -> Any:
+    """As JSON has it: a map with other keys than texts is a list of pairs, any other object its ``repr``."""
+    if isinstance(value, dict):
+        if all(isinstance(key, str) for key in value):
+            return {key: _shown(item) for key, item in value.items()}
+        return [[_shown(key), _shown(item)] for key, item in value.items()]
+    if isinstance(value, list | tuple):
+        return [_shown(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)

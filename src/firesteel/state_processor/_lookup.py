@@ -1,0 +1,33 @@
+"""One key of a keyed state, read here and now."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from firesteel.common.errors import ProgramError
+from firesteel.common.key_groups import key_group_range, subtask_of
+from firesteel.program.state.descriptors import StateDescriptor
+from firesteel.state.keys import key_group
+from firesteel.state.reader import StateReader, is_keyed
+from firesteel.state_processor._snapshot import FILES, Snapshot, StoredOperator
+
+
+def value_of_key(snapshot: Snapshot, operator: StoredOperator, state: str | StateDescriptor, key: Any) -> Any:
+    """See ``SavepointReader.value``."""
+    descriptor = None if isinstance(state, str) else state
+    entry = operator.keyed_state(state if isinstance(state, str) else state.get_name())
+    if not is_keyed(entry):
+        raise ProgramError(
+            f"State {entry.name!r} of operator {operator.entry.name!r} belongs to windows.",
+            hint="read it with window(...), or all of it with keyed_state(...)",
+        )
+    widest, width = operator.max_parallelism, len(operator.lines)
+    subtask = subtask_of(key_group(key, widest), widest, width)
+    reader = StateReader(
+        operator.lines[subtask],
+        FILES,
+        max_parallelism=widest,
+        key_groups=key_group_range(widest, width, subtask),
+        now_ms=snapshot.manifest.now_ms,
+    )
+    return reader.keyed(entry, descriptor, key)
