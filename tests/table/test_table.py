@@ -11,6 +11,7 @@ import pytest
 from firesteel.common import Row, RowKind
 from firesteel.common.errors import ProgramError
 from firesteel.common.typeinfo import Types
+from firesteel.jobmanager.executor import Executor
 from firesteel.table import (
     ChangelogMode,
     DataTypes,
@@ -390,3 +391,32 @@ def test_distinct_aggregates_may_be_spread_over_buckets() -> None:
         t.get_config().set("table.optimizer.distinct-agg.split.enabled", "true")
         assert "Expand(" in t.sql_query(query).explain()
         assert kept(t.sql_query(query)) == [("ann", 2, 20, 2, 20, 4), ("bob", 1, 30, 1, 30, 2)]
+
+
+def test_what_ran_before_in_a_session_changes_no_uid(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that is stopped with a savepoint goes on by the same statement, in its session or another."""
+    submitted: list[list[str | None]] = []
+    with tables() as t:
+        submit = Executor.submit
+
+        def spied(self: Executor, env: Any, transformations: Any, *more: Any, **options: Any) -> Any:
+            submitted.append([transformation.uid for transformation in transformations])
+            return submit(self, env, transformations, *more, **options)
+
+        monkeypatch.setattr(Executor, "submit", spied)
+        t.execute_sql("CREATE TABLE s (k BIGINT, n BIGINT) WITH ('connector' = 'blackhole')")
+        insert = "INSERT INTO s SELECT k, COUNT(*) FROM (VALUES (1), (2)) AS v(k) GROUP BY k"
+        t.execute_sql(insert).wait()
+        rows(t.execute_sql("SELECT 1"))
+        t.execute_sql(insert).wait()
+        first, _, again = submitted
+        assert first == again
+        assert any("groupaggregate" in (uid or "") for uid in first)
+        for _ in range(2):  # two plans of one program have uids of their own
+            t.to_changelog_stream(
+                t.sql_query("SELECT k, COUNT(*) FROM (VALUES (1)) AS v(k) GROUP BY k")
+            ).print()
+        uids = [
+            made.uid for made in t._session.environment.transformations if "aggregate" in (made.uid or "")
+        ]
+        assert len(uids) == len(set(uids)) == 2

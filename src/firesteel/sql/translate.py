@@ -7,6 +7,7 @@ place of a node in the plan and of its kind, so the same program has the same ui
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from itertools import count
 from typing import Any, Final, Protocol
 
 from firesteel.common.options import table as options
@@ -41,21 +42,20 @@ __all__ = ["Program", "Translator"]
 class Program(Protocol):
     """What a plan becomes a part of: the program of an environment."""
 
+    _uids: dict[str, Transformation]
+
     def _add(self, transformation: Transformation) -> None: ...
 
     def _register_uid(self, uid: str, transformation: Transformation) -> None: ...
 
 
 class Translator:
-    """Makes the transformations of a plan. What two nodes read is made once.
+    """Makes the transformations of a plan. What two nodes read is made once."""
 
-    :param number: how many plans of this program were made before.
-    """
-
-    def __init__(self, context: PlannerContext, program: Any, number: int) -> None:
+    def __init__(self, context: PlannerContext, program: Program) -> None:
         self.context = context
         self.program = program
-        self._number = number
+        self._prefix = _free_prefix(program)
         self._count = 0
         self._done: dict[int, tuple[p.Physical, Transformation]] = {}
         self.zone = session_zone(context.configuration)
@@ -119,7 +119,7 @@ class Translator:
             made.created_at = call_site()
         if made.uid is None:
             self._count += 1
-            made.uid = f"table-{self._number}-{self._count}-{(name or node.name).lower().replace(' ', '-')}"
+            made.uid = f"{self._prefix}{self._count}-{(name or node.name).lower().replace(' ', '-')}"
         self.program._register_uid(made.uid, made)
         self.program._add(made)
         return made
@@ -222,6 +222,14 @@ def _union(run: Translator, node: p.Union) -> Transformation:
         union_of=tuple(run.translate(i) for i in node.inputs),
         output_type=columns_type(node.row),
     )
+
+
+def _free_prefix(program: Program) -> str:
+    """Of the uids of the next plan of a program. Plans are numbered within the program, so what ran before in
+    the same session, of this job or of others, changes no uid."""
+    taken = {uid.split("-")[1] for uid in program._uids if uid.startswith("table-")}
+    number = next(n for n in count(1) if str(n) not in taken)
+    return f"table-{number}-"
 
 
 def _exchange(run: Translator, node: p.Exchange) -> Transformation:

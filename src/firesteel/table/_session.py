@@ -40,7 +40,6 @@ class Session:
         self.initial = Configuration(self.configuration)
         self.statement_set: list[Any] | None = None  # INSERTs between BEGIN STATEMENT SET and END
         self.catalog_options: dict[str, tuple[dict[str, str], str]] = {}  # of CREATE CATALOG, and its comment
-        self._plans = 0
         self._anonymous = 0
 
     @property
@@ -91,6 +90,5 @@ class Session:
 
     def translate(self, *roots: p.Physical) -> list[Transformation]:
         """Add operators for plans to the program of the environment; what they share is made once."""
-        self._plans += 1
-        translator = Translator(self.planning, self.environment, self._plans)
+        translator = Translator(self.planning, self.environment)
         return [translator.translate(root) for root in roots]
