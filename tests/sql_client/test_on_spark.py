@@ -21,7 +21,7 @@ from tests.waiting import patience, until
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-_GIVEN = Input(rows=6_000, rate=1_000)
+_GIVEN = Input(rows=20_000, rate=1_000)  # the start of each job takes some seconds of it
 
 
 class _Session:
@@ -63,11 +63,11 @@ def _session(directory: Path) -> Iterator[_Session]:
         stderr=subprocess.STDOUT,
         text=True,
     )
-    try:
-        yield _Session(process)
-    finally:
-        process.kill()
-        process.wait()
+    with process:  # closes its pipes
+        try:
+            yield _Session(process)
+        finally:
+            process.kill()
 
 
 def _tables(directory: Path) -> list[str]:
