@@ -32,8 +32,8 @@ from firesteel.program.execution import get_executor
 from firesteel.spark.session import create_session
 from firesteel.spark.settings import REAL_TIME
 from tests.jobmanager.programs.fault_points import die_at
-from tests.kills import faulty_files, job
-from tests.kills.strikes import strike_of, struck
+from tests.kills import faulty_files, job, tables
+from tests.kills.strikes import SQL, strike_of, struck
 from tests.spark.programs.straggler import SPECULATION, start_cluster
 
 # What is dead is not waited for, and comes back as often as it dies; what is only slow is not taken for dead.
@@ -76,7 +76,8 @@ def _run(
     (where / "output").mkdir(exist_ok=True)
     env = _environment(session, where)
     env.set_execution_mode(mode)
-    job.build(env, where / "output", rate=None if mode == "epochs" else _RATE)
+    program = tables if kind.startswith(SQL) else job
+    program.build(env, where / "output", rate=None if mode == "epochs" else _RATE)
     if dies is not None:
         die_at(*dies)
     _say(event="begin")
@@ -94,7 +95,7 @@ def _run(
         event="end",
         seconds=seconds,
         strikes=sum(strikes),
-        differences=job.differences(where / "output", may_leave="driver" in kind),
+        differences=program.differences(where / "output", may_leave="driver" in kind),
     )
 
 

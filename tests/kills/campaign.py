@@ -21,7 +21,7 @@ from typing import Any, Final
 from tests.jobmanager.programs.fault_points import POINTS
 from tests.kills.application import SAY_WHERE
 from tests.kills.outcomes import ROOT, Outcome
-from tests.kills.strikes import REAL_TIME, small_disk, strike_of
+from tests.kills.strikes import REAL_TIME, SQL, small_disk, strike_of
 
 PATIENCE_S: Final = 300.0  # for the next word of a driver
 _SAYING_S: Final = 5.0  # that a driver has to say where its threads are
@@ -270,16 +270,12 @@ class Family:
     mode: str = "epochs"
 
 
+_BELOW: Final = ("executor", "worker", "failing write", "full disk")
+_DRIVERS: Final = ("driver replaced", "driver killed", "fault points")
 FAMILIES: Final = (
-    Family(("executor", "worker", "failing write", "full disk")),
-    Family(("driver replaced", "driver killed", "fault points")),
-    Family(("speculation",), hosts=2),  # Spark runs no copy of a task on the host of the original
-    Family(
-        tuple(REAL_TIME + kind for kind in ("executor", "worker", "failing write", "full disk")),
-        mode="real-time",
-    ),
-    Family(
-        tuple(REAL_TIME + kind for kind in ("driver replaced", "driver killed", "fault points")),
-        mode="real-time",
-    ),
+    Family((*_BELOW, *(SQL + kind for kind in _BELOW))),
+    Family((*_DRIVERS, *(SQL + kind for kind in _DRIVERS))),
+    Family(("speculation", SQL + "speculation"), hosts=2),  # Spark runs no copy on the host of the original
+    Family(tuple(REAL_TIME + kind for kind in _BELOW), mode="real-time"),
+    Family(tuple(REAL_TIME + kind for kind in _DRIVERS), mode="real-time"),
 )

@@ -124,10 +124,12 @@ KINDS: Final[dict[str, Callable[[Strikes], int]]] = {
 
 #: Begins the names of the same strikes at a job in real time.
 REAL_TIME: Final = "real time: "
+#: Begins the names of the same strikes at queries of SQL.
+SQL: Final = "sql: "
 
 
 def strike_of(kind: str) -> str:
-    return kind.removeprefix(REAL_TIME)
+    return kind.removeprefix(REAL_TIME).removeprefix(SQL)
 
 
 @contextmanager

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.kills import job
+from tests.kills import job, tables
 from tests.kills.campaign import FAMILIES, Campaign, Family
-from tests.kills.strikes import hindrance
+from tests.kills.strikes import SQL, hindrance
 from tests.runtime.support import environment, local_platform
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]
 
 RUNS = 2
-EACH = [(family, kind) for family in FAMILIES for kind in family.kinds]
+SQL_RUNS = 1
+#: Of the strikes at queries of SQL one that strikes below the driver, and one that strikes the driver.
+SQL_KINDS = (SQL + "worker", SQL + "driver killed")
+EACH = [
+    (family, kind)
+    for family in FAMILIES
+    for kind in family.kinds
+    if not kind.startswith(SQL) or kind in SQL_KINDS
+]
 
 Campaigns = Callable[[Family], Campaign]
 
@@ -60,8 +70,9 @@ def test_nothing_is_lost_and_nothing_is_doubled(campaigns: Campaigns, family: Fa
     if reason := hindrance(kind):
         pytest.skip(f"NOT TESTED: {kind}: {reason}")
     seed = random.randrange(1 << 20)
-    outcomes = list(campaigns(family).runs_of(kind, RUNS, seed))
-    assert len(outcomes) == RUNS
+    runs = SQL_RUNS if kind in SQL_KINDS else RUNS
+    outcomes = list(campaigns(family).runs_of(kind, runs, seed))
+    assert len(outcomes) == runs
     assert not [str(outcome) for outcome in outcomes if outcome.failure]
     assert any(outcome.strikes for outcome in outcomes), f"seed {seed}: nothing was struck"
 
@@ -80,3 +91,28 @@ def test_the_comparison_sees_what_is_lost_doubled_and_left(tmp_path: Path) -> No
         said = job.differences(tmp_path / "output")
         assert f"files of {name}: 1 lost" in said
         assert f"files of {name}: 1 too many" in said
+
+
+def test_the_comparison_sees_what_queries_lost_and_doubled(tmp_path: Path) -> None:
+    output = tmp_path / "output"
+    output.mkdir()
+    with local_platform():
+        env = environment(job.RANGES, epoch_records=10 * job.PER_EPOCH)
+        tables.build(env, output)
+        env.execute("undisturbed")
+    assert tables.differences(output) == ""
+    part = next(p for p in (output / "windows").rglob("part-*") if p.stat().st_size)
+    lines = part.read_text().splitlines(keepends=True)
+    part.write_text("".join(lines[1:] + lines[-1:]))
+    for database, statement in (
+        ("groups.db", "UPDATE counted SET s = s + 1 WHERE g = 0"),
+        (".joined.db", "DELETE FROM joined WHERE line LIKE '%+I%' AND rowid % 100 = 0"),
+    ):
+        with closing(sqlite3.connect(output / database)) as changed:
+            changed.execute(statement)
+            changed.commit()
+    said = tables.differences(output)
+    assert "windows: 1 lost" in said
+    assert "windows: 1 too many" in said
+    assert "groups: " in said
+    assert "joined: " in said

@@ -99,3 +99,6 @@ def test_every_kind_stands_in_the_soak() -> None:
     assert {"full disk", "driver killed", "kafka: worker", "kafka: broker", "kafka: driver"} <= set(
         under_test.KINDS
     )
+    assert {"sql: worker", "sql: full disk", "sql: driver killed", "sql: speculation"} <= set(
+        under_test.KINDS
+    )
