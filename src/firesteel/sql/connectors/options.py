@@ -13,6 +13,7 @@ from firesteel.common.masking import masked_value
 from firesteel.util.exceptions import TableException
 
 __all__ = [
+    "AT_LEAST_ONCE",
     "Option",
     "TableOptions",
     "boolean",
@@ -90,6 +91,14 @@ def refused(key: str, why: str, hint: str | None = "leave it out", *, unless: tu
     return Option(key, words=unless, refused=why, hint=hint)
 
 
+#: Of sinks that can do nothing else.
+AT_LEAST_ONCE: Final = refused(
+    "sink.delivery-guarantee",
+    "rows are written at least once; with a primary key that changes nothing",
+    unless=("at-least-once", "none"),
+)
+
+
 def parallelism(key: str) -> Option:
     """Return an option that says how many subtasks there are."""
     return Option(key, _positive)
@@ -128,11 +137,13 @@ class TableOptions:
         """:raises TableException: an option is unknown, missing or malformed."""
         every = {option.key: option for option in [*options, *_GENERAL]}
         for key in sorted(every.keys() & given.keys()):
-            if every[key].refuses(given[key]):
+            option = every[key]
+            if option.refuses(given[key]):
+                accepted = f"its values here are {', '.join(option.words)}" if option.words else None
                 raise TableException(
                     f"The option '{key}' is not supported.",
-                    detail=f"{every[key].refused}, table {table}",
-                    hint=every[key].hint,
+                    detail=f"{option.refused}, table {table}",
+                    hint="; ".join(filter(None, (option.hint, accepted))) or None,
                 )
         known = {key: option for key, option in every.items() if not option.refused or option.words}
         prefixes = tuple(wildcards)

@@ -25,6 +25,7 @@ from firesteel.sql.connectors.elasticsearch.index_names import INDEX, index_name
 from firesteel.sql.connectors.factory import TableConnector, TableContext
 from firesteel.sql.connectors.formats.registry import INSERTS, message_format_of
 from firesteel.sql.connectors.options import (
+    AT_LEAST_ONCE,
     Option,
     TableOptions,
     duration,
@@ -175,11 +176,7 @@ def _options(version: int) -> tuple[Option, ...]:
             f"'{_STRATEGY}' has a busy cluster asked again",
             unless=("fail",),
         ),
-        refused(
-            "sink.delivery-guarantee",
-            "rows are written at least once; with a primary key that changes nothing",
-            unless=("at-least-once", "none"),
-        ),
+        AT_LEAST_ONCE,
         integer("sink.bulk-flush.max-actions", 1000),
         memory(_SIZE, 2 << 20),
         duration("sink.bulk-flush.interval", 1000),

@@ -12,7 +12,7 @@ from firesteel.sql.connectors.mongodb.lookup import MongoLookup
 from firesteel.sql.connectors.mongodb.scan import MongoScan
 from firesteel.sql.connectors.mongodb.target import MongoTarget
 from firesteel.sql.connectors.mongodb.values import ID, check_types
-from firesteel.sql.connectors.options import boolean, duration, integer, refused, text
+from firesteel.sql.connectors.options import AT_LEAST_ONCE, boolean, duration, integer, refused, text
 from firesteel.util.exceptions import TableException
 
 __all__ = ["CONNECTOR"]
@@ -81,7 +81,6 @@ def lookup(context: TableContext, keys: tuple[int, ...], columns: tuple[int, ...
     return cached(made, options)
 
 
-_AT_LEAST_ONCE: Final = "rows are written at least once; with a primary key that changes nothing"
 _PARTS: Final = "a collection is read by one subtask"
 CONNECTOR: Final = TableConnector(
     name="mongodb",
@@ -101,7 +100,7 @@ CONNECTOR: Final = TableConnector(
         *buffer_options(1000, 1000),
         integer("sink.max-retries", 3),
         duration("sink.retry.interval", 1000),
-        refused("sink.delivery-guarantee", _AT_LEAST_ONCE, unless=("at-least-once", "none")),
+        AT_LEAST_ONCE,
         boolean("sink.ordered-writes", True),
         boolean("sink.bypass-document-validation", False),
     ),
