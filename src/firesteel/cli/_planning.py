@@ -15,13 +15,12 @@ from firesteel.common.job_id import JobID
 from firesteel.common.masking import masked
 from firesteel.graph.execution_graph import create_execution_graph
 from firesteel.graph.explain import explain_all
-from firesteel.graph.generator import generate, leading_to
+from firesteel.graph.generator import generate
 from firesteel.graph.job_graph import create_job_graph
 from firesteel.graph.levels import plan_levels
-from firesteel.graph.picture import pictured
 from firesteel.graph.plan_json import execution_plan_json, to_dict
 from firesteel.graph.stream_graph import StreamGraph
-from firesteel.jobmanager.executor import graph_config
+from firesteel.jobmanager.executor import graph_config, graph_picture
 from firesteel.program.execution import Environment
 from firesteel.program.sinks import CommitterContext
 from firesteel.program.spark_tables import SparkTarget
@@ -44,7 +43,7 @@ class PlanningExecutor:
         return execution_plan_json(self.stream_graph(env))
 
     def graph_svg(self, env: Environment, end: Transformation) -> str:
-        return pictured(create_job_graph(leading_to([end], graph_config(env, None))))
+        return graph_picture(env, end)
 
     def execute(
         self, env: Environment, transformations: Sequence[Transformation], job_name: str | None

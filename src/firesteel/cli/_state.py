@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
-from typing import Any, Final
+from typing import Any
 
 import click
 
-from firesteel.cli._talking import JOBMANAGER, as_job_id, client_of, talking
-
-_JOB_ID: Final = re.compile("[0-9a-fA-F]{32}")
+from firesteel.cli._talking import JOBMANAGER, as_job_id, client_of, is_job_id, talking
 
 
 @click.group()
@@ -34,7 +31,7 @@ def get(untrusted: bool, snapshot: str, operator: str, name: str, key: str, jobm
     """
     from firesteel.state_processor import SavepointReader
 
-    path = _newest_checkpoint(snapshot, jobmanager) if _JOB_ID.fullmatch(snapshot) else snapshot
+    path = _newest_checkpoint(snapshot, jobmanager) if is_job_id(snapshot) else snapshot
     reader = SavepointReader.read(path, untrusted=untrusted)
     click.echo(json.dumps(_shown(reader.value(operator, name, _key(key)))))
 

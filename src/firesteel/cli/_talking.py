@@ -103,9 +103,13 @@ def _ended(error: Exception, code: int) -> click.ClickException:
     return CommandFailed(str(error), code)
 
 
+def is_job_id(text: str) -> bool:
+    return len(text) == 32 and set(text.lower()) <= set("0123456789abcdef")
+
+
 def as_job_id(text: str) -> str:
     """Raises click.BadParameter."""
-    if len(text) != 32 or not set(text.lower()) <= set("0123456789abcdef"):
+    if not is_job_id(text):
         raise click.BadParameter(f"{text} is not the id of a job: 32 hexadecimal digits")
     return text.lower()
 

@@ -19,15 +19,14 @@ from firesteel.common.logs import logger
 from firesteel.common.options import checkpointing, cluster as options, recovery
 from firesteel.common.options.checks import check
 from firesteel.common.typeinfo import TypeInformation
-from firesteel.graph.generator import generate, leading_to
+from firesteel.graph.generator import generate
 from firesteel.graph.job_graph import create_job_graph
 from firesteel.graph.levels import plan_levels
-from firesteel.graph.picture import pictured
 from firesteel.graph.plan_json import execution_plan_json
 from firesteel.graph.stream_graph import StreamGraph
 from firesteel.jobmanager.admission import check_functions, check_graph
 from firesteel.jobmanager.checkpoints.options import LATEST
-from firesteel.jobmanager.executor import graph_config
+from firesteel.jobmanager.executor import graph_config, graph_picture
 from firesteel.jobmanager.job_info import vertex_infos
 from firesteel.program.execution import Environment, KnownJob
 from firesteel.program.sinks import Committer, CommitterContext
@@ -104,7 +103,7 @@ class RemoteExecutor:
         return execution_plan_json(self.stream_graph(env))
 
     def graph_svg(self, env: Environment, end: Transformation) -> str:
-        return pictured(create_job_graph(leading_to([end], graph_config(env, None))))
+        return graph_picture(env, end)
 
     # ---- running
 

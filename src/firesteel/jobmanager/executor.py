@@ -152,7 +152,7 @@ class Executor:
         return execution_plan_json(self.stream_graph(env))
 
     def graph_svg(self, env: Environment, end: Transformation) -> str:
-        return pictured(create_job_graph(leading_to([end], graph_config(env, None))))
+        return graph_picture(env, end)
 
     # ---- running
 
@@ -408,6 +408,11 @@ class Executor:
 
 def _configured_root(configuration: Configuration) -> str:
     return (configuration.get(own.STATE_DIR) or "").rstrip("/")
+
+
+def graph_picture(env: Environment, end: Transformation) -> str:
+    """See ``firesteel.program.execution.Executor.graph_svg``."""
+    return pictured(create_job_graph(leading_to([end], graph_config(env, None))))
 
 
 def graph_config(env: Environment, job_name: str | None) -> GraphConfig:

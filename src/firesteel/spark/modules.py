@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+import secrets
 import shutil
 import sys
 import zipfile
@@ -84,13 +85,13 @@ def worker_files(session: SparkSession, configuration: Configuration) -> WorkerF
 
 
 def _copy_of(file: CachedFile) -> str:
-    """It may be larger than memory."""
+    """As ``_kept``, of a file that may be larger than memory."""
     with open(file.path, "rb") as content:
         place = _place(file.name, hashlib.file_digest(content, "md5").hexdigest())
-        if not place.exists():
-            content.seek(0)
-            with open(place, "wb") as copy:
-                shutil.copyfileobj(content, copy)
+    if not place.exists():
+        coming = place.with_name(f"{place.name}-{secrets.token_hex(4)}")
+        shutil.copyfile(file.path, coming)
+        coming.replace(place)  # a copy that breaks off is none
     if file.executable:
         place.chmod(0o755)
     return str(place)

@@ -25,7 +25,7 @@ from firesteel.sql.match_recognize import (
     cep_pattern,
 )
 from firesteel.sql.operators import specs
-from firesteel.sql.types import RowType, TimeAttribute
+from firesteel.sql.types import RowType, is_rowtime
 
 if TYPE_CHECKING:
     from firesteel.sql.translate import Translator
@@ -56,13 +56,12 @@ class _Matching:
 
         specification, run = self._specification, self._run
         time = specification.order[0].index
-        attribute = getattr(self._row.types[time], "attribute", TimeAttribute.NONE)
         pattern = cep_pattern(specification, self._condition)
         values: list[Any] = []
         types: list[t.DataType] = []
         measures = [self._measure(m, values, types) for m in specification.measures]
         events = self._events()
-        by_time = attribute == TimeAttribute.ROWTIME
+        by_time = is_rowtime(self._row.types[time])
         rows = run.one(
             self._node,
             specs.ToRows(input=events, kinds=False, rowtime=time if by_time else None),

@@ -41,6 +41,8 @@ __all__ = [
     "VarCharType",
     "VariantType",
     "YearMonthIntervalType",
+    "is_proctime",
+    "is_rowtime",
     "unique",
 ]
 
@@ -224,6 +226,20 @@ class LocalZonedTimestampType(DataType):
     def text(self) -> str:
         suffix = "" if self.attribute == TimeAttribute.NONE else f" *{self.attribute.upper()}*"
         return f"TIMESTAMP_LTZ({self.precision}){suffix}"
+
+
+def is_rowtime(data_type: DataType) -> bool:
+    return _attribute(data_type) == TimeAttribute.ROWTIME
+
+
+def is_proctime(data_type: DataType) -> bool:
+    return _attribute(data_type) == TimeAttribute.PROCTIME
+
+
+def _attribute(data_type: DataType) -> str:
+    if isinstance(data_type, TimestampType | LocalZonedTimestampType):
+        return data_type.attribute
+    return TimeAttribute.NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from firesteel.sql.connectors.columns_source import columns_from_bytes
 from firesteel.sql.connectors.factory import sink_target
 from firesteel.sql.expressions import Expression, InputRef, Literal, identity
 from firesteel.sql.operators import specs
-from firesteel.sql.planner.context import is_rowtime
 from firesteel.sql.planner.sinks import EVERY, Target
 from firesteel.sql.schema import ResolvedSchema, with_attribute
 from firesteel.table._conversions import type_info_of
@@ -182,7 +181,7 @@ def stream_of(
 def to_rows(
     session: Session, rows: Transformation, query: t.RowType, row: t.RowType, kinds: bool
 ) -> Transformation:
-    rowtimes = [i for i, d in enumerate(query.types) if is_rowtime(d)]
+    rowtimes = [i for i, d in enumerate(query.types) if t.is_rowtime(d)]
     inserter = session.configuration.get(options.ROWTIME_INSERTER) == "ENABLED"
     stamps = None
     if inserter and len(rowtimes) == 1:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Final
 
 from firesteel.common.logs import logger
 from firesteel.connectors._followed import Feed, Message
@@ -11,19 +10,10 @@ from firesteel.connectors.aws.aggregation import Record
 from firesteel.connectors.aws.client import client, code_of, errors, failure, is_passing
 from firesteel.connectors.aws.consumer_options import ConsumerOptions
 from firesteel.connectors.aws.reader import taken_apart
-from firesteel.connectors.aws.shards import (
-    Place,
-    ShardSplit,
-    Start,
-    StartKind,
-    iterator_request,
-    server_time_ms,
-)
+from firesteel.connectors.aws.shards import Place, ShardSplit, iterator_request, server_time_ms
 from firesteel.program.sources import Split
 
 log = logger(__name__)
-
-_SLOWEST: Final = 20  # attempts, after which the back-off stops growing
 
 
 def follow(
@@ -74,18 +64,12 @@ class _Shard:
             if answer is None:
                 return None
             iterator = answer["ShardIterator"]
-            self._pin(answer)
+            now_ms = server_time_ms(answer)
+            if now_ms is not None:
+                self._split = self._split.since(now_ms)
         return self._answer(
             lambda: self._kinesis.get_records(ShardIterator=iterator, Limit=self._options.max_count)
         )
-
-    def _pin(self, answer: Record) -> None:
-        """LATEST is what it was at the first answer: another such iterator would begin behind the records
-        that have come meanwhile."""
-        if self._place is None and self._split.start.kind is StartKind.LATEST:
-            now_ms = server_time_ms(answer)
-            if now_ms is not None:
-                self._split = self._split._replace(start=Start(StartKind.AT_TIMESTAMP, now_ms))
 
     def _put(self, records: list[Record]) -> None:
         if not records:
@@ -110,6 +94,6 @@ class _Shard:
                     raise failure(error, what, self._properties) from error
                 if failures % 10 == 9:
                     log.warning("%s now: %s", what, error)
-                self._feed.stopped.wait(self._options.backoff.pause_s(min(failures, _SLOWEST)))
+                self._feed.stopped.wait(self._options.backoff.pause_s(failures))
                 failures += 1
         return None

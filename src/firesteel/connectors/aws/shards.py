@@ -56,6 +56,13 @@ class ShardSplit(NamedTuple):
     start: Start
     hashes: tuple[int, int]
 
+    def since(self, latest_ms: int) -> ShardSplit:
+        """The split with LATEST pinned to what it was at an instant of Kinesis's clock: a later iterator of
+        that kind would begin behind the records that have arrived meanwhile. Other starts stay."""
+        if self.start.kind is not StartKind.LATEST:
+            return self
+        return self._replace(start=Start(StartKind.AT_TIMESTAMP, latest_ms))
+
 
 class Shard(NamedTuple):
     """A shard as returned by ListShards. ``parents`` are the shards it was split or merged from."""

@@ -194,23 +194,18 @@ class _ShardEnumerator(SplitEnumerator):
 
     def _new_tail(self, split: ShardSplit, position: Any) -> ShardTail:
         if self._restored and position is None:
-            split = self._since_the_start(split)
+            # The shard was empty at the checkpoint; read what has arrived since.
+            split = split.since(self._begun_ms)
         return ShardTail(
             split, position, self._source.properties, self._options, self._executor, self._begun_ms
         )
-
-    def _since_the_start(self, split: ShardSplit) -> ShardSplit:
-        """A shard that was empty at the checkpoint: what has arrived since is to be read."""
-        if split.start.kind is not StartKind.LATEST:
-            return split
-        return split._replace(start=Start(StartKind.AT_TIMESTAMP, self._begun_ms))
 
     def hand_out(self, split: Split, position: Any) -> Split:
         is_first = split.id not in self._handed_out and not self._restored
         self._handed_out.add(split.id)
         if is_first or position is not None:
             return split
-        return Split(split.id, self._since_the_start(split.payload))
+        return Split(split.id, split.payload.since(self._begun_ms))
 
     def _collect(self, now_ms: int) -> None:
         """Request what is not known yet, and wait briefly for the answers."""

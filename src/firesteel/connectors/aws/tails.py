@@ -168,9 +168,8 @@ class ShardTail:
             raise error
         if code_of(error) == "ExpiredIteratorException":
             self._iterator = None
-        if self._iterator is None and self._place is None and self._split.start.kind is StartKind.LATEST:
-            # Another LATEST iterator would start after the records that have arrived meanwhile.
-            self._split = self._split._replace(start=Start(StartKind.AT_TIMESTAMP, self._kinesis_ms))
+        if self._iterator is None and self._place is None:
+            self._split = self._split.since(self._kinesis_ms)
         if code_of(error) == "ExpiredIteratorException":
             return
         what = f"Shard {self._split.shard} of the Kinesis stream {self._split.stream!r} cannot be read"

@@ -40,4 +40,8 @@ class FilesSource(Source):
         check_paths(self.paths, self.discovery_interval_ms is not None)
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
-        return FileEnumerator(self.paths, self.discovery_interval_ms, self.split_bytes)
+        return FileEnumerator(self.paths, self.discovery_interval_ms, self.split_bytes, self.is_wanted)
+
+    def is_wanted(self, path: str) -> bool:
+        """Whether a file that is found is read."""
+        return True

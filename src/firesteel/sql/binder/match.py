@@ -256,11 +256,7 @@ class _RowsBinder(ExpressionBinder):
             ltz = t.LocalZonedTimestampType(precision=3, nullable=False)
             data_type: t.DataType = with_attribute(ltz, t.TimeAttribute.PROCTIME)
         else:
-            times = [
-                c.type
-                for c in self.scope.all_columns()
-                if getattr(c.type, "attribute", None) == t.TimeAttribute.ROWTIME
-            ]
+            times = [c.type for c in self.scope.all_columns() if t.is_rowtime(c.type)]
             if not times:
                 self.refuse(node, "MATCH_ROWTIME needs a table with a rowtime attribute")
             data_type = times[0].with_nullability(False)

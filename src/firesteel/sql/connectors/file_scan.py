@@ -13,8 +13,8 @@ import pyarrow as pa
 from firesteel.common.columns import Columns
 from firesteel.connectors.files.errors import naming
 from firesteel.connectors.files.source import FilesSource
-from firesteel.connectors.files.splits import FileEnumerator, FileRange
-from firesteel.program.sources import Chunk, EnumeratorContext, ReadRange, SourceReader, SplitEnumerator
+from firesteel.connectors.files.splits import FileRange
+from firesteel.program.sources import Chunk, ReadRange, SourceReader
 from firesteel.sql import types as t
 from firesteel.sql.arrow import arrow_type
 from firesteel.sql.cast import cast_column
@@ -78,16 +78,8 @@ class TableFilesSource(FilesSource):
             return inner
         return _Reader(inner, self.columns, self.default_partition)
 
-    def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
-        if self.pattern is None:
-            return super(TableFilesSource, self).create_enumerator(context)
-        matches = re.compile(self.pattern).fullmatch
-        return FileEnumerator(
-            self.paths,
-            self.discovery_interval_ms,
-            self.split_bytes,
-            lambda path: matches(_HOST.sub("", path)) is not None,
-        )
+    def is_wanted(self, path: str) -> bool:
+        return self.pattern is None or re.fullmatch(self.pattern, _HOST.sub("", path)) is not None
 
 
 class _Reader(SourceReader):

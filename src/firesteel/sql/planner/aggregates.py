@@ -10,14 +10,14 @@ from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Literal
 from firesteel.sql.hints import state_ttl
 from firesteel.sql.planner.calcs import select
-from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
+from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.split_distinct import first_level, second_level
 from firesteel.sql.planner.time_attributes import LOST_TIME, has_lost_time
 from firesteel.sql.planner.windows import window_aggregate
 from firesteel.sql.schema import with_attribute
-from firesteel.sql.types import BigIntType, RowType, TimeAttribute
+from firesteel.sql.types import BigIntType, RowType, TimeAttribute, is_proctime, is_rowtime
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner

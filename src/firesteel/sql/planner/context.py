@@ -11,25 +11,10 @@ from firesteel.common.configuration import Configuration
 from firesteel.common.options import table as options
 from firesteel.sql.functions import load_all
 from firesteel.sql.functions.registry import FUNCTIONS, FunctionDefinition
-from firesteel.sql.types import DataType, LocalZonedTimestampType, TimeAttribute, TimestampType
 
-__all__ = ["PlannerContext", "is_proctime", "is_rowtime"]
+__all__ = ["PlannerContext"]
 
 T = TypeVar("T")
-
-
-def is_rowtime(data_type: DataType) -> bool:
-    return _attribute(data_type) == TimeAttribute.ROWTIME
-
-
-def is_proctime(data_type: DataType) -> bool:
-    return _attribute(data_type) == TimeAttribute.PROCTIME
-
-
-def _attribute(data_type: DataType) -> str:
-    if isinstance(data_type, TimestampType | LocalZonedTimestampType):
-        return data_type.attribute
-    return TimeAttribute.NONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,13 @@ from firesteel.sql import logical as l, physical as p
 from firesteel.sql.hints import join_state_ttl
 from firesteel.sql.planner import conditions as c
 from firesteel.sql.planner.computed_keys import computed_keys, joined_row, without_added
-from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
+from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.intervals import interval_of
 from firesteel.sql.planner.temporal_joins import temporal_join
 from firesteel.sql.planner.window_columns import window_columns
+from firesteel.sql.types import is_proctime, is_rowtime
 from firesteel.sql.upsert_keys import shortest, unique_keys
 
 if TYPE_CHECKING:

@@ -20,11 +20,11 @@ from firesteel.sql.expressions import (
 )
 from firesteel.sql.planner import conditions as c
 from firesteel.sql.planner.calcs import calc, select
-from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
+from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.window_columns import window_columns
-from firesteel.sql.types import BigIntType, RowType
+from firesteel.sql.types import BigIntType, RowType, is_proctime, is_rowtime
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner

@@ -12,10 +12,17 @@ from firesteel.sql.expressions import Call, Expression, InputRef, Literal, ident
 from firesteel.sql.hints import LookupOptions, lookup_options
 from firesteel.sql.planner import conditions as c
 from firesteel.sql.planner.computed_keys import computed_keys, joined_row, without_added
-from firesteel.sql.planner.context import is_proctime, is_rowtime
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
-from firesteel.sql.types import BinaryType, CharType, DataType, VarBinaryType, VarCharType
+from firesteel.sql.types import (
+    BinaryType,
+    CharType,
+    DataType,
+    VarBinaryType,
+    VarCharType,
+    is_proctime,
+    is_rowtime,
+)
 from firesteel.sql.upsert_keys import shortest, unique_keys
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import Final
 
 from firesteel.sql import physical as p
 from firesteel.sql.expressions import InputRef
-from firesteel.sql.planner.context import is_proctime, is_rowtime
+from firesteel.sql.types import is_proctime, is_rowtime
 
 __all__ = ["LOST_TIME", "has_lost_time"]
 

@@ -9,7 +9,7 @@ from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expressions import AggregateCall, Expression, InputRef, Ordering, references
 from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.conditions import conjuncts
-from firesteel.sql.planner.context import PlannerContext, is_proctime, is_rowtime
+from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.time_attributes import LOST_TIME, has_lost_time
@@ -21,6 +21,8 @@ from firesteel.sql.types import (
     RowType,
     TimeAttribute,
     TimestampType,
+    is_proctime,
+    is_rowtime,
     unique,
 )
 

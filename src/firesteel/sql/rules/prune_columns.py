@@ -41,7 +41,7 @@ from firesteel.sql.logical import (
     WindowTable,
 )
 from firesteel.sql.rules.conditions import is_deterministic
-from firesteel.sql.types import RowType, TimeAttribute, unique
+from firesteel.sql.types import RowType, is_rowtime, unique
 
 __all__ = ["prune_columns"]
 
@@ -334,7 +334,7 @@ def _distinct(fields: Sequence[Any]) -> list[Any]:
 def _snapshot(node: Snapshot, needed: list[int]) -> tuple[Node, Moved]:
     """The time of its versions counts, whether it is read or not."""
     types = node.input.row.types
-    times = [i for i, d in enumerate(types) if getattr(d, "attribute", "") == TimeAttribute.ROWTIME]
+    times = [i for i, d in enumerate(types) if is_rowtime(d)]
     child, moved = _prune(node.input, {*needed, *times})
     return replace(node, row=child.row, input=child), moved
 
