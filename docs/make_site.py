@@ -41,7 +41,7 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         *("metrics", "scaling", "rest", "security"),
         *("workers", "memory", "configuration"),
     ),
-    "Tables and SQL": ("sql/index", "sql/connectors", "sql/client", "sql/gateway", "sql/functions"),
+    "Tables and SQL": ("sql/index", "sql/connectors", "sql/client", "sql/gateway", "sql/functions", "sql/options"),
 }
 #: Packages whose public names make the reference.
 REFERENCE: Final = (

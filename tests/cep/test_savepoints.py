@@ -25,7 +25,7 @@ from tests.runtime.support import At, LiveSource, feed, feeds, local_platform, p
 
 DATA: Final = Path(__file__).parents[1] / "data"
 #: Made by ``first_step`` when a key still stored its partial matches as lists, with the names of its stages.
-OF_LISTS: Final = DATA / "savepoint-matches-as-lists"
+OF_LISTS: Final = DATA / "matches-as-lists-savepoint"
 
 KEYS: Final = tuple(f"k{n}" for n in range(12))
 LONG: Final = KEYS[0]  # has so many events that they are stored in entries of their own

@@ -86,8 +86,8 @@ def test_what_a_fast_channel_sends_behind_its_barrier_is_not_in_the_snapshot() -
     arrivals = [(0, 1), (1, 2), (0, None), (0, 10), (1, 3), (1, None)]
     aligner, total, snapshots = BarrierAligner(2), 0, []
     for producer, number in arrivals:
-        for out in aligner.feed(producer, None if number is None else row(producer, number)):
-            if out is None:
+        for out in aligner.feed(producer, BARRIER if number is None else row(producer, number)):
+            if out is BARRIER:
                 snapshots.append(total)
             else:
                 total += out.ord
