@@ -41,7 +41,9 @@ SECTIONS: Final[dict[str, tuple[str, ...]]] = {
         *("metrics", "scaling", "rest", "security"),
         *("workers", "memory", "configuration"),
     ),
-    "Tables and SQL": ("sql/index", "sql/connectors", "sql/client", "sql/gateway", "sql/functions", "sql/options"),
+    "Tables and SQL": (
+        *("sql/index", "sql/connectors", "sql/options", "sql/client", "sql/gateway", "sql/functions"),
+    ),
 }
 #: Packages whose public names make the reference.
 REFERENCE: Final = (
