@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import report
-from benchmarks.cases import CASES, progress
+from benchmarks.cases import CASES, OF_RATES, progress
 from benchmarks.environments import Environments
 from benchmarks.large_state import large_state
 from benchmarks.latency import latency
@@ -53,18 +53,25 @@ def main() -> int:
         metavar="NAME=DIR",
         help="use this virtual environment for firesteel, pyflink, bytewax, quix or pyspark",
     )
+    parser.add_argument(
+        "--earlier",
+        default="",
+        metavar="COMMIT",
+        help=f"compare with a commit of ours instead of the peers: cases {', '.join(OF_RATES)}",
+    )
     options = parser.parse_args()
     cases = CASES | {
         "l": partial(large_state, state_bytes=options.state),
         "m": partial(latency, rate=options.rate, seconds=options.seconds, systems=options.systems),
         "start": start,
     }
-    chosen = options.only.split(",") if options.only else list(cases)
-    unknown = [name for name in chosen if name not in cases]
+    possible = OF_RATES if options.earlier else tuple(cases)
+    chosen = options.only.split(",") if options.only else list(possible)
+    unknown = [name for name in chosen if name not in possible]
     if unknown or options.rounds < 1:
         parser.error(f"no such case: {', '.join(unknown)}" if unknown else "--rounds must be at least 1")
 
-    environments = Environments(dict(options.env))
+    environments = Environments(dict(options.env), options.earlier)
     started = datetime.now()
     results: list[Comparison] = []
     for name in chosen:

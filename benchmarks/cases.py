@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from benchmarks.environments import OURS, Environments
+from benchmarks.environments import EARLIER, OURS, Environments
 from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate
 
 KEYED = System("firesteel", OURS, "keyed_count.py", 8_000_000, pyflink_text=True)
@@ -27,6 +27,10 @@ LARGE_BUNDLES = ("--config", "python.fn-execution.bundle.size=100000")
 
 def tuned(keys: int) -> tuple[str, ...]:
     return (*LARGE_BUNDLES, "--config", f"python.state.cache-size={max(1_000, keys)}")
+
+
+#: What must be left of the rate of an earlier commit.
+KEPT = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,17 @@ def by_rate(system: System, environments: Environments) -> Measured:
     return Measured(system.name, lambda: rate(system, environments).steady)
 
 
+def compare_rates(
+    case: str, ours: System, peers: list[Peer], environments: Environments, rounds: int
+) -> list[Comparison]:
+    """By records a second. With an earlier commit to compare with, that is the only peer."""
+    if environments.earlier:
+        earlier = replace(ours, name=f"firesteel at {environments.earlier}", environment=EARLIER)
+        peers = [Peer(earlier, KEPT)]
+    measured = [(by_rate(peer.system, environments), peer.target) for peer in peers]
+    return compare(case, "rec/s", True, by_rate(ours, environments), measured, rounds)
+
+
 def by_value(system: System, environments: Environments, key: str) -> Measured:
     def measure() -> float:
         value: Any = execute(system, environments, []).lines[-1][key]
@@ -111,19 +126,18 @@ def keyed_count(environments: Environments, rounds: int) -> list[Comparison]:
     results = []
     for keys in (1_000, 500_000):
         records = KEYED.records if keys == 1_000 else 6_000_000
-        ours = by_rate(replace(KEYED, records=records, arguments=("--keys", str(keys))), environments)
-        peers = [(by_rate(peer.system, environments), peer.target) for peer in keyed_peers(keys)]
-        results += compare(f"a: keyed count, {keys:,} keys", "rec/s", True, ours, peers, rounds)
+        ours = replace(KEYED, records=records, arguments=("--keys", str(keys)))
+        case = f"a: keyed count, {keys:,} keys"
+        results += compare_rates(case, ours, keyed_peers(keys), environments, rounds)
     return results
 
 
 def chain(environments: Environments, rounds: int) -> list[Comparison]:
     peers = [
-        System("PyFlink process, as shipped", "pyflink", "chain.py", 300_000),
-        System("PyFlink process, tuned", "pyflink", "chain.py", 300_000, LARGE_BUNDLES),
+        Peer(System("PyFlink process, as shipped", "pyflink", "chain.py", 300_000), 10.0),
+        Peer(System("PyFlink process, tuned", "pyflink", "chain.py", 300_000, LARGE_BUNDLES), 10.0),
     ]
-    measured = [(by_rate(peer, environments), 10.0) for peer in peers]
-    return compare("b: chain of five", "rec/s", True, by_rate(CHAIN, environments), measured, rounds)
+    return compare_rates("b: chain of five", CHAIN, peers, environments, rounds)
 
 
 def small_epoch(environments: Environments, rounds: int) -> list[Comparison]:
@@ -199,18 +213,16 @@ def windows(environments: Environments, rounds: int) -> list[Comparison]:
         if kind == "session":
             system = replace(system, records=2_000_000)
 
-        def peer(name: str, records: int, *more: str, arguments: tuple[str, ...] = arguments) -> Measured:
-            flink = System(f"PyFlink {name}", "pyflink", "windows.py", records, (*arguments, *more))
-            return by_rate(flink, environments)
-
+        shipped = System("PyFlink process, as shipped", "pyflink", "windows.py", 20_000, arguments)
+        large = replace(shipped, records=60_000)
         peers = [
-            peer("process, as shipped", 20_000),
-            peer("process, tuned", 60_000, *tuned(10 * keys)),
-            peer("thread", 60_000, *THREAD),
+            shipped,
+            replace(large, name="PyFlink process, tuned", arguments=(*arguments, *tuned(10 * keys))),
+            replace(large, name="PyFlink thread", arguments=(*arguments, *THREAD)),
         ]
         case = f"g: {kind} count, {keys:,} keys"
-        ours = by_rate(system, environments)
-        results += compare(case, "rec/s", True, ours, [(p, target) for p in peers], rounds)
+        judged = [Peer(peer, target) for peer in peers]
+        results += compare_rates(case, system, judged, environments, rounds)
     return results
 
 
@@ -222,8 +234,7 @@ def interval_join(environments: Environments, rounds: int) -> list[Comparison]:
         System(f"{name}, process, tuned", "pyflink", "interval_join.py", 20_000, tuned(10_000)),
         System(f"{name}, thread", "pyflink", "interval_join.py", 40_000, THREAD),
     ]
-    measured = [(by_rate(peer, environments), 5.0) for peer in peers]
-    return compare("h: interval join", "rec/s", True, by_rate(ours, environments), measured, rounds)
+    return compare_rates("h: interval join", ours, [Peer(peer, 5.0) for peer in peers], environments, rounds)
 
 
 def window_memory(environments: Environments, rounds: int) -> list[Comparison]:
@@ -254,16 +265,15 @@ def kafka(environments: Environments, rounds: int) -> list[Comparison]:
             structured = (*where, "--jars", ",".join(jars("pyspark", spark)))
             ours = System("firesteel", OURS, "kafka_map.py", many, where, pyflink_text=True)
             peers = [
-                (System("PyFlink process, as shipped", "pyflink", "kafka_map.py", few, flink), 5.0),
-                (System("PyFlink process, tuned", "pyflink", "kafka_map.py", few, tuned_flink), 5.0),
-                (System("Structured Streaming", "pyspark", "kafka_structured.py", many, structured), 1.0),
+                Peer(System("PyFlink process, as shipped", "pyflink", "kafka_map.py", few, flink), 5.0),
+                Peer(System("PyFlink process, tuned", "pyflink", "kafka_map.py", few, tuned_flink), 5.0),
+                Peer(System("Structured Streaming", "pyspark", "kafka_structured.py", many, structured), 1.0),
             ]
             for records in (few, many):
                 for count in (records // 10, records, 2 * records):
                     fill(running, size, count)
-            measured = [(by_rate(peer, environments), target) for peer, target in peers]
             case = f"j: Kafka to Kafka, {size:,} bytes"
-            results += compare(case, "rec/s", True, by_rate(ours, environments), measured, rounds)
+            results += compare_rates(case, ours, peers, environments, rounds)
     return results
 
 
@@ -279,9 +289,9 @@ def files(environments: Environments, rounds: int) -> list[Comparison]:
             System("PyFlink process, tuned", "pyflink", "files.py", few, (*arguments, *more, *LARGE_BUNDLES)),
             System("PyFlink thread", "pyflink", "files.py", few, (*arguments, *more, *THREAD)),
         ]
-        measured = [(by_rate(peer, environments), 10.0) for peer in peers]
         case = f"k: reading {kind}"
-        results += compare(case, "rec/s", True, by_rate(ours, environments), measured, rounds)
+        judged = [Peer(peer, 10.0) for peer in peers]
+        results += compare_rates(case, ours, judged, environments, rounds)
     return results
 
 
@@ -295,10 +305,11 @@ def patterns(environments: Environments, rounds: int) -> list[Comparison]:
         reusing = replace(
             flink, name="Flink's Java CEP, object reuse", arguments=(*arguments, "--object-reuse")
         )
-        require_same_matches([ours, flink], environments, 400_000)
-        measured = [(by_rate(peer, environments), 1.0) for peer in (flink, reusing)]
+        if not environments.earlier:
+            require_same_matches([ours, flink], environments, 400_000)
         case = f"o: pattern, {keys:,} keys"
-        results += compare(case, "rec/s", True, by_rate(ours, environments), measured, rounds)
+        judged = [Peer(peer, 1.0) for peer in (flink, reusing)]
+        results += compare_rates(case, ours, judged, environments, rounds)
     return results
 
 
@@ -337,3 +348,6 @@ CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "n": metrics,
     "o": patterns,
 }
+
+#: Those that compare rates, and so can be compared with an earlier commit.
+OF_RATES = ("a", "b", "g", "h", "j", "k", "o")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent / ".envs"
 OURS = "firesteel"
+EARLIER = "firesteel-earlier"  #: our interpreter with the source of an earlier commit
 REQUIREMENTS = {
     "pyflink": ("apache-flink==2.3.0",),
     "bytewax": ("bytewax[kafka]==0.21.1",),
@@ -20,18 +21,21 @@ REQUIREMENTS = {
 
 
 class Environments:
-    """``python(name)`` makes an environment on its first use. ``given`` names some that exist elsewhere."""
+    """``python(name)`` makes an environment on its first use. ``given`` names some that exist elsewhere;
+    ``earlier`` is a commit of ours that takes the place of the peers."""
 
-    def __init__(self, given: dict[str, Path]) -> None:
+    def __init__(self, given: dict[str, Path], earlier: str = "") -> None:
         unknown = given.keys() - REQUIREMENTS.keys() - {OURS}
         if unknown:
             raise SystemExit(f"no such environment: {', '.join(sorted(unknown))}")
         self._given = given
+        self.earlier = earlier
+        self._earlier_source = _source_of(earlier) if earlier else None
 
     def python(self, name: str) -> Path:
         if name in self._given:
             return self._given[name] / "bin" / "python"
-        if name == OURS:
+        if name in (OURS, EARLIER):
             return Path(sys.executable)
         home = ROOT / name
         stamp = home / ".requirements"
@@ -63,4 +67,30 @@ class Environments:
     def variables(self, name: str) -> dict[str, str]:
         """The environment variables of a program: its own ``bin`` first, and nothing of our Python's."""
         kept = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")}
+        if name == EARLIER:
+            kept["PYTHONPATH"] = str(self._earlier_source)
         return kept | {"PATH": f"{self.python(name).parent}{os.pathsep}{kept.get('PATH', '')}"}
+
+
+def _source_of(commit: str) -> Path:
+    """The source of a commit, in a directory of its own; its dependencies are those that are installed."""
+    root = Path(__file__).parents[1]
+    found = subprocess.run(
+        ["git", "rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}"],
+        cwd=root,
+        capture_output=True,
+        text=True,
+    )
+    if found.returncode:
+        raise SystemExit(f"no such commit: {commit}")
+    home = ROOT / f"firesteel-{found.stdout.strip()[:12]}"
+    if not home.exists():
+        fresh = home.with_suffix(".new")
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(parents=True)
+        archive = subprocess.run(
+            ["git", "archive", found.stdout.strip(), "src"], cwd=root, capture_output=True, check=True
+        )
+        subprocess.run(["tar", "-x", "-C", fresh], input=archive.stdout, check=True)
+        fresh.rename(home)
+    return home / "src"

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from benchmarks.environments import OURS, Environments
+from benchmarks.environments import EARLIER, OURS, Environments
 
 PROGRAMS = Path(__file__).parent / "programs"
 
@@ -39,7 +39,7 @@ class System:
     def command(self, environments: Environments, sizes: list[int]) -> list[str]:
         python = environments.python(self.environment)
         sized = ["--records", *map(str, sizes)] if sizes else []
-        if self.pyflink_text and self.environment == OURS:
+        if self.pyflink_text and self.environment in (OURS, EARLIER):
             head = [str(python.parent / "firesteel"), "run", "--quiet", "--pyflink", self.program]
         else:
             head = [str(python), self.program]
