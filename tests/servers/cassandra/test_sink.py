@@ -191,7 +191,7 @@ def test_a_node_that_does_not_answer_for_a_while(
 ) -> None:
     """Without a log the job fails and starts again; with one it is the commit that is tried again."""
     env = env_with(1, tmp_path, **OFTEN, **(RESTARTS if not logged else {"restart-strategy.type": "none"}))
-    impatient = ClusterBuilder(partial(cluster_at, node.port, 0.5))
+    impatient = ClusterBuilder(partial(cluster_at, node.port, 1.5))
 
     def pausing(row: tuple[str, int]) -> tuple[str, int]:
         if row[1] == 50 and not timer.is_alive() and timer.ident is None:
@@ -204,7 +204,7 @@ def test_a_node_that_does_not_answer_for_a_while(
         if logged:
             builder.enable_write_ahead_log()
 
-    timer = threading.Timer(2, node.resume)
+    timer = threading.Timer(4, node.resume)
     _paused.append(pausing)
     rows = [(f"name {n}", n) for n in range(100)]
     into(env.from_collection(rows, PAIR).map(_pause, PAIR), counts, change)
