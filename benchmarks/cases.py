@@ -333,6 +333,23 @@ def metrics(environments: Environments, rounds: int) -> list[Comparison]:
     )
 
 
+def large_changes(environments: Environments, rounds: int) -> list[Comparison]:
+    """Real time, 200 MB of changed state in each checkpoint: the slowest record of a thousand."""
+    results = []
+    for size, rate in ((10_000, 2_000), (1_000, 20_000)):
+        arguments = ("--size", str(size), "--rate", str(rate))
+        ours = System("real time", OURS, "large_changes.py", arguments=arguments)
+        results += compare(
+            f"p: p99.9 with 200 MB of changes, {size:,} bytes",
+            "ms",
+            False,
+            by_value(ours, environments, "p99.9"),
+            [(Measured("100 ms", lambda: 100.0), 1.0)],
+            rounds,
+        )
+    return results
+
+
 CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "a": keyed_count,
     "b": chain,
@@ -347,6 +364,7 @@ CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "k": files,
     "n": metrics,
     "o": patterns,
+    "p": large_changes,
 }
 
 #: Those that compare rates, and so can be compared with an earlier commit.

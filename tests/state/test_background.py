@@ -11,10 +11,11 @@ import pytest
 from firesteel.common.errors import StateCorruptionError, StorageError
 from firesteel.common.typeinfo import Types
 from firesteel.datastream.state import MapStateDescriptor, ValueStateDescriptor
+from firesteel.state import _value_state, backend
 from firesteel.state._compaction import Compactor
 from firesteel.state.backend import OperatorState, StateLimits, SubtaskState
 from firesteel.state.background import PendingDelta
-from firesteel.state.line import RETAINED_DELTAS, Compaction, EpochDelta, StateLine
+from firesteel.state.line import EMPTY, RETAINED_DELTAS, Compaction, EpochDelta, StateLine
 
 from .support import Driver, use
 
@@ -206,6 +207,14 @@ def meant(numbers: Iterable[int], add: int) -> dict[int, tuple[int | None, dict[
     return {n: (None, {}) if n % 3 == 2 else (n + add, {f"{n}": add}) for n in numbers}
 
 
+@pytest.fixture(params=["at once", "later"])
+def made(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the entries of an epoch are made."""
+    if request.param == "later":
+        monkeypatch.setattr(backend, "_MANY", 1)
+
+
+@pytest.mark.usefixtures("made")
 def test_what_is_being_written_is_read() -> None:
     ahead = Ahead(Driver(limits=SMALL))
     ahead.settle(ahead.epoch(range(60), 0))
@@ -218,6 +227,61 @@ def test_what_is_being_written_is_read() -> None:
     ahead.state.close()
 
 
+def test_an_epoch_begins_before_the_entries_of_many_changes_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    may_make, encode = threading.Event(), _value_state.encode_all
+
+    def gated(values: list[Any]) -> list[bytes]:
+        assert may_make.wait(60)
+        return encode(values)
+
+    monkeypatch.setattr(_value_state, "encode_all", gated)
+    many = backend._MANY + 10
+    state = Driver().process()
+    operator = state.operator("op")
+    value = operator.get_state(VALUE)
+    state.work_in_background(True)
+    state.begin(EMPTY, 0)
+
+    def set_all(add: int) -> None:
+        for n in range(many):
+            use(operator, n)
+            value.update(n + add)
+
+    set_all(0)
+    pending = state.cut()
+    assert isinstance(pending, PendingDelta)
+    state.begin(EMPTY, 0)
+    use(operator, 7)
+    assert value.value() == 7
+    set_all(1_000)  # belongs to the epoch that has begun
+    assert not pending.is_done
+    may_make.set()
+    delta = pending.result()
+    assert delta.entries == many + 1, "and one of the catalog"
+    driver = Driver(files=state._files)
+    driver.commit(delta)
+    other = driver.process()
+    found = other.operator("op").get_state(VALUE)
+    other.begin(driver.line, 0)
+    use(other.operator("op"), 7)
+    assert found.value() == 7
+    state.close()
+
+
+def test_many_changes_that_leave_nothing_are_no_delta(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backend, "_MANY", 1)
+    state = Driver().process()
+    deadlines = state.operator("op").deadlines("d")
+    state.work_in_background(True)
+    state.begin(EMPTY, 0)
+    deadlines.set("key", 5)
+    assert deadlines.take(5) == ["key"]
+    assert state.changed_entries
+    assert _written(state) == EpochDelta()
+    state.close()
+
+
+@pytest.mark.usefixtures("made")
 def test_what_is_cleared_while_it_is_being_written_does_not_come_back() -> None:
     ahead = Ahead(Driver(limits=SMALL))
     pending = ahead.epoch([0, 1, 3, 4, 6, 7, 9], 0)
@@ -236,6 +300,7 @@ def test_what_is_cleared_while_it_is_being_written_does_not_come_back() -> None:
     assert other.keys() == {4, 6, 7, 9}
 
 
+@pytest.mark.usefixtures("made")
 def test_an_epoch_goes_on_with_the_line_that_has_what_was_pending() -> None:
     ahead = Ahead(Driver(limits=SMALL))
     for add in range(0, 5_000, 1_000):
@@ -250,6 +315,7 @@ def test_an_epoch_goes_on_with_the_line_that_has_what_was_pending() -> None:
         assert other.read(range(40)) == meant(range(40), add) | {0: (-add, {"0": add})}
 
 
+@pytest.mark.usefixtures("made")
 def test_what_was_being_written_does_not_count_in_another_run_of_the_task() -> None:
     ahead = Ahead(Driver(limits=SMALL))
     ahead.settle(ahead.epoch(range(20), 0))

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, strategies as st
 
+from firesteel.common.errors import StateError
+from firesteel.state._column import GroupKeys
 from firesteel.state.column_keys import (
     canonical_column_keys,
     column_groups,
@@ -17,7 +21,8 @@ from firesteel.state.column_keys import (
     identity_of_canonical,
     key_arrays,
 )
-from firesteel.state.keys import group_of_canonical, key_group, raw_key
+from firesteel.state.key_groups import KeyTargets, groups_of
+from firesteel.state.keys import canonical_keys, group_of_canonical, key_group, raw_key, subtask_of
 
 VALUES = {
     pa.int64(): st.integers(-(2**63), 2**63 - 1),
@@ -85,3 +90,37 @@ def test_hash_codes_never_change():
     assert hash_codes([pa.array([1.5, None, -0.0])], 3).tolist() == [1073217536, 2654435769, 2147483648]
     prices = pa.array([Decimal("1.50"), None], pa.decimal128(5, 2))
     assert hash_codes([prices, pa.array([b"x", b""])], 2).tolist() == [5731, 683131176]
+
+
+MANY = st.lists(st.text() | st.text("\ud800a") | st.integers() | st.integers(-9, 9), min_size=64, max_size=90)
+
+
+@given(MANY | st.lists(st.text(max_size=80), min_size=64) | st.lists(st.integers(), min_size=64))
+def test_many_keys_have_the_key_groups_of_each(keys: list[Any]) -> None:
+    keys = canonical_keys(keys)
+    groups = [group_of_canonical(key, 300) for key in keys]
+    assert groups_of(keys, 300) == groups
+    targets = KeyTargets(300, 7)
+    for _ in range(2):
+        assert targets.of_all(keys) == [subtask_of(group, 300, 7) for group in groups]
+    heads, one_by_one = GroupKeys(300, range(300)), GroupKeys(300, range(300))
+    heads.meet(keys)
+    assert heads == {key: one_by_one[key] for key in keys}
+
+
+def test_a_key_of_another_subtask_is_refused_among_many() -> None:
+    keys = [f"key-{n}" for n in range(100) if key_group(f"key-{n}", 128) < 64]
+    heads = GroupKeys(128, range(64))
+    heads.meet(keys)
+    stranger = next(n for n in range(1_000) if key_group(n, 128) >= 64)
+    with pytest.raises(StateError, match=f"Key {stranger} belongs to key group"):
+        heads.meet([*range(5), stranger, *keys])
+
+
+def test_targets_start_again_when_they_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KeyTargets, "LIMIT", 100)
+    targets = KeyTargets(128, 4)
+    for start in range(0, 1_000, 70):
+        keys = list(range(start, start + 90))
+        assert targets.of_all(keys) == [subtask_of(key_group(key, 128), 128, 4) for key in keys]
+        assert len(targets) <= 100

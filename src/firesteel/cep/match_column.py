@@ -193,6 +193,7 @@ class MatchColumn(Column):
             del self._cells[current]
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
+        self._core.group_keys.meet(self._dirty)
         for key in self._dirty:
             # Of a key that was not asked for nothing is stored: a match begins with ``get``.
             stored = self._cells.get(key) or {}

@@ -33,7 +33,8 @@ from firesteel.runtime.wire import (
     channel_id,
     encode_batch,
 )
-from firesteel.state.keys import SELF_CANONICAL, KeyTargets, canonical_keys, settled
+from firesteel.state.key_groups import KeyTargets
+from firesteel.state.keys import SELF_CANONICAL, canonical_keys, settled
 
 RowSink = Callable[[WireRow], None]
 _LARGEST_BUFFER_BYTES: Final = 4 * TARGET_BUFFER_BYTES  # a larger one is cut, down to a single record
@@ -369,8 +370,8 @@ class Router:
     def _by_key(self, values: list[Any], keys: list[Any]) -> Sequence[int] | int:
         if self._n == 1:
             return 0
-        targets = map(self._key_targets.__getitem__, keys)
-        return bytes(targets) if self._n <= FEW_TARGETS else list(targets)
+        targets = self._key_targets.of_all(keys)
+        return bytes(targets) if self._n <= FEW_TARGETS else targets
 
     def _custom(self, values: list[Any], keys: list[Any]) -> list[int]:
         partition, n = self.edge.partitioning.partition, self._n

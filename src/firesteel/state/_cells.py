@@ -290,6 +290,7 @@ class CellColumn(Column, Generic[C]):
                 self._count(cell)
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
+        self._core.group_keys.meet(self._dirty)
         for key, cell in self._dirty.items():
             head = self._core.group_keys[key] + self.id
             changed = [head + self._rest_of(name) for name in cell.dirty]

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from firesteel.common.errors import StateError
 from firesteel.state._key_codec import decode_int, encode_key, length_prefix
 from firesteel.state.catalog import CatalogEntry
+from firesteel.state.key_groups import groups_of
 from firesteel.state.keys import group_of_canonical
 from firesteel.state.line import OPERATOR_GROUP
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
+    from firesteel.state._merge import Slice
     from firesteel.state._ttl import Ttl
 
 COLUMN_ID_BYTES: Final = 6
@@ -39,9 +41,10 @@ def column_id(uid: str, name: str) -> bytes:
 class GroupKeys(dict[CanonicalKey, bytes]):
     """Canonical key -> the beginning of its entries' keys, made at the first use of a key."""
 
-    __slots__ = ("_key_groups", "_max_parallelism")
+    __slots__ = ("_key_groups", "_max_parallelism", "_starts")
 
     def __init__(self, max_parallelism: int, key_groups: range) -> None:
+        self._starts = _Starts()
         self._max_parallelism = max_parallelism
         self._key_groups = key_groups
 
@@ -61,19 +64,42 @@ class GroupKeys(dict[CanonicalKey, bytes]):
                 length = len(key)
                 self[key] = group.to_bytes(2, "big") + length_prefix(length) + key
 
+    def meet(self, keys: Collection[CanonicalKey]) -> None:  # hot
+        """Know keys, all of those that are new at once: for who is going to ask for each of them."""
+        new = [key for key in keys if key not in self]
+        if not new:
+            return
+        groups = groups_of(new, self._max_parallelism)
+        self._require_own(new, groups)
+        starts = self._starts
+        for key, group, data in zip(new, groups, map(typed_bytes, new), strict=True):
+            self[key] = starts[group, len(data)] + data
+
     def __missing__(self, key: CanonicalKey) -> bytes:
-        if type(key) is str:
-            data = b"s" + key.encode("utf-8", "surrogatepass")
-        else:
-            data = typed_bytes(key)
         group = group_of_canonical(key, self._max_parallelism)
-        if group not in self._key_groups:
-            raise StateError(
-                f"Key {key!r:.200} belongs to key group {group}, which is not one of this subtask.",
-                detail=f"it owns the key groups {self._key_groups.start} to {self._key_groups.stop - 1}",
-                hint="a key selector must give the same key whenever it is called for the same record",
-            )
-        value = self[key] = group.to_bytes(2, "big") + length_prefix(len(data)) + data
+        self._require_own((key,), (group,))
+        data = typed_bytes(key)
+        value = self[key] = self._starts[group, len(data)] + data
+        return value
+
+    def _require_own(self, keys: Sequence[CanonicalKey], groups: Sequence[int]) -> None:
+        own = self._key_groups
+        if all(group in own for group in set(groups)):
+            return
+        key, group = next(pair for pair in zip(keys, groups, strict=True) if pair[1] not in own)
+        raise StateError(
+            f"Key {key!r:.200} belongs to key group {group}, which is not one of this subtask.",
+            detail=f"it owns the key groups {own.start} to {own.stop - 1}",
+            hint="a key selector must give the same key whenever it is called for the same record",
+        )
+
+
+class _Starts(dict[tuple[int, int], bytes]):
+    """Key group and length of a typed key -> what stands before it."""
+
+    def __missing__(self, place: tuple[int, int]) -> bytes:
+        group, length = place
+        value = self[place] = group.to_bytes(2, "big") + length_prefix(length)
         return value
 
 
@@ -117,6 +143,8 @@ def canonical_of(data: bytes) -> CanonicalKey:  # hot
 
 def typed_bytes(key: CanonicalKey) -> bytes:
     """The typed bytes for a canonical key."""
+    if type(key) is str:
+        return b"s" + key.encode("utf-8", "surrogatepass")
     return key if type(key) is bytes else encode_key(key)
 
 
@@ -183,6 +211,11 @@ class Column(ABC):
     @abstractmethod
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         """Append the entries that changed in this epoch, and regard them as written."""
+
+    def late(self) -> Iterator[Slice] | None:
+        """Regard what has changed in this epoch as written, and return its entries, some at a time, which are
+        made as they are asked for, in any thread; None: it is for ``collect``."""
+        return None
 
     def clean(self, changed: int) -> None:
         """Forget some of what is gone by its time to live; the epoch has changed ``changed`` entries. All

@@ -53,7 +53,7 @@ class Overlay:
 
     def hold(self, changes: Mapping[bytes, bytes] | None) -> None:
         """Changes that are newer than the line, for as long as they are being written."""
-        self._held = changes or {}
+        self._held = {} if changes is None else changes  # of those that are coming nobody asks how many
         self._held_sorted = []
 
     def copy(self) -> Overlay:

@@ -22,7 +22,12 @@ from firesteel.state.rows import rows_by_key, single
 
 if TYPE_CHECKING:
     from firesteel.state._core import StateCore
+    from firesteel.state._merge import Slice
     from firesteel.state.backend import OperatorState
+
+
+#: As many entries are made between two looks at what other threads want.
+_AT_A_TIME: Final = 4096
 
 
 class ValueColumn(Column, ValueState[Any]):
@@ -46,10 +51,9 @@ class ValueColumn(Column, ValueState[Any]):
         self._operator = operator
         self._plain, self._to_cached, self._encode = declared
         self._cache: dict[CanonicalKey, Any] = {}
-        self._changes: dict[CanonicalKey, Any] = {}  # in the order of use, which is kind to CPU caches
         self._cached_value = self._cache.get
-        self._changed_value = self._changes.get
-        self._any_cleared = False
+        self._changes: dict[CanonicalKey, Any]  # in the order of use, which is kind to CPU caches
+        self._forget_changes()
 
     # ---- the user's side
 
@@ -119,22 +123,32 @@ class ValueColumn(Column, ValueState[Any]):
         for key, end, value in entries:
             known.setdefault(canonical_of(key_data(key, end)), value)
 
-    def collect(self, keys: list[bytes], values: list[bytes]) -> None:  # hot
-        changes = self._changes
-        if not changes:
-            return
-        column = self.id
-        keys += [head + column for head in map(self._core.group_keys.__getitem__, changes)]
-        values += encode_all(list(changes.values()))
+    def collect(self, keys: list[bytes], values: list[bytes]) -> None:
+        for some_keys, some_values in self.late():
+            keys += some_keys
+            values += some_values
+
+    def late(self) -> Iterator[Slice]:
+        changes, cleared = self._changes, self._any_cleared
+        self._forget_changes()
         self._cache.update(changes)
-        if self._any_cleared and self._core.complete:
+        if cleared and self._core.complete:
             for key, value in changes.items():
                 if value is TOMBSTONE:
                     del self._cache[key]
-        self._forget_changes()
+        return self._entries(changes)
+
+    def _entries(self, changes: dict[CanonicalKey, Any]) -> Iterator[Slice]:  # hot
+        heads, column = self._core.group_keys, self.id
+        items = iter(changes.items())
+        while some := dict(islice(items, _AT_A_TIME)):
+            heads.meet(some)
+            keys = [head + column for head in map(heads.__getitem__, some)]
+            yield keys, encode_all(list(some.values()))
 
     def _forget_changes(self) -> None:
-        self._changes.clear()
+        self._changes = {}  # another one: what was there may still be written
+        self._changed_value = self._changes.get
         self._any_cleared = False
 
     def drop(self) -> None:

@@ -19,7 +19,7 @@ from firesteel.state._compaction import Compactor
 from firesteel.state._core import StateCore, StateLimits
 from firesteel.state._operator import OperatorState
 from firesteel.state._overlay import Overlay
-from firesteel.state.background import BackgroundCompaction, PendingDelta
+from firesteel.state.background import BackgroundCompaction, ComingEntries, PendingDelta
 from firesteel.state.caches import Caches
 from firesteel.state.catalog import CatalogEntry
 from firesteel.state.delta_writer import DeltaWriter
@@ -39,6 +39,8 @@ _MISS_SHARE: Final = 100
 _COMPACTED_FOR_CHANGED: Final = 3
 #: The approximate number of epochs in which a backlog of deltas is folded.
 _BACKLOG_EPOCHS: Final = 48
+#: Changed entries that are worth making in the background.
+_MANY: Final = 4096
 #: The largest entries that a local store is kept for.
 LARGEST_STORED_BYTES: Final = 512
 
@@ -198,12 +200,20 @@ class SubtaskState:
     def cut(self) -> EpochDelta | PendingDelta:
         """The same for who may work in the background: changes that are written to a file are pending until
         that is done, and the next epoch may begin before."""
-        changes = self._caches.take_changes()
-        size = sum(map(len, changes)) + sum(map(len, changes.values()))
-        delta = self._delta(changes, size)
-        self._fitted = self.limits.fitted(self._entry_bytes(len(changes), size))
+        count = self._caches.changed
+        make = self._caches.take_changes()
+        if self._background is not None and count >= _MANY:
+            writer, coming = self._writer(), ComingEntries(make)
+            changes: Mapping[bytes, bytes] = coming
+            delta: EpochDelta | PendingDelta = PendingDelta(partial(_written, writer, coming))
+        else:
+            changes = make()
+            count = len(changes)
+            size = sum(map(len, changes)) + sum(map(len, changes.values()))
+            delta = self._delta(changes, size)
+            self._fitted = self.limits.fitted(self._entry_bytes(count, size))
         self._open = False
-        compactor = self._compactor(len(changes))
+        compactor = self._compactor(count)
         compaction = compactor.step() if self._background is None else self._background.step(compactor)
         self._shrink()
         self._core.overlay.rest()
@@ -221,21 +231,24 @@ class SubtaskState:
         length = line.entry_bytes * line.entries + size
         return max(1, length // max(1, line.entries + entries))
 
-    def _delta(self, changes: dict[bytes, bytes], size: int) -> EpochDelta | PendingDelta:
+    def _delta(self, changes: Mapping[bytes, bytes], size: int) -> EpochDelta | PendingDelta:
         if not changes:
             return EpochDelta()
-        writer = DeltaWriter(self._files, self._prefix, self._core.overlay.migrations.versions)
         if size <= self.limits.inline_bytes:
-            return writer.in_answer(changes)
+            return self._writer().in_answer(changes)
         if self._background is None:
-            return writer.in_file(changes)
-        return PendingDelta(partial(writer.in_file, changes))
+            return self._writer().in_file(changes)
+        return PendingDelta(partial(self._writer().in_file, changes))
+
+    def _writer(self) -> DeltaWriter:
+        return DeltaWriter(self._files, self._prefix, self._core.overlay.migrations.versions)
 
     def settle(self, line: StateLine) -> None:
         """``line`` has the pending changes now. The epoch that has begun since goes on."""
         overlay = self._core.overlay
         overlay.move_to(line)
         overlay.hold(None)
+        self._fitted = self.limits.fitted(line.entry_bytes)
         self._at = line.manifest_id
         self._writing = None
 
@@ -317,3 +330,8 @@ class SubtaskState:
         if found is None:
             found = self._operators[uid] = OperatorState(self._caches, self._core, uid, scope or KeyScope())
         return found
+
+
+def _written(writer: DeltaWriter, coming: ComingEntries) -> EpochDelta:
+    entries = coming.made()
+    return writer.in_file(entries) if entries else EpochDelta()  # what came and went in the epoch leaves none

@@ -1,6 +1,7 @@
 """What a task that goes on from epoch to epoch need not wait for: written, and compacted, in threads.
 
-- The changes of an epoch are collected when it ends, and written while the next one has begun.
+- The changes of an epoch are taken when it ends; many are made into entries, and written, while the next one
+  has begun.
 - A piece of compaction reads committed runs alone. It begins at the end of an epoch, on the line of that
   moment, and belongs to the first epoch that ends after it is done: what was committed meanwhile lies above
   it (``Compaction.base_id``).
@@ -9,7 +10,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Generic, TypeVar
 
@@ -18,7 +19,7 @@ import msgspec
 from firesteel.state._compaction import Compactor
 from firesteel.state.line import Compaction, EpochDelta
 
-__all__ = ["BackgroundCompaction", "PendingDelta"]
+__all__ = ["BackgroundCompaction", "ComingEntries", "PendingDelta"]
 
 T = TypeVar("T")
 
@@ -69,6 +70,30 @@ class PendingDelta(_Work[EpochDelta]):
 
     def result(self) -> EpochDelta:
         return msgspec.structs.replace(super().result(), compaction=self.compaction)
+
+
+class ComingEntries(Mapping[bytes, bytes]):
+    """The changes of an epoch, which are made when somebody looks, in its thread; others wait for that."""
+
+    def __init__(self, make: Callable[[], dict[bytes, bytes]]) -> None:
+        self._make: Callable[[], dict[bytes, bytes]] | None = make
+        self._made: dict[bytes, bytes] = {}
+        self._lock = threading.Lock()
+
+    def made(self) -> dict[bytes, bytes]:
+        with self._lock:
+            if self._make is not None:
+                self._made, self._make = self._make(), None
+            return self._made
+
+    def __getitem__(self, key: bytes) -> bytes:
+        return self.made()[key]
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self.made())
+
+    def __len__(self) -> int:
+        return len(self.made())
 
 
 class BackgroundCompaction:

@@ -4,7 +4,8 @@ changes of the running epoch."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from firesteel.state._column import (
@@ -19,6 +20,7 @@ from firesteel.state._column import (
     key_end,
 )
 from firesteel.state._core import StateCore
+from firesteel.state._merge import Slice
 from firesteel.state._migration import Migrations
 from firesteel.state._stored_states import Inherited, StoredStates
 from firesteel.state._ttl import Expiry
@@ -158,18 +160,26 @@ class Caches:
 
     # ---- changes, size
 
-    def take_changes(self) -> dict[bytes, bytes]:
-        """The entries that the epoch has changed; from here on they are as good as committed."""
+    def take_changes(self) -> Callable[[], dict[bytes, bytes]]:
+        """Regard what the epoch has changed as committed, and return what makes its entries, which may be
+        called once, in any thread."""
         keys: list[bytes] = []
         values: list[bytes] = []
+        late: list[Iterator[Slice]] = []
         for column in self._columns.values():
-            before = len(keys)
-            column.collect(keys, values)
-            column.clean(len(keys) - before)
-            if len(keys) > before:
+            changed = column.changed()
+            slices = column.late()
+            if slices is None:
+                before = len(keys)
+                column.collect(keys, values)
+                changed = len(keys) - before
+            elif changed:
+                late.append(slices)
+            column.clean(changed)
+            if changed:
                 self._stored.add(column)
         self._stored.collect(keys, values)
-        return dict(zip(keys, values, strict=True))
+        return partial(_all_entries, keys, values, late)
 
     @property
     def changed(self) -> int:
@@ -248,6 +258,16 @@ class Caches:
         if not core.complete or column.ttl is not None:
             keys = set(filter(is_there, keys))
         return in_order(key for key in keys if split_canonical(key)[1] is None)
+
+
+def _all_entries(
+    keys: list[bytes], values: list[bytes], late: Iterable[Iterable[Slice]]
+) -> dict[bytes, bytes]:
+    entries = dict(zip(keys, values, strict=True))
+    for slices in late:
+        for some_keys, some_values in slices:
+            entries.update(zip(some_keys, some_values, strict=True))
+    return entries
 
 
 def _beside_keys(entries: dict[bytes, bytes]) -> dict[bytes, bytes]:

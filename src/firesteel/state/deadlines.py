@@ -93,6 +93,7 @@ class Deadlines(Column):
         return  # always complete
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
+        self._core.group_keys.meet(self._before)
         for key, before in self._before.items():
             now = self.due.get(key)
             if now == before:

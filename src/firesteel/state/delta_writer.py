@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -32,14 +33,19 @@ class DeltaWriter:
 
     def in_file(self, changes: Mapping[bytes, bytes]) -> EpochDelta:
         """A delta in a file of its own, which is there when this returns."""
-        order = sorted(changes)
-        first, last = group_of(order[0]), group_of(order[-1])
+        by_group: defaultdict[bytes, list[bytes]] = defaultdict(list)
+        for key in changes:  # sorted in pieces: other threads wait for the end of each
+            by_group[key[:2]].append(key)
+        groups = sorted(by_group)
         with self.files.create(self.prefix) as file:
             writer = RunWriter(file.write)
-            for start in range(0, len(order), _WRITTEN_AT_ONCE):
-                some = order[start : start + _WRITTEN_AT_ONCE]
-                writer.add(some, list(map(changes.__getitem__, some)))
+            for group in groups:
+                order = sorted(by_group[group])
+                for start in range(0, len(order), _WRITTEN_AT_ONCE):
+                    some = order[start : start + _WRITTEN_AT_ONCE]
+                    writer.add(some, list(map(changes.__getitem__, some)))
             digest = writer.finish()
             path = file.save(f"{self.prefix}/{digest}.run")
-        run = RunRef(path, 0, writer.length, digest, len(order), first, last, versions=self.versions)
-        return EpochDelta(digest, None, run, len(order), None, first, last, self.versions)
+        first, last = group_of(groups[0]), group_of(groups[-1])
+        run = RunRef(path, 0, writer.length, digest, writer.entries, first, last, versions=self.versions)
+        return EpochDelta(digest, None, run, writer.entries, None, first, last, self.versions)

@@ -20,7 +20,6 @@ from firesteel.state._key_codec import decode_key, encode_key, join_bytes, split
 __all__ = [
     "NO_KEY",
     "SELF_CANONICAL",
-    "KeyTargets",
     "are_canonical",
     "canonical",
     "canonical_keys",
@@ -166,37 +165,6 @@ def key_group(obj: Any, max_parallelism: int) -> int:  # hot
     [81, 22, 62]
     """
     return _murmur(key_hash(obj)) % max_parallelism
-
-
-class KeyTargets(dict[str | int | bytes, int]):
-    """Canonical key -> the subtask that owns it, worked out once for each key of a process; ``of`` gives the
-    shared one.
-
-    It starts again when it holds ``LIMIT`` keys: it is only there to save time.
-    """
-
-    LIMIT = 2_000_000
-    _shared: dict[tuple[int, int], KeyTargets] = {}
-
-    def __init__(self, max_parallelism: int, parallelism: int) -> None:
-        super().__init__()
-        self._max_parallelism = max_parallelism
-        self._parallelism = parallelism
-
-    @classmethod
-    def of(cls, max_parallelism: int, parallelism: int) -> KeyTargets:
-        name = max_parallelism, parallelism
-        targets = cls._shared.get(name)
-        if targets is None:
-            targets = cls._shared[name] = cls(*name)
-        return targets
-
-    def __missing__(self, key: str | int | bytes) -> int:
-        if len(self) >= self.LIMIT:
-            self.clear()
-        group = group_of_canonical(key, self._max_parallelism)
-        target = self[key] = subtask_of(group, self._max_parallelism, self._parallelism)
-        return target
 
 
 def key_hash(obj: Any) -> int:

@@ -205,6 +205,7 @@ class PaneColumn(Column):
         for start, pane in self._all():
             if pane.dirty:
                 dirty = list(pane.dirty)
+                self._core.group_keys.meet(dirty)
                 keys += [self._entry_key(start, pane, key) for key in dirty]
                 held = map(pane.values.__getitem__, dirty)
                 # What is bytes is encoded already.

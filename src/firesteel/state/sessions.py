@@ -130,6 +130,7 @@ class SessionColumn(Column):
                 self._stored.add(current)
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
+        self._core.group_keys.meet(self.changed_keys)
         for key in self.changed_keys:
             sessions = self.open.get(key)
             if sessions is not None:

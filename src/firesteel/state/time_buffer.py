@@ -308,6 +308,7 @@ class TimeBufferColumn(Column):
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         core = self._core
         first = core.sequence << CHUNK_BITS
+        core.group_keys.meet(self._dirty)
         for key, cell in self._dirty.items():
             self._settle(key, cell)
             stamps, elements = cell.take_fresh()

@@ -184,6 +184,7 @@ class TimerQueue(Column):
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         for changes, value in ((self._added, _SET), (self._removed, TOMBSTONE)):
+            self._core.group_keys.meet([e[0] if type(e) is tuple else e for _, e in changes])  # type: ignore[misc]
             keys += [self._entry_key(instant, entry) for instant, entry in changes]
             values += [value] * len(changes)
             changes.clear()

@@ -15,7 +15,8 @@ from firesteel.common.typeinfo import TypeInformation
 from firesteel.program.key_coercion import compile_key_coercion
 from firesteel.runtime.batch import Batch
 from firesteel.spark.parts import Portion
-from firesteel.state.keys import KeyTargets, canonical_keys
+from firesteel.state.key_groups import KeyTargets
+from firesteel.state.keys import canonical_keys
 from firesteel.state_processor._values import rows_of_batch
 
 Ship = Literal["by key", "by subtask", "in turn", "to all"]
@@ -68,7 +69,7 @@ class Dealing:
         if self.ship == "by subtask":
             return (number % self.parallelism for number in keys)
         targets = KeyTargets.of(self.max_parallelism, self.parallelism)
-        return map(targets.__getitem__, canonical_keys(keys))
+        return targets.of_all(canonical_keys(keys))
 
 
 def batches_of_portions(bodies: Iterable[bytes]) -> Iterator[Batch]:

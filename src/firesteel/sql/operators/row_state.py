@@ -271,6 +271,7 @@ class RowsColumn(Column):
         live, dead = slots[alive], slots[~alive]
         heads, column = self._core.group_keys, self.id
         names = self._keys
+        heads.meet([names[slot] for slot in live.tolist()])
         keys += [heads[names[slot]] + column for slot in live.tolist()]
         values += self._entries(live)
         self._stored[live] = True
