@@ -336,8 +336,8 @@ def metrics(environments: Environments, rounds: int) -> list[Comparison]:
 def large_changes(environments: Environments, rounds: int) -> list[Comparison]:
     """Real time, 200 MB of changed state in each checkpoint: the slowest record of a thousand."""
     results = []
-    for size, rate in ((10_000, 2_000), (1_000, 20_000)):
-        arguments = ("--size", str(size), "--rate", str(rate))
+    for size, per_second in ((10_000, 2_000), (1_000, 20_000)):
+        arguments = ("--size", str(size), "--rate", str(per_second))
         ours = System("real time", OURS, "large_changes.py", arguments=arguments)
         results += compare(
             f"p: p99.9 with 200 MB of changes, {size:,} bytes",
