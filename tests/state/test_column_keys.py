@@ -14,13 +14,13 @@ from firesteel.common.errors import StateError
 from firesteel.state._column import GroupKeys
 from firesteel.state.column_keys import (
     canonical_column_keys,
-    column_groups,
     group_rows,
     hash_codes,
     identities,
     identity_of_canonical,
     key_arrays,
 )
+from firesteel.state.hash_codes import groups_of_codes
 from firesteel.state.key_groups import KeyTargets, groups_of
 from firesteel.state.keys import canonical_keys, group_of_canonical, key_group, raw_key, subtask_of
 
@@ -53,7 +53,7 @@ def test_columns_and_single_keys_agree(given_keys):
     codes = hash_codes(arrays, length)
     found = identities(arrays, length)
     canonical = canonical_column_keys(found, codes)
-    assert [group_of_canonical(key, 128) for key in canonical] == column_groups(codes, 128).tolist()
+    assert [group_of_canonical(key, 128) for key in canonical] == groups_of_codes(codes, 128).tolist()
     assert [identity_of_canonical(key) for key in canonical] == found
     rows = list(zip(*(a.to_pylist() for a in arrays), strict=True)) if arrays else [()] * length
     back = key_arrays(found, [a.type for a in arrays])
@@ -71,14 +71,14 @@ def test_columns_and_single_keys_agree(given_keys):
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 9), min_size=1))
 def test_numbers_have_the_key_group_of_flink(numbers):
     codes = hash_codes([pa.array(numbers, pa.int64())], len(numbers))
-    assert column_groups(codes, 4096).tolist() == [key_group(n, 4096) for n in numbers]
+    assert groups_of_codes(codes, 4096).tolist() == [key_group(n, 4096) for n in numbers]
 
 
 @given(st.lists(st.text(max_size=70), min_size=1))
 def test_text_has_the_key_group_of_flink(texts):
     array = pa.array(["", *texts], pa.string())[1:]
     codes = hash_codes([array], len(texts))
-    assert column_groups(codes, 4096).tolist() == [key_group(text, 4096) for text in texts]
+    assert groups_of_codes(codes, 4096).tolist() == [key_group(text, 4096) for text in texts]
 
 
 def test_hash_codes_never_change():
@@ -86,7 +86,7 @@ def test_hash_codes_never_change():
     numbers, texts = pa.array([1, None, 3], pa.int64()), pa.array(["a", "b", None], pa.string())
     codes = hash_codes([numbers, texts], 3)
     assert codes.tolist() == [1089, 683131274, 2654436823]
-    assert column_groups(codes, 128).tolist() == [110, 78, 99]
+    assert groups_of_codes(codes, 128).tolist() == [110, 78, 99]
     assert hash_codes([pa.array([1.5, None, -0.0])], 3).tolist() == [1073217536, 2654435769, 2147483648]
     prices = pa.array([Decimal("1.50"), None], pa.decimal128(5, 2))
     assert hash_codes([prices, pa.array([b"x", b""])], 2).tolist() == [5731, 683131176]

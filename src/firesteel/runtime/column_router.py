@@ -24,7 +24,8 @@ from firesteel.runtime.program import OutEdge
 from firesteel.runtime.routers import RowSink, targets_of
 from firesteel.runtime.sizes import too_large
 from firesteel.runtime.wire import RowKind, WireRow, channel_id
-from firesteel.state.column_keys import column_groups, hash_codes
+from firesteel.state.column_keys import hash_codes
+from firesteel.state.hash_codes import groups_of_codes
 
 __all__ = ["ColumnRouter"]
 
@@ -259,7 +260,7 @@ class ColumnRouter:
         if self._n == 1:
             return 0
         codes = hash_codes([columns.arrays[i] for i in self._keys], len(columns))
-        return column_groups(codes, self._max_parallelism) * self._n // self._max_parallelism
+        return groups_of_codes(codes, self._max_parallelism) * self._n // self._max_parallelism
 
 
 _TARGETS: Final[dict[PartitionKind, Callable[..., Targets]]] = {

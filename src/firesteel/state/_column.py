@@ -55,9 +55,9 @@ class GroupKeys(dict[CanonicalKey, bytes]):
 
     def learn(self, keys: Sequence[CanonicalKey], codes: Any) -> None:
         """Know keys of columns, of which *codes* are the hash codes (``column_keys``): all at once."""
-        from firesteel.state.column_keys import column_groups  # with it comes NumPy
+        from firesteel.state.hash_codes import groups_of_codes  # with it comes NumPy
 
-        groups = column_groups(codes, self._max_parallelism).tolist()
+        groups = groups_of_codes(codes, self._max_parallelism).tolist()
         own = self._key_groups
         for key, group in zip(keys, groups, strict=True):
             if type(key) is bytes and key not in self and group in own:

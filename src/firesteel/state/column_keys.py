@@ -18,11 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from firesteel.state._key_codec import decode_key, encode_key
+from firesteel.state.hash_codes import Array, codes_of_bytes, codes_of_integers
 
 __all__ = [
     "Groups",
     "canonical_column_keys",
-    "column_groups",
     "group_rows",
     "hash_codes",
     "identities",
@@ -32,8 +32,6 @@ __all__ = [
     "row_arrays",
     "row_values",
 ]
-
-Array = np.ndarray[Any, Any]
 
 _U32: Final = np.uint32
 _pack: Final = msgspec.msgpack.Encoder().encode
@@ -101,8 +99,7 @@ def hash_codes(arrays: Sequence[pa.Array], length: int) -> Array:
 def _column_codes(array: pa.Array) -> Array:
     kind = array.type
     if _has_integers(kind):
-        bits = _integers(array).view(np.uint64)
-        codes = (bits ^ (bits >> np.uint64(32))).astype(_U32)
+        codes = codes_of_integers(_integers(array))
     elif _is_text(kind):
         codes = _text_codes(array)
     elif pa.types.is_binary(kind):
@@ -110,7 +107,7 @@ def _column_codes(array: pa.Array) -> Array:
     elif pa.types.is_decimal128(kind):
         halves = fixed_bytes(array).view(np.uint64).reshape(-1, 2)
         bits = halves[:, 0] ^ (halves[:, 1] * np.uint64(31))
-        codes = (bits ^ (bits >> np.uint64(32))).astype(_U32)
+        codes = codes_of_integers(bits)
     elif pa.types.is_null(kind):
         return np.full(len(array), _NULL_CODE, _U32)
     else:
@@ -135,59 +132,15 @@ def _text_codes(array: pa.Array) -> Array:
 
 
 def _byte_codes(array: pa.Array) -> Array:
-    """sum(byte[i] * 31 ** (n - 1 - i)) of each value, modulo 2 ** 32."""
+    """Those of the bytes of each value."""
     if array.null_count:
         array = array.fill_null("" if _is_text(array.type) else b"")
     length = len(array)
     _, offset_buffer, data = array.buffers()
-    offsets = np.frombuffer(offset_buffer, np.int32, length + 1, array.offset * 4) if length else None
-    if offsets is None or data is None or offsets[-1] == offsets[0]:
+    if not length or data is None:
         return np.zeros(length, _U32)
-    lengths = np.diff(offsets)
-    units = np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]].astype(_U32)
-    after = np.repeat(offsets[1:] - offsets[0], lengths) - 1 - np.arange(len(units))
-    powers = _powers(int(lengths.max()))
-    units *= powers[after]
-    codes = np.zeros(length, _U32)
-    filled = lengths > 0
-    codes[filled] = np.add.reduceat(units, (offsets[:-1] - offsets[0])[filled], dtype=_U32)
-    return codes
-
-
-def _powers(count: int) -> Array:
-    global _known_powers
-    if len(_known_powers) < count:
-        powers = np.full(max(count, 256), 31, _U32)
-        powers[0] = 1
-        _known_powers = np.multiply.accumulate(powers, dtype=_U32)
-    return _known_powers
-
-
-_known_powers: Array = np.zeros(0, _U32)
-
-
-def column_groups(codes: Array, max_parallelism: int) -> Array:
-    """The key group of each hash code (``state.keys``: murmur, as Flink)."""
-    return murmur(codes) % max_parallelism
-
-
-def murmur(codes: Array) -> Array:
-    """One round of murmur3 on 32-bit codes and its finaliser, made non-negative, as ``int64``."""
-    code = codes * _U32(0xCC9E2D51)
-    code = (code << _U32(15)) | (code >> _U32(17))
-    code *= _U32(0x1B873593)
-    code = (code << _U32(13)) | (code >> _U32(19))
-    code = code * _U32(5) + _U32(0xE6546B64)
-    code ^= _U32(4)
-    code ^= code >> _U32(16)
-    code *= _U32(0x85EBCA6B)
-    code ^= code >> _U32(13)
-    code *= _U32(0xC2B2AE35)
-    code ^= code >> _U32(16)
-    signed = code.view(np.int32).astype(np.int64)
-    signed = np.abs(signed)
-    signed[signed == 1 << 31] = 0
-    return signed
+    offsets = np.frombuffer(offset_buffer, np.int32, length + 1, array.offset * 4)
+    return codes_of_bytes(np.frombuffer(data, np.uint8)[offsets[0] : offsets[-1]], np.diff(offsets))
 
 
 # ---- identities

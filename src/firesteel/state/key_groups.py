@@ -18,31 +18,15 @@ _TOGETHER: Final = 64
 
 def groups_of(keys: Sequence[str | int | bytes], max_parallelism: int) -> list[int]:
     """The key groups of canonical keys, in their order."""
-    if len(keys) >= _TOGETHER:
-        codes = _codes_of_column(keys)
-        if codes is not None:
-            from firesteel.state.column_keys import column_groups
+    kind = type(keys[0]) if len(keys) >= _TOGETHER else bytes
+    if kind is not bytes and all(type(key) is kind for key in keys):
+        from firesteel.state import hash_codes  # with it comes NumPy, which is long in coming
 
-            groups: list[int] = column_groups(codes, max_parallelism).tolist()
+        codes = hash_codes.of_texts(keys) if kind is str else hash_codes.of_integers(keys)
+        if codes is not None:
+            groups: list[int] = hash_codes.groups_of_codes(codes, max_parallelism).tolist()
             return groups
     return [group_of_canonical(key, max_parallelism) for key in keys]
-
-
-def _codes_of_column(keys: Sequence[str | int | bytes]) -> Any:
-    """The hash codes of keys that make a column of texts or of 64-bit integers; None: they make none."""
-    kind = type(keys[0])
-    if kind is bytes or any(type(key) is not kind for key in keys):
-        return None
-    # Imported here: with them comes NumPy, and a program with few keys does without.
-    import pyarrow as pa
-
-    from firesteel.state.column_keys import hash_codes
-
-    try:
-        column = pa.array(keys, pa.string() if kind is str else pa.int64())
-    except (UnicodeEncodeError, OverflowError, pa.ArrowInvalid):  # a lone surrogate, more than 64 bits
-        return None
-    return hash_codes([column], len(column))
 
 
 class KeyTargets(dict[str | int | bytes, int]):
