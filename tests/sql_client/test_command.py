@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,7 @@ from click.testing import CliRunner, Result
 from firesteel.cli import main
 from firesteel.datastream._session_defaults import set_session_defaults
 from tests.runtime.support import local_platform
-from tests.sql_client.support import NUMBERS
+from tests.sql_client.support import ENDLESS, NUMBERS
 
 
 @pytest.fixture
@@ -52,6 +53,23 @@ def test_a_script_with_an_initialization_file(tmp_path: Path) -> None:
     assert found.exit_code == 1
     assert "nope" in found.output
     assert "SHOW CATALOGS" not in found.output
+
+
+@pytest.mark.usefixtures("here")
+@pytest.mark.parametrize("by_file", [True, False])
+def test_what_fails_ends_the_client_though_an_insert_runs(tmp_path: Path, by_file: bool) -> None:
+    """The job has no end: to wait for it would keep the exit code back. It is named and cancelled."""
+    text = (
+        f"{ENDLESS}; CREATE TABLE nowhere (id BIGINT) WITH ('connector' = 'blackhole');\n"
+        "INSERT INTO nowhere SELECT id FROM endless; SELEC 1; SHOW CATALOGS;\n"
+    )
+    script = tmp_path / "script.sql"
+    script.write_text(text)
+    found = run("-f", script) if by_file else run(typed=text)
+    assert found.exit_code == 1, found.output
+    (job_id,) = re.findall("Job ID: ([0-9a-f]{32})", found.output)
+    assert f"still run in this process, and end with it: {job_id}" in found.output
+    assert "default_catalog" not in found.output
 
 
 @pytest.mark.usefixtures("here")

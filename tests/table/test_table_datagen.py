@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from firesteel.common import Row
@@ -63,9 +64,98 @@ def test_random_fields_lie_within_their_bounds() -> None:
     assert len({r.s for r in found}) == 300
 
 
-def test_a_row_is_the_same_when_it_is_read_again() -> None:
-    import numpy as np
+def columns_of(columns: dict[str, DataType], count: int, **options: str) -> list[list[Any]]:
+    """What the source makes, without a job."""
+    made_columns = source(made(columns, **options)).function(np.arange(count, dtype=np.uint64))
+    return [array.to_pylist() for array in made_columns.arrays]
 
+
+def test_what_is_in_a_field_has_options_of_its_own() -> None:
+    inner = DataTypes.ROW([DataTypes.FIELD("x", DataTypes.INT()), DataTypes.FIELD("y", DataTypes.STRING())])
+    columns = {
+        "m": DataTypes.MAP(DataTypes.TINYINT(), DataTypes.INT()),
+        "s": DataTypes.MULTISET(DataTypes.STRING()),
+        "a": DataTypes.ARRAY(inner),
+        "d": DataTypes.ARRAY(DataTypes.ARRAY(DataTypes.INT())),
+        "r": inner,
+    }
+    options = {
+        "fields.m.length": "5",
+        "fields.m.key.min": "1",
+        "fields.m.key.max": "3",
+        "fields.m.value.min": "7",
+        "fields.m.value.max": "8",
+        "fields.s.element.length": "1",
+        "fields.a.length": "2",
+        "fields.a.element.x.min": "4",
+        "fields.a.element.x.max": "5",
+        "fields.a.element.y.null-rate": "1",
+        "fields.d.length": "0",
+        "fields.r.null-rate": "0.5",
+        "fields.r.y.length": "6",
+        "fields.r.y.var-len": "true",
+    }
+    maps, bags, arrays, nothing, made_rows = columns_of(columns, 400, **options)
+    assert all(len(dict(m)) == len(m) for m in maps), "a key is there once"
+    assert {len(m) for m in maps} == {1, 2, 3}
+    assert {k for m in maps for k, _ in m} == {1, 2, 3}
+    assert {v for m in maps for _, v in m} == {7, 8}
+    assert all(1 <= len(b) <= 3 and len(dict(b)) == len(b) for b in bags)
+    assert {n for b in bags for _, n in b} == set(range(1, 11))
+    assert {len(a) for a in arrays} == {2}
+    assert {(e["x"], e["y"]) for a in arrays for e in a} == {(4, None), (5, None)}
+    assert {tuple(d) for d in nothing} == {()}
+    assert 100 < sum(r is None for r in made_rows) < 300
+    assert {len(r["y"]) for r in made_rows if r is not None} == set(range(1, 7))
+    assert len({r["x"] for r in made_rows if r is not None}) > 100
+
+
+def test_maps_of_a_job_are_those_of_the_source() -> None:
+    columns = {"m": DataTypes.MAP(DataTypes.STRING(), DataTypes.BOOLEAN()), "n": DataTypes.INT()}
+    found = rows(columns, **{"number-of-rows": "3", "fields.m.length": "2", "fields.m.key.length": "4"})
+    assert [{len(k) for k in r.m} for r in found] == [{4}] * 3
+
+
+def test_sequences_of_bytes_and_intervals() -> None:
+    bytes_, months = columns_of(
+        {"a": DataTypes.BYTES(), "i": DataTypes.INTERVAL(DataTypes.YEAR())},
+        100,
+        **SEQUENCE,
+        **{"fields.i.max": "3"},
+    )
+    assert bytes_[:2] == [b"\0\0\0\0\0\0\0\5", b"\0\0\0\0\0\0\0\6"]
+    assert set(months) == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("data_type", "options", "text"),
+    [
+        (DataTypes.ROW([DataTypes.FIELD("a", DataTypes.INT())]), {"fields.n.length": "1"}, "valid are kind"),
+        (DataTypes.ROW([DataTypes.FIELD("a", DataTypes.INT())]), {"fields.n.a.kind": "sequence"}, "n.a.kind"),
+        (DataTypes.CHAR(5), {"fields.n.var-len": "true"}, "CHAR(5) does not have it"),
+        (DataTypes.ARRAY(DataTypes.INT()), {"fields.n.element.length": "2"}, "a random INT does not have it"),
+        (DataTypes.ARRAY(DataTypes.INT()), {"fields.n.length": "-1"}, "must not be negative"),
+        (
+            DataTypes.MAP(DataTypes.INT(), DataTypes.INT()),
+            {"fields.n.key.null-rate": "0.1"},
+            "by its key is never NULL",
+        ),
+        (
+            DataTypes.BINARY(4),
+            {"fields.n.kind": "sequence", "fields.n.start": "1", "fields.n.end": "2"},
+            "has 8 bytes",
+        ),
+    ],
+)
+def test_options_that_a_type_does_not_have_are_refused(
+    data_type: DataType, options: dict[str, str], text: str
+) -> None:
+    with pytest.raises(TableException) as error:
+        made({"n": data_type}, **options)
+    assert text in str(error.value)
+
+
+def test_a_row_is_the_same_when_it_is_read_again() -> None:
     function = source(made({"n": DataTypes.INT(), "s": DataTypes.STRING()})).function
     every, again = (function(np.arange(start, 10, dtype=np.uint64)) for start in (0, 4))
     assert [a.to_pylist()[4:] for a in every.arrays] == [a.to_pylist() for a in again.arrays]

@@ -169,7 +169,11 @@ def _run(
         good = client.run_all(statements_of(script.read_text()), echo=True)
     else:
         good = _run_lines(client)
-    return client.wait_for_jobs() and good
+    if not good:
+        # A job may have no end, and whoever waits for the exit code is to learn of the error now.
+        client.warn_of_jobs()
+        return False
+    return client.wait_for_jobs()
 
 
 def _run_lines(client: Client) -> bool:

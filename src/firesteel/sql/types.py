@@ -41,6 +41,7 @@ __all__ = [
     "VarCharType",
     "VariantType",
     "YearMonthIntervalType",
+    "attribute_of",
     "is_proctime",
     "is_rowtime",
     "unique",
@@ -229,14 +230,15 @@ class LocalZonedTimestampType(DataType):
 
 
 def is_rowtime(data_type: DataType) -> bool:
-    return _attribute(data_type) == TimeAttribute.ROWTIME
+    return attribute_of(data_type) == TimeAttribute.ROWTIME
 
 
 def is_proctime(data_type: DataType) -> bool:
-    return _attribute(data_type) == TimeAttribute.PROCTIME
+    return attribute_of(data_type) == TimeAttribute.PROCTIME
 
 
-def _attribute(data_type: DataType) -> str:
+def attribute_of(data_type: DataType) -> str:
+    """A value of ``TimeAttribute``."""
     if isinstance(data_type, TimestampType | LocalZonedTimestampType):
         return data_type.attribute
     return TimeAttribute.NONE

@@ -99,6 +99,17 @@ class Client:
                 good = False
         return good
 
+    def warn_of_jobs(self) -> list[str]:
+        """Say which jobs run that would end with this process; their ids."""
+        running = list(self.executor.jobs_that_end_with_it())
+        if running:
+            self._write(
+                "[WARNING] Jobs of this session still run in this process, and end with it: "
+                f"{', '.join(running)}\n"
+                "`firesteel sql -m HOST:PORT` starts jobs that go on."
+            )
+        return running
+
     def text_of(self, error: BaseException) -> str:
         if self._option(options.VERBOSE):
             reason = masked("".join(traceback.format_exception(error)).rstrip())
@@ -139,13 +150,8 @@ class Client:
 
     def quit(self) -> None:
         """Leave, unless jobs would end with this process and nobody was told."""
-        running = self.executor.jobs_that_end_with_it()
-        if running and not self._warned and self._view is not None:
+        if not self._warned and self._view is not None and self.warn_of_jobs():
             self._warned = True
-            self._write(
-                "[WARNING] Jobs of this session still run in this process, and end with it: "
-                f"{', '.join(running)}\n"
-                "Leave once more to cancel them. `firesteel sql -m HOST:PORT` starts jobs that go on."
-            )
+            self._write("Leave once more to cancel them.")
             return
         self.has_quit = True

@@ -86,9 +86,14 @@ def query_sink(
     schema = schema or ResolvedSchema.of(plain_row(node.row))
     target = Target.of_mode(name, f"Table sink '{name}'", mode, schema, None, declared)
     row = schema.sink_row
+    # Columns keep their time attributes down to the sink: the plan says which of them they have by then.
+    types = [
+        own if with_attribute(own, t.TimeAttribute.NONE) == wanted else wanted
+        for own, wanted in zip(node.row.types, row.types, strict=True)
+    ]
     return l.Sink(
         row=row,
-        input=project_to(node, row.types, row.names),
+        input=project_to(node, types, row.names),
         table=target,
         columns=tuple(range(len(row.fields))),
     )
@@ -174,22 +179,19 @@ def stream_of(
     plan = session.physical(sink)
     (rows,) = session.translate(plan)
     env = session.environment
-    made = to_rows(session, rows, node.row, sink.row, mode != {"+I"})
+    made = to_rows(session, rows, plan.input.row, sink.row, mode != {"+I"})
     return DataStream(env, made)
 
 
 def to_rows(
     session: Session, rows: Transformation, query: t.RowType, row: t.RowType, kinds: bool
 ) -> Transformation:
+    """:param query: the row of the plan: which of its columns are still rowtimes. :param row: that of the
+    records, with the same columns in their types."""
     rowtimes = [i for i, d in enumerate(query.types) if t.is_rowtime(d)]
     inserter = session.configuration.get(options.ROWTIME_INSERTER) == "ENABLED"
-    stamps = None
-    if inserter and len(rowtimes) == 1:
-        name = query.names[rowtimes[0]]
-        found = row.names.index(name) if name in row.names else None
-        if found is not None and isinstance(row.types[found], t.TimestampType | t.LocalZonedTimestampType):
-            stamps = found
-    elif inserter and len(rowtimes) > 1:
+    stamps = rowtimes[0] if inserter and rowtimes else None
+    if inserter and len(rowtimes) > 1:
         raise TableException(
             "The query contains more than one rowtime attribute column "
             f"[{', '.join(query.names[i] for i in rowtimes)}] for writing into a stream.",

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from firesteel.connectors.kafka.producer import TaskContext
+from firesteel.program.transformations import SourceTransformation
 from firesteel.sql import types as t
 from firesteel.sql.connectors.formats.json import JsonTableFormat
 from firesteel.sql.connectors.formats.raw import RawTableFormat
@@ -167,6 +168,36 @@ def test_the_source_makes_the_watermarks() -> None:
         plan = t_env.explain_sql("SELECT s FROM f")
         assert "watermark=[" in plan
         assert "WatermarkAssigner" not in plan.partition("Optimized")[2]
+
+
+@pytest.mark.parametrize("computed", [False, True])
+def test_the_source_of_upserts_makes_the_watermarks(computed: bool) -> None:
+    """As Flink, whose watermarks are below what makes changes of the upserts, too."""
+    time = "`at` AS TO_TIMESTAMP_LTZ(s, 0)" if computed else "`at` TIMESTAMP(3)"
+    with tables() as t_env:
+        t_env.execute_sql(
+            f"CREATE TABLE f (k INT, s BIGINT, {time}, WATERMARK FOR `at` AS `at` - INTERVAL '1' SECOND, "
+            "PRIMARY KEY (k) NOT ENFORCED) WITH ('connector' = 'upsert-kafka', 'topic' = 'x', "
+            "'properties.bootstrap.servers' = '127.0.0.1:1', 'key.format' = 'json', 'value.format' = 'json', "
+            "'scan.watermark.idle-timeout' = '7s')"
+        )
+        table = t_env.sql_query("SELECT * FROM TABLE(TUMBLE(TABLE f, DESCRIPTOR(`at`), INTERVAL '1' DAY))")
+        plan = table.explain().partition("Optimized Execution Plan")[2]
+        assert "WatermarkAssigner" not in plan
+        normalized, _, scan = plan.partition("ChangelogNormalize(key=[k])")
+        assert "WindowTableFunction" in normalized
+        assert "watermark=[" in scan
+        found = t_env._session.translate(t_env._session.physical(table._node))[0]
+        while not isinstance(found, SourceTransformation):
+            (found,) = found.inputs
+        assert found.watermark_strategy.idle_timeout_ms == 7_000
+
+
+def test_a_deletion_has_no_time_and_moves_no_watermark() -> None:
+    row = t.RowType.of(["at"], [t.TimestampType(3)])
+    made = _ColumnWatermarks(InputRef(0, t.TimestampType(3)), row, "UTC", True)()
+    assert made.observe(columns_of([(None,), (5,), (None,)], row), []) == [(2, 5)]
+    assert made.periodic() == [5]
 
 
 def test_other_sources_refuse_the_options_of_watermarks() -> None:

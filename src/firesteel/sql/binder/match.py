@@ -29,6 +29,7 @@ from firesteel.sql.match_recognize import (
     variables_of,
 )
 from firesteel.sql.row_patterns import Quantified
+from firesteel.sql.schema import with_attribute
 
 if TYPE_CHECKING:
     from firesteel.sql.binder.relations import Relations
@@ -89,8 +90,16 @@ def bind_match(binder: Binder, tree: exp.Expr, table: Relations) -> Node:
     )
     source = table.node.row
     names = t.unique([*(source.names[i] for i in partition), *(n for n, _ in measures)])
-    types = [*(source.types[i] for i in partition), *(m.expression.type for _, m in measures)]
+    types = [*(source.types[i] for i in partition), *(_type_of_measure(m) for _, m in measures)]
     return Match(row=t.RowType.of(names, types), input=table.node, specification=specification)
+
+
+def _type_of_measure(measure: MatchExpression) -> t.DataType:
+    """Of the values of a match, only MATCH_ROWTIME() and MATCH_PROCTIME() are its time."""
+    expression = measure.expression
+    if isinstance(expression, InputRef) and isinstance(measure.values[expression.index], SpecialValue):
+        return expression.type
+    return with_attribute(expression.type, t.TimeAttribute.NONE)
 
 
 def _check_last_stage(binder: Binder, tree: exp.Expr, pattern: object) -> None:
@@ -250,8 +259,6 @@ class _RowsBinder(ExpressionBinder):
         return self._value(value, value.type)
 
     def _special(self, node: exp.Expr) -> Expression:
-        from firesteel.sql.schema import with_attribute
-
         if node.this == "MATCH_PROCTIME":
             ltz = t.LocalZonedTimestampType(precision=3, nullable=False)
             data_type: t.DataType = with_attribute(ltz, t.TimeAttribute.PROCTIME)

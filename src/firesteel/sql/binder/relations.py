@@ -114,14 +114,12 @@ def _named(node: Node, names: Sequence[str]) -> Node:
 def _table(context: _From, tree: exp.Expr, left: Relations | None) -> Relations:
     binder = context.binder
     path = [p.this for p in tree.args["path"]]
-    common = binder.common.get(path[0]) if len(path) == 1 else None
-    if common is not None:
-        node = _named(common.plan, common.row.names)
-        return _aliased(binder, tree, node, path[0])
     node = table_plan(binder, tree)
     travel = tree.args.get("travel")
     if travel is not None:
         node = _snapshot(context, travel, node, left)
+    if len(path) == 1 and path[0] in binder.common:
+        return _aliased(binder, tree, node, path[0])
     return _aliased(binder, tree, node, path[-1], _full(binder, path))
 
 

@@ -4,20 +4,34 @@ row."""
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
 from firesteel.common.columns import Columns
 from firesteel.connectors.generated.datagen import GeneratedSource
 from firesteel.program.sources import Boundedness, Chunk, ReadRange, SourceReader
 from firesteel.program.transformations import SourceTransformation
 from firesteel.sql import physical as p, types as t
-from firesteel.sql.arrow import arrow_type
 from firesteel.sql.connectors.factory import TableConnector, TableContext
+from firesteel.sql.connectors.generated_fields import (
+    Field,
+    Numbers,
+    array,
+    decimal,
+    flag,
+    map_,
+    mixed,
+    past,
+    real,
+    row,
+    sequence,
+    sometimes_null,
+    text as text_of,
+    whole,
+)
 from firesteel.sql.connectors.options import (
     Option,
     TableOptions,
@@ -33,42 +47,32 @@ from firesteel.util.exceptions import TableException
 
 __all__ = ["CONNECTOR"]
 
-Numbers = np.ndarray[Any, np.dtype[np.uint64]]
-Field = Callable[[Numbers, Numbers], pa.Array]  # random bits and numbers of rows -> a column
-
 _INTEGERS: Final = {t.TinyIntType: 8, t.SmallIntType: 16, t.IntType: 32, t.BigIntType: 64}
 _FLOATS: Final = {t.FloatType: 3.4028234663852886e38, t.DoubleType: 1.7976931348623157e308}
+_SEQUENCES: Final = (
+    *_INTEGERS,
+    *_FLOATS,
+    *(t.DecimalType, t.CharType, t.VarCharType, t.BinaryType, t.VarBinaryType),
+)
+_BYTES: Final = 8  # of a number of a sequence
+_MONTHS: Final = 120_000  # ten thousand years
 _CHUNK: Final = 8192
 _ROW_BYTES: Final = 64
-_HEX: Final = np.frombuffer(b"0123456789abcdef", np.uint8)
-
-
-def mixed(bits: Numbers) -> Numbers:
-    """Well-mixed bits (splitmix64)."""
-    with np.errstate(over="ignore"):
-        z = bits + np.uint64(0x9E3779B97F4A7C15)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return z ^ (z >> np.uint64(31))
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
     """Numbers of rows -> columns."""
 
-    fields: tuple[tuple[Field, float], ...]
+    fields: tuple[Field, ...]
     seed: int
 
     def __call__(self, indexes: Numbers) -> Columns:
         bits = indexes + np.uint64(self.seed)
         arrays = []
-        for field, null_rate in self.fields:
+        for field in self.fields:
             bits = mixed(bits)
-            array = field(bits, indexes)
-            if null_rate:
-                share = (mixed(bits ^ np.uint64(0x5DEECE66D)) >> np.uint64(11)) * (1.0 / 2**53)
-                array = pa.compute.if_else(pa.array(share < null_rate), pa.scalar(None, array.type), array)
-            arrays.append(array)
+            arrays.append(field(bits, indexes))
         return Columns(arrays, len(indexes))
 
 
@@ -132,105 +136,6 @@ class _Scan:
         return run.add(made, node)
 
 
-# ---- fields
-
-
-def _whole(low: int, high: int, data_type: t.DataType) -> Field:
-    def field(bits: Numbers, _: Numbers) -> pa.Array:
-        span = high - low + 1
-        if span >= 2**64:
-            values = bits.view(np.int64)
-        else:
-            with np.errstate(over="ignore"):
-                values = (bits % np.uint64(span) + np.uint64(low % 2**64)).view(np.int64)
-        return pa.array(values).cast(arrow_type(data_type), safe=False)
-
-    return field
-
-
-def _real(low: float, high: float, data_type: t.DataType) -> Field:
-    def field(bits: Numbers, _: Numbers) -> pa.Array:
-        share = (bits >> np.uint64(11)) * (1.0 / 2**53)
-        values = low * (1 - share) + high * share
-        return pa.array(values.astype(np.float32 if isinstance(data_type, t.FloatType) else np.float64))
-
-    return field
-
-
-def _decimal(data_type: t.DecimalType, low: float, high: float) -> Field:
-    def field(bits: Numbers, _: Numbers) -> pa.Array:
-        share = (bits >> np.uint64(11)) * (1.0 / 2**53)
-        values = low * (1 - share) + high * share
-        return pa.array(values).cast(arrow_type(data_type), safe=False)
-
-    return field
-
-
-def _text(length: int, varying: bool, binary: bool) -> Field:
-    def field(bits: Numbers, _: Numbers) -> pa.Array:
-        blocks = (length + 15) // 16
-        digits = np.empty((len(bits), blocks * 16), np.uint8)
-        current = bits
-        for block in range(blocks):
-            for place in range(16):
-                nibble = (current >> np.uint64(4 * place)) & np.uint64(15)
-                digits[:, block * 16 + place] = _HEX[nibble.astype(np.int64)]
-            current = mixed(current)
-        sizes = (
-            (mixed(bits) % np.uint64(length)).astype(np.int64) + 1 if varying else np.full(len(bits), length)
-        )
-        made = [row[:n].tobytes() for row, n in zip(digits, sizes, strict=True)]
-        return pa.array(made, pa.binary()) if binary else pa.array([m.decode() for m in made], pa.string())
-
-    return field
-
-
-def _flag(bits: Numbers, _: Numbers) -> pa.Array:
-    return pa.array((bits & np.uint64(1)).astype(bool))
-
-
-def _past(data_type: t.DataType, max_past_ms: int, now_ms: int) -> Field:
-    def field(bits: Numbers, _: Numbers) -> pa.Array:
-        past = bits % np.uint64(max_past_ms + 1) if max_past_ms else np.zeros(len(bits), np.uint64)
-        millis = now_ms - past.astype(np.int64)
-        if isinstance(data_type, t.DateType):
-            return pa.array((millis // 86_400_000).astype(np.int32)).cast(pa.date32())
-        if isinstance(data_type, t.TimeType):
-            return pa.array((millis % 86_400_000).astype(np.int32)).cast(pa.time32("ms"))
-        return pa.array(millis, pa.timestamp("ms")).cast(arrow_type(data_type))
-
-    return field
-
-
-def _sequence(start: int, data_type: t.DataType) -> Field:
-    def field(_: Numbers, numbers: Numbers) -> pa.Array:
-        values = pa.array(numbers.astype(np.int64) + start)
-        return values.cast(arrow_type(data_type))
-
-    return field
-
-
-def _row(data_type: t.RowType, fields: tuple[Field, ...]) -> Field:
-    def field(bits: Numbers, numbers: Numbers) -> pa.Array:
-        arrays = []
-        for inner in fields:
-            bits = mixed(bits)
-            arrays.append(inner(bits, numbers))
-        return pa.StructArray.from_arrays(arrays, fields=list(arrow_type(data_type)))
-
-    return field
-
-
-def _array(data_type: t.ArrayType, length: int, inner: Field) -> Field:
-    def field(bits: Numbers, numbers: Numbers) -> pa.Array:
-        every = mixed(np.repeat(bits, length) + np.tile(np.arange(length, dtype=np.uint64), len(bits)))
-        values = inner(every, np.repeat(numbers, length))
-        offsets = pa.array(np.arange(0, len(bits) * length + 1, length, dtype=np.int32))
-        return pa.ListArray.from_arrays(offsets, values, type=arrow_type(data_type))
-
-    return field
-
-
 # ---- options
 
 _OWN: Final = ("kind", "min", "max", "start", "end", "length", "max-past", "null-rate", "var-len")
@@ -240,35 +145,39 @@ def _columns(context: TableContext) -> list[Any]:
     return [c for c in context.schema.source_columns if c.kind.name == "PHYSICAL"]
 
 
-def _field_options(names: list[str]) -> list[Option]:
-    made: list[Option] = []
-    for name in names:
-        prefix = f"fields.{name}."
-        made += [
-            word(prefix + "kind", ("random", "sequence"), "random"),
-            text(prefix + "min"),
-            text(prefix + "max"),
-            integer(prefix + "start"),
-            integer(prefix + "end"),
-            integer(prefix + "length"),
-            duration(prefix + "max-past", 0),
-            number(prefix + "null-rate", 0.0),
-            boolean(prefix + "var-len", False),
-        ]
-    return made
+def _field_options(name: str, data_type: t.DataType, *, nested: bool = False) -> Iterator[Option]:
+    """The options of a field and of what is in it. :param nested: it is in another one, so it is random."""
+    prefix = f"fields.{name}."
+    if not nested:
+        yield word(prefix + "kind", ("random", "sequence"), "random")
+        yield integer(prefix + "start")
+        yield integer(prefix + "end")
+    yield text(prefix + "min")
+    yield text(prefix + "max")
+    yield integer(prefix + "length")
+    yield duration(prefix + "max-past", 0)
+    yield number(prefix + "null-rate", 0.0)
+    yield boolean(prefix + "var-len", False)
+    for inner, inner_type in _inner_fields(name, data_type):
+        yield from _field_options(inner, inner_type, nested=True)
+
+
+def _inner_fields(name: str, data_type: t.DataType) -> list[tuple[str, t.DataType]]:
+    match data_type:
+        case t.RowType():
+            return [(f"{name}.{f.name}", f.data_type) for f in data_type.fields]
+        case t.ArrayType() | t.MultisetType():
+            return [(f"{name}.element", data_type.element_type)]
+        case t.MapType():
+            return [(f"{name}.key", data_type.key_type), (f"{name}.value", data_type.value_type)]
+    return []
 
 
 def create(context: TableContext) -> _Scan:
     """The source of a datagen table."""
     columns = _columns(context)
-    nested = [
-        f"{c.name}.{f.name}"
-        for c in columns
-        if isinstance(c.data_type, t.RowType)
-        for f in c.data_type.fields
-    ]
-    names = [*(c.name for c in columns), *nested, *(f"{c.name}.element" for c in columns)]
-    known = [*CONNECTOR.every_option, *_field_options(names)]
+    of_fields = [option for c in columns for option in _field_options(c.name, c.data_type)]
+    known = [*CONNECTOR.every_option, *of_fields]
     options = TableOptions.checked("datagen", context.table.name, context.options.given, known)
     rate = options["rows-per-second"]
     if rate < 1:
@@ -281,17 +190,18 @@ def create(context: TableContext) -> _Scan:
     for column in columns:
         field, length = _field(options, column.name, column.data_type)
         counts += [] if length is None else [length]
-        fields.append((field, float(options.get(f"fields.{column.name}.null-rate", 0.0))))
+        fields.append(field)
     rows = Rows(tuple(fields), random.getrandbits(63))
     source = DatagenSource(rows, min(counts) if counts else None, rate)  # type: ignore[arg-type]
     return _Scan(source, options["scan.parallelism"])
 
 
 def _field(options: TableOptions, name: str, data_type: t.DataType) -> tuple[Field, int | None]:
-    prefix = f"fields.{name}."
-    if options.get(prefix + "kind", "random") == "sequence":
-        return _sequence_field(options, prefix, name, data_type)
-    return _random_field(options, prefix, name, data_type), None
+    """The field, and how many rows it has; None: there is no end of them."""
+    if options[f"fields.{name}.kind"] == "random":
+        return _random_field(options, name, data_type), None
+    made, count = _sequence_field(options, f"fields.{name}.", name, data_type)
+    return sometimes_null(made, options[f"fields.{name}.null-rate"]), count
 
 
 def _sequence_field(
@@ -308,72 +218,101 @@ def _sequence_field(
         raise options.error(
             prefix + "end", f"the sequence of {name} ends before it starts: from {start} to {end}"
         )
-    if not isinstance(data_type, (*_INTEGERS, *_FLOATS, t.CharType, t.VarCharType, t.DecimalType)):
+    if not isinstance(data_type, _SEQUENCES):
         raise TableException(f"Unsupported type for sequence generator: {data_type}.", detail=f"field {name}")
     bits = _INTEGERS.get(type(data_type))
     if bits is not None and not -(1 << bits - 1) <= start <= end < 1 << bits - 1:
         raise options.error(prefix + "end", f"{start} to {end} do not fit {data_type}")
-    return _sequence(start, data_type), end - start + 1
+    if isinstance(data_type, t.BinaryType | t.VarBinaryType):
+        fixed = isinstance(data_type, t.BinaryType)
+        if data_type.length < _BYTES or (fixed and data_type.length != _BYTES):
+            raise options.error(prefix + "kind", f"a number of a sequence has {_BYTES} bytes: {data_type}")
+    return sequence(start, data_type), end - start + 1
 
 
-def _random_field(options: TableOptions, prefix: str, name: str, data_type: t.DataType) -> Field:
+def _random_field(options: TableOptions, name: str, data_type: t.DataType) -> Field:
+    prefix = f"fields.{name}."
+    _allow(options, prefix, _random_options(data_type), f"a random {data_type}")
+    inner = [_random_field(options, *found) for found in _inner_fields(name, data_type)]
+    return sometimes_null(_random_values(options, prefix, data_type, inner), options[prefix + "null-rate"])
+
+
+def _random_values(
+    options: TableOptions, prefix: str, data_type: t.DataType, inner: Sequence[Field]
+) -> Field:
+    """:param inner: the fields of what is in it."""
     kind = type(data_type)
     found: Any = data_type
-    if kind is not t.RowType:
-        _allow(options, prefix, _random_options(data_type), f"a random {data_type}")
     if kind in _INTEGERS:
         limit = 1 << _INTEGERS[kind] - 1
-        low, high = _bounds(options, prefix, int, -limit, limit - 1)
-        return _whole(low, high, data_type)
+        return whole(*_bounds(options, prefix, int, -limit, limit - 1), data_type)
+    if kind is t.YearMonthIntervalType:
+        return whole(*_bounds(options, prefix, int, 0, _MONTHS), data_type)
+    if kind is t.DayTimeIntervalType:
+        return whole(*_bounds(options, prefix, int, -(2**63), 2**63 - 1), data_type)
     if kind in _FLOATS:
-        low, high = _bounds(options, prefix, float, -_FLOATS[kind], _FLOATS[kind])
-        return _real(low, high, data_type)
+        return real(*_bounds(options, prefix, float, -_FLOATS[kind], _FLOATS[kind]), data_type)
     if kind is t.DecimalType:
         largest = float(10 ** (found.precision - found.scale)) * 0.999999
-        low, high = _bounds(options, prefix, float, -largest, largest)
-        return _decimal(found, low, high)
+        return decimal(found, *_bounds(options, prefix, float, -largest, largest))
     if kind is t.BooleanType:
-        return _flag
+        return flag
     if kind in (t.CharType, t.VarCharType, t.BinaryType, t.VarBinaryType):
-        fixed = kind in (t.CharType, t.BinaryType)
-        default = found.length if found.length < t.MAX_LENGTH else 100
-        length = options.get(prefix + "length", default)
-        if length < 1:
-            raise options.error(prefix + "length", f"{length}: it must be at least 1")
-        if fixed and length != found.length:
-            raise options.error(prefix + "length", f"{length}: the length of {data_type} is fixed")
-        if length > found.length:
-            raise options.error(
-                prefix + "length", f"{length}: a {data_type} is not longer than {found.length}"
-            )
-        return _text(
-            length, bool(options.get(prefix + "var-len", False)), kind in (t.BinaryType, t.VarBinaryType)
-        )
+        length = _text_length(options, prefix, found)
+        return text_of(length, options[prefix + "var-len"], kind in (t.BinaryType, t.VarBinaryType))
     if kind in (t.DateType, t.TimeType, t.TimestampType, t.LocalZonedTimestampType):
         import time
 
-        return _past(data_type, options.get(prefix + "max-past", 0), time.time_ns() // 1_000_000)
+        return past(data_type, options[prefix + "max-past"], time.time_ns() // 1_000_000)
     if kind is t.RowType:
-        return _row(found, tuple(_field(options, f"{name}.{f.name}", f.data_type)[0] for f in found.fields))
+        return row(found, tuple(inner))
     if kind is t.ArrayType:
-        return _array(
-            found,
-            options.get(prefix + "length", 3),
-            _random_field(options, f"fields.{name}.element.", name, found.element_type),
+        return array(found, _collection_length(options, prefix), inner[0])
+    if kind in (t.MapType, t.MultisetType):
+        of_key = prefix + ("key" if kind is t.MapType else "element") + ".null-rate"
+        if options[of_key]:
+            raise options.error(of_key, f"what a {data_type} has by its key is never NULL")
+        value = inner[1] if kind is t.MapType else whole(1, 10, t.IntType())
+        return map_(found, _collection_length(options, prefix), inner[0], value)
+    raise TableException(
+        f"Unsupported type for random generator: {data_type}.",
+        detail=f"field {prefix.removeprefix('fields.').rstrip('.')}",
+    )
+
+
+def _text_length(options: TableOptions, prefix: str, data_type: Any) -> int:
+    default = data_type.length if data_type.length < t.MAX_LENGTH else 100
+    length: int = options.get(prefix + "length", default)
+    if length < 1:
+        raise options.error(prefix + "length", f"{length}: it must be at least 1")
+    if isinstance(data_type, t.CharType | t.BinaryType) and length != data_type.length:
+        raise options.error(prefix + "length", f"{length}: the length of {data_type} is fixed")
+    if length > data_type.length:
+        raise options.error(
+            prefix + "length", f"{length}: a {data_type} is not longer than {data_type.length}"
         )
-    raise TableException(f"Unsupported type for random generator: {data_type}.", detail=f"field {name}")
+    return length
+
+
+def _collection_length(options: TableOptions, prefix: str) -> int:
+    length: int = options.get(prefix + "length", 3)
+    if length < 0:
+        raise options.error(prefix + "length", f"{length}: it must not be negative")
+    return length
 
 
 def _random_options(data_type: t.DataType) -> tuple[str, ...]:
     """The options of a field of random values, beside those that each field has."""
     match data_type:
-        case t.CharType() | t.VarCharType() | t.BinaryType() | t.VarBinaryType():
+        case t.CharType() | t.BinaryType():
+            return "length", "null-rate"
+        case t.VarCharType() | t.VarBinaryType():
             return "length", "var-len", "null-rate"
         case t.DateType() | t.TimeType() | t.TimestampType() | t.LocalZonedTimestampType():
             return "max-past", "null-rate"
-        case t.ArrayType():
+        case t.ArrayType() | t.MapType() | t.MultisetType():
             return "length", "null-rate"
-        case t.BooleanType():
+        case t.BooleanType() | t.RowType():
             return ("null-rate",)
     return "min", "max", "null-rate"
 

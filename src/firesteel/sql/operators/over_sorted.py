@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Columns
-from firesteel.common.errors import UnsupportedFeatureError
 from firesteel.sql.expressions import Ordering
 from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.frames import Placed
@@ -36,12 +35,6 @@ class SortedWay:
     def __init__(self, operator: OverOperator) -> None:
         self.operator = operator
         spec = self.spec = operator.spec
-        if spec.preceding is not None or spec.following != 0:
-            raise UnsupportedFeatureError(
-                "Non-time attribute sort is not supported with a bounded frame.",
-                operator=operator.program.name,
-                hint="use a frame from UNBOUNDED PRECEDING to CURRENT ROW, or order by a time attribute",
-            )
         self._rows = TimedRows(operator.state, "rows", spec.input, operator.shape, spec.ttl_ms)
         self._frames = operator.frames()
         self._width = len(spec.input.fields)

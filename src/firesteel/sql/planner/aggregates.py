@@ -14,10 +14,9 @@ from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
 from firesteel.sql.planner.split_distinct import first_level, second_level
-from firesteel.sql.planner.time_attributes import LOST_TIME, has_lost_time
+from firesteel.sql.planner.time_attributes import LOST_TIME
 from firesteel.sql.planner.windows import window_aggregate
-from firesteel.sql.schema import with_attribute
-from firesteel.sql.types import BigIntType, RowType, TimeAttribute, is_proctime, is_rowtime
+from firesteel.sql.types import BigIntType, RowType, is_proctime, is_rowtime
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
@@ -158,12 +157,8 @@ def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:
     rowtime = is_rowtime(time)
     if not planner.context.batch and not rowtime and not is_proctime(time):
         raise wrong(
-            f"Window aggregate can only be defined over a time attribute column, but {time} encountered."
-        )
-    if not planner.context.batch and has_lost_time(child, node.window.time):
-        raise wrong(
             "Window aggregate can only be defined over a time attribute column, but "
-            f"{with_attribute(time, TimeAttribute.NONE)} encountered.",
+            f"{time.text()} encountered.",
             hint=LOST_TIME,
         )
     _check_window(planner.context, node)

@@ -12,6 +12,7 @@ from firesteel.sql.planner import aggregates, joins, process_tables, ranks, simp
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.mini_batches import with_mini_batches
 from firesteel.sql.planner.shared import with_shared_parts
+from firesteel.sql.planner.time_attributes import TimeAttributes
 from firesteel.sql.planner.two_phases import with_two_phases
 
 __all__ = ["Planner", "plan"]
@@ -36,6 +37,7 @@ class Planner:
     def __init__(self, context: PlannerContext) -> None:
         self.context = context
         self._done: dict[int, tuple[l.Node, p.Physical]] = {}
+        self._times = TimeAttributes()
 
     def plan(self, node: l.Node) -> p.Physical:
         found = self._done.get(id(node))
@@ -43,7 +45,9 @@ class Planner:
             build = _BUILDERS.get(type(node))
             if build is None:
                 raise UnsupportedFeatureError(f"There is no operator for {type(node).__name__}.")
-            found = (node, build(self, node))
+            built = build(self, node)
+            # In batch mode all rows are there at the end, so no time has to order them.
+            found = (node, built if self.context.batch else self._times.typed(built))
             self._done[id(node)] = found
         return found[1]
 

@@ -20,6 +20,7 @@ from firesteel.sql.expressions import (
 )
 from firesteel.sql.planner.conditions import and_, conjuncts
 from firesteel.sql.planner.context import PlannerContext
+from firesteel.sql.planner.time_attributes import typed_expression, typed_row
 from firesteel.sql.types import RowType
 
 __all__ = ["calc", "columns_of", "is_repeatable", "renamed", "select"]
@@ -52,6 +53,10 @@ def calc(
 ) -> p.Physical:
     """The expressions of the rows of *child* for which *condition* holds."""
     condition = and_(conjuncts(condition))
+    types = child.row.types
+    row = typed_row(row, expressions, types)
+    expressions = [typed_expression(e, types) for e in expressions]
+    condition = None if condition is None else typed_expression(condition, types)
     if isinstance(child, p.ChangelogNormalize) and condition is not None:
         child, condition = into_normalize(context, child, condition)
     if isinstance(child, p.Calc) and _may_merge(context, child, expressions, condition):

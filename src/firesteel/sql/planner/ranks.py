@@ -23,6 +23,7 @@ from firesteel.sql.planner.calcs import calc, select
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.errors import unsupported
 from firesteel.sql.planner.exchanges import exchange
+from firesteel.sql.planner.time_attributes import LOST_TIME
 from firesteel.sql.planner.window_columns import window_columns
 from firesteel.sql.types import BigIntType, RowType, is_proctime, is_rowtime
 
@@ -301,8 +302,9 @@ def over(planner: Planner, node: l.Over) -> p.Physical:
     places: dict[int, int] = {}
     for positions in groups.values():
         calls = [node.calls[position] for position in positions]
-        if any(call.call.function in RANKS for call in calls) and not context.batch:
-            _check_streamed_rank(child, calls[0])
+        time = _time_of(child, calls[0])
+        if not context.batch:
+            _check_streamed(calls, time)
         first = len(child.row.fields)
         for offset, position in enumerate(positions):
             places[position] = first + offset
@@ -312,7 +314,7 @@ def over(planner: Planner, node: l.Over) -> p.Physical:
             row=row,
             inputs=(exchange(child, calls[0].partition),),
             calls=tuple(calls),
-            time=_time_of(child, calls[0]),
+            time=time,
             ttl_ms=context.ttl_ms,
             hints=node.hints,
         )
@@ -333,14 +335,23 @@ def _time_of(child: p.Physical, call: l.OverCall) -> str | None:
     if not (is_rowtime(time) or is_proctime(time)):
         return None
     if not call.order[0].ascending:
-        raise unsupported("OVER windows can only be ordered in ascending mode.")
+        raise unsupported("The window can only be ordered in ASCENDING mode.")
     return "rowtime" if is_rowtime(time) else "proctime"
 
 
-def _check_streamed_rank(child: p.Physical, call: l.OverCall) -> None:
-    if not call.order:
+def _check_streamed(calls: Sequence[l.OverCall], time: str | None) -> None:
+    """:param calls: those of one window."""
+    window = calls[0]
+    ranks = [call.call.function for call in calls if call.call.function in RANKS]
+    if ranks and not window.order:
+        raise unsupported(f"{ranks[0]}() needs an ORDER BY.", hint="OVER (PARTITION BY ... ORDER BY ...)")
+    if time is None and (window.preceding is not None or window.following != 0):
         raise unsupported(
-            f"{call.call.function}() needs an ORDER BY.", hint="OVER (PARTITION BY ... ORDER BY ...)"
+            "Non-time attribute sort is not supported for bounded OVER window."
+            if len(window.order) == 1
+            else "The window can only be ordered by a single time column.",
+            hint="use a frame from UNBOUNDED PRECEDING to CURRENT ROW, or order by one time attribute: "
+            f"{LOST_TIME}",
         )
 
 
@@ -380,7 +391,7 @@ def sort(planner: Planner, node: l.Sort) -> p.Physical:
     if not (is_rowtime(time) or is_proctime(time)):
         raise unsupported(
             "Sort on a non-time-attribute field is not supported.",
-            hint="order by a time attribute first, add LIMIT, or run the query in batch mode",
+            hint=f"order by a time attribute first or add LIMIT: {LOST_TIME}",
         )
     if not first.ascending:
         raise unsupported("Sort: Primary sort order of a streaming table must be ascending on time.")

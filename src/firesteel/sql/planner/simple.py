@@ -9,9 +9,10 @@ from firesteel.sql.expressions import Expression, InputRef, Literal, identity, s
 from firesteel.sql.planner import ranks
 from firesteel.sql.planner.calcs import calc
 from firesteel.sql.planner.conditions import is_true
-from firesteel.sql.planner.errors import unsupported
+from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
-from firesteel.sql.types import RowType, unique
+from firesteel.sql.planner.time_attributes import LOST_TIME
+from firesteel.sql.types import RowType, TimeAttribute, attribute_of, unique
 
 if TYPE_CHECKING:
     from firesteel.sql.planner.builder import Planner
@@ -107,6 +108,11 @@ def table_call(planner: Planner, node: l.TableCall) -> p.Physical:
 
 def match(planner: Planner, node: l.Match) -> p.Physical:
     child = planner.plan(node.input)
+    time = child.row.types[node.specification.order[0].index]
+    if not planner.context.batch and attribute_of(time) == TimeAttribute.NONE:
+        raise wrong(
+            "You must specify either rowtime or proctime for order by as the first one.", hint=LOST_TIME
+        )
     partition = tuple(getattr(node.specification, "partition", ()))
     return p.Match(
         row=node.row,

@@ -136,12 +136,15 @@ def watermark_assigner(planner: Planner, node: l.WatermarkAssigner) -> p.Physica
 def _watermark_in_source(planner: Planner, node: l.WatermarkAssigner, child: p.Physical) -> p.Physical | None:
     """Return the scan that makes the watermarks itself; None: it does not.
 
-    (Flink: ``PushWatermarkIntoTableSourceScanRule``, ``PushWatermarkIntoTableSourceScanAcrossCalcRule``.)
+    (Flink: ``PushWatermarkIntoTableSourceScanRule``, ``PushWatermarkIntoTableSourceScanAcrossCalcRule``,
+    ``WatermarkAssignerChangelogNormalizeTransposeRule``.)
     """
-    scan_, expression = child, node.expression
+    below, expression = child, node.expression
     computed = isinstance(child, p.Calc) and child.condition is None
     if isinstance(child, p.Calc) and computed:
-        scan_, expression = child.input, substitute(expression, child.expressions)
+        below, expression = child.input, substitute(expression, child.expressions)
+    # Upserts have the times of their rows before it is known what they change.
+    scan_ = below.input.input if isinstance(below, p.ChangelogNormalize) else below
     if not isinstance(scan_, p.TableSourceScan) or not getattr(scan_.source, "makes_watermarks", False):
         return None
     if any(isinstance(e, Call) and planner.context.is_once_only(e.function) for e in walk(expression)):
@@ -155,5 +158,7 @@ def _watermark_in_source(planner: Planner, node: l.WatermarkAssigner, child: p.P
     text = expression_text(expression, column_names(scan_.row.names))
     pushed = (*scan_.pushed, f"watermark=[{text}]")
     row = scan_.row if computed else node.row
-    made = replace(scan_, row=row, watermark=expression, pushed=pushed)
+    made: p.Physical = replace(scan_, row=row, watermark=expression, pushed=pushed)
+    if isinstance(below, p.ChangelogNormalize):
+        made = replace(below, row=row, inputs=(replace(below.input, row=row, inputs=(made,)),))
     return replace(child, row=node.row, inputs=(made,)) if computed else made

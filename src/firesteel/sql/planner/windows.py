@@ -12,14 +12,12 @@ from firesteel.sql.planner.conditions import conjuncts
 from firesteel.sql.planner.context import PlannerContext
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
-from firesteel.sql.planner.time_attributes import LOST_TIME, has_lost_time
+from firesteel.sql.planner.time_attributes import LOST_TIME
 from firesteel.sql.planner.window_columns import WindowColumns, window_columns
-from firesteel.sql.schema import with_attribute
 from firesteel.sql.types import (
     DataType,
     LocalZonedTimestampType,
     RowType,
-    TimeAttribute,
     TimestampType,
     is_proctime,
     is_rowtime,
@@ -38,13 +36,7 @@ def window_table(planner: Planner, node: l.WindowTable) -> p.Physical:
     rowtime = is_rowtime(time)
     if not rowtime and not is_proctime(time) and not planner.context.batch:
         raise wrong(
-            f"The window function requires the timecol is a time attribute type, but is {time}.",
-            hint="declare a WATERMARK for the column, or use a computed column AS PROCTIME()",
-        )
-    if not planner.context.batch and has_lost_time(child, node.time):
-        raise wrong(
-            f"The window function requires the timecol is a time attribute type, but is "
-            f"{with_attribute(time, TimeAttribute.NONE)}.",
+            f"The window function requires the timecol is a time attribute type, but is {time.text()}.",
             hint=LOST_TIME,
         )
     spec = p.WindowSpec(
