@@ -16,6 +16,7 @@ from firesteel.table import (
     StreamTableEnvironment,
     TableDescriptor,
 )
+from firesteel.util.exceptions import TableException
 from tests.table.support import batch_tables, changes, files, kept, rows, tables
 
 
@@ -191,6 +192,28 @@ def test_plans_are_explained_with_their_changes() -> None:
             "   +- TableSourceScan(table=[[default_catalog, default_database, o, project=[who, n]]], "
             "fields=[who, n])\n"
         )
+
+
+@pytest.mark.row("S-CONN-06", "S-CONN-14", "S-CONN-15")
+@pytest.mark.parametrize(
+    ("name", "needed"),
+    [
+        ("delta", "io.delta:delta-spark_2.13"),
+        ("hive", "enableHiveSupport"),
+        ("iceberg", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13"),
+        ("paimon", "org.apache.paimon:paimon-spark-4.0_2.13"),
+    ],
+)
+def test_what_only_spark_reads_is_refused_with_the_package_that_it_takes(name: str, needed: str) -> None:
+    with tables() as t:
+        t.execute_sql(f"CREATE TABLE lake (a INT) WITH ('connector' = '{name}')")
+        for statement in (f"CREATE CATALOG c WITH ('type' = '{name}')", "SELECT * FROM lake"):
+            with pytest.raises(
+                TableException, match=f"Could not find any factory for identifier '{name}'"
+            ) as e:
+                t.execute_sql(statement)
+            assert needed in (e.value.hint or "")
+            assert "t_env.from_spark(spark.table(...))" in (e.value.hint or "")
 
 
 @pytest.mark.parametrize(
