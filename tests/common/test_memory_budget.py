@@ -205,6 +205,7 @@ def test_the_command() -> None:
     assert "larger than it" in wrong.output
 
 
+@pytest.mark.row("S-SLOT-30")
 def test_the_command_tells_of_what_has_no_effect() -> None:
     arguments = [
         "memory",

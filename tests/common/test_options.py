@@ -249,7 +249,7 @@ def test_one_entry_in_a_table_is_all_that_an_option_needs(tmp_path: Path) -> Non
     assert "9.9" in done.stdout
 
 
-@pytest.mark.row("S-NET-13", "S-NET-14", "S-FAIL-08", "S-SLOT-26")
+@pytest.mark.row("S-NET-13", "S-NET-14", "S-FAIL-08", "S-SLOT-26", "S-SLOT-16")
 @pytest.mark.parametrize(
     ("key", "why"),
     [
