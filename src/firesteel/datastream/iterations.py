@@ -23,15 +23,8 @@ def iterate_bounded(
 ) -> CachedDataStream:
     """Apply *body* to a stream, to what that gives, and so on, and return the result of the last round.
 
-    Each round is a job, which keeps its result (``DataStream.cache``); that of the round before is dropped.
-
-    >>> env.set_runtime_mode(RuntimeExecutionMode.BATCH)
-    >>> roots = iterate_bounded(
-    ...     env.from_collection([(2.0, 1.0), (9.0, 1.0)]),
-    ...     lambda pairs, number: pairs.map(lambda p: (p[0], (p[1] + p[0] / p[1]) / 2)),
-    ...     max_rounds=50,
-    ...     unfinished=lambda before, after: after.filter(lambda p: abs(p[1] ** 2 - p[0]) > 1e-9),
-    ... )
+    Each round is a job, which keeps its result (``DataStream.cache``); that of the round before is dropped. An
+    example is in ``docs/caching.md``.
 
     :param initial: a bounded stream in BATCH mode.
     :param body: from the stream and the number of the round, 0 first, to the stream of the next round.
