@@ -12,6 +12,12 @@ from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate
 
 KEYED = System("firesteel", OURS, "keyed_count.py", 8_000_000, pyflink_text=True)
 CHAIN = System("firesteel", OURS, "chain.py", 8_000_000, pyflink_text=True)
+NOT_CHAINED = replace(
+    CHAIN,
+    name="the same, not chained",
+    records=4_000_000,
+    arguments=("--config", "pipeline.operator-chaining.enabled=false"),
+)
 WINDOWS = System("firesteel", OURS, "windows.py", 7_200_000, pyflink_text=True)  # an hour of event time
 PACED = System("firesteel", OURS, "paced.py")
 THREAD = ("--config", "python.execution-mode=thread")
@@ -136,6 +142,7 @@ def chain(environments: Environments, rounds: int) -> list[Comparison]:
     peers = [
         Peer(System("PyFlink process, as shipped", "pyflink", "chain.py", 300_000), 10.0),
         Peer(System("PyFlink process, tuned", "pyflink", "chain.py", 300_000, LARGE_BUNDLES), 10.0),
+        Peer(NOT_CHAINED, 1.0),
     ]
     return compare_rates("b: chain of five", CHAIN, peers, environments, rounds)
 

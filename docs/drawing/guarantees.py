@@ -27,6 +27,7 @@ from firesteel.connectors.kafka.sink import Guarantee as KafkaGuarantee, KafkaTo
 from firesteel.connectors.kafka.source import KafkaTopicSource
 from firesteel.connectors.kept.records import KeepSink, KeptRecords
 from firesteel.connectors.mongodb.sink import MongoCollectionSink
+from firesteel.connectors.mongodb.source import MongoCollectionSource
 from firesteel.connectors.print_sink import PrintSink
 from firesteel.connectors.pulsar.cursors import At, Cursor
 from firesteel.connectors.pulsar.sink import PulsarTopicSink
@@ -57,7 +58,10 @@ SOURCES: Final[Mapping[str, tuple[Source, ...]]] = {
         GeneratedSource(str),
     ),
     "files, tables of Spark, cached streams": (TextFileSource(("a",)), KeptRecords(())),
-    "JDBC": (JdbcQuerySource("SELECT 1", Types.ROW([Types.INT()]), _SQLITE),),
+    "JDBC, MongoDB": (
+        JdbcQuerySource("SELECT 1", Types.ROW([Types.INT()]), _SQLITE),
+        MongoCollectionSource(_NOTHING, _NOTHING),
+    ),
     "Kafka, from the earliest record": (
         KafkaTopicSource(_NOTHING, _NOTHING, {}, EARLIEST),
         DynamicTopicSource(_NOTHING, _NOTHING, _NOTHING, {}, EARLIEST),

@@ -9,9 +9,11 @@ from click.testing import CliRunner
 from hypothesis import given, strategies as st
 
 from firesteel.cli import main
+from firesteel.cli._memory import report
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.memory_budget import budget_of, executor_settings, notices, state_bound
+from firesteel.common.memory_budget import budget_of, executor_settings, notices, state_bound, unmet
+from firesteel.spark.settings import session_settings, settings_of
 
 MIB = 1 << 20
 CLUSTER = {"spark.master": "spark://host:7077"}
@@ -74,6 +76,56 @@ def test_executors_get_what_is_asked_for() -> None:
     assert settings["spark.executor.memoryOverhead"] == f"{-(-overhead // MIB)}m"
     heap = max(budget.framework_heap + budget.network, 450 * MIB)
     assert settings["spark.executor.memory"] == f"{-(-heap // MIB)}m"
+
+
+@pytest.mark.row(
+    "S-MEM-01", "S-MEM-03", "S-MEM-04", "S-CFG-13", "S-CFG-14", "S-CFG-15", "S-CFG-16", "S-MEM-02", "S-CFG-12"
+)
+@pytest.mark.parametrize(
+    ("part", "sizes", "spark_s", "before", "after"),
+    [
+        ("task.heap.size", ("1g", "2g"), "pyspark.memory", "2048m", "3072m"),
+        ("managed.size", ("1g", "1536m"), "pyspark.memory", "2048m", "2560m"),
+        ("network.fraction", ("0.1", "0.2"), "memory", "538m", "948m"),
+        ("task.off-heap.size", ("0m", "128m"), "memoryOverhead", "697m", "841m"),
+        ("jvm-overhead.fraction", ("0.1", "0.2"), "memoryOverhead", "868m", "1408m"),
+    ],
+)
+def test_each_part_is_in_the_settings_that_a_session_is_started_with(
+    part: str, sizes: tuple[str, str], spark_s: str, before: str, after: str
+) -> None:
+    total = {"flink.size": "4g"} if "fraction" in part else {"task.heap.size": "1g", "managed.size": "1g"}
+    found = []
+    for size in sizes:
+        memory = {f"taskmanager.memory.{key}": value for key, value in (total | {part: size}).items()}
+        settings = session_settings(settings_of(Configuration.from_dict(CLUSTER | memory)))
+        found.append(settings[f"spark.executor.{spark_s}"])
+    assert found == [before, after]
+
+
+@pytest.mark.row("S-CFG-12")
+def test_the_managed_memory_of_a_slot_is_a_share_of_a_slot() -> None:
+    configuration = of(flink_size="1g", managed_fraction="0.4")
+    configuration.set_string("taskmanager.numberOfTaskSlots", "2")
+    budget = budget_of(configuration)
+    assert budget is not None
+    assert budget.managed_per_slot >> 20 == 204
+    assert "managed memory of each: 204.800mb" in "\n".join(report(configuration))
+
+
+@pytest.mark.row("S-MEM-01", "S-MEM-02", "S-MEM-04")
+def test_an_application_that_was_started_with_other_sizes_is_told_of() -> None:
+    asked = of(process_size="4g").add_all(Configuration.from_dict({"taskmanager.numberOfTaskSlots": "4"}))
+    started = executor_settings(Configuration(asked).add_all(Configuration.from_dict(CLUSTER)))
+    assert unmet(asked, CLUSTER | started) == []
+    heap = f"{int(started['spark.executor.memory'][:-1]) << 10}k"
+    assert unmet(asked, CLUSTER | started | {"spark.executor.memory": heap}) == []
+    assert unmet(asked, CLUSTER | started | {"spark.executor.cores": "2"}) == [
+        "spark.executor.cores is 2, and not 4 as taskmanager.* asks for: "
+        "it counts from when the session is created"
+    ]
+    assert len(unmet(asked, CLUSTER)) == len(started) == 4
+    assert unmet(asked, {"spark.master": "local[2]"}) == [], "there are no executors"
 
 
 @pytest.mark.row("S-MEM-05")
@@ -153,6 +205,7 @@ def test_the_command() -> None:
     assert "larger than it" in wrong.output
 
 
+@pytest.mark.row("S-SLOT-30")
 def test_the_command_tells_of_what_has_no_effect() -> None:
     arguments = [
         "memory",

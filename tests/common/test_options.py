@@ -249,7 +249,7 @@ def test_one_entry_in_a_table_is_all_that_an_option_needs(tmp_path: Path) -> Non
     assert "9.9" in done.stdout
 
 
-@pytest.mark.row("S-NET-13", "S-NET-14", "S-FAIL-08", "S-SLOT-26")
+@pytest.mark.row("S-NET-13", "S-NET-14", "S-FAIL-08", "S-SLOT-26", "S-SLOT-16")
 @pytest.mark.parametrize(
     ("key", "why"),
     [
@@ -257,7 +257,7 @@ def test_one_entry_in_a_table_is_all_that_an_option_needs(tmp_path: Path) -> Non
         ("shuffle-service-factory.class", "Spark deploys and schedules"),
         ("jobmanager.execution.failover-strategy", "a job restarts as a whole"),
         ("heartbeat.timeout", "Spark deploys and schedules"),
-        ("state.backend.local-recovery", "local stores are caches"),
+        ("execution.state-recovery.from-local", "are always used"),
         ("taskmanager.network.memory.buffer-debloat.enabled", "no network buffers"),
     ],
 )

@@ -499,3 +499,30 @@ def test_several_sinks_commit_in_the_order_of_the_program(capsys: pytest.Capture
         numbers.print(name)
     env.execute()
     assert capsys.readouterr().out.splitlines() == [f"{name}> {n}" for name in names for n in (1, 2)]
+
+
+# ---- how long a record waits
+
+
+@pytest.mark.row("S-SPARK-01")
+@pytest.mark.parametrize("interval_ms", [100, 400])
+def test_a_record_waits_for_the_boundary_of_an_epoch_and_no_longer(interval_ms: int) -> None:
+    """By the clock of the job, on which the work of an epoch takes no time: what is left is the boundary."""
+    clock, step_ms = SteppedClock(), 10
+    env = environment(1, clock=clock, **{"firesteel.epoch.interval": f"{interval_ms} ms"})
+    env.from_source(LiveSource("live"), punctuated(), "live").map(lambda r: note("seen", r.ts))
+    job = submit(env)
+    clock.settle()
+    waits = []
+    for number in range(40):
+        feed("live", (At(number), number))
+        waited_ms = 0
+        while number not in notes["seen"]:
+            clock.tick(step_ms)
+            waited_ms += step_ms
+            assert waited_ms <= interval_ms, "at most from one epoch to the next"
+        waits.append(waited_ms)
+        clock.tick(step_ms * (number % 7))
+    job.cancel()
+    assert max(waits) > interval_ms / 2, "a record that comes in the middle waits"
+    assert min(waits) < interval_ms, "one that comes shortly before an epoch waits less"

@@ -26,6 +26,7 @@ from firesteel.jobmanager.requests import (
     Mailbox,
     SavepointRequest,
 )
+from firesteel.monitoring.values import job_values
 from tests.jobmanager.checkpoint_support import env_with, submit
 from tests.runtime.support import At, LiveSource, SteppedClock, environment, feed, punctuated
 
@@ -106,6 +107,61 @@ def test_a_thousand_requests_at_once_are_all_answered_in_their_order() -> None:
         taken.append(request)
     assert [id(request) for request in taken] == [id(request) for request in requests]
     assert all(request.result.result(0) == {} for request in requests)
+
+
+busy, go_on = threading.Event(), threading.Event()
+
+
+class Waits(MapFunction):
+    def map(self, value: At) -> int:
+        busy.set()
+        assert go_on.wait(30)
+        return value.ts
+
+
+@pytest.mark.row("S-CTRL-18")
+def test_how_many_requests_wait_is_a_metric() -> None:
+    def waiting() -> Any:
+        measures = job_values(job.view, job.view.published_ms)
+        return next(measure.value for measure in measures if measure.name == "mailboxSize")
+
+    busy.clear()
+    go_on.clear()
+    clock = SteppedClock()
+    env = env_with(1, None, clock=clock)
+    env.from_source(LiveSource("live"), punctuated(), "live").map(Waits())
+    job = submit(env)
+    clock.settle()
+    assert waiting() == 0
+    feed("live", (At(1), 1))
+    clock.advance(100)
+    assert busy.wait(30)
+    futures = [job.accumulators() for _ in range(1_000)]
+    go_on.set()
+    assert all(isinstance(answer, dict) for answer in answers(futures)), "none is lost"
+    clock.settle()
+    assert waiting() == 1_000, "as the epoch ended"
+    feed("live", (At(2), 2))
+    clock.tick()
+    assert waiting() == 0
+    job.cancel()
+
+
+@pytest.mark.row("S-CTRL-18")
+def test_a_request_too_many_is_refused_and_a_cancellation_never() -> None:
+    mailbox = Mailbox(capacity=2)
+    requests = [CheckpointRequest() for _ in range(3)]
+    for request in requests:
+        mailbox.put(request)
+    assert mailbox.waiting == 2
+    with pytest.raises(JobExecutionError, match="2 requests wait for the job already"):
+        requests[2].result.result(0)
+    mailbox.put(CancelRequest())
+    assert mailbox.cancelled.is_set()
+    assert mailbox.take() is requests[0]
+    late = CheckpointRequest()
+    mailbox.put(late)
+    assert not late.result.done(), "there is room again"
 
 
 @pytest.mark.parametrize("ends", ["cancelled", "finished"])

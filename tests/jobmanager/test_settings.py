@@ -56,6 +56,19 @@ def test_a_setting_without_effect_is_named(key: str, caplog: pytest.LogCaptureFi
     assert any(key in r.getMessage() and "no effect" in r.getMessage() for r in caplog.records)
 
 
+@pytest.mark.row("S-SCHED-07")
+@pytest.mark.parametrize(("mode", "is_told"), [("BATCH", True), ("STREAMING", False)])
+def test_a_parallelism_by_the_volume_of_a_batch_job_is_said_not_to_be(
+    mode: str, is_told: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    env = environment(2, **{"jobmanager.scheduler": "AdaptiveBatch", "execution.runtime-mode": mode})
+    stream = env.from_collection([1]).key_by(lambda v: v).map(lambda v: v)
+    with caplog.at_level(logging.WARNING):
+        assert collect(stream) == [1]
+    said = [record.getMessage() for record in caplog.records if "adaptivebatch" in record.getMessage()]
+    assert ["no effect" in text and "parallelism of the program" in text for text in said] == [True] * is_told
+
+
 def test_an_operator_without_a_uid_is_refused_where_none_are_generated() -> None:
     env = environment(1)
     env.get_config().disable_auto_generated_uids()
@@ -90,7 +103,7 @@ def test_checkpoints_are_exactly_once_unless_something_else_is_asked_for() -> No
         assert word in str(refused.value)
 
 
-@pytest.mark.row("S-CKPT-11")
+@pytest.mark.row("S-CKPT-11", "T25")
 def test_what_flink_does_not_do_with_unaligned_checkpoints(caplog: pytest.LogCaptureFixture) -> None:
     """Several at once are refused; at least once, they are none, which is said."""
     unaligned = {

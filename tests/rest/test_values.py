@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import base64
+import threading
 from pathlib import Path
+from typing import Any
 
+import lmdb
 import pytest
+from msgspec.structs import replace
 
 from firesteel.datastream import RuntimeExecutionMode
+from firesteel.jobmanager.checkpoints.statistics import CheckpointReport, CheckpointStatus, CheckpointsView
 from firesteel.jobmanager.job_view import OperatorInfo, VertexInfo
+from firesteel.monitoring.values import job_values
+from firesteel.rest.answers.checkpoints import task_details
 from firesteel.rest.answers.plan import description
+from firesteel.state.backends import BACKENDS
 from firesteel.testing import MiniCluster
 from tests.rest.jobs import Jobs, settings
 from tests.rest.support import UNKNOWN, as_recorded, finished, recorded, served
+from tests.rest.test_size import view
+from tests.runtime.support import LiveSource, punctuated
 from tests.waiting import until
 
 V = "/jobs/{jobid}/vertices/{vertexid}"
@@ -65,6 +75,39 @@ def test_a_plan_begins_with_the_last_vertex(jobs: Jobs) -> None:
             assert ids.index(edge["id"]) > ids.index(node["id"])
             assert edge["exchange"] == "pipelined_bounded"
             assert edge["ship_strategy"] == "HASH"
+
+
+class Slow(LiveSource):
+    """A source whose service does not answer until it is told to."""
+
+    def create_enumerator(self, context: Any) -> Any:
+        enumerator = super().create_enumerator(context)
+        enumerator.open = lambda: answers.wait(30)  # type: ignore[method-assign, assignment]
+        return enumerator
+
+
+answers = threading.Event()
+
+
+@pytest.mark.row("S-LIFE-02")
+def test_a_job_whose_sources_are_not_open_yet_is_initializing() -> None:
+    answers.clear()
+    with MiniCluster.in_process() as cluster, served() as (client, _):
+        env = cluster.environment()
+        env.from_source(Slow("slow"), punctuated(), "slow").map(lambda value: value)
+        handle = env.execute_async("slow")
+        job = f"/jobs/{handle.get_job_id()}"
+
+        def states() -> set[str]:
+            return {client.get(job).json()["state"], client.get("/jobs/overview").json()["jobs"][0]["state"]}
+
+        assert states() == {"INITIALIZING"}
+        assert client.get(f"{job}/status").json() == {"status": "INITIALIZING"}
+        answers.set()
+        until(lambda: states() == {"RUNNING"})
+        entered = client.get(job).json()["timestamps"]
+        assert 0 < entered["INITIALIZING"] <= entered["CREATED"] <= entered["RUNNING"]
+        handle.cancel().result(30)
 
 
 def test_counters_of_subtasks_add_up(jobs: Jobs) -> None:
@@ -263,6 +306,34 @@ def test_epochs_of_a_job(jobs: Jobs) -> None:
     assert found["epoch"] == found["epochs"][-1]["epoch"]
     newer = jobs.get(f"/firesteel/v1/jobs/{{jobid}}/epochs?since={found['epoch']}", "word count")
     assert newer["epochs"] == []
+
+
+@pytest.mark.row("S-LIB-03")
+def test_the_engines_that_keep_the_state_are_named(jobs: Jobs) -> None:
+    found = jobs.get("/firesteel/v1/jobs/{jobid}/state-backend", "word count")
+    assert (found["backend"], found["flink_class"]) == ("hashmap", "HashMapStateBackend")
+    assert found["stores"] == ["sorted runs of Firesteel, format 1"]
+    assert found["memory_bytes"] == 512 << 20
+    version = ".".join(map(str, lmdb.version()))
+    assert BACKENDS["rocksdb"].stores == (*found["stores"], f"LMDB {version}")
+
+
+@pytest.mark.row("S-CKPT-13")
+def test_the_cut_of_a_checkpoint_is_timed_apart_from_writing_it() -> None:
+    report = CheckpointReport(
+        4, CheckpointStatus.COMPLETED, False, 1_000, snapshot_ms=7.2, write_ms=40.9, commit_ms=3.0
+    )
+    job = replace(view(1, 4), checkpoints=CheckpointsView(history=(report,), latest_completed=report))
+    details = task_details(job, 4, job.vertices[0])
+    (first, _) = details.subtasks
+    assert (first.checkpoint.sync, first.checkpoint.asynchronous) == (7, 0)
+    assert first.end_to_end_duration == 7
+    assert details.summary is not None
+    assert details.summary.checkpoint_duration.sync.max == 7
+    values = {measure.name: measure.value for measure in job_values(job, 5_000)}
+    assert values["lastCheckpointSyncDuration"] == 7
+    assert values["lastCheckpointWriteDuration"] == 40
+    assert values["lastCheckpointDuration"] == 51
 
 
 def test_logs_of_the_driver_as_text(jobs: Jobs) -> None:

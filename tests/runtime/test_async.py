@@ -361,7 +361,7 @@ def test_one_behind_the_other() -> None:
 @BOTH
 @pytest.mark.parametrize("epoch_records", [1, 20, None])
 @pytest.mark.parametrize("parallelism", [1, 2])
-@pytest.mark.row("S-PROC-10")
+@pytest.mark.row("S-PROC-10", "T25")
 def test_every_input_has_its_output_once_whatever_happens_to_an_epoch(
     parallelism: int, epoch_records: int | None, ordered: bool
 ) -> None:

@@ -281,6 +281,7 @@ def test_a_list_that_was_cut_short_stays_short_when_the_cache_has_forgotten_it(
     assert max(len(last) for _, last in out) == 4
 
 
+@pytest.mark.row("T25")
 def test_an_epoch_that_was_run_and_discarded_leaves_no_trace() -> None:
     """Results and state, with each epoch discarded once after it ran. (That an epoch with too few or too
     many answers never counts, and counters: tests/jobmanager/test_job_life.py.)

@@ -48,7 +48,7 @@ def test_the_result_of_a_deterministic_program_is_unchanged(killed: dict[str, An
     assert killed["deterministic"]["attempts"] == [1, 1], "Spark ran the lost tasks again, not the epoch"
 
 
-@pytest.mark.row("S-CTRL-14", "S-CTRL-15", "S-SLOT-01", "S-FAIL-14", "S-SLOT-26")
+@pytest.mark.row("S-CTRL-14", "S-CTRL-15", "S-SLOT-01", "S-FAIL-14", "S-SLOT-26", "S-METR-11")
 def test_executors_are_listed_while_they_live(killed: dict[str, Any]) -> None:
     """Of two one was killed, or was silent, and Spark has started another one in its place."""
     for routing in killed_executor.ROUTINGS:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from firesteel.graph.job_graph import create_job_graph
+from firesteel.graph.stream_graph import NodeKind
 from firesteel.table import (
     DataTypes,
     ExplainDetail,
@@ -16,6 +19,7 @@ from firesteel.table import (
     StreamTableEnvironment,
     TableDescriptor,
 )
+from firesteel.util.exceptions import TableException
 from tests.table.support import batch_tables, changes, files, kept, rows, tables
 
 
@@ -168,6 +172,32 @@ def orders(t: StreamTableEnvironment) -> None:
     t.execute_sql("CREATE TABLE o (id BIGINT, who STRING, n INT) WITH ('connector' = 'datagen')")
 
 
+@pytest.mark.row("S-SQL-04")
+def test_the_operators_of_a_plan_are_those_of_the_job() -> None:
+    """EXPLAIN names them by the ids that they have in its graph, and adds none to the program."""
+    query = (
+        "SELECT o.who, SUM(o.n) AS s FROM o JOIN o AS other ON o.id = other.id WHERE o.n > 1 GROUP BY o.who"
+    )
+    insert = f"INSERT INTO sums SELECT * FROM ({query}) WHERE s > 3"
+    with tables(2) as t:
+        orders(t)
+        t.execute_sql("CREATE TABLE sums (who STRING, s INT) WITH ('connector' = 'print')")
+        explained = t.explain_sql(insert, ExplainDetail.JSON_EXECUTION_PLAN)
+        nodes = json.loads(explained.partition("== Physical Execution Plan ==")[2])["nodes"]
+        planned = {node["uid"]: node["type"].partition("[")[0] for node in nodes if "uid" in node}
+        statements = t.create_statement_set()
+        statements.add_insert_sql(insert)
+        statements.attach_as_datastream()
+        environment = t._session.environment
+        graph = create_job_graph(environment.get_stream_graph())
+        operators = {o.node.uid: o.node for vertex in graph.vertices for o in vertex.operators}
+    assert set(planned.values()) >= {"Join", "GroupAggregate", "Calc", "TableSourceScan"}
+    assert planned.keys() <= operators.keys()
+    ends = {uid for uid, node in operators.items() if node.kind is NodeKind.SINK}
+    assert operators.keys() - planned.keys() == ends
+    assert all(operators[uid].name.startswith(("Source: ", name)) for uid, name in planned.items())
+
+
 @pytest.mark.row("S-SQL-33")
 def test_plans_are_explained_with_their_changes() -> None:
     with tables() as t:
@@ -191,6 +221,28 @@ def test_plans_are_explained_with_their_changes() -> None:
             "   +- TableSourceScan(table=[[default_catalog, default_database, o, project=[who, n]]], "
             "fields=[who, n])\n"
         )
+
+
+@pytest.mark.row("S-CONN-06", "S-CONN-14", "S-CONN-15")
+@pytest.mark.parametrize(
+    ("name", "needed"),
+    [
+        ("delta", "io.delta:delta-spark_2.13"),
+        ("hive", "enableHiveSupport"),
+        ("iceberg", "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13"),
+        ("paimon", "org.apache.paimon:paimon-spark-4.0_2.13"),
+    ],
+)
+def test_what_only_spark_reads_is_refused_with_the_package_that_it_takes(name: str, needed: str) -> None:
+    with tables() as t:
+        t.execute_sql(f"CREATE TABLE lake (a INT) WITH ('connector' = '{name}')")
+        for statement in (f"CREATE CATALOG c WITH ('type' = '{name}')", "SELECT * FROM lake"):
+            with pytest.raises(
+                TableException, match=f"Could not find any factory for identifier '{name}'"
+            ) as e:
+                t.execute_sql(statement)
+            assert needed in (e.value.hint or "")
+            assert "t_env.from_spark(spark.table(...))" in (e.value.hint or "")
 
 
 @pytest.mark.parametrize(

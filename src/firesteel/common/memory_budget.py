@@ -11,17 +11,18 @@ sizes for an executor, and together they are Flink's process size:
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
+from firesteel.common._config_values import parse_memory_bytes
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.options import task_memory as options
 from firesteel.common.options.execution import SPARK_MASTER
 
-__all__ = ["MemoryBudget", "budget_of", "executor_settings", "notices", "state_bound"]
+__all__ = ["MemoryBudget", "budget_of", "executor_settings", "notices", "state_bound", "unmet"]
 
 _MIB: Final = 1 << 20
 #: Spark refuses executors with a smaller heap: it keeps 300 MiB for itself, and wants half as much beside it.
@@ -106,6 +107,30 @@ def executor_settings(configuration: Configuration) -> dict[str, str]:
         settings[_CORES] = str(configuration.get(options.SLOTS))
     said = configuration.to_dict()
     return {key: value for key, value in settings.items() if key not in said}
+
+
+def unmet(configuration: Configuration, effective: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each setting of executors that an application was started without.
+
+    :param effective: what it was started with, ``spark.master`` too: its executors have that to the end.
+    """
+    asked = Configuration(configuration)
+    if SPARK_MASTER.key in effective:
+        asked.set_string(SPARK_MASTER.key, effective[SPARK_MASTER.key])
+    return [
+        f"{key} is {effective.get(key, 'not set')}, and not {value} as taskmanager.* asks for: "
+        "it counts from when the session is created"
+        for key, value in executor_settings(asked).items()
+        if _comparable(effective.get(key)) != _comparable(value)
+    ]
+
+
+def _comparable(size: str | None) -> int | str | None:
+    """Sizes may be written in several ways: ``1g`` is ``1024m`` is ``1024``, which Spark takes for MiB."""
+    try:
+        return None if size is None else parse_memory_bytes(f"{size}m" if size.isdecimal() else size)
+    except ValueError:
+        return size
 
 
 def _sizes(budget: MemoryBudget) -> dict[str, str]:

@@ -26,7 +26,8 @@ class RefusedMethods:
         """Feed results back (Flink removed it with 2.0)."""
         self._refuse(
             "A stream cannot be fed back to itself: Flink has removed iterate().",
-            "run one job for each round in a loop of the program, over what the round before has written",
+            "run one job for each round: firesteel.datastream.iterations.iterate_bounded does it for bounded "
+            "streams; let records of others go round through a topic",
         )
 
     def _refuse(self, message: str, hint: str) -> NoReturn:

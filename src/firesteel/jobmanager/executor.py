@@ -294,13 +294,14 @@ class Executor:
             return Layout(graph, plan, ship(code, job.files, self._bootstrap, placed), info)
 
         layout = lay_out(job.graph)
+        mailbox = Mailbox()
         observer = JobObserver(
             layout.info,
             job.graph,
             clock,
             job.continuity.checkpoints.statistics,
+            lambda: mailbox.waiting,
         )
-        mailbox = Mailbox()
         engine = self.platform.engine(str(job.job_id), job.graph.name, script_dir())
         run = JobMaster(
             job_id=job.job_id,

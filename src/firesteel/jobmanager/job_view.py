@@ -253,6 +253,7 @@ class JobView(msgspec.Struct, frozen=True):
     :param workers: the Python processes that have run tasks of the newest epochs.
     :param exceptions: the newest, oldest first.
     :param exceptions_dropped: how many older ones are gone.
+    :param requests_waiting: how many requests waited in the job's mailbox when the view was made.
     """
 
     version: int
@@ -277,6 +278,7 @@ class JobView(msgspec.Struct, frozen=True):
     exceptions: tuple[ExceptionView, ...] = ()
     exceptions_dropped: int = 0
     rescales: RescalesView = RescalesView()
+    requests_waiting: int = 0
 
     @classmethod
     def first(

@@ -6,7 +6,7 @@ the subtasks that an epoch changed and by the bounds of its histories, not by ho
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -66,11 +66,20 @@ _SMALL: Final = frozenset(
 
 
 class JobObserver:
-    """Belongs to the job's own thread, but for ``published``."""
+    """Belongs to the job's own thread, but for ``published``.
+
+    :param waiting: says how many requests wait for the job.
+    """
 
     def __init__(
-        self, info: JobInfo, graph: JobGraph, clock: Clock, statistics: CheckpointStatistics
+        self,
+        info: JobInfo,
+        graph: JobGraph,
+        clock: Clock,
+        statistics: CheckpointStatistics,
+        waiting: Callable[[], int],
     ) -> None:
+        self._waiting = waiting
         self._graph = graph
         self._clock = clock
         self._statistics = statistics
@@ -226,6 +235,7 @@ class JobObserver:
             published_ms=self._clock.now_ms(),
             vertices=self._vertices.take(),
             checkpoints=self._statistics.view,
+            requests_waiting=self._waiting(),
         )
         self.published.view = self._next
 

@@ -129,11 +129,13 @@ def refusal(what: str, job_id: JobID, why: str) -> JobExecutionError:
 class Mailbox:
     """The requests to one job. Any thread may ``put``; only the job's own thread takes and closes.
 
+    :param capacity: how many requests may wait; one more is refused. Cancellations are never refused.
     :ivar news: set when something was put since the job last looked; whoever waits in the job's thread wakes.
     :ivar cancelled: set for good when the job was asked to stop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, capacity: int = 10_000) -> None:
+        self._capacity = capacity
         self.news = threading.Event()
         self.cancelled = threading.Event()
         self._lock = threading.Lock()
@@ -147,19 +149,34 @@ class Mailbox:
         """How the job has ended; None while it has not."""
         return self._outcome
 
+    @property
+    def waiting(self) -> int:
+        """How many requests wait until the job takes them."""
+        return len(self._waiting)
+
     def put(self, request: AnyRequest) -> None:
-        """Hand a request in; a job that has ended answers at once."""
+        """Hand a request in; a job that has ended answers at once, as does one that is asked for too much."""
+        is_full = False
         with self._lock:
             outcome = self._outcome
             if outcome is None:
                 if isinstance(request, CancelRequest):
                     self._cancels.append(request)
                     self.cancelled.set()
-                else:
+                elif len(self._waiting) < self._capacity:
                     self._waiting.append(request)
+                else:
+                    is_full = True
                 self.news.set()
         if outcome is not None:
             request.job_ended(outcome)
+        elif is_full:
+            request.failed(
+                JobExecutionError(
+                    f"No {request.name}: {self._capacity} requests wait for the job already",
+                    hint="it answers between two epochs; ask less often",
+                )
+            )
 
     def take(self) -> AnyRequest | None:
         """The oldest request that waits; None: there is none."""

@@ -12,6 +12,7 @@ from firesteel.common.options.checks import notices as key_notices
 from firesteel.common.options.execution import BUFFER_TIMEOUT
 from firesteel.common.options.firesteel import PRE_AGGREGATION
 from firesteel.common.options.pipeline import AUTO_GENERATE_UIDS
+from firesteel.common.options.scaling import SCHEDULER
 from firesteel.graph.job_graph import JobGraph
 from firesteel.graph.stream_graph import StreamNode
 from firesteel.jobmanager.checkpoints.options import checkpoint_options, interplay
@@ -67,6 +68,11 @@ def notices(configuration: Configuration, graph: JobGraph, obeyed: Collection[st
         + backend_notices(configuration)
         + memory_notices(configuration)
     )
+    if configuration.get(SCHEDULER) == "adaptivebatch" and graph.batch:
+        settings.append(
+            f"{SCHEDULER.key} adaptivebatch has no effect: a job in BATCH mode is one plan of Spark, whose "
+            "subtasks are counted before there is any data; it has the parallelism of the program"
+        )
     if configuration.get(PRE_AGGREGATION):
         settings += without_effect(graph)
     nodes = [operator.node for vertex in graph.vertices for operator in vertex.operators]

@@ -15,6 +15,7 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     :param endpoint: ``host:port``.
     :param slots: how many tasks it runs at once.
     :param heap_bytes: the size that its heap may have; 0: not known.
+    :param managed_bytes: its managed memory, for state; 0: it has no such bound.
     :param seen_ms: when it was last heard of.
     :param figures: of its JVM; empty: nobody asked it.
     :param logs: where each of its logs is shown, by name; empty: nobody has said so.
@@ -30,6 +31,7 @@ class WorkerInfo(msgspec.Struct, frozen=True):
     figures: Figures = ()
     logs: tuple[tuple[str, str], ...] = ()
     in_driver: bool = False
+    managed_bytes: int = 0
 
 
 class JvmInfo(msgspec.Struct, frozen=True):

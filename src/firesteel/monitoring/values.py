@@ -45,6 +45,7 @@ def job_values(view: JobView, now_ms: int) -> Iterator[Measure]:
     yield from _times(view, now_ms)
     yield Measure("numRestarts", view.restarts)
     yield Measure("numRescales", view.rescales.changes)
+    yield Measure("mailboxSize", view.requests_waiting)
     yield from _checkpoint_values(view)
     yield Measure("currentEpoch", view.epoch)
     if view.reports:
@@ -90,6 +91,8 @@ def _checkpoint_values(view: JobView) -> Iterator[Measure]:
         "lastRestoreFiles": -1 if restored is None else restored.files,
         "lastRestoreSize": -1 if restored is None else restored.state_bytes,
         "lastRestoreDuration": -1 if restore_ms is None else restore_ms,
+        "lastCheckpointSyncDuration": -1 if newest is None else int(newest.snapshot_ms),
+        "lastCheckpointWriteDuration": -1 if newest is None else int(newest.write_ms),
         "lastCheckpointDuration": -1 if newest is None else int(newest.duration_ms),
         "lastCheckpointSize": -1 if newest is None else newest.checkpointed_bytes,
         "lastCheckpointFullSize": -1 if newest is None else newest.state_bytes,

@@ -1,10 +1,33 @@
-"""What a program says of a table that Spark writes (``DataStream.write_spark``)."""
+"""What a program says of a table that Spark writes (``DataStream.write_spark``), and formats of tables that
+only Spark reads and writes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
+
+#: Formats of lakes by the names that Spark, and Flink's catalogs and connectors, have for them: the package,
+#: without its version, that a session of Spark needs.
+PACKAGES: Final[Mapping[str, str]] = {
+    "delta": "io.delta:delta-spark_2.13",
+    "hudi": "org.apache.hudi:hudi-spark4.0-bundle_2.13",
+    "iceberg": "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13",
+    "paimon": "org.apache.paimon:paimon-spark-4.0_2.13",
+}
+
+
+def way_through_spark(name: str) -> str | None:
+    """Say how tables of a format or a catalog called *name* are read, as a hint; None: it is unknown."""
+    if name == "hive":
+        return "tables of Hive are read through Spark, by a session with enableHiveSupport(): " + _READ
+    package = PACKAGES.get(name)
+    if package is None:
+        return None
+    return f"its tables are read through Spark, by a session with the package {package}: {_READ}"
+
+
+_READ: Final = "t_env.from_spark(spark.table(...)); see docs/systems.md"
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ from firesteel.runtime.user_logs import listen, log_level
 from firesteel.state.backend import SubtaskState
 from firesteel.state.backends import state_limits
 from firesteel.state.files import StateFiles
+from firesteel.state.local_copies import local_copies
 
 _GC_YOUNG: Final = 50_000  # container objects between two looks at the youngest generation
 _OPENS_BETWEEN_COLLECTIONS: Final = 16
@@ -303,6 +304,8 @@ def _build_chain(
     )
     state = None
     if any(map(_has_state, vertex.operators)):
+        configuration = Configuration.from_dict(program.settings)
+        copies = local_copies(configuration, descriptor.local_dir, descriptor.job_id)
         state = SubtaskState(
             job_id=descriptor.job_id,
             attempt=descriptor.attempt,
@@ -310,9 +313,9 @@ def _build_chain(
             subtask=subtask,
             max_parallelism=vertex.max_parallelism,
             key_groups=key_group_range(vertex.max_parallelism, vertex.parallelism, subtask),
-            files=StateFiles(descriptor.state_dir),
+            files=StateFiles(descriptor.state_dir, copies),
             local_dir=descriptor.local_dir,
-            limits=state_limits(Configuration.from_dict(program.settings), batch=program.batch),
+            limits=state_limits(configuration, batch=program.batch),
         )
     return Chain(vertex, context, state)
 

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import EngineLostError
 from firesteel.common.logs import logger
+from firesteel.common.memory_budget import unmet
 from firesteel.metrics.machines import Machines
 from firesteel.runtime.program import WorkerFiles
 from firesteel.spark.archive import make_later
@@ -63,8 +64,11 @@ class SparkPlatform:
                 self._settings = session_settings(settings_of(configuration, slots, submitted_settings()))
                 self._start(self._settings)
                 atexit.register(self._stop)  # so that no worker outlives the program
-            elif self._jvm is not None and self._jvm.manner_of_death() is not None:
-                self._replace(self._jvm)
+            else:
+                if self._jvm is not None and self._jvm.manner_of_death() is not None:
+                    self._replace(self._jvm)
+                for difference in unmet(configuration, dict(self.session.sparkContext.getConf().getAll())):
+                    log.warning("the Spark session that there is has other executors: %s", difference)
             return self.session
 
     def why_not_real_time(self, slots: int) -> list[str]:

@@ -11,7 +11,7 @@ from typing import Final
 
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
-from firesteel.common.memory_budget import executor_settings
+from firesteel.common.memory_budget import budget_of, executor_settings
 from firesteel.common.options.execution import SPARK_MASTER
 from firesteel.common.options.firesteel import SPARK_LOG
 from firesteel.storage.process_directory import named_directory, process_directory
@@ -66,6 +66,8 @@ _OWN: Final = {
 }
 #: Forks the workers; only where they are sure to have this very engine (``daemon.py``).
 DAEMON: Final = {"spark.python.daemon.module": "firesteel.spark.daemon"}
+#: Of an executor, in bytes: Spark has no setting for it. It is shown by the REST API.
+MANAGED_MEMORY: Final = "spark.firesteel.managed-memory"
 _LOCAL: Final = {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
 _ADDRESSES: Final = ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME")  # a user's own choice
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
@@ -127,6 +129,8 @@ def settings_of(
         if key.startswith("spark.") or key == SPARK_LOG.key
     }
     said |= executor_settings(configuration)
+    if (budget := budget_of(configuration)) is not None:
+        said[MANAGED_MEMORY] = str(budget.managed)
     return said if not slots else _for_real_time(said, slots)
 
 

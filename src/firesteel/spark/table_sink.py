@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.program.sinks import CommitRequest, Committable, Committer, CommitterContext
-from firesteel.program.spark_tables import SparkBatch, SparkTarget
+from firesteel.program.spark_tables import PACKAGES, SparkBatch, SparkTarget
 from firesteel.storage.filesystems import join, resolve
 from firesteel.storage.records import record
 
@@ -89,8 +89,13 @@ def check_format(session: SparkSession, kind: str) -> None:
         raise ConfigurationError(
             f"Spark has no data source {kind!r}",
             detail=str(error).splitlines()[0][:300],
-            hint="give the session its jar, by spark.jars.packages or spark.jars",
+            hint=f"give the session its jar, by spark.jars.packages or spark.jars{_package(kind)}",
         ) from error
+
+
+def _package(kind: str) -> str:
+    package = PACKAGES.get(kind.lower())
+    return "" if package is None else f": {package}, of a version for this Spark"
 
 
 _Write = Callable[[DataFrame, SparkBatch], Any]

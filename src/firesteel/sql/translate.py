@@ -67,6 +67,11 @@ class Translator:
             self._done[id(node)] = found
         return found[1]
 
+    def uid_of(self, node: p.Physical) -> str | None:
+        """Return the uid of the operator that a node has become; None: it has become none of its own."""
+        found = self._done.get(id(node))
+        return None if found is None or isinstance(node, p.Sink) else found[1].uid
+
     # ---- for builders
 
     def one(

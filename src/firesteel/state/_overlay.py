@@ -31,11 +31,18 @@ FIRST_BYTES: Final = 1 << 20
 
 
 class Overlay:
-    """The committed state at one line. It never changes anything but the local store."""
+    """The committed state at one line. It never changes anything but the local store.
 
-    def __init__(self, files: StateFiles, store: LocalStore | None = None) -> None:
+    :param recent_bytes: approximately how much of the newest deltas is held in memory; up to twice as much
+        before a part of it is given up.
+    """
+
+    def __init__(
+        self, files: StateFiles, store: LocalStore | None = None, recent_bytes: int = RECENT_BYTES
+    ) -> None:
         self._files = files
         self._store = store
+        self._recent_bytes = recent_bytes
         self._store_ready = False
         self.use_store = False  # set when the state outgrows the cache: only then the store pays
         self.expiry: Expiry | None = None  # of the epoch
@@ -58,7 +65,7 @@ class Overlay:
 
     def copy(self) -> Overlay:
         """Another one at the same line, without a local store, for another thread."""
-        copy = Overlay(self._files)
+        copy = Overlay(self._files, recent_bytes=self._recent_bytes)
         copy.migrate(self._migrations)
         copy.move_to(self._line)
         return copy
@@ -120,7 +127,8 @@ class Overlay:
                 return
         start = line.position(self._recent_at) if self._recent_at is not None else None
         recent = self._recent
-        most = min(RECENT_ENTRIES, (FIRST_BYTES if start is None else RECENT_BYTES) // line.entry_bytes)
+        size = min(FIRST_BYTES, self._recent_bytes) if start is None else self._recent_bytes
+        most = min(RECENT_ENTRIES, size // line.entry_bytes)
         missing = sum(d.run.entries for d in line.deltas[start or 0 :] if d.run is not None)
         if start is None or recent is None or len(recent) + missing > 2 * most:
             start, recent = line.newest(most), {}

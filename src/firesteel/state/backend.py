@@ -18,7 +18,7 @@ from firesteel.state._column import CanonicalKey, KeyScope
 from firesteel.state._compaction import Compactor
 from firesteel.state._core import StateCore, StateLimits
 from firesteel.state._operator import OperatorState
-from firesteel.state._overlay import Overlay
+from firesteel.state._overlay import RECENT_BYTES, Overlay
 from firesteel.state.background import BackgroundCompaction, ComingEntries, PendingDelta
 from firesteel.state.caches import Caches
 from firesteel.state.catalog import CatalogEntry
@@ -41,6 +41,8 @@ _COMPACTED_FOR_CHANGED: Final = 3
 _BACKLOG_EPOCHS: Final = 48
 #: Changed entries that are worth making in the background.
 _MANY: Final = 4096
+#: The part of the memory of the caches that the newest deltas may take beside them.
+_RECENT_SHARE: Final = 4
 #: The largest entries that a local store is kept for.
 LARGEST_STORED_BYTES: Final = 512
 
@@ -84,7 +86,8 @@ class SubtaskState:
         if local_dir is not None and self.limits.local_store and not self.limits.batch:
             name = LocalStoreKey(local_dir, job_id, str(attempt), vertex_id, subtask)
             store = LocalStore(name)
-        self._core = StateCore(self.limits, max_parallelism, key_groups, Overlay(files, store))
+        recent = min(RECENT_BYTES, self.limits.cache_bytes // _RECENT_SHARE)
+        self._core = StateCore(self.limits, max_parallelism, key_groups, Overlay(files, store, recent))
         self._caches = Caches(self._core, key_groups, states)
         self._operators: dict[str, OperatorState] = {}
         self._at = ""  # the manifest that the cache is at, but for what is pending

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import lmdb
+
 from firesteel.common.config_options import ConfigOption
 from firesteel.common.configuration import Configuration
 from firesteel.common.errors import ConfigurationError
@@ -39,6 +41,12 @@ class Backend:
     local_store: bool
     ample_bytes: int | None
     suits: str
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """What really keeps the state, whatever the backend is called."""
+        runs = f"sorted runs of Firesteel, format {FORMAT_VERSION}"
+        return (runs, "LMDB {}.{}.{}".format(*lmdb.version())) if self.local_store else (runs,)
 
 
 BACKENDS: Final = {

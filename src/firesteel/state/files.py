@@ -20,6 +20,7 @@ from uuid import uuid4
 
 from firesteel.common.errors import StateCorruptionError
 from firesteel.state.line import RunRef
+from firesteel.state.local_copies import LocalCopies
 from firesteel.state.runs import ConvertValues, Run
 from firesteel.storage.private_files import make_directories, private_opener, writing
 
@@ -46,17 +47,18 @@ class StateFiles:
     """The state directory of a job.
 
     :param root: a local directory, or a URI that ``pyarrow.fs`` knows (``s3://``, ``gs://``, ``hdfs://``).
-    :param cache_dir: local directory for copies of remote runs; several processes may share it.
+    :param copies: of runs that are not on this host; None: none are kept, and a remote run that is read is
+        read into memory.
     """
 
-    def __init__(self, root: str | os.PathLike[str], cache_dir: str | None = None) -> None:
+    def __init__(self, root: str | os.PathLike[str], copies: LocalCopies | None = None) -> None:
         self.root = os.fspath(root).removeprefix("file://").rstrip("/") or "/"
-        self._cache_dir = cache_dir
+        self._copies = copies
         self._remote = "://" in self.root
         self._file_systems: dict[str, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:  # open handles are not pickled
-        return type(self), (self.root, self._cache_dir)
+        return type(self), (self.root, self._copies)
 
     # ---- names
 
@@ -110,7 +112,7 @@ class StateFiles:
         path = self.path_of(directory)
         remote = "://" in path
         # What goes to another file system is collected here: its name must be known when it is begun.
-        temporary = os.path.join(tempfile.gettempdir() if remote else path, f"{uuid4().hex}.tmp")
+        temporary = self._new_file() if remote else os.path.join(path, f"{uuid4().hex}.tmp")
         with writing(path):
             try:
                 if not remote:
@@ -120,6 +122,12 @@ class StateFiles:
             finally:
                 with suppress(NotADirectoryError):
                     Path(temporary).unlink(missing_ok=True)
+
+    def _new_file(self) -> str:
+        with suppress(OSError):
+            if self._copies is not None:
+                return self._copies.new_file()
+        return os.path.join(tempfile.gettempdir(), f"{uuid4().hex}.tmp")
 
     def _write_remote(self, path: str, data: Iterable[bytes]) -> None:
         fs, inner = self._file_system(path)
@@ -141,6 +149,8 @@ class StateFiles:
         if "://" in path:
             with open(temporary, "rb") as file:
                 self._write_remote(path, iter(partial(file.read, _COPY_BYTES), b""))
+            if self._copies is not None:
+                self._copies.take(name, temporary, self._names_in)
         elif not os.path.exists(path):
             os.replace(temporary, path)
 
@@ -185,10 +195,8 @@ class StateFiles:
             raise
 
     def open_mmap(self, name: str) -> memoryview:
-        """The file as memory. A remote file is copied to the cache directory first."""
+        """The local file as memory."""
         path = self.path_of(name)
-        if "://" in path:
-            path = self._local_copy(name, path)
         try:
             with open(path, "rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -200,20 +208,15 @@ class StateFiles:
             mapped.madvise(mmap.MADV_RANDOM)  # a run says what it reads
         return memoryview(mapped)
 
-    def _local_copy(self, name: str, path: str) -> str:
-        assert self._cache_dir is not None
-        copy = os.path.join(self._cache_dir, name.replace("://", "/").replace("/", "_"))
-        if not os.path.exists(copy):
-            _write_local(copy, self.read(name))
-        return copy
-
     def open_run(self, ref: RunRef, convert: ConvertValues | None = None) -> Run:
-        """Open a run. Nothing is read before it is needed; remote runs are then read whole.
+        """Open a run. Nothing is read before it is needed; remote runs are then read whole, once for each
+        host that keeps copies.
 
         :param convert: what is done to the values of a block as it is read.
         """
         name = ref.path if ref.offset == 0 else f"{ref.path} at {ref.offset}"
-        content = _Content(partial(self._view, ref), ref.offset)
+        base = 0 if "://" in self.path_of(ref.path) else ref.offset  # a copy has nothing but the run
+        content = _Content(partial(self._view, ref), base)
         return Run(name, ref.length, content.read, ref.digest, convert, content.will_read)
 
     def will_open(self, refs: Iterable[RunRef]) -> None:
@@ -228,9 +231,23 @@ class StateFiles:
                 os.posix_fadvise(file.fileno(), end - size, size, os.POSIX_FADV_WILLNEED)
 
     def _view(self, ref: RunRef) -> memoryview:
-        if "://" in self.path_of(ref.path) and (self._cache_dir is None or ref.offset):
-            return memoryview(self.read(ref.path, ref.offset, ref.length))
+        if "://" in self.path_of(ref.path):
+            fetch = partial(self.read, ref.path, ref.offset, ref.length)
+            if self._copies is None:
+                return memoryview(fetch())
+            return self._copies.view(ref, fetch, self._names_in)
         return self.open_mmap(ref.path)[ref.offset : ref.offset + ref.length]
+
+    def _names_in(self, directory: str) -> Iterator[str]:
+        """The names of the files of a remote directory.
+
+        :raises OSError: it cannot be listed.
+        """
+        from pyarrow.fs import FileSelector
+
+        fs, inner = self._file_system(self.path_of(directory))
+        found = fs.get_file_info(FileSelector(inner, allow_not_found=True))
+        return (info.base_name for info in found if info.is_file)
 
     def list(self, prefix: str = "") -> list[str]:
         """The names of all files below the root that begin with ``prefix``, sorted."""
@@ -364,6 +381,17 @@ class MemoryStateFiles(StateFiles):
 
     def _view(self, ref: RunRef) -> memoryview:
         return memoryview(self.read(ref.path, ref.offset, ref.length))
+
+    def _names_in(self, directory: str) -> Iterator[str]:
+        """The names of the files of a remote directory.
+
+        :raises OSError: it cannot be listed.
+        """
+        from pyarrow.fs import FileSelector
+
+        fs, inner = self._file_system(self.path_of(directory))
+        found = fs.get_file_info(FileSelector(inner, allow_not_found=True))
+        return (info.base_name for info in found if info.is_file)
 
     def list(self, prefix: str = "") -> list[str]:
         return sorted(name for name in self.content if name.startswith(prefix))

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -23,9 +22,9 @@ import msgspec
 
 from firesteel.state._merge import Slice
 from firesteel.state._value_codec import TOMBSTONE
+from firesteel.state.host_directory import hold, job_directory
 from firesteel.state.line import DeltaRef, StateLine
 from firesteel.state.runs import BLOCK_BYTES, BLOCK_ENTRIES
-from firesteel.storage.held_directories import share
 from firesteel.storage.private_files import make_directories
 
 if TYPE_CHECKING:
@@ -47,7 +46,6 @@ _PREFIX_BYTES: Final = 495
 _HASH_BYTES: Final = 16
 LONGEST_KEY: Final = _PREFIX_BYTES + _HASH_BYTES - 1  # LMDB takes 511 bytes; a hashed key has exactly these
 
-_OF_A_JOB: Final = re.compile("[0-9a-f]{32}")  # the name of its directory: stores of dead jobs go with it
 _environments: dict[str, Any] = {}  # LMDB must not be opened twice in a process
 
 
@@ -64,7 +62,7 @@ class LocalStoreKey(NamedTuple):
 
     @property
     def job(self) -> Path:
-        return Path(self.local_dir, self.job_id)
+        return job_directory(self.local_dir, self.job_id)
 
 
 class _Meta(msgspec.Struct, frozen=True, array_like=True):
@@ -102,7 +100,7 @@ class LocalStore:
             self._path = None
         try:
             if self._path is None:
-                share(self._key.job, siblings=_OF_A_JOB)
+                hold(self._key.job)
                 self._path = self._find(line, slices) or self._make(line, slices)
             self._txn = _read(self._path)
         except (lmdb.Error, OSError, MemoryError):

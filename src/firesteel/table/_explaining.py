@@ -6,10 +6,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from firesteel.program.transformations import Transformation
 from firesteel.sql import logical as l, physical as p
 from firesteel.sql.expression_text import infix_text
 from firesteel.sql.logical_text import logical_text
 from firesteel.sql.plan_text import describe, plan_text
+from firesteel.sql.translate import Program, Translator
 from firesteel.table.explain_detail import ExplainDetail
 
 __all__ = ["explain"]
@@ -26,12 +28,29 @@ def explain(session: Any, nodes: Sequence[l.Node], details: Sequence[ExplainDeta
     parts += ["", "== Optimized Execution Plan =="]
     parts.append("\n\n".join(plan_text(plan, execution=True) for plan in plans))
     if ExplainDetail.JSON_EXECUTION_PLAN in details:
-        parts += ["", "== Physical Execution Plan ==", execution_json(plans)]
+        parts += ["", "== Physical Execution Plan ==", execution_json(session, plans)]
     return "\n".join(parts) + "\n"
 
 
-def execution_json(plans: Sequence[p.Physical]) -> str:
-    """The nodes of all plans with numbers, as Flink's execution plan."""
+class _Aside:
+    """Takes the operators of a plan, and leaves the program of the environment as it is."""
+
+    def __init__(self, environment: Program) -> None:
+        self._uids = dict(environment._uids)
+
+    def _add(self, transformation: Transformation) -> None:
+        """Nothing is run."""
+
+    def _register_uid(self, uid: str, transformation: Transformation) -> None:
+        self._uids[uid] = transformation
+
+
+def execution_json(session: Any, plans: Sequence[p.Physical]) -> str:
+    """The nodes of all plans with numbers, as Flink's execution plan, and with the uids that their operators
+    have in the job: in its graph, in the REST API, and in savepoints."""
+    translator = Translator(session.planning, _Aside(session.environment))
+    for plan in plans:
+        translator.translate(plan)
     numbers: dict[int, int] = {}
     nodes: list[dict[str, Any]] = []
 
@@ -41,9 +60,11 @@ def execution_json(plans: Sequence[p.Physical]) -> str:
         before = [visit(i) for i in node.inputs]
         number = len(nodes) + 1
         numbers[id(node)] = number
+        uid = translator.uid_of(node)
         nodes.append(
             {
                 "id": number,
+                **({} if uid is None else {"uid": uid}),
                 "type": f"{node.name}[{number}]",
                 "pact": "Data Source"
                 if not before

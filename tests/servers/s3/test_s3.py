@@ -21,14 +21,16 @@ from firesteel.connectors.files.partition_commit import PartitionCommit
 from firesteel.connectors.files.rolling import BasePathBuckets, Rolling
 from firesteel.connectors.files.sink import RowFileSink
 from firesteel.connectors.files.text_source import TextFileSource
-from firesteel.datastream import StreamExecutionEnvironment
+from firesteel.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
 from firesteel.datastream.connectors import FileSink, FileSource, StreamFormat
+from firesteel.datastream.state import ValueStateDescriptor
 from firesteel.jobmanager.checkpoints.storage import (
     CheckpointDirectory,
     SupersededError,
     read_manifest,
     stored_checkpoints,
 )
+from firesteel.state.files import StateFiles
 from firesteel.storage.filesystems import FileInfo, resolve, walk
 from firesteel.testing import MiniCluster
 from firesteel.testing.connectors import SinkRun, check_sink, check_source
@@ -172,3 +174,54 @@ def test_a_manifest_is_there_whole_or_not_at_all(bucket: str) -> None:
     assert read_manifest(path).id == MANIFEST.id
     directory.discard(path)
     assert stored_checkpoints(directory.root) == []
+
+
+class Grows(MapFunction):
+    """Keeps a kilobyte for each key; fails once, late."""
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.text = runtime_context.get_state(ValueStateDescriptor("text", Types.STRING()))
+
+    def map(self, value: int) -> int:
+        self.text.update(f"{self.text.value() or ''}{value} " * 100)
+        if value == 1000 and not failed:
+            failed.append(value)
+            raise ValueError("once")
+        return len(str(self.text.value()))
+
+
+failed: list[int] = []
+
+
+@pytest.mark.row("S-SLOT-20", "S-BACK-22")
+@pytest.mark.parametrize("copies", [False, True])
+def test_a_job_that_restarts_reads_its_copies(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, copies: bool
+) -> None:
+    fetched: list[str] = []
+
+    def read(self: StateFiles, name: str, offset: int = 0, length: int | None = None) -> bytes:
+        of_a_worker = self._copies is not None or not copies  # the driver looks which states there are
+        if failed and name.endswith(".run") and of_a_worker:
+            fetched.append(name)
+        return inner(self, name, offset, length)
+
+    inner = StateFiles.read
+    monkeypatch.setattr(StateFiles, "read", read)
+    failed.clear()
+    settings = {
+        "execution.checkpointing.dir": f"{bucket}/checkpoints",
+        "execution.checkpointing.local-backup.enabled": str(copies).lower(),
+        "execution.checkpointing.local-backup.dirs": str(tmp_path),
+        "firesteel.epoch.max-records": "200",
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.delay": "1 ms",
+    }
+    with MiniCluster.in_process():
+        env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings))
+        env.set_parallelism(1)
+        env.enable_checkpointing(10)
+        lengths = env.from_collection(range(1200)).key_by(lambda value: value).map(Grows())
+        assert len(list(lengths.execute_and_collect("grows"))) == 1200
+    assert failed == [1000]
+    assert bool(fetched) is not copies

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from firesteel.common.config_options import Bounds
-from firesteel.common.options._declare import boolean, duration, integer, text, word
+from firesteel.common.options._declare import boolean, duration, integer, paths, text, word
 
 MINIMAL_TIME_MS: Final = 10
 BETWEEN_EPOCHS: Final = "a checkpoint is taken between two epochs, when no record is in flight"
@@ -118,4 +118,16 @@ SNAPSHOT_COMPRESSION: Final = boolean(
     False,
     "Flink: compress full snapshots.",
     no_effect="state files are written without compression",
+)
+LOCAL_BACKUP: Final = boolean(
+    "execution.checkpointing.local-backup.enabled",
+    False,
+    "Keep copies of state files on each host where they are written or read, if they lie in a remote file "
+    "system: a restart there reads no state remotely.",
+    older_names=("state.backend.local-recovery",),
+)
+LOCAL_BACKUP_DIRECTORIES: Final = paths(
+    "execution.checkpointing.local-backup.dirs",
+    "The directory of each host for these copies; only the first is used. Without it: `firesteel.local-dir`.",
+    older_names=("taskmanager.state.local.root-dirs",),
 )

@@ -11,7 +11,8 @@ SCHEDULER: Final = word(
     "adaptive",
     ("adaptive", "default", "adaptivebatch"),
     "`adaptive`: the parallelism of a streaming job can be changed while it runs (docs/scaling.md). "
-    "`default`: it cannot. A job in BATCH mode has one epoch, so nothing changes there.",
+    "`default`: it cannot. A job in BATCH mode has one epoch, so nothing changes there, and `adaptivebatch` "
+    "has no effect.",
 )
 SCHEDULER_MODE: Final = word(
     "scheduler-mode",

@@ -1,18 +1,34 @@
-"""Builder of the MongoDB sink, with the names of Flink's Java connector; PyFlink has none."""
+"""Builders of the MongoDB source and sink, with the names of Flink's Java connector; PyFlink has none."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Self
 
+from firesteel.common._map_all import map_all
 from firesteel.common._no_effect import tell_no_effect
 from firesteel.common.errors import ProgramError
 from firesteel.connectors.mongodb.sink import Collection, MongoCollectionSink, MongoOptions
+from firesteel.connectors.mongodb.source import Decoder, Documents, MongoCollectionSource
 from firesteel.program.checks import WrongArgumentError, require_int, require_text
-from firesteel.program.connector_wrappers import DeliveryGuarantee, SinkWrapper
+from firesteel.program.connector_wrappers import DeliveryGuarantee, SinkWrapper, SourceWrapper
 
 _WHO: Final = "MongoSink"
+_SOURCE: Final = "MongoSource"
+_ONE_READER: Final = "a collection is read by one subtask"
+
+
+def _function(given: Any, who: str, hint: str) -> Callable[[Any], Any]:
+    if not callable(given) or isinstance(given, type):
+        raise WrongArgumentError(
+            f"The {'de' if who == _SOURCE else ''}serialization schema must be a function.",
+            operator=who,
+            detail=f"got {given!r}",
+            hint=hint,
+        )
+    return given  # type: ignore[no-any-return]
 
 
 class MongoSink(SinkWrapper):
@@ -90,14 +106,8 @@ class MongoSinkBuilder:
     def set_serialization_schema(self, serialization_schema: Callable[[Any], Any]) -> Self:
         """Set the function that converts a record to a write: pymongo's ``InsertOne``, ``ReplaceOne``,
         ``UpdateOne``, ``UpdateMany``, ``DeleteOne`` or ``DeleteMany``."""
-        if not callable(serialization_schema) or isinstance(serialization_schema, type):
-            raise WrongArgumentError(
-                "The serialization schema must be a function.",
-                operator=_WHO,
-                detail=f"got {serialization_schema!r}",
-                hint="lambda record: ReplaceOne({'_id': record['_id']}, record, upsert=True)",
-            )
-        self._model = serialization_schema
+        hint = "lambda record: ReplaceOne({'_id': record['_id']}, record, upsert=True)"
+        self._model = _function(serialization_schema, _WHO, hint)
         return self
 
     def build(self) -> MongoSink:
@@ -118,6 +128,116 @@ class MongoSinkBuilder:
                 "A MongoDB sink lacks something.", operator=_WHO, hint=f"call {', '.join(missing)}"
             )
         return MongoSink(MongoCollectionSink(Collection(options), self._model))
+
+    def _with(self, **options: object) -> Self:
+        self._options = replace(self._options, **options)  # type: ignore[arg-type]
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class _Each(Decoder):
+    function: Callable[[Any], Any]
+
+    def make(self) -> Callable[[Documents], list[Any]]:
+        return partial(map_all, self.function)
+
+
+class MongoSource(SourceWrapper):
+    """Reads a collection once, in the order of ``_id``; see ``builder``. (Flink: ``MongoSource``.)
+
+    >>> source = (
+    ...     MongoSource.builder()
+    ...     .set_uri("mongodb://localhost:27017")
+    ...     .set_database("shop")
+    ...     .set_collection("orders")
+    ...     .set_projected_fields("customer", "cents")
+    ...     .set_deserialization_schema(lambda order: (order["customer"], order["cents"]))
+    ...     .build()
+    ... )
+    """
+
+    @staticmethod
+    def builder() -> MongoSourceBuilder:
+        return MongoSourceBuilder()
+
+
+class MongoSourceBuilder:
+    """Requires URI, database, collection and a deserialization schema."""
+
+    def __init__(self) -> None:
+        self._options = MongoOptions("", "", "")
+        self._function: Callable[[Any], Any] | None = None
+        self._reading: dict[str, Any] = {}
+
+    def set_uri(self, uri: str) -> Self:
+        """Set the URI: ``mongodb://user:password@host:port``, optionally followed by ``/?`` and driver
+        options."""
+        return self._with(uri=require_text(uri, "URI", _SOURCE))
+
+    def set_database(self, database: str) -> Self:
+        return self._with(database=require_text(database, "database", _SOURCE))
+
+    def set_collection(self, collection: str) -> Self:
+        return self._with(collection=require_text(collection, "collection", _SOURCE))
+
+    def set_fetch_size(self, fetch_size: int) -> Self:
+        """Set the number of documents of a request; the default is 2048."""
+        self._reading["fetch"] = require_int(fetch_size, "fetch size", 1, None, _SOURCE)
+        return self
+
+    def set_no_cursor_timeout(self, no_cursor_timeout: bool) -> Self:
+        """Set whether the server keeps a cursor that nothing is read from for ten minutes; true by
+        default."""
+        self._reading["no_timeout"] = bool(no_cursor_timeout)
+        return self
+
+    def set_limit(self, limit: int) -> Self:
+        """Set the number of documents that are read at most; -1, the default, means all."""
+        if limit != -1:
+            require_int(limit, "limit", 1, None, _SOURCE)
+        self._reading["limit"] = None if limit == -1 else limit
+        return self
+
+    def set_projected_fields(self, *fields: str) -> Self:
+        """Set the fields that documents come with; without it all."""
+        self._reading["fields"] = tuple(require_text(field, "field", _SOURCE) for field in fields)
+        return self
+
+    def set_partition_size(self, partition_size: int) -> Self:
+        """Has no effect, and a warning says so."""
+        tell_no_effect("set_partition_size", _ONE_READER)
+        return self
+
+    def set_samples_per_partition(self, samples_per_partition: int) -> Self:
+        """Has no effect, and a warning says so."""
+        tell_no_effect("set_samples_per_partition", _ONE_READER)
+        return self
+
+    def set_deserialization_schema(self, deserialization_schema: Callable[[Any], Any]) -> Self:
+        """Set the function that converts a document, a ``dict`` as pymongo gives it, to a record."""
+        hint = "lambda document: (document['customer'], document['cents'])"
+        self._function = _function(deserialization_schema, _SOURCE, hint)
+        return self
+
+    def build(self) -> MongoSource:
+        """Build the source.
+
+        :raises ProgramError: a setting is missing, or the URI is invalid.
+        """
+        options = self._options
+        given = {
+            "set_uri": options.uri,
+            "set_database": options.database,
+            "set_collection": options.collection,
+            "set_deserialization_schema": self._function,
+        }
+        missing = [name for name, value in given.items() if not value]
+        if missing or self._function is None:
+            raise ProgramError(
+                "A MongoDB source lacks something.", operator=_SOURCE, hint=f"call {', '.join(missing)}"
+            )
+        options.client(connect=False).close()
+        return MongoSource(MongoCollectionSource(options, _Each(self._function), **self._reading))
 
     def _with(self, **options: object) -> Self:
         self._options = replace(self._options, **options)  # type: ignore[arg-type]

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
-from firesteel.connectors.mongodb.builders import MongoSink, MongoSinkBuilder
+from firesteel.connectors.mongodb.builders import (
+    MongoSink,
+    MongoSinkBuilder,
+    MongoSource,
+    MongoSourceBuilder,
+)
 
-__all__ = ["MongoSink", "MongoSinkBuilder"]
+__all__ = ["MongoSink", "MongoSinkBuilder", "MongoSource", "MongoSourceBuilder"]

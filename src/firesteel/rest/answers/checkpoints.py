@@ -272,7 +272,7 @@ def _subtask(report: CheckpointReport, index: int, size: int, done: bool) -> Sub
         end_to_end_duration=int(report.snapshot_ms),
         checkpointed_size=_new_bytes(report, size),
         state_size=size,
-        checkpoint=SubtaskDurations(sync=0, asynchronous=0),
+        checkpoint=SubtaskDurations(sync=int(report.snapshot_ms), asynchronous=0),
         alignment=SubtaskAlignment(buffered=0, processed=0, persisted=0, duration=0),
         start_delay=0,
         unaligned_checkpoint=False,
@@ -299,7 +299,9 @@ def _subtasks_summary(report: CheckpointReport, sizes: list[int]) -> SubtasksSum
         checkpointed_size=over(_new_bytes(report, size) for size in sizes),
         state_size=over(sizes),
         end_to_end_duration=over([report.snapshot_ms] * len(sizes)),
-        checkpoint_duration=DurationSummary(sync=nothing, asynchronous=nothing),
+        checkpoint_duration=DurationSummary(
+            sync=over([report.snapshot_ms] * len(sizes)), asynchronous=nothing
+        ),
         alignment=AlignmentSummary(
             buffered=stats_summary([0.0] * len(sizes)),
             processed=nothing,

@@ -7,15 +7,16 @@ what is left of all is free. More jobs than slots share the cores by time.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from msgspec import UNSET
 
-from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.job_view import JobView, SubtaskView, VertexView
 from firesteel.metrics.machines import Machines, WorkerInfo
 from firesteel.monitoring.values import slots_of
-from firesteel.rest.errors import unknown_worker
+from firesteel.rest.errors import not_found, unknown_worker
+from firesteel.rest.messages.additions import Slot, Slots, SlotTask
 from firesteel.rest.messages.taskmanagers import (
     AllocatedSlot,
     GarbageCollector,
@@ -68,9 +69,11 @@ def _task_manager(
             cpu_cores=worker.cores,
             physical_memory=_physical_memory() if alone else 0,
             free_memory=worker.heap_bytes,
-            managed_memory=0,
+            managed_memory=worker.managed_bytes,
         ),
-        memory_configuration=MemoryConfiguration(task_heap=worker.heap_bytes or None),
+        memory_configuration=MemoryConfiguration(
+            task_heap=worker.heap_bytes or None, managed_memory=worker.managed_bytes or None
+        ),
         allocated_slots=_allocated(live, slot) if details and alone else [] if details else UNSET,
         metrics=_metrics(dict(worker.figures)) if details else UNSET,
     )
@@ -86,28 +89,59 @@ def _resource(worker: WorkerInfo, slots: int) -> Resource:
         cpu_cores=worker.cores * share,
         task_heap_memory=int(worker.heap_bytes * share) // _MEBI,
         task_off_heap_memory=0,
-        managed_memory=0,
+        managed_memory=int(worker.managed_bytes * share) // _MEBI,
         network_memory=0,
         extended_resources={},
     )
 
 
 def _allocated(live: list[JobView], slot: Resource) -> list[AllocatedSlot]:
-    """A slot holds one subtask of each vertex of a group, as far as there are so many."""
-    found = []
-    for view in live:
-        vertices = view.info.vertices
-        for group in dict.fromkeys(vertex.slot_sharing_group for vertex in vertices):
-            widths = [vertex.parallelism for vertex in vertices if vertex.slot_sharing_group == group]
-            found += [
-                AllocatedSlot(
-                    job_id=view.job_id,
-                    resource=slot,
-                    assigned_tasks=sum(width > number for width in widths),
-                )
-                for number in range(max(widths))
-            ]
-    return found
+    return [
+        AllocatedSlot(job_id=view.job_id, resource=slot, assigned_tasks=len(held))
+        for view in live
+        for _, held in _held(view)
+    ]
+
+
+def _held(view: JobView) -> Iterator[tuple[str, list[tuple[VertexView, SubtaskView]]]]:
+    """Yield the group and the subtasks of each slot of a job: one of each vertex of its group, as far as
+    there are so many."""
+    by_group: dict[str, list[VertexView]] = {}
+    for vertex in view.vertices:
+        by_group.setdefault(vertex.info.slot_sharing_group, []).append(vertex)
+    for group, vertices in by_group.items():
+        for number in range(max(len(vertex.subtasks) for vertex in vertices)):
+            yield group, [(v, v.subtasks[number]) for v in vertices if number < len(v.subtasks)]
+
+
+def slots(worker_id: str, machines: Machines, views: Iterable[JobView]) -> Slots:
+    """Say what each slot of a task manager holds.
+
+    :raises RestError: there is none of that id, or there are several: then nobody knows what is where.
+    """
+    worker = machines.worker(worker_id)
+    if worker is None:
+        raise unknown_worker(worker_id)
+    if len(machines.workers) > 1:
+        raise not_found("With several executors Spark decides for each task where it runs: no slot holds it.")
+    live = [view for view in views if view.ended_ms is None]
+    return Slots(
+        slots=[
+            Slot(job_id=view.job_id, slot_sharing_group=group, tasks=[_slot_task(*task) for task in held])
+            for view in live
+            for group, held in _held(view)
+        ]
+    )
+
+
+def _slot_task(vertex: VertexView, subtask: SubtaskView) -> SlotTask:
+    return SlotTask(
+        vertex_id=vertex.id,
+        name=vertex.info.name,
+        subtask=subtask.index,
+        attempt=subtask.attempt.number,
+        execution_id=subtask.attempt.id,
+    )
 
 
 def _metrics(figures: Mapping[str, int | float]) -> TaskManagerMetrics:

@@ -9,11 +9,14 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from firesteel.common.configuration import Configuration
 from firesteel.jobmanager.job_view import JobView
+from firesteel.rest.answers.machines import slots as held_slots
 from firesteel.rest.cached import encode
 from firesteel.rest.errors import bad_request
-from firesteel.rest.messages.additions import Epoch, Epochs, Lag
+from firesteel.rest.messages.additions import Epoch, Epochs, Lag, Slots, StateBackend
 from firesteel.rest.routes import Call, Encoded, EventStream, Route
+from firesteel.state.backends import backend_of, state_limits
 
 _SILENCE_S: Final = 15.0  # after which a comment keeps the connection open
 
@@ -47,6 +50,18 @@ async def epochs(call: Call) -> Epochs:
         ],
         lag=[Lag(source=source, splits=dict(splits)) for source, splits in view.lag],
     )
+
+
+def state_backend(call: Call) -> StateBackend:
+    configuration = Configuration.from_dict(dict(call.job.info.settings))
+    backend = backend_of(configuration)
+    limits = state_limits(configuration, batch=call.job.info.batch)
+    return StateBackend(backend.name, backend.flink_class, list(backend.stores), limits.cache_bytes)
+
+
+async def slots(call: Call) -> Slots:
+    machines = await call.cluster.machines()
+    return held_slots(call.parameters["taskmanagerid"], machines, call.cluster.jobs())
 
 
 def events(call: Call) -> EventStream:
@@ -90,5 +105,9 @@ def openapi(call: Call) -> Encoded:
 ROUTES: Final = (
     Route("GET", "/openapi.json", openapi, dict[str, Any], "This description."),
     Route("GET", "/jobs/{jobid}/epochs", epochs, Epochs, "The newest epochs of a job.", query=Since),
+    Route(
+        "GET", "/jobs/{jobid}/state-backend", state_backend, StateBackend, "What keeps the state of a job."
+    ),
+    Route("GET", "/taskmanagers/{taskmanagerid}/slots", slots, Slots, "What each slot that is taken holds."),
     Route("GET", "/jobs/{jobid}/events", events, None, "The events of a job as they happen."),
 )

@@ -30,6 +30,43 @@ class Lag(Message, frozen=True):
     splits: dict[str, int]
 
 
+class SlotTask(Message, frozen=True):
+    """A subtask in a slot. ``execution_id``: of its attempt."""
+
+    vertex_id: Id
+    name: str
+    subtask: int
+    attempt: int
+    execution_id: str
+
+
+class Slot(Message, frozen=True):
+    """A slot that a job takes, with the tasks in it."""
+
+    job_id: Id
+    slot_sharing_group: str
+    tasks: list[SlotTask]
+
+
+class Slots(Message, frozen=True):
+    """The slots of a task manager that jobs take."""
+
+    slots: list[Slot]
+
+
+class StateBackend(Message, frozen=True):
+    """Where the state of a job is. ``flink_class``: of the backend of that name in Flink.
+
+    :param stores: the engines that really keep it.
+    :param memory_bytes: about how much of a process the state of a subtask may take.
+    """
+
+    backend: str
+    flink_class: str
+    stores: list[str]
+    memory_bytes: int
+
+
 class Epochs(Message, frozen=True):
     """``epochs``: the newest, oldest first; ``epoch``: the newest committed one."""
 

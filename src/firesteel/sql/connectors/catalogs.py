@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from firesteel.program.spark_tables import way_through_spark
 from firesteel.sql.catalog import Catalog
 from firesteel.sql.connectors.jdbc.catalog import jdbc_catalog
 from firesteel.sql.memory_catalog import MemoryCatalog
@@ -34,7 +35,8 @@ def make_catalog(name: str, options: Mapping[str, str]) -> Catalog:
         raise TableException(
             f"Unable to create catalog '{name}'.",
             detail=f"Could not find any factory for identifier '{kind}'",
-            hint=f"'type' is one of {', '.join(sorted(_TYPES))}; tables of other catalogs are read "
+            hint=way_through_spark(kind or "")
+            or f"'type' is one of {', '.join(sorted(_TYPES))}; tables of other catalogs are read "
             "through Spark: t_env.from_spark(spark.table(...))",
         )
     given = {k: v for k, v in options.items() if k != "type"}

@@ -15,6 +15,7 @@ from typing import Any, Final, Protocol
 from firesteel.common.configuration import Configuration
 from firesteel.connectors.plugins import is_added_connector, load_connector
 from firesteel.program.registry import Registry, load
+from firesteel.program.spark_tables import way_through_spark
 from firesteel.program.transformations import Transformation
 from firesteel.sql import physical as p
 from firesteel.sql.catalog import ResolvedTable
@@ -171,7 +172,8 @@ def connector_of(table: ResolvedTable) -> TableConnector:
         raise TableException(
             f"Could not find any factory for identifier '{name}'.",
             detail=f"the connector of table {table.name}",
-            hint=(f"did you mean {near[0]}? " if near else "") + f"available are {', '.join(known)}",
+            hint=way_through_spark(name)
+            or (f"did you mean {near[0]}? " if near else "") + f"available are {', '.join(known)}",
         )
     return found
 

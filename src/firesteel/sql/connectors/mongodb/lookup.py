@@ -10,7 +10,7 @@ from typing import Any, Final
 from firesteel.common.errors import ConnectorError
 from firesteel.connectors._kept_client import KeptClient
 from firesteel.connectors.mongodb.sink import MongoOptions, load_client
-from firesteel.sql.connectors.mongodb.scan import projection
+from firesteel.connectors.mongodb.source import projection
 from firesteel.sql.connectors.mongodb.values import ID, object_id, reader, writer
 from firesteel.sql.types import DataType
 

@@ -14,12 +14,12 @@ from firesteel.common.extras import extra
 from firesteel.common.time import Instant
 from firesteel.common.types import Row
 from firesteel.connectors._column_families import datetime_to_instant, instant_to_datetime
+from firesteel.connectors.mongodb.source import ID
 from firesteel.sql import types as t
 from firesteel.util.exceptions import TableException
 
 __all__ = ["ID", "Convert", "check_types", "object_id", "reader", "writer"]
 
-ID: Final = "_id"
 Convert = Callable[[Any], Any]
 _TRUE_TEXTS: Final = {"true": True, "false": False}
 
