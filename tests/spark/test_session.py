@@ -117,20 +117,6 @@ def test_a_result_is_an_ordinary_table(environment: MakeEnvironment, spark_sessi
     assert found == {d: sum(v * v for v in range(1, 101) if v % 10 == d) for d in range(10)}
 
 
-@pytest.mark.row("S-SPARK-09", "S-PERF-14")
-def test_what_a_table_is_filtered_by_before_a_job_is_computed_by_spark_alone(
-    environment: MakeEnvironment, spark_session: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
-    frame = spark_session.range(300).filter("id % 3 = 0").selectExpr("id * 2 AS twice")
-    frame.explain("formatted")
-    plan = capsys.readouterr().out
-    assert "Filter" in plan
-    assert "Project" in plan
-    assert not [word for word in ("Python", "Arrow", "Pandas") if word in plan]
-    with environment().from_spark(frame).map(lambda row: row.twice).execute_and_collect() as found:
-        assert sorted(found) == [2 * number for number in range(0, 300, 3)]
-
-
 def test_to_spark_wants_a_type(environment: MakeEnvironment) -> None:
     with pytest.raises(ProgramError, match="needs the type") as refused:
         environment().from_collection([1]).map(lambda v: v).name("untyped").to_spark()

@@ -23,8 +23,8 @@ def iterate_bounded(
 ) -> CachedDataStream:
     """Apply *body* to a stream, to what that gives, and so on, and return the result of the last round.
 
-    Each round is a job, which keeps its result (``DataStream.cache``); that of the round before is dropped. An
-    example is in ``docs/caching.md``.
+    Each round is a job, which keeps its result (``DataStream.cache``); that of the round before is dropped.
+    An example is in ``docs/caching.md``.
 
     :param initial: a bounded stream in BATCH mode.
     :param body: from the stream and the number of the round, 0 first, to the stream of the next round.

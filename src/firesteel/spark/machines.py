@@ -49,19 +49,13 @@ def _worker(context: Any, executor: Any, figures: Figures) -> WorkerInfo:
         endpoint=endpoint,
         slots=executor.maxTasks(),
         cores=executor.totalCores(),
-        heap_bytes=_heap_bytes(context, executor, figures),
+        heap_bytes=int(dict(figures).get("Status.JVM.Memory.Heap.Max", 0)),
         managed_bytes=int(context.getConf().get(MANAGED_MEMORY, "0")),
         seen_ms=time.time_ns() // 1_000_000,  # Spark lists those that are alive
         figures=figures,
         logs=tuple(sorted(_pairs(executor.executorLogs()))),
         in_driver=executor.id() == _DRIVER,
     )
-
-
-def _heap_bytes(context: Any, executor: Any, figures: Figures) -> int:
-    if executor.id() == _DRIVER:
-        return int(dict(figures).get("Status.JVM.Memory.Heap.Max", 0))
-    return int(context._jsc.sc().conf().getSizeAsBytes("spark.executor.memory", "1g"))
 
 
 def _pairs(of_scala: Any) -> Iterator[tuple[str, str]]:
