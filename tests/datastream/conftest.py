@@ -10,10 +10,10 @@ import pytest
 from firesteel.common.configuration import Configuration
 from firesteel.common.job_execution_result import JobExecutionResult
 from firesteel.common.job_id import JobID
-from firesteel.common.typeinfo import Types
 from firesteel.connectors.generated.sequence import SequenceSource
 from firesteel.datastream import StreamExecutionEnvironment, _session_defaults
 from firesteel.program.execution import set_executor
+from firesteel.program.spark_tables import StagedFrame
 
 
 class RememberingExecutor:
@@ -53,7 +53,7 @@ class RememberingExecutor:
         return f"<svg>{end.name}</svg>"
 
     def from_spark(self, env: Any, frame: Any) -> Any:
-        return SequenceSource(0, frame), Types.ROW_NAMED(["id"], [Types.LONG()])
+        return StagedFrame(SequenceSource(0, frame), "", None)
 
     def to_spark(self, env: Any, transformation: Any) -> Any:
         return ("a frame of", transformation)

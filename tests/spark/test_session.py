@@ -19,6 +19,7 @@ from firesteel.common.watermark_strategy import WatermarkStrategy
 from firesteel.datastream import KeyedProcessFunction, RuntimeContext
 from firesteel.datastream.connectors import DataGeneratorSource
 from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.table import StreamTableEnvironment
 from tests.spark.conftest import MakeEnvironment
 from tests.spark.support import python, run
 
@@ -96,6 +97,35 @@ def test_a_table_goes_through_a_keyed_stream_and_comes_back(
     assert [row[1:] for row in rows] == [tuple(row) for row in frame.sort("id").collect()]
     for key in range(3):
         assert sorted(row[0] for row in rows if row[1] % 3 == key) == list(range(1, len(rows[key::3]) + 1))
+
+
+@pytest.mark.row("S-CONN-18")
+def test_a_frame_is_a_table_of_sql(environment: MakeEnvironment, spark_session: SparkSession) -> None:
+    tables = StreamTableEnvironment.create(environment(2))
+    tables.get_config().set_local_timezone(spark_session.conf.get("spark.sql.session.timeZone") or "UTC")
+    frame = spark_session.createDataFrame(table(), SCHEMA)
+    tables.create_temporary_view(
+        "frame", tables.from_spark(frame.withColumn("wall", frame.at.cast("timestamp_ntz")))
+    )
+    kinds = {row[0]: row[1] for row in tables.execute_sql("DESCRIBE frame").collect()}
+    assert [kinds[name] for name in ("id", "price", "at", "wall", "parts", "place")] == [
+        *("INT", "DECIMAL(10, 2)", "TIMESTAMP_LTZ(6)", "TIMESTAMP(6)", "ARRAY<INT>"),
+        "ROW<`x` DOUBLE, `label` STRING>",
+    ]
+    query = "SELECT name, COUNT(*), SUM(price) FROM frame WHERE id < 10 GROUP BY name"
+    last = {row[0]: tuple(row)[1:] for row in tables.execute_sql(query).collect()}
+    assert last[None] == (1, Decimal("3.25"))
+    assert last["n1"] == (3, Decimal("15.75"))
+    [one] = (
+        tables.sql_query("SELECT `at`, wall, parts, counts, place.label, `raw` FROM frame WHERE id = 5")
+        .execute()
+        .collect()
+    )
+    at = dt.datetime(2024, 1, 1, 17, 30, 15, 123000)
+    assert tuple(one)[1:] == (at, [5, 6], {"a": 5}, "here", bytes([5, 255]))
+    assert one[0].to_epoch_milli() == round(at.timestamp() * 1000)
+    nothing = tables.from_spark(spark_session.createDataFrame([], "id int, name string"))
+    assert list(nothing.execute().collect()) == []
 
 
 def test_a_table_without_rows(environment: MakeEnvironment, spark_session: SparkSession) -> None:

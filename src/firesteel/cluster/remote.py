@@ -18,7 +18,6 @@ from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
 from firesteel.common.options import checkpointing, cluster as options, recovery
 from firesteel.common.options.checks import check
-from firesteel.common.typeinfo import TypeInformation
 from firesteel.graph.generator import generate
 from firesteel.graph.job_graph import create_job_graph
 from firesteel.graph.levels import plan_levels
@@ -30,7 +29,6 @@ from firesteel.jobmanager.executor import graph_config, graph_picture
 from firesteel.jobmanager.job_info import vertex_infos
 from firesteel.program.execution import Environment, KnownJob
 from firesteel.program.sinks import Committer, CommitterContext
-from firesteel.program.sources import Source
 from firesteel.program.spark_tables import SparkTarget
 from firesteel.program.transformations import CacheTransformation, SinkTransformation, Transformation
 from firesteel.rest.messages.submission import Missing, ShippedFile, Submission, Submitted
@@ -138,7 +136,7 @@ class RemoteExecutor:
         (collected,) = collecting((sink,))
         return RemoteRecords(self._client, handle, collected.id, handle.is_checkpointed)
 
-    def from_spark(self, env: Environment, frame: DataFrame) -> tuple[Source, TypeInformation | None]:
+    def from_spark(self, env: Environment, frame: DataFrame) -> NoReturn:
         raise _needs_spark("from_spark")
 
     def to_spark(self, env: Environment, transformation: Transformation) -> NoReturn:

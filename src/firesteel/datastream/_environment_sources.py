@@ -141,8 +141,8 @@ class EnvironmentSources:
 
     def from_spark(self, data_frame: Any) -> DataStream:
         """The rows of a batch Spark DataFrame as Rows with the names of its columns."""
-        source, type_info = get_executor().from_spark(cast("StreamExecutionEnvironment", self), data_frame)
-        return self._add_source(source, None, "Spark DataFrame", type_info or produced_type(source))
+        source = get_executor().from_spark(cast("StreamExecutionEnvironment", self), data_frame).source
+        return self._add_source(source, None, "Spark DataFrame", produced_type(source))
 
     def create_input(self, input_format: InputFormat, type_info: TypeInformation | None = None) -> DataStream:
         """The records of an input format, such as ``AvroInputFormat``."""

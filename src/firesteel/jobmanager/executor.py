@@ -23,7 +23,6 @@ from firesteel.common.job_id import JobID
 from firesteel.common.logs import logger
 from firesteel.common.options import firesteel as own, history, metrics, recovery, rest
 from firesteel.common.options.checks import check
-from firesteel.common.typeinfo import TypeInformation
 from firesteel.connectors.collect import CollectSink
 from firesteel.graph.generator import generate, leading_to
 from firesteel.graph.job_graph import JobGraph, create_job_graph
@@ -61,8 +60,7 @@ from firesteel.jobmanager.validation import notices
 from firesteel.metrics.machines import Machines
 from firesteel.program.execution import Environment, KnownJob, register_engine
 from firesteel.program.sinks import Committer, CommitterContext
-from firesteel.program.sources import Source
-from firesteel.program.spark_tables import SparkTarget
+from firesteel.program.spark_tables import SparkTarget, StagedFrame
 from firesteel.program.transformations import SinkTransformation, Transformation
 from firesteel.runtime.program import WorkerFiles
 from firesteel.runtime.worker import is_dedicated
@@ -200,12 +198,12 @@ class Executor:
         results.handle = self.submit(env, transformations, job_name, end)
         return results
 
-    def from_spark(self, env: Environment, frame: DataFrame) -> tuple[Source, TypeInformation | None]:
-        """A source that reads ``frame``; its rows are written to the state directory once, by Spark."""
+    def from_spark(self, env: Environment, frame: DataFrame) -> StagedFrame:
+        """The rows of ``frame``, which Spark writes to the state directory."""
         from firesteel.spark.tables import stage_table
 
         self.platform.adopt(frame)
-        return stage_table(frame, self._state_root(env.configuration)), None
+        return stage_table(frame, self._state_root(env.configuration))
 
     def to_spark(self, env: Environment, transformation: Transformation) -> DataFrame:
         from firesteel.spark.tables import read_staged, staging_sink

@@ -15,11 +15,9 @@ from firesteel.common.clock import Clock
 from firesteel.common.configuration import Configuration
 from firesteel.common.job_client import JobClient
 from firesteel.common.job_execution_result import JobExecutionResult
-from firesteel.common.typeinfo import TypeInformation
 from firesteel.program.execution_mode import RuntimeExecutionMode
 from firesteel.program.sinks import Committer, CommitterContext
-from firesteel.program.sources import Source
-from firesteel.program.spark_tables import SparkTarget
+from firesteel.program.spark_tables import SparkTarget, StagedFrame
 from firesteel.program.transformations import SinkTransformation, Transformation
 
 if TYPE_CHECKING:
@@ -102,8 +100,8 @@ class Executor(Protocol):
         :raises ProgramError: a program with it cannot work.
         """
 
-    def from_spark(self, env: Environment, frame: DataFrame) -> tuple[Source, TypeInformation | None]:
-        """A source that reads the rows of ``frame``, and their type where the source does not say it."""
+    def from_spark(self, env: Environment, frame: DataFrame) -> StagedFrame:
+        """Have Spark write the rows of ``frame``, for sources to read."""
 
     def to_spark(self, env: Environment, transformation: Transformation) -> DataFrame:
         """Run the program up to ``transformation`` and return its records as a DataFrame."""

@@ -1,11 +1,16 @@
-"""What a program says of a table that Spark writes (``DataStream.write_spark``), and formats of tables that
-only Spark reads and writes."""
+"""What a program says of tables that Spark reads and writes (``from_spark``, ``DataStream.write_spark``), and
+formats of tables that only Spark reads and writes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from firesteel.program.sources import Source
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 #: Formats of lakes by the names that Spark, and Flink's catalogs and connectors, have for them: the package,
 #: without its version, that a session of Spark needs.
@@ -28,6 +33,20 @@ def way_through_spark(name: str) -> str | None:
 
 
 _READ: Final = "t_env.from_spark(spark.table(...)); see docs/systems.md"
+
+
+@dataclass(frozen=True, slots=True)
+class StagedFrame:
+    """The rows of a DataFrame, which Spark has written as Parquet files once.
+
+    :ivar source: reads them as Rows.
+    :ivar directory: where the files are.
+    :ivar schema: the columns, as Arrow's schema.
+    """
+
+    source: Source
+    directory: str
+    schema: pa.Schema
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,18 @@ from typing import Any
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
 
 from firesteel.common.errors import ProgramError, UnsupportedFeatureError
 from firesteel.connectors.files.columnar_files import Columns
 from firesteel.connectors.files.columnar_source import ColumnarFileSource
 from firesteel.connectors.spark_sink import ParquetStagingSink
 from firesteel.program.sources import Boundedness, Source
+from firesteel.program.spark_tables import StagedFrame
 from firesteel.program.transformations import SinkTransformation, SourceTransformation, Transformation
 
 
-def stage_table(frame: DataFrame, root: str) -> ColumnarFileSource:
+def stage_table(frame: DataFrame, root: str) -> StagedFrame:
     """Write the rows of a batch DataFrame once, by Spark; the source reads what was written."""
     if frame.isStreaming:
         raise UnsupportedFeatureError(
@@ -24,9 +26,10 @@ def stage_table(frame: DataFrame, root: str) -> ColumnarFileSource:
             hint="read the stream with a source of firesteel.datastream.connectors",
         )
     directory = f"{root}/from-spark-{uuid4().hex}"
+    schema = to_arrow_schema(frame.schema, timezone="UTC")
     frame.write.parquet(directory)
     zone = frame.sparkSession.conf.get("spark.sql.session.timeZone") or "UTC"
-    return ColumnarFileSource((directory,), Columns("parquet"), zone)
+    return StagedFrame(ColumnarFileSource((directory,), Columns("parquet"), zone), directory, schema)
 
 
 def staging_sink(transformation: Transformation, directory: str) -> SinkTransformation:

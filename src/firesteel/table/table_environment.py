@@ -11,8 +11,9 @@ from firesteel.common.options import execution, table as options
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.datastream.data_stream import DataStream
 from firesteel.datastream.stream_execution_environment import StreamExecutionEnvironment
+from firesteel.program.execution import get_executor
 from firesteel.program.execution_mode import RuntimeExecutionMode
-from firesteel.sql import logical as l
+from firesteel.sql import logical as l, types as t
 from firesteel.sql.binder.tables import plan_of_table, resolve, resolve_anonymous, resolve_schema, scan_of
 from firesteel.sql.catalog import CatalogTable, TableKind
 from firesteel.sql.expressions import identity
@@ -125,10 +126,20 @@ class TableEnvironment(CatalogMethods):
         return self._table_of(collections.of_arrow(table))
 
     def from_spark(self, data_frame: Any) -> Table:
-        """The rows of a Spark DataFrame, as a bounded table."""
-        stream = self._session.environment.from_spark(data_frame)
-        transformation = stream._transformation
-        return self._stream_table(StreamTable(transformation, stream_row(transformation.output_type)), None)
+        """The rows of a Spark DataFrame, as a bounded table: Spark writes them once, into files of columns.
+
+        A TIMESTAMP of Spark's is a TIMESTAMP_LTZ here, a TIMESTAMP_NTZ a TIMESTAMP.
+        """
+        staged = get_executor().from_spark(self._session.environment, data_frame)
+        fields = tuple(t.RowField(f.name, collections.logical_of_arrow(f.type)) for f in staged.schema)
+        where = {
+            "connector": "filesystem",
+            "format": "parquet",
+            "path": staged.directory,
+            "parquet.utc-timezone": "true",
+        }
+        table = CatalogTable(schema=DeclaredSchema.of(t.RowType(fields=fields)), options=where)
+        return Table(scan_of(resolve_anonymous(self._session.binder(), table)), self)
 
     def _table_of(self, made: tuple[DeclaredSchema, Any]) -> Table:
         schema, stream = made
