@@ -310,7 +310,7 @@ def test_other_sources(env: StreamExecutionEnvironment, tmp_path: Path) -> None:
     socket = env.socket_text_stream("localhost", 9181, ";", 3)._transformation
     assert (socket.source.delimiter, socket.source.max_retries, socket.parallelism) == (";", 3, 1)
     rows = env.from_spark(3)
-    assert rows.get_type() == Types.LONG()
+    assert rows.get_name() == "Spark DataFrame"
     assert rows.to_spark() == ("a frame of", rows._transformation)
     with pytest.raises(ProgramError, match="port"):
         env.socket_text_stream("localhost", 0)
