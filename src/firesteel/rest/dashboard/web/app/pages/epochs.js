@@ -35,6 +35,7 @@ const COLUMNS = [
   { key: "epoch", name: "Epoch", by: (e) => e.epoch, cell: (e) => count(e.epoch) },
   { key: "started", name: "Began", number: true, by: (e) => e.started_ms, cell: (e) => html`<span title=${exact(e.started_ms)}>${time(e.started_ms)}</span>` },
   { key: "elapsed", name: "Took", number: true, by: (e) => e.elapsed_ms, cell: (e) => duration(e.elapsed_ms) },
+  { key: "overhead", name: "Overhead", number: true, by: (e) => e.overhead_ms ?? -1, cell: (e) => html`<span title="beside the work on records: planning, scheduling, the exchange, the commit">${duration(e.overhead_ms)}</span>` },
   { key: "records", name: "Records", number: true, by: (e) => e.records, cell: (e) => count(e.records) },
   { key: "rate", name: "Processed", number: true, by: (e) => e.records / e.elapsed_ms, cell: (e) => rate((e.records * 1000) / Math.max(1, e.elapsed_ms)) },
   { key: "attempts", name: "Attempts", number: true, by: (e) => e.attempts, cell: (e) => (e.attempts > 1 ? html`<span class="state warn">${e.attempts}</span>` : e.attempts) },
