@@ -69,8 +69,8 @@ def compare(
     return results
 
 
-def by_rate(system: System, environments: Environments) -> Measured:
-    return Measured(system.name, lambda: rate(system, environments).steady)
+def by_rate(system: System, environments: Environments, clock: str = "seconds") -> Measured:
+    return Measured(system.name, lambda: rate(system, environments, clock).steady)
 
 
 def by_value(system: System, environments: Environments, key: str) -> Measured:
