@@ -12,9 +12,10 @@ from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import row_text
 from firesteel.sql.operators.base import TwoInputColumnsOperator
 from firesteel.sql.operators.pairs import NO_ROW, PADS_LEFT, PADS_RIGHT, Pairs, null_keys, paired
-from firesteel.sql.operators.slices import local_milliseconds
+from firesteel.sql.operators.slices import UTC, local_milliseconds
 from firesteel.sql.operators.specs import WindowJoin
 from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows
+from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.sql.operators.window_rank import open_windows
 from firesteel.state.backend import OperatorState
 
@@ -50,6 +51,10 @@ class WindowJoinOperator(TwoInputColumnsOperator):
 
     def end_epoch(self) -> None:
         self._progress.end()
+
+    def heeded(self, columns: Columns, input_index: int) -> Array | None:
+        column = (self.spec.left_end, self.spec.right_end)[input_index]
+        return milliseconds(columns.arrays[column]) - 1 if self.spec.zone in UTC else None
 
     def run(self, columns: Columns, input_index: int) -> None:
         spec = self.spec
