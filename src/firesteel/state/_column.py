@@ -57,15 +57,12 @@ class GroupKeys(dict[CanonicalKey, bytes]):
         groups = column_groups(codes, self._max_parallelism).tolist()
         own = self._key_groups
         for key, group in zip(keys, groups, strict=True):
-            if type(key) is bytes and key not in self and group in own:
-                length = len(key)
-                self[key] = group.to_bytes(2, "big") + length_prefix(length) + key
+            if key not in self and group in own:
+                data = key if type(key) is bytes else typed_bytes(key)
+                self[key] = group.to_bytes(2, "big") + length_prefix(len(data)) + data
 
     def __missing__(self, key: CanonicalKey) -> bytes:
-        if type(key) is str:
-            data = b"s" + key.encode("utf-8", "surrogatepass")
-        else:
-            data = typed_bytes(key)
+        data = typed_bytes(key)
         group = group_of_canonical(key, self._max_parallelism)
         if group not in self._key_groups:
             raise StateError(
@@ -117,6 +114,8 @@ def canonical_of(data: bytes) -> CanonicalKey:  # hot
 
 def typed_bytes(key: CanonicalKey) -> bytes:
     """The typed bytes for a canonical key."""
+    if type(key) is str:
+        return b"s" + key.encode("utf-8", "surrogatepass")
     return key if type(key) is bytes else encode_key(key)
 
 
