@@ -12,6 +12,8 @@ from firesteel.sql import types as t
 from firesteel.sql.expressions import AggregateCall
 from firesteel.sql.operators.session_aggregate import SessionAggregateOperator
 from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
+from firesteel.state._column import GroupKeys
+from firesteel.state.column_keys import identity_of_canonical
 from firesteel.testing.table_harness import TableHarness
 
 LONG, TEXT = t.BigIntType(), t.VarCharType()
@@ -330,3 +332,19 @@ def test_a_row_that_comes_behind_the_watermark_is_late_within_a_batch_too():
         harness.feed(("a", 1, at(1)), watermark=9)
         harness.feed(("a", 2, at(9)), ("a", 3, at(12)), watermark=30)
     assert windows(harness.take()) == [("a", 1, 1, 1, 0, 10), ("a", 1, 3, 3, 10, 20)]
+
+
+def test_what_comes_and_goes_within_an_epoch_has_no_key_in_state(monkeypatch):
+    learned = []
+
+    def learn(self, keys, codes, original=GroupKeys.learn):
+        learned.extend(keys)
+        original(self, keys, codes)
+
+    monkeypatch.setattr(GroupKeys, "learn", learn)
+    harness = harness_of(spec_of("TUMBLE", 10))
+    harness.feed(("a", 1, at(1)), ("b", 2, at(41)), watermark=30)
+    assert windows(harness.take()) == [("a", 1, 1, 1, 0, 10)]
+    assert [identity_of_canonical(key) for key in learned] == [(50, "b")]
+    harness.feed(watermark=60)
+    assert windows(harness.take()) == [("b", 1, 2, 2, 40, 50)]

@@ -8,7 +8,7 @@ entry of its own, so an epoch writes what it has changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -105,6 +105,46 @@ class MapsColumn(Column):
             self.remove(name, inner)
             return None
         return value
+
+    def get_all(
+        self, names: Sequence[Any], keys: Sequence[CanonicalKey], inners: Sequence[Inner]
+    ) -> list[Any]:  # hot
+        """The values of pairs, as ``get`` has them."""
+        if self.ttl is not None or not self._core.complete:
+            return list(map(self.get, names, keys, inners))
+        maps = self._maps
+        found = []
+        for name, key, inner in zip(names, keys, inners, strict=True):
+            held = maps.get(name)
+            if held is None:
+                held = self._opened(name, key)
+            found.append(held.get(inner))
+        return found
+
+    def put_all(self, names: Sequence[Any], inners: Sequence[Inner], values: Sequence[Any]) -> None:  # hot
+        """``put`` of each of some pairs."""
+        if self.ttl is not None:
+            for name, inner, value in zip(names, inners, values, strict=True):
+                self.put(name, inner, value)
+            return
+        maps, fresh, dirty = self._maps, self._fresh, self._dirty
+        more = changes = 0
+        for name, inner, value in zip(names, inners, values, strict=True):
+            held = maps[name]
+            is_new = inner not in held
+            held[inner] = value
+            more += is_new
+            if name in fresh:
+                changes += is_new
+                continue
+            of_key = dirty.get(name)
+            if of_key is None:
+                of_key = dirty[name] = {}
+            if inner not in of_key:
+                of_key[inner] = not is_new
+                changes += 1
+        self._size += more
+        self._changes += changes
 
     def put(self, name: Any, inner: Inner, value: Any) -> None:
         """Set a pair of a key whose map or value was asked for before."""
@@ -274,27 +314,28 @@ class MapsColumn(Column):
                 continue
             head = self._core.group_keys[self._keys[name]] + self.id
             keys += [head + _pack(inner) for inner in held]
-            values += self._bodies(name, held, held)
+            values += [self._body(name, held, inner) for inner in held]
         for name, changes in self._dirty.items():
             held = self._maps[name]
             head = self._core.group_keys[self._keys[name]] + self.id
-            there = [inner for inner in changes if inner in held]
-            gone = [inner for inner, stored in changes.items() if stored and inner not in held]
-            keys += [head + _pack(inner) for inner in (*there, *gone)]
-            values += self._bodies(name, held, there)
-            values += [TOMBSTONE] * len(gone)
+            for inner, stored in changes.items():
+                if inner in held:
+                    keys.append(head + _pack(inner))
+                    values.append(self._body(name, held, inner))
+                elif stored:
+                    keys.append(head + _pack(inner))
+                    values.append(TOMBSTONE)
             if not held and name not in self._partial:
                 self._forget(name)
         self._dirty.clear()
         self._changes = 0
 
-    def _bodies(self, name: Any, held: dict[Inner, Any], inners: Iterable[Inner]) -> list[bytes]:
-        """What is stored of some pairs."""
-        bodies = [encode_value(held[inner]) for inner in inners]
+    def _body(self, name: Any, held: dict[Inner, Any], inner: Inner) -> bytes:
+        """What is stored of a pair."""
+        body = encode_value(held[inner])
         if self.ttl is None:
-            return bodies
-        stamps = [self._written[name, inner].to_bytes(8, "big", signed=True) for inner in inners]
-        return list(map(bytes.__add__, stamps, bodies))
+            return body
+        return self._written[name, inner].to_bytes(8, "big", signed=True) + body
 
     def clean(self, changed: int) -> None:
         if self.ttl is None:

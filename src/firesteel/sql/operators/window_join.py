@@ -70,11 +70,14 @@ class WindowJoinOperator(TwoInputColumnsOperator):
 
     def advance(self, watermark: int) -> None:
         self._progress.move(watermark)
-        for end in sorted({end for side in self._sides for end in side.due(watermark, self.spec.zone)}):
-            self._fire(end)
+        ends = sorted({end for side in self._sides for end in side.due(watermark, self.spec.zone)})
+        if ends:
+            self._fire(ends)
 
-    def _fire(self, end: int) -> None:
-        left, right = ({name: rows for name, _, rows in side.pop(end)} for side in self._sides)
+    def _fire(self, ends: list[int]) -> None:
+        left, right = (
+            {(end, name): rows for end in ends for name, _, rows in side.pop(end)} for side in self._sides
+        )
         names = list({**left, **right})
         lefts, left_groups = _flat(left, names)
         rights, right_groups = _flat(right, names)
@@ -92,12 +95,14 @@ class WindowJoinOperator(TwoInputColumnsOperator):
 def join_result(kind: str, left: Columns, right: Columns, at: Array, of: Array) -> Columns:
     """The rows of a join of which *at* and *of* are the pairs: left row by left row, then what is left of the
     right."""
-    alone = np.setdiff1d(np.arange(len(left)), at)
     if kind == "SEMI":
         return left.take(np.unique(at))
+    alone = np.arange(0)
+    if kind == "ANTI" or kind in PADS_LEFT:
+        alone = np.setdiff1d(np.arange(len(left)), at)
     if kind == "ANTI":
         return left.take(alone)
-    if kind in PADS_LEFT and len(alone):
+    if len(alone):
         at = np.concatenate([at, alone])
         of = np.concatenate([of, np.full(len(alone), NO_ROW)])
     order = np.argsort(at, kind="stable")
