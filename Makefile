@@ -57,6 +57,6 @@ site-version: $(READY) ## commit the site of VERSION (ALIAS: latest) to the bran
 	@PATH=$(abspath $(BIN)):$$PATH NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases $(VERSION) $(or $(ALIAS),latest)
 	@PATH=$(abspath $(BIN)):$$PATH $(BIN)/mike set-default $(or $(ALIAS),latest)
 
-clean: ## remove .venv, caches and benchmark environments (results stay)
-	rm -rf $(VENV) benchmarks/.envs build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+clean: ## remove .venv, caches, benchmark environments and events (results stay)
+	rm -rf $(VENV) benchmarks/.envs benchmarks/.events build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -13,6 +14,7 @@ from benchmarks.environments import Environments
 from benchmarks.large_state import large_state
 from benchmarks.latency import latency
 from benchmarks.measure import Comparison
+from benchmarks.nexmark import CLOCKS, SETTINGS, TARGETS, nexmark
 from benchmarks.start import start
 
 
@@ -30,6 +32,21 @@ def memory_size(text: str) -> int:
     return int(text[:-1]) << units[text[-1].lower()]
 
 
+def some_of(known: Collection[str]) -> Callable[[str], list[str]]:
+    """The type of an option that chooses among these."""
+
+    def chosen(text: str) -> list[str]:
+        names = text.split(",")
+        unknown = [name for name in names if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(
+                f"no such thing: {', '.join(unknown)}; known: {', '.join(known)}"
+            )
+        return names
+
+    return chosen
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", help="cases, as in a,c (default: all)")
@@ -43,6 +60,24 @@ def main() -> int:
         default="",
         metavar="PARTS",
         help="of case m: only those whose names have one of these, with commas between them",
+    )
+    parser.add_argument(
+        "--queries",
+        type=some_of(TARGETS),
+        default=list(TARGETS),
+        help="of case q, as in q0,q5 (default: all)",
+    )
+    parser.add_argument(
+        "--settings", type=some_of(SETTINGS), default=list(SETTINGS), help=f"of case q: {', '.join(SETTINGS)}"
+    )
+    parser.add_argument(
+        "--events", type=int, default=1_000_000, help="of case q: the smaller number (default: 1000000)"
+    )
+    parser.add_argument(
+        "--clock",
+        choices=list(CLOCKS),
+        default="wall",
+        help="of case q: cpu for a busy machine (default: wall)",
     )
     parser.add_argument("--rounds", type=int, default=3, help="how often each pair is measured (default: 3)")
     parser.add_argument(
@@ -63,6 +98,13 @@ def main() -> int:
     cases = CASES | {
         "l": partial(large_state, state_bytes=options.state),
         "m": partial(latency, rate=options.rate, seconds=options.seconds, systems=options.systems),
+        "q": partial(
+            nexmark,
+            queries=options.queries,
+            settings=options.settings,
+            events=options.events,
+            clock=options.clock,
+        ),
         "start": start,
     }
     possible = OF_RATES if options.earlier else tuple(cases)

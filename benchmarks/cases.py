@@ -79,8 +79,8 @@ def compare(
     return results
 
 
-def by_rate(system: System, environments: Environments) -> Measured:
-    return Measured(system.name, lambda: rate(system, environments).steady)
+def by_rate(system: System, environments: Environments, clock: str = "seconds") -> Measured:
+    return Measured(system.name, lambda: rate(system, environments, clock).steady)
 
 
 def compare_rates(

@@ -134,11 +134,14 @@ class Rate:
     whole: float
 
 
-def rate(system: System, environments: Environments) -> Rate:
-    """Run a small job to warm up, then n and 2n records in one process."""
+def rate(system: System, environments: Environments, clock: str = "seconds") -> Rate:
+    """Run a small job to warm up, then n and 2n records in one process.
+
+    :param clock: what a program prints of a job: ``seconds``, or ``cpu_seconds`` where it measures them.
+    """
     n = system.records
     output = execute(system, environments, [max(1, n // 10), n, 2 * n])
-    seconds = {line["records"]: line["seconds"] for line in output.lines}
+    seconds = {line["records"]: line[clock] for line in output.lines}
     whole = 2 * n / seconds[2 * n]
     difference = seconds[2 * n] - seconds[n]
     if difference < 0.1 * seconds[2 * n]:  # the fixed part drowned the rest: the larger job alone is surer

@@ -7,6 +7,7 @@ depend on which of two files is read first. q6 is refused by both.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import json
 import re
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks.nexmark_events import TABLES, write_events
 from firesteel.util.exceptions import TableException
 from tests.table.support import batch_tables, tables
 
@@ -26,6 +28,13 @@ _PARTS = dict(part.split("\n", 1) for part in re.split(r"(?m)^--@", _TEXT)[1:])
 DDL = [statement for statement in _PARTS.pop("ddl").split(";") if statement.strip()]
 QUERIES = {head.split()[0]: query.strip().rstrip(";") for head, query in _PARTS.items()}
 RESULTS = json.loads((_DATA / "results.json").read_text())
+
+
+def test_the_events_are_those_of_the_benchmark(tmp_path: Path) -> None:
+    write_events(tmp_path, events=1_000, rate=20)
+    for table in TABLES:
+        kept = gzip.decompress((_DATA / f"{table}.csv.gz").read_bytes())
+        assert (tmp_path / f"{table}.csv").read_bytes() == kept
 
 
 @pytest.fixture(scope="module")

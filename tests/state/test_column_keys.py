@@ -68,6 +68,16 @@ def test_columns_and_single_keys_agree(given_keys):
         raw_key(key)
 
 
+@given(key_columns())
+def test_keys_that_are_learned_as_columns_are_those_that_are_asked_for_one_by_one(given_keys):
+    arrays, length = given_keys
+    codes = hash_codes(arrays, length)
+    keys = canonical_column_keys(identities(arrays, length), codes)
+    learned, asked = (GroupKeys(128, range(128)) for _ in range(2))
+    learned.learn(keys, codes)
+    assert dict(learned) == {key: asked[key] for key in keys}
+
+
 @given(st.lists(st.integers(-(2**63), 2**63 - 1) | st.integers(0, 9), min_size=1))
 def test_numbers_have_the_key_group_of_flink(numbers):
     codes = hash_codes([pa.array(numbers, pa.int64())], len(numbers))

@@ -58,11 +58,11 @@ class GroupKeys(dict[CanonicalKey, bytes]):
         from firesteel.state.hash_codes import groups_of_codes  # with it comes NumPy
 
         groups = groups_of_codes(codes, self._max_parallelism).tolist()
-        own = self._key_groups
+        own, starts = self._key_groups, self._starts
         for key, group in zip(keys, groups, strict=True):
-            if type(key) is bytes and key not in self and group in own:
-                length = len(key)
-                self[key] = group.to_bytes(2, "big") + length_prefix(length) + key
+            if key not in self and group in own:
+                data = typed_bytes(key)
+                self[key] = starts[group, len(data)] + data
 
     def meet(self, keys: Collection[CanonicalKey]) -> None:  # hot
         """Know keys, all of those that are new at once: for who is going to ask for each of them."""

@@ -33,6 +33,7 @@ _stable: set[type] = set()  # classes of which an object was found to be the sam
 _pack_double = struct.Struct(">d").pack
 _unpack_double = struct.Struct(">d").unpack
 _NAN = _pack_double(float("nan"))
+_BYTES: Final = tuple(bytes((byte,)) for byte in range(0x100))
 _unpack_columns = msgspec.msgpack.Decoder(tuple).decode
 
 
@@ -54,7 +55,7 @@ def decode_key(data: bytes) -> Any:
 
 def length_prefix(length: int) -> bytes:
     """One byte up to 254, else 0xFF and four bytes."""
-    return bytes((length,)) if length < 0xFF else b"\xff" + length.to_bytes(4, "big")
+    return _BYTES[length] if length < 0xFF else b"\xff" + length.to_bytes(4, "big")
 
 
 def join_bytes(first: bytes, second: bytes) -> bytes:
@@ -96,7 +97,7 @@ def _encode_int(value: int) -> bytes:
     if size >= 0x7F:
         return _encode_long_int(value, size)
     head = 0x80 + size if value >= 0 else 0x80 - size
-    return bytes((0x69, head)) + value.to_bytes(size, "big", signed=True)
+    return b"i" + _BYTES[head] + value.to_bytes(size, "big", signed=True)
 
 
 def _encode_long_int(value: int, size: int) -> bytes:

@@ -7,6 +7,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from firesteel.sql import types as t
 from firesteel.sql.expressions import Call, InputRef
+from firesteel.sql.operators.map_state import MapsColumn
 from firesteel.sql.operators.specs import Join
 from firesteel.testing.table_harness import TableHarness
 
@@ -42,6 +43,20 @@ def test_an_inner_join_keeps_the_kind_of_the_row_that_comes():
     assert harness.take() == [("+I", "a", 1, "a", 10), ("+I", "a", 2, "a", 10), ("+U", "b", 3, "b", 20)]
     harness.feed_changes(("-U", "a", 1), ("-D", "b", 3))
     assert harness.take() == [("-U", "a", 1, "a", 10), ("-D", "b", 3, "b", 20)]
+
+
+def test_a_row_without_a_partner_leaves_nothing_in_the_state_of_the_other_side(monkeypatch):
+    opened = []
+
+    def open_map(self, name, key, original=MapsColumn._opened):
+        opened.append(name)
+        return original(self, name, key)
+
+    monkeypatch.setattr(MapsColumn, "_opened", open_map)
+    harness = harness_of(spec_of("INNER"))
+    harness.feed(("a", 1), ("a", 2), ("b", 3))
+    harness.feed(("c", 4), input=1)
+    assert sorted(opened) == ["a", "b", "c"]
 
 
 def test_a_left_join_shows_a_row_without_a_partner_until_there_is_one():

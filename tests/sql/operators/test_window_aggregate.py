@@ -10,7 +10,10 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from firesteel.sql import types as t
 from firesteel.sql.expressions import AggregateCall
+from firesteel.sql.operators.session_aggregate import SessionAggregateOperator
 from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
+from firesteel.state._column import GroupKeys
+from firesteel.state.column_keys import identity_of_canonical
 from firesteel.testing.table_harness import TableHarness
 
 LONG, TEXT = t.BigIntType(), t.VarCharType()
@@ -290,3 +293,58 @@ def sessions(changes, gap):
             if row is not None:
                 together.append(row)
     return out
+
+
+def test_rows_that_watermarks_do_not_touch_are_worked_on_at_once(monkeypatch):
+    worked = []
+
+    def run(self, columns, input_index, original=SessionAggregateOperator.run):
+        worked.append(len(columns))
+        original(self, columns, input_index)
+
+    monkeypatch.setattr(SessionAggregateOperator, "run", run)
+    spec = spec_of("SESSION", 10)
+    at_once, one_by_one = harness_of(spec), harness_of(spec)
+    times = [0, 4, 30, 33, 70, 100]
+    with at_once.epoch():
+        for ms in times:
+            at_once.feed(("a", ms, at(ms)), watermark=ms - 3)
+    assert worked == [len(times)]
+    for ms in times:
+        one_by_one.feed(("a", ms, at(ms)), watermark=ms - 3)
+    made = windows(at_once.take())
+    assert made == windows(one_by_one.take())
+    assert [window[-2:] for window in made] == [(0, 14), (30, 43), (70, 80)]
+
+
+@pytest.mark.parametrize("kind", ["SESSION", "TUMBLE"])
+def test_a_row_at_the_end_of_a_window_that_has_fired_before_it_is_not_in_it(kind):
+    harness = harness_of(spec_of(kind, 10))
+    with harness.epoch():
+        harness.feed(("a", 1, at(0)), watermark=9)
+        harness.feed(("a", 2, at(10)), watermark=30)
+    assert windows(harness.take()) == [("a", 1, 1, 1, 0, 10), ("a", 1, 2, 2, 10, 20)]
+
+
+def test_a_row_that_comes_behind_the_watermark_is_late_within_a_batch_too():
+    harness = harness_of(spec_of("TUMBLE", 10))
+    with harness.epoch():
+        harness.feed(("a", 1, at(1)), watermark=9)
+        harness.feed(("a", 2, at(9)), ("a", 3, at(12)), watermark=30)
+    assert windows(harness.take()) == [("a", 1, 1, 1, 0, 10), ("a", 1, 3, 3, 10, 20)]
+
+
+def test_what_comes_and_goes_within_an_epoch_has_no_key_in_state(monkeypatch):
+    learned = []
+
+    def learn(self, keys, codes, original=GroupKeys.learn):
+        learned.extend(keys)
+        original(self, keys, codes)
+
+    monkeypatch.setattr(GroupKeys, "learn", learn)
+    harness = harness_of(spec_of("TUMBLE", 10))
+    harness.feed(("a", 1, at(1)), ("b", 2, at(41)), watermark=30)
+    assert windows(harness.take()) == [("a", 1, 1, 1, 0, 10)]
+    assert [identity_of_canonical(key) for key in learned] == [(50, "b")]
+    harness.feed(watermark=60)
+    assert windows(harness.take()) == [("b", 1, 2, 2, 40, 50)]

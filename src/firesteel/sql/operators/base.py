@@ -99,18 +99,44 @@ class ColumnsOperator(BaseOperator):
     def process(self, batch: Batch, input_index: int = 0) -> None:
         columns: Any = batch.values
         self.records_in += len(columns)
-        if not self.minds_time or not batch.marks:
-            if len(columns):
-                self.run(columns, input_index)
-            for _, mark in batch.marks:
-                self.on_mark(mark, input_index)
-        else:
-            for start, stop, following in batch.segments():
-                if stop > start:
-                    self.run(columns[start:stop], input_index)
-                if following is not None:
-                    self.on_mark(following, input_index)
+        start = 0
+        for place, mark in self._moved(batch, input_index):
+            if place > start:
+                self.run(columns[start:place], input_index)
+                start = place
+            self.on_mark(mark, input_index)
+        if len(columns) > start:
+            self.run(columns[start:], input_index)
         self.outputs.flush()
+
+    def _moved(self, batch: Batch, input_index: int) -> Marks:
+        """The marks of a batch, as far behind as they may come: what an operator does for some rows costs
+        about the same as for some thousands, and sources say a watermark every few hundred rows."""
+        count = len(batch.values)
+        if not batch.marks or batch.marks[0][0] == count:
+            return batch.marks
+        if not self.minds_time:
+            return [(count, mark) for _, mark in batch.marks]
+        columns: Any = batch.values
+        heeded = self.heeded(columns, input_index)
+        if heeded is None:
+            return batch.marks
+        lowest = np.append(np.minimum.accumulate(heeded[::-1])[::-1], MAX_WATERMARK)
+        moved: list[tuple[int, Mark]] = []
+        place = count
+        for at, mark in reversed(batch.marks):
+            if type(mark) is not int or mark >= lowest[at]:
+                place = at
+            elif moved and moved[-1][0] == place and type(moved[-1][1]) is int:
+                continue  # the newer watermark, which is there already, says as much
+            moved.append((place, mark))
+        moved.reverse()
+        return moved
+
+    def heeded(self, columns: Columns, input_index: int) -> np.ndarray[Any, Any] | None:
+        """For each row the least watermark that must not come before it if it came behind it: a lower one
+        makes neither the row late nor anything leave that the row would change. None: any may."""
+        return None
 
     def run(self, columns: Columns, input_index: int) -> None:
         """Process rows, at least one."""

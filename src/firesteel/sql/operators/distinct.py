@@ -73,8 +73,7 @@ class Distinct:
         self, names: list[Any], keys: list[Any], values: list[Any], steps: list[Array], within: Segments
     ) -> list[Array]:
         """Without retractions: a bit for each filter."""
-        get, put = self._seen.get, self._seen.put
-        known = [get(n, k, v) or 0 for n, k, v in zip(names, keys, values, strict=True)]
+        known = [seen or 0 for seen in self._seen.get_all(names, keys, values)]
         before = np.array(known, np.int64)
         after = before.copy()
         out = []
@@ -83,16 +82,17 @@ class Distinct:
             fresh = (before >> i) & 1 == 0
             out.append(((passed == step) & (step > 0) & fresh[within.index]).astype(np.int64))
             after |= (passed[within.last] > 0).astype(np.int64) << i
-        for at in np.flatnonzero(after != before).tolist():
-            put(names[at], values[at], int(after[at]))
+        changed = np.flatnonzero(after != before)
+        at = changed.tolist()
+        self._seen.put_all([names[i] for i in at], [values[i] for i in at], after[changed].tolist())
         return out
 
     def _count(
         self, names: list[Any], keys: list[Any], values: list[Any], steps: list[Array], within: Segments
     ) -> list[Array]:
         """With retractions: a count for each filter."""
-        get, none = self._seen.get, (0,) * len(steps)
-        known = [get(n, k, v) or none for n, k, v in zip(names, keys, values, strict=True)]
+        none = (0,) * len(steps)
+        known = [seen or none for seen in self._seen.get_all(names, keys, values)]
         before = np.array(known, np.int64).reshape(len(names), len(steps))
         after = before.copy()
         out = []

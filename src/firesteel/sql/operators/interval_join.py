@@ -35,6 +35,7 @@ class TimeIntervalJoinOperator(TwoInputColumnsOperator):
     def __init__(self, program: OperatorProgram, spec: TimeIntervalJoin) -> None:
         super().__init__(program, spec)
         self._pairs = Pairs(spec.left, spec.right, spec.condition, spec.functions)
+        self.minds_time = spec.event_time
         self._keys = (spec.left_keys, spec.right_keys)
         self._times = (spec.left_time, spec.right_time)
         self._outer = (spec.kind in ("LEFT", "FULL"), spec.kind in ("RIGHT", "FULL"))
@@ -60,6 +61,9 @@ class TimeIntervalJoinOperator(TwoInputColumnsOperator):
             side.begin_epoch(self.state.core.sequence)
 
     # ---- rows
+
+    def heeded(self, columns: Columns, input_index: int) -> Array:
+        return milliseconds(columns.arrays[self._times[input_index]])
 
     def run(self, columns: Columns, input_index: int) -> None:
         side = input_index

@@ -91,12 +91,12 @@ class JoinSide:
         counts: list[int] = []
         apart = alone[segments.starts].tolist()
         repeats = self._unique is None
-        of = self._rows.of
-        for name, key, is_alone in zip(segments.names, segments.keys, apart, strict=True):
-            held: Any = () if is_alone else of(name, key)
-            counts.append(len(held))
-            if not held:
+        found = self._rows.look(segments.names, segments.keys)
+        for name, key, held, is_alone in zip(segments.names, segments.keys, found, apart, strict=True):
+            if not held or is_alone:
+                counts.append(0)
                 continue
+            counts.append(len(held))
             if not self._counts:
                 bodies += held if repeats else held.values()
                 times += held.values() if repeats else [1] * len(held)
@@ -119,13 +119,14 @@ class JoinSide:
         bodies, ids = self.encode(keyed.rows)
         kinds = keyed.rows.kinds
         segments = keyed.segments
+        self._rows.learn(segments.keys, keyed.codes)
+        backwards = None if kinds is None else (kinds == DELETE) | (kinds == UPDATE_BEFORE)
+        if self._unique is None and (backwards is None or not backwards.any()):
+            self._rows.count_up(segments.names, segments.keys, (segments.last + 1).tolist(), ids)
+            return
         index = segments.index.tolist()
         names = [segments.names[i] for i in index]
         keys = [segments.keys[i] for i in index]
-        backwards = None if kinds is None else (kinds == DELETE) | (kinds == UPDATE_BEFORE)
-        if self._unique is None and (backwards is None or not backwards.any()):
-            self._rows.count_up(names, keys, ids)
-            return
         back = [False] * len(bodies) if backwards is None else backwards.tolist()
         for row, is_back in enumerate(back):
             if is_back:

@@ -58,7 +58,10 @@ class MapsColumn(Column):
         self._keys: dict[Any, CanonicalKey] = {}  # of the keys that have a map here
         self._encoded: dict[Any, tuple[CanonicalKey, dict[bytes, bytes]]] = {}  # not asked for yet
         self._partial: set[Any] = set()  # maps that do not hold all there is
-        self._dirty: dict[tuple[Any, Inner], bool] = {}  # whether the committed state has it
+        #: Keys of which nothing is committed: what their maps hold is what the epoch has changed.
+        self._fresh: set[Any] = set()
+        self._dirty: dict[Any, dict[Inner, bool]] = {}  # of the others; whether the committed state has it
+        self._changes = 0  # how many pairs are dirty
         self._written: dict[tuple[Any, Inner], int] = {}
         self._size = 0
 
@@ -73,13 +76,27 @@ class MapsColumn(Column):
             self._complete(name, key, held)
         return held if self.ttl is None else self._living(name, held)
 
+    def look(self, names: Sequence[Any], keys: Sequence[CanonicalKey]) -> list[dict[Inner, Any] | None]:
+        """All pairs of each of some keys; None or an empty map: there are none."""
+        if self.ttl is not None or not self._core.complete:
+            return list(map(self.of, names, keys))
+        maps, encoded = self._maps, self._encoded
+        return [
+            self.of(name, key) if name in encoded else maps.get(name)
+            for name, key in zip(names, keys, strict=True)
+        ]
+
+    def learn(self, keys: Sequence[CanonicalKey], codes: Any) -> None:
+        """Know keys of columns, of which *codes* are the hash codes, before they are written one by one."""
+        self._core.group_keys.learn(keys, codes)
+
     def get(self, name: Any, key: CanonicalKey, inner: Inner) -> Any:
         """The value of one pair; None: there is none."""
         held = self._maps.get(name)
         if held is None:
             held = self._opened(name, key)
         value = held.get(inner)
-        if value is None and name in self._partial and (name, inner) not in self._dirty:
+        if value is None and name in self._partial and inner not in self._dirty.get(name, ()):
             stored = self._core.fetch(key, self.id + _pack(inner))
             if stored is not None and stored != TOMBSTONE:
                 self._take(name, held, inner, stored)
@@ -89,47 +106,108 @@ class MapsColumn(Column):
             return None
         return value
 
-    def put(self, name: Any, inner: Inner, value: Any) -> None:
-        """Set a pair of a key whose map or value was asked for before."""
-        held = self._maps[name]
-        pair = name, inner
-        if inner not in held:
-            self._size += 1
-            self._dirty.setdefault(pair, False)
-        else:
-            self._dirty.setdefault(pair, True)
-        held[inner] = value
-        if self.ttl is not None:
-            self._written[pair] = self._core.now_ms
-
-    def count_up(
+    def get_all(
         self, names: Sequence[Any], keys: Sequence[CanonicalKey], inners: Sequence[Inner]
-    ) -> None:  # hot
-        """Add one to the values of pairs, which are numbers."""
-        maps, dirty, partial = self._maps, self._dirty, self._partial
+    ) -> list[Any]:  # hot
+        """The values of pairs, as ``get`` has them."""
+        if self.ttl is not None or not self._core.complete:
+            return list(map(self.get, names, keys, inners))
+        maps = self._maps
+        found = []
         for name, key, inner in zip(names, keys, inners, strict=True):
             held = maps.get(name)
             if held is None:
                 held = self._opened(name, key)
-            count = held.get(inner)
-            if (count is None and name in partial) or self.ttl is not None:
-                count = self.get(name, key, inner)
-            pair = name, inner
-            if count is None:
-                held[inner] = 1
-                self._size += 1
-                dirty.setdefault(pair, False)
-            else:
-                held[inner] = count + 1
-                dirty.setdefault(pair, True)
-            if self.ttl is not None:
-                self._written[pair] = self._core.now_ms
+            found.append(held.get(inner))
+        return found
+
+    def put_all(self, names: Sequence[Any], inners: Sequence[Inner], values: Sequence[Any]) -> None:  # hot
+        """``put`` of each of some pairs."""
+        if self.ttl is not None:
+            for name, inner, value in zip(names, inners, values, strict=True):
+                self.put(name, inner, value)
+            return
+        maps, fresh, dirty = self._maps, self._fresh, self._dirty
+        more = changes = 0
+        for name, inner, value in zip(names, inners, values, strict=True):
+            held = maps[name]
+            is_new = inner not in held
+            held[inner] = value
+            more += is_new
+            if name in fresh:
+                changes += is_new
+                continue
+            of_key = dirty.get(name)
+            if of_key is None:
+                of_key = dirty[name] = {}
+            if inner not in of_key:
+                of_key[inner] = not is_new
+                changes += 1
+        self._size += more
+        self._changes += changes
+
+    def put(self, name: Any, inner: Inner, value: Any) -> None:
+        """Set a pair of a key whose map or value was asked for before."""
+        held = self._maps[name]
+        is_there = inner in held
+        self._size += not is_there
+        self._touch(name, inner, is_there)
+        held[inner] = value
+        if self.ttl is not None:
+            self._written[name, inner] = self._core.now_ms
+
+    def _touch(self, name: Any, inner: Inner, is_stored: bool) -> None:
+        if name in self._fresh:
+            self._changes += not is_stored
+            return
+        changes = self._dirty.setdefault(name, {})
+        if inner not in changes:
+            changes[inner] = is_stored
+            self._changes += 1
+
+    def count_up(
+        self,
+        names: Sequence[Any],
+        keys: Sequence[CanonicalKey],
+        stops: Sequence[int],
+        inners: Sequence[Inner],
+    ) -> None:  # hot
+        """Add one to the values of pairs, which are numbers.
+
+        :param inners: those of the first key up to the first of *stops*, then those of the second, ...
+        """
+        maps, fresh = self._maps, self._fresh
+        start = 0
+        for name, key, stop in zip(names, keys, stops, strict=True):
+            held = maps.get(name)
+            if held is None:
+                held = self._opened(name, key)
+            some = inners[start:stop]
+            start = stop
+            if self.ttl is None and name in fresh:
+                size = len(held)
+                for inner in some:
+                    held[inner] = held.get(inner, 0) + 1
+                self._size += len(held) - size
+                self._changes += len(held) - size
+                continue
+            fetches = self.ttl is not None or name in self._partial
+            for inner in some:
+                count = self.get(name, key, inner) if fetches else held.get(inner)
+                self._touch(name, inner, count is not None)
+                if count is None:
+                    held[inner] = 1
+                    self._size += 1
+                else:
+                    held[inner] = count + 1
+                if self.ttl is not None:
+                    self._written[name, inner] = self._core.now_ms
 
     def remove(self, name: Any, inner: Inner) -> None:
         """Delete a pair that is there."""
         del self._maps[name][inner]
         self._size -= 1
-        self._dirty.setdefault((name, inner), True)
+        self._touch(name, inner, True)
         self._written.pop((name, inner), None)
 
     def clear(self, name: Any, key: CanonicalKey) -> None:
@@ -153,14 +231,17 @@ class MapsColumn(Column):
             self._size -= len(encoded[1])
             for inner, value in encoded[1].items():
                 self._take(name, held, _decode_inner(inner), value)
-        elif not self._core.complete:
+        elif self._core.complete:
+            self._fresh.add(name)
+        else:
             self._partial.add(name)
         return held
 
     def _complete(self, name: Any, key: CanonicalKey, held: dict[Inner, Any]) -> None:
+        changes = self._dirty.get(name, ())
         for rest, value in self._core.fetch_all(key, self.id).items():
             inner = _decode_inner(rest)
-            if inner not in held and (name, inner) not in self._dirty:
+            if inner not in held and inner not in changes:
                 self._take(name, held, inner, value)
         self._partial.discard(name)
 
@@ -189,6 +270,7 @@ class MapsColumn(Column):
         rest = key[end + len(self.id) :]
         held = self._maps.get(name)
         if held is not None:
+            self._fresh.discard(name)
             inner = _decode_inner(rest)
             if held.pop(inner, None) is not None:
                 self._size -= 1
@@ -219,30 +301,41 @@ class MapsColumn(Column):
                 self._size += 1
             else:
                 inner = _decode_inner(key[end + cut :])
-                if inner not in held and (name, inner) not in self._dirty:
+                if inner not in held and inner not in self._dirty.get(name, ()):
                     self._take(name, held, inner, value)
         self._partial.clear()
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
-        heads, column = self._core.group_keys, self.id
-        touched = set()
-        for (name, inner), stored in self._dirty.items():
+        fresh, self._fresh = self._fresh, set()
+        for name in fresh:
             held = self._maps[name]
-            entry = heads[self._keys[name]] + column + _pack(inner)
-            if inner in held:
-                body = encode_value(held[inner])
-                if self.ttl is not None:
-                    body = self._written[name, inner].to_bytes(8, "big", signed=True) + body
-                keys.append(entry)
-                values.append(body)
-            elif stored:
-                keys.append(entry)
-                values.append(TOMBSTONE)
-            touched.add(name)
-        self._dirty.clear()
-        for name in touched:
-            if not self._maps[name] and name not in self._partial:
+            if not held:
                 self._forget(name)
+                continue
+            head = self._core.group_keys[self._keys[name]] + self.id
+            keys += [head + _pack(inner) for inner in held]
+            values += [self._body(name, held, inner) for inner in held]
+        for name, changes in self._dirty.items():
+            held = self._maps[name]
+            head = self._core.group_keys[self._keys[name]] + self.id
+            for inner, stored in changes.items():
+                if inner in held:
+                    keys.append(head + _pack(inner))
+                    values.append(self._body(name, held, inner))
+                elif stored:
+                    keys.append(head + _pack(inner))
+                    values.append(TOMBSTONE)
+            if not held and name not in self._partial:
+                self._forget(name)
+        self._dirty.clear()
+        self._changes = 0
+
+    def _body(self, name: Any, held: dict[Inner, Any], inner: Inner) -> bytes:
+        """What is stored of a pair."""
+        body = encode_value(held[inner])
+        if self.ttl is None:
+            return body
+        return self._written[name, inner].to_bytes(8, "big", signed=True) + body
 
     def clean(self, changed: int) -> None:
         if self.ttl is None:
@@ -260,6 +353,7 @@ class MapsColumn(Column):
             for inner in held:
                 self._written.pop((name, inner), None)
         self._keys.pop(name, None)
+        self._fresh.discard(name)
         self._partial.discard(name)
 
     def drop(self) -> None:
@@ -269,11 +363,11 @@ class MapsColumn(Column):
         name = identity_of_canonical(key)
         self._encoded.pop(name, None)
         if name in self._maps:
-            self._dirty = {pair: stored for pair, stored in self._dirty.items() if pair[0] != name}
+            self._changes -= len(self._maps[name] if name in self._fresh else self._dirty.pop(name, ()))
             self._forget(name)
 
     def changed(self) -> int:
-        return len(self._dirty)
+        return self._changes
 
     def cached(self) -> int:
         return self._size + len(self._maps)

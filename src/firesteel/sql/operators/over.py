@@ -63,6 +63,7 @@ class OverOperator(KeyedColumnsOperator):
 
     def __init__(self, program: OperatorProgram, spec: OverAggregate) -> None:
         super().__init__(program, spec)
+        self.minds_time = spec.time is not None and spec.event_time
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
         super().open(context, state)
@@ -81,6 +82,10 @@ class OverOperator(KeyedColumnsOperator):
     def begin_epoch(self) -> None:
         super().begin_epoch()
         self._way.begin()
+
+    def heeded(self, columns: Columns, input_index: int) -> Array:
+        assert self.spec.time is not None
+        return milliseconds(columns.arrays[self.spec.time])
 
     def run(self, columns: Columns, input_index: int) -> None:
         self._way.run(columns)

@@ -93,7 +93,9 @@ class RowsColumn(Column):
         self.generation += 1
         self.slots: dict[Any, int] = {}
         self._encoded: dict[Any, tuple[CanonicalKey, bytes]] = {}  # what nobody has asked for yet
-        self._keys: list[CanonicalKey] = []  # by slot
+        self._names: list[Any] = []  # by slot
+        #: The same; None: not made yet. Many keys of windows come and go within an epoch, and need none.
+        self._keys: list[CanonicalKey | None] = []
         self._free: list[int] = []
         capacity = _FIRST_SLOTS
         self.fields: list[Array] = [np.full(capacity, f.initial, f.dtype) for f in self._of]
@@ -101,6 +103,7 @@ class RowsColumn(Column):
         self._dirty = np.zeros(capacity, bool)
         self._stored = np.zeros(capacity, bool)
         self._written = np.zeros(capacity, np.int64)
+        self._codes = np.zeros(capacity, np.uint32)  # the hash codes of keys that are not made yet
         self._changes = 0
 
     # ---- the operator's side
@@ -112,24 +115,40 @@ class RowsColumn(Column):
         missing = np.flatnonzero(slots < 0)
         if len(missing):
             names = [identities[i] for i in missing.tolist()]
-            keys = canonical_column_keys(names, codes[missing])
-            self._core.group_keys.learn(keys, codes[missing])
-            slots[missing] = self._made(names, keys)
+            keys: list[Any] = [None] * len(names)
+            if self._encoded or not self._core.complete:
+                keys = canonical_column_keys(names, codes[missing])
+                self._core.group_keys.learn(keys, codes[missing])
+            slots[missing] = made = self._made(names, keys)
+            self._codes[made] = codes[missing]
         if self.ttl is not None and len(slots):
             self._expire(slots)
         return slots
 
-    def _made(self, names: list[Any], keys: list[CanonicalKey]) -> list[int]:
+    def _made(self, names: list[Any], keys: list[Any]) -> list[int]:
         slots = self._take_slots(len(names))
         entries = self._entries_of(names, keys)
         for name, key, slot in zip(names, keys, slots, strict=True):
             self.slots[name] = slot
+            self._names[slot] = name
             self._keys[slot] = key
         self._put_initial(slots)
         found = [(slot, entry) for slot, entry in zip(slots, entries, strict=True) if entry is not None]
         if found:
             self._decode([slot for slot, _ in found], [entry for _, entry in found])
         return slots
+
+    def _canonical(self, slots: list[int]) -> list[Any]:
+        """The canonical keys of slots."""
+        keys, names = self._keys, self._names
+        missing = [slot for slot in slots if keys[slot] is None]
+        if missing:
+            codes = self._codes[missing]
+            made = canonical_column_keys([names[slot] for slot in missing], codes)
+            self._core.group_keys.learn(made, codes)
+            for slot, key in zip(missing, made, strict=True):
+                keys[slot] = key
+        return [keys[slot] for slot in slots]
 
     def _entries_of(self, names: list[Any], keys: list[CanonicalKey]) -> list[bytes | None]:
         """What is committed of keys."""
@@ -175,7 +194,8 @@ class RowsColumn(Column):
         rest = count - len(slots)
         first = len(self._keys)
         if rest:
-            self._keys.extend([0] * rest)
+            self._keys.extend([None] * rest)
+            self._names.extend([None] * rest)
             self._grow(len(self._keys))
             slots.extend(range(first, first + rest))
         return slots
@@ -191,6 +211,7 @@ class RowsColumn(Column):
         self.alive, self._dirty = _grown(self.alive, capacity, False), _grown(self._dirty, capacity, False)
         self._stored = _grown(self._stored, capacity, False)
         self._written = _grown(self._written, capacity, 0)
+        self._codes = _grown(self._codes, capacity, 0)
 
     def _expire(self, slots: Array) -> None:
         assert self.ttl is not None
@@ -222,7 +243,7 @@ class RowsColumn(Column):
 
     def name_of(self, slot: int) -> Any:
         """The identity of the key of a slot."""
-        return identity_of_canonical(self._keys[slot])
+        return self._names[slot]
 
     def load_all(self) -> None:
         """Decode what is committed, so that all rows are in slots."""
@@ -270,16 +291,14 @@ class RowsColumn(Column):
         alive = self.alive[slots]
         live, dead = slots[alive], slots[~alive]
         heads, column = self._core.group_keys, self.id
-        names = self._keys
-        heads.meet([names[slot] for slot in live.tolist()])
-        keys += [heads[names[slot]] + column for slot in live.tolist()]
+        keys += [heads[key] + column for key in self._canonical(live.tolist())]
         values += self._entries(live)
         self._stored[live] = True
         stored = dead[self._stored[dead]].tolist()
-        keys += [heads[names[slot]] + column for slot in stored]
+        keys += [heads[key] + column for key in self._canonical(stored)]
         values += [TOMBSTONE] * len(stored)
         for slot in dead.tolist():
-            del self.slots[identity_of_canonical(names[slot])]
+            del self.slots[self._names[slot]]
         self._release(dead.tolist())
         self._dirty[slots] = False
         self._changes = 0
@@ -311,7 +330,7 @@ class RowsColumn(Column):
 
     def _forget(self, slots: list[int]) -> None:
         for slot in slots:
-            del self.slots[identity_of_canonical(self._keys[slot])]
+            del self.slots[self._names[slot]]
         self._release(slots)
 
     def drop(self) -> None:
@@ -339,7 +358,7 @@ class RowsColumn(Column):
         self._forget(list(islice(self.slots.values(), max(rest, 0))))
 
     def cached_keys(self) -> set[CanonicalKey]:
-        live = {self._keys[slot] for slot in self.slots.values() if self.alive[slot]}
+        live = set(self._canonical([slot for slot in self.slots.values() if self.alive[slot]]))
         return live | {key for key, _ in self._encoded.values()}
 
 

@@ -7,10 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from firesteel.common.columns import Columns
-from firesteel.runtime.batch import Batch
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.kernels.segments import Array
-from firesteel.sql.operators.slices import instant_of, local_milliseconds
+from firesteel.sql.operators.slices import UTC, instant_of, local_milliseconds
 from firesteel.sql.operators.specs import TimeWindow
 from firesteel.sql.operators.timed_windows import TimedWindows
 
@@ -30,9 +29,9 @@ class SessionWindows(TimedWindows):
         if self.window.event_time and not self.context.batch_mode:
             self._progress.end()
 
-    def process(self, batch: Batch, input_index: int = 0) -> None:
-        super().process(batch, input_index)
-        self.on_processing_time()
+    def heeded(self, columns: Columns, input_index: int) -> Array | None:
+        # A row that comes where a session ends is in it, if it comes before the session is over.
+        return self.times_of(columns) - 1 if self.window.zone in UTC else None
 
     def times_of(self, columns: Columns) -> Array:
         """The time of each row, as the clocks of the session show it."""

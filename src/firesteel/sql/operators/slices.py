@@ -18,15 +18,16 @@ import pyarrow.compute as pc
 from firesteel.sql.operators.specs import TimeWindow
 from firesteel.sql.operators.watermarks import milliseconds
 
-__all__ = ["Slices", "instant_of", "instants_of", "local_milliseconds"]
+__all__ = ["UTC", "Slices", "instant_of", "instants_of", "local_milliseconds"]
 
 Array = np.ndarray[Any, Any]
-_UTC: Final = ("UTC", "Z", "GMT", "Etc/UTC")
+#: Zones whose clocks show the instant itself.
+UTC: Final = ("UTC", "Z", "GMT", "Etc/UTC")
 
 
 def local_milliseconds(times: pa.Array, zone: str) -> Array:
     """Timestamps in milliseconds; instants as the clocks of *zone* show them."""
-    if times.type.tz is not None and zone not in _UTC:
+    if times.type.tz is not None and zone not in UTC:
         times = pc.local_timestamp(pc.cast(times, pa.timestamp("ms", zone), safe=False))
     return milliseconds(times)
 
@@ -39,7 +40,7 @@ def instant_of(local_ms: int, zone: str) -> int:
 
 def instants_of(local: Array, zone: str) -> Array:
     """The same of many times."""
-    if zone in _UTC:
+    if zone in UTC:
         return local
     naive = pa.array(local, pa.int64()).view(pa.timestamp("ms"))
     found = pc.assume_timezone(naive, zone, ambiguous="earliest", nonexistent="latest")
@@ -98,7 +99,3 @@ class Slices:
         """The slices for which the window of an end is the last one."""
         ends = np.array(self.of_window(end), np.int64)
         return ends[self.last_windows(ends) <= end].tolist()  # type: ignore[no-any-return]
-
-    def crosses(self, before: int, after: int) -> bool:
-        """Whether some window may fire as time moves on from *before* to *after*."""
-        return (after + 1 - self.offset) // self.step != (before + 1 - self.offset) // self.step

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, Mark
+from firesteel.runtime.batch import END, MAX_WATERMARK, MIN_WATERMARK, Batch, Mark
 from firesteel.runtime.operators.base import SubtaskContext
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.base import KeyedColumnsOperator
@@ -24,6 +24,7 @@ class TimedWindows(KeyedColumnsOperator):
     def __init__(self, program: OperatorProgram, spec: Any, window: TimeWindow) -> None:
         super().__init__(program, spec)
         self.window = window
+        self.minds_time = window.event_time
         self._progress: KeptProgress
 
     def open(self, context: SubtaskContext, state: OperatorState | None) -> None:
@@ -34,6 +35,10 @@ class TimedWindows(KeyedColumnsOperator):
     def begin_epoch(self) -> None:
         super().begin_epoch()
         self._progress.begin(self.watermark if self.window.event_time else MIN_WATERMARK)
+
+    def process(self, batch: Batch, input_index: int = 0) -> None:
+        super().process(batch, input_index)
+        self.on_processing_time()
 
     def advance(self, watermark: int) -> None:
         if self.window.event_time:

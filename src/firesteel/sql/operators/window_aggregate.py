@@ -13,15 +13,15 @@ import numpy as np
 import pyarrow as pa
 
 from firesteel.common.columns import Columns
-from firesteel.runtime.batch import MIN_WATERMARK, Batch
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
 from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.slice_state import Contents, SliceState
-from firesteel.sql.operators.slices import Slices, instant_of, instants_of, local_milliseconds
+from firesteel.sql.operators.slices import UTC, Slices, instant_of, instants_of, local_milliseconds
 from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
 from firesteel.sql.operators.timed_windows import TimedWindows
+from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.sql.operators.window_times import WindowTimes
 from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_codes
 
@@ -42,30 +42,14 @@ class SlicedWindows(TimedWindows):
         if matters and not self.context.batch_mode:
             self._progress.end()
 
-    def process(self, batch: Batch, input_index: int = 0) -> None:
-        columns: Any = batch.values
-        self.records_in += len(columns)
-        start = 0
-        for position, mark in batch.marks:
-            if type(mark) is int and not self._may_fire(mark):
-                self.move_watermark(mark)
-                self.outputs.mark(mark)
-                continue
-            if position > start:
-                self.run(columns[start:position], input_index)
-            start = position
-            self.on_mark(mark, input_index)
-        if start < len(columns):
-            self.run(columns[start:], input_index)
-        if not self.window.event_time and not self.ended:
-            self._fire_until(self.context.clock.now_ms)
-        self.outputs.flush()
-
-    def _may_fire(self, watermark: int) -> bool:
-        if not self.window.event_time:
-            return False
-        before, after = self._local(self._progress.value), self._local(watermark)
-        return before == MIN_WATERMARK or self.slices.crosses(before, after)
+    def heeded(self, columns: Columns, input_index: int) -> Array | None:
+        window = self.window
+        if window.zone not in UTC:
+            return None
+        if window.time is not None:
+            return milliseconds(columns.arrays[window.time])
+        assert window.end is not None
+        return milliseconds(columns.arrays[window.end]) - 1
 
     def fires_at(self, end: int) -> int:
         """The instant at which a window fires."""

@@ -12,9 +12,10 @@ from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import row_text
 from firesteel.sql.operators.base import TwoInputColumnsOperator
 from firesteel.sql.operators.pairs import NO_ROW, PADS_LEFT, PADS_RIGHT, Pairs, null_keys, paired
-from firesteel.sql.operators.slices import local_milliseconds
+from firesteel.sql.operators.slices import UTC, local_milliseconds
 from firesteel.sql.operators.specs import WindowJoin
 from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows
+from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.sql.operators.window_rank import open_windows
 from firesteel.state.backend import OperatorState
 
@@ -51,6 +52,10 @@ class WindowJoinOperator(TwoInputColumnsOperator):
     def end_epoch(self) -> None:
         self._progress.end()
 
+    def heeded(self, columns: Columns, input_index: int) -> Array | None:
+        column = (self.spec.left_end, self.spec.right_end)[input_index]
+        return milliseconds(columns.arrays[column]) - 1 if self.spec.zone in UTC else None
+
     def run(self, columns: Columns, input_index: int) -> None:
         spec = self.spec
         column = (spec.left_end, spec.right_end)[input_index]
@@ -65,11 +70,14 @@ class WindowJoinOperator(TwoInputColumnsOperator):
 
     def advance(self, watermark: int) -> None:
         self._progress.move(watermark)
-        for end in sorted({end for side in self._sides for end in side.due(watermark, self.spec.zone)}):
-            self._fire(end)
+        ends = sorted({end for side in self._sides for end in side.due(watermark, self.spec.zone)})
+        if ends:
+            self._fire(ends)
 
-    def _fire(self, end: int) -> None:
-        left, right = ({name: rows for name, _, rows in side.pop(end)} for side in self._sides)
+    def _fire(self, ends: list[int]) -> None:
+        left, right = (
+            {(end, name): rows for end in ends for name, _, rows in side.pop(end)} for side in self._sides
+        )
         names = list({**left, **right})
         lefts, left_groups = _flat(left, names)
         rights, right_groups = _flat(right, names)
@@ -87,12 +95,14 @@ class WindowJoinOperator(TwoInputColumnsOperator):
 def join_result(kind: str, left: Columns, right: Columns, at: Array, of: Array) -> Columns:
     """The rows of a join of which *at* and *of* are the pairs: left row by left row, then what is left of the
     right."""
-    alone = np.setdiff1d(np.arange(len(left)), at)
     if kind == "SEMI":
         return left.take(np.unique(at))
+    alone = np.arange(0)
+    if kind == "ANTI" or kind in PADS_LEFT:
+        alone = np.setdiff1d(np.arange(len(left)), at)
     if kind == "ANTI":
         return left.take(alone)
-    if kind in PADS_LEFT and len(alone):
+    if len(alone):
         at = np.concatenate([at, alone])
         of = np.concatenate([of, np.full(len(alone), NO_ROW)])
     order = np.argsort(at, kind="stable")

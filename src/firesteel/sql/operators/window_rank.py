@@ -17,9 +17,10 @@ from firesteel.sql.arrow import arrow_type
 from firesteel.sql.operators.aggregates import row_text
 from firesteel.sql.operators.base import KeyedColumnsOperator
 from firesteel.sql.operators.ordering import sorted_rows
-from firesteel.sql.operators.slices import instants_of, local_milliseconds
+from firesteel.sql.operators.slices import UTC, instants_of, local_milliseconds
 from firesteel.sql.operators.specs import WindowRank
 from firesteel.sql.operators.timed_rows import KeptProgress, TimedRows, names_of
+from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.state.backend import OperatorState
 from firesteel.state.column_keys import group_rows, row_values
 
@@ -58,6 +59,10 @@ class WindowRankOperator(KeyedColumnsOperator):
 
     def end_epoch(self) -> None:
         self._progress.end()
+
+    def heeded(self, columns: Columns, input_index: int) -> Array | None:
+        spec = self.spec
+        return milliseconds(columns.arrays[spec.end_column]) - 1 if spec.zone in UTC else None
 
     def run(self, columns: Columns, input_index: int) -> None:
         spec = self.spec
