@@ -91,7 +91,7 @@ class JoinSide:
         counts: list[int] = []
         apart = alone[segments.starts].tolist()
         repeats = self._unique is None
-        found = self._rows.look(segments.names, segments.keys)
+        found: list[Any] = self._rows.look(segments.names, segments.keys)
         for name, key, held, is_alone in zip(segments.names, segments.keys, found, apart, strict=True):
             if not held or is_alone:
                 counts.append(0)
