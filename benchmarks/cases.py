@@ -357,6 +357,38 @@ def large_changes(environments: Environments, rounds: int) -> list[Comparison]:
     return results
 
 
+def real_time(environments: Environments, rounds: int) -> list[Comparison]:
+    """Real time is `ours`, epochs are the peer: the rate, and the CPU for a record. And how long after a
+    backlog the p99 of a job in real time is below 50 ms again."""
+
+    def keyed(mode: str) -> Measured:
+        arguments = ("--config", f"execution.mode={mode}")
+        return by_rate(replace(KEYED, name=f"firesteel, {mode}", arguments=arguments), environments)
+
+    both = System("firesteel, real-time", OURS, "both_modes.py", arguments=("--rounds", "1"))
+    backlog = System("firesteel, real-time", OURS, "backlog.py")
+    epochs, limit = Measured("firesteel, epochs", lambda: 1.0), Measured("limit", lambda: 10.0)
+    return [
+        *compare("r: keyed count", "rec/s", True, keyed("real-time"), [(keyed("epochs"), 0.9)], rounds),
+        *compare(
+            "r: CPU for a record of it",
+            "of that of epochs",
+            False,
+            by_value(both, environments, "cpu"),
+            [(epochs, 1.0)],
+            rounds,
+        ),
+        *compare(
+            "r: 30 s of backlog, 20,000 rec/s",
+            "s until p99 < 50 ms",
+            False,
+            by_value(backlog, environments, "quick_after_s"),
+            [(limit, 1.0)],
+            rounds,
+        ),
+    ]
+
+
 CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "a": keyed_count,
     "b": chain,
@@ -372,6 +404,7 @@ CASES: dict[str, Callable[[Environments, int], list[Comparison]]] = {
     "n": metrics,
     "o": patterns,
     "p": large_changes,
+    "r": real_time,
 }
 
 #: Those that compare rates, and so can be compared with an earlier commit.
