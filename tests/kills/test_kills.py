@@ -1,4 +1,4 @@
-"""The short form: a run or two of each kind on real executors (``make soak`` is the long one)."""
+"""The short form: a run of each kind that is struck, on real executors (``make soak`` is the long one)."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.runtime.support import environment, local_platform
 
 pytestmark = [pytest.mark.spark, pytest.mark.cluster, pytest.mark.timeout(900)]
 
-#: Of these one run in eight ends before it is struck, so there are two.
-MAY_MISS = ("driver replaced", "fault points", "full disk")
+#: A run may end before it is struck; then there is another one, up to as many.
+MOST_RUNS = 4
 #: Of the strikes at queries of SQL one that strikes below the driver, and one that strikes the driver.
 SQL_KINDS = (SQL + "worker", SQL + "driver killed")
 EACH = [
@@ -70,11 +70,12 @@ def test_nothing_is_lost_and_nothing_is_doubled(campaigns: Campaigns, family: Fa
     if reason := hindrance(kind):
         pytest.skip(f"NOT TESTED: {kind}: {reason}")
     seed = random.randrange(1 << 20)
-    runs = 2 if kind.endswith(MAY_MISS) else 1
-    outcomes = list(campaigns(family).runs_of(kind, runs, seed))
-    assert len(outcomes) == runs
-    assert not [str(outcome) for outcome in outcomes if outcome.failure]
-    assert any(outcome.strikes for outcome in outcomes), f"seed {seed}: nothing was struck"
+    for number in range(MOST_RUNS):
+        [outcome] = campaigns(family).runs_of(kind, 1, seed + number)
+        assert not outcome.failure, str(outcome)
+        if outcome.strikes:
+            return
+    pytest.fail(f"nothing was struck from seed {seed} on")
 
 
 def test_the_comparison_sees_what_is_lost_doubled_and_left(tmp_path: Path) -> None:
