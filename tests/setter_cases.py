@@ -304,9 +304,15 @@ def rabbit() -> Any:
     return called(rabbitmq.RMQConnectionConfig.Builder(), calls)
 
 
+_MONGO: Final = {"set_uri": ("mongodb://h",), "set_database": ("d",), "set_collection": ("c",)}
+
+
 def mongo() -> Any:
-    calls = {"set_uri": ("mongodb://h",), "set_database": ("d",), "set_collection": ("c",)}
-    return called(mongodb.MongoSink.builder(), calls | {"set_serialization_schema": (same,)})
+    return called(mongodb.MongoSink.builder(), _MONGO | {"set_serialization_schema": (same,)})
+
+
+def mongo_source() -> Any:
+    return called(mongodb.MongoSource.builder(), _MONGO | {"set_deserialization_schema": (same,)})
 
 
 def jdbc_source() -> Any:
@@ -434,6 +440,7 @@ SUBJECTS: Final[dict[str, Subject]] = {
     "Elasticsearch7SinkBuilder": ELASTIC,
     "HybridSourceBuilder": Subject(lambda: hybrid_source.HybridSource.builder(NumberSequenceSource(1, 2))),
     "MongoSinkBuilder": Subject(mongo),
+    "MongoSourceBuilder": Subject(mongo_source),
     "PulsarSinkBuilder": Subject(lambda: pulsar_builder(pulsar.PulsarSink.builder())),
     "PulsarSourceBuilder": Subject(lambda: pulsar_builder(pulsar.PulsarSource.builder())),
     "RMQConnectionConfig.Builder": Subject(rabbit),
