@@ -382,17 +382,6 @@ class MemoryStateFiles(StateFiles):
     def _view(self, ref: RunRef) -> memoryview:
         return memoryview(self.read(ref.path, ref.offset, ref.length))
 
-    def _names_in(self, directory: str) -> Iterator[str]:
-        """The names of the files of a remote directory.
-
-        :raises OSError: it cannot be listed.
-        """
-        from pyarrow.fs import FileSelector
-
-        fs, inner = self._file_system(self.path_of(directory))
-        found = fs.get_file_info(FileSelector(inner, allow_not_found=True))
-        return (info.base_name for info in found if info.is_file)
-
     def list(self, prefix: str = "") -> list[str]:
         return sorted(name for name in self.content if name.startswith(prefix))
 

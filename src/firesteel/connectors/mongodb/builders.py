@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 from firesteel.common._map_all import map_all
 from firesteel.common._no_effect import tell_no_effect
@@ -15,20 +15,63 @@ from firesteel.connectors.mongodb.source import Decoder, Documents, MongoCollect
 from firesteel.program.checks import WrongArgumentError, require_int, require_text
 from firesteel.program.connector_wrappers import DeliveryGuarantee, SinkWrapper, SourceWrapper
 
-_WHO: Final = "MongoSink"
-_SOURCE: Final = "MongoSource"
 _ONE_READER: Final = "a collection is read by one subtask"
 
 
-def _function(given: Any, who: str, hint: str) -> Callable[[Any], Any]:
-    if not callable(given) or isinstance(given, type):
-        raise WrongArgumentError(
-            f"The {'de' if who == _SOURCE else ''}serialization schema must be a function.",
-            operator=who,
-            detail=f"got {given!r}",
-            hint=hint,
-        )
-    return given  # type: ignore[no-any-return]
+class _Builder:
+    """What both builders ask for: a collection, and a function for its documents."""
+
+    _who: ClassVar[str]
+    _what: ClassVar[str]
+    _schema: ClassVar[str]  # what the function is called
+
+    def __init__(self) -> None:
+        self._options = MongoOptions("", "", "")
+        self._function: Callable[[Any], Any] | None = None
+
+    def set_uri(self, uri: str) -> Self:
+        """Set the URI: ``mongodb://user:password@host:port``, optionally followed by ``/?`` and driver
+        options."""
+        return self._with(uri=require_text(uri, "URI", self._who))
+
+    def set_database(self, database: str) -> Self:
+        return self._with(database=require_text(database, "database", self._who))
+
+    def set_collection(self, collection: str) -> Self:
+        return self._with(collection=require_text(collection, "collection", self._who))
+
+    def _with(self, **options: object) -> Self:
+        self._options = replace(self._options, **options)  # type: ignore[arg-type]
+        return self
+
+    def _set_function(self, given: Any, hint: str) -> Self:
+        if not callable(given) or isinstance(given, type):
+            raise WrongArgumentError(
+                f"The {self._schema} schema must be a function.",
+                operator=self._who,
+                detail=f"got {given!r}",
+                hint=hint,
+            )
+        self._function = given
+        return self
+
+    def _complete(self) -> tuple[MongoOptions, Callable[[Any], Any]]:
+        """:raises ProgramError: a setting is missing."""
+        options = self._options
+        given = {
+            "set_uri": options.uri,
+            "set_database": options.database,
+            "set_collection": options.collection,
+            f"set_{self._schema}_schema": self._function,
+        }
+        missing = [name for name, value in given.items() if not value]
+        if missing or self._function is None:
+            raise ProgramError(
+                f"A MongoDB {self._what} lacks something.",
+                operator=self._who,
+                hint=f"call {', '.join(missing)}",
+            )
+        return options, self._function
 
 
 class MongoSink(SinkWrapper):
@@ -51,52 +94,39 @@ class MongoSink(SinkWrapper):
         return MongoSinkBuilder()
 
 
-class MongoSinkBuilder:
+class MongoSinkBuilder(_Builder):
     """Requires URI, database, collection and a serialization schema."""
 
-    def __init__(self) -> None:
-        self._options = MongoOptions("", "", "")
-        self._model: Callable[[Any], Any] | None = None
-
-    def set_uri(self, uri: str) -> Self:
-        """Set the URI: ``mongodb://user:password@host:port``, optionally followed by ``/?`` and driver
-        options."""
-        return self._with(uri=require_text(uri, "URI", _WHO))
-
-    def set_database(self, database: str) -> Self:
-        return self._with(database=require_text(database, "database", _WHO))
-
-    def set_collection(self, collection: str) -> Self:
-        return self._with(collection=require_text(collection, "collection", _WHO))
+    _who, _what, _schema = "MongoSink", "sink", "serialization"
 
     def set_batch_size(self, batch_size: int) -> Self:
         """Set the number of writes per request; the default is 1000, and -1 means all writes of an epoch."""
-        size = None if batch_size == -1 else require_int(batch_size, "batch size", 1, None, _WHO)
+        size = None if batch_size == -1 else require_int(batch_size, "batch size", 1, None, self._who)
         return self._with(batch_size=size)
 
     def set_batch_interval_ms(self, batch_interval_ms: int) -> Self:
         """Has no effect, and a warning says so. In Flink it is how long a write may wait for its batch to
         fill; here no write waits longer than its epoch."""
-        require_int(batch_interval_ms, "batch interval", -1, None, _WHO)
+        require_int(batch_interval_ms, "batch interval", -1, None, self._who)
         tell_no_effect("set_batch_interval_ms", "writes are sent with their epoch at the latest")
         return self
 
     def set_max_retries(self, max_retries: int) -> Self:
         """Set how often a request without an answer is retried, after the driver's own retries; the default
         is 3. Inserts are not retried because they may have been done: the job fails."""
-        return self._with(max_retries=require_int(max_retries, "number of retries", 0, None, _WHO))
+        return self._with(max_retries=require_int(max_retries, "number of retries", 0, None, self._who))
 
     def set_delivery_guarantee(self, delivery_guarantee: DeliveryGuarantee) -> Self:
         """Accepts ``AT_LEAST_ONCE`` and ``NONE``, which has no effect: an epoch ends when everything is
         written."""
         if not isinstance(delivery_guarantee, DeliveryGuarantee):
             raise WrongArgumentError(
-                "Not a DeliveryGuarantee.", operator=_WHO, detail=f"got {delivery_guarantee!r}"
+                "Not a DeliveryGuarantee.", operator=self._who, detail=f"got {delivery_guarantee!r}"
             )
         if delivery_guarantee is DeliveryGuarantee.EXACTLY_ONCE:
             raise ProgramError(
                 "A MongoDB sink cannot write exactly once.",
-                operator=_WHO,
+                operator=self._who,
                 hint="AT_LEAST_ONCE, with writes that may come again: ReplaceOne(..., upsert=True)",
             )
         if delivery_guarantee is DeliveryGuarantee.NONE:
@@ -107,31 +137,15 @@ class MongoSinkBuilder:
         """Set the function that converts a record to a write: pymongo's ``InsertOne``, ``ReplaceOne``,
         ``UpdateOne``, ``UpdateMany``, ``DeleteOne`` or ``DeleteMany``."""
         hint = "lambda record: ReplaceOne({'_id': record['_id']}, record, upsert=True)"
-        self._model = _function(serialization_schema, _WHO, hint)
-        return self
+        return self._set_function(serialization_schema, hint)
 
     def build(self) -> MongoSink:
         """Build the sink.
 
         :raises ProgramError: a setting is missing, or the URI is invalid.
         """
-        options = self._options
-        given = {
-            "set_uri": options.uri,
-            "set_database": options.database,
-            "set_collection": options.collection,
-            "set_serialization_schema": self._model,
-        }
-        missing = [name for name, value in given.items() if not value]
-        if missing or self._model is None:
-            raise ProgramError(
-                "A MongoDB sink lacks something.", operator=_WHO, hint=f"call {', '.join(missing)}"
-            )
-        return MongoSink(MongoCollectionSink(Collection(options), self._model))
-
-    def _with(self, **options: object) -> Self:
-        self._options = replace(self._options, **options)  # type: ignore[arg-type]
-        return self
+        options, function = self._complete()
+        return MongoSink(MongoCollectionSink(Collection(options), function))
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,28 +175,18 @@ class MongoSource(SourceWrapper):
         return MongoSourceBuilder()
 
 
-class MongoSourceBuilder:
+class MongoSourceBuilder(_Builder):
     """Requires URI, database, collection and a deserialization schema."""
 
+    _who, _what, _schema = "MongoSource", "source", "deserialization"
+
     def __init__(self) -> None:
-        self._options = MongoOptions("", "", "")
-        self._function: Callable[[Any], Any] | None = None
+        super().__init__()
         self._reading: dict[str, Any] = {}
-
-    def set_uri(self, uri: str) -> Self:
-        """Set the URI: ``mongodb://user:password@host:port``, optionally followed by ``/?`` and driver
-        options."""
-        return self._with(uri=require_text(uri, "URI", _SOURCE))
-
-    def set_database(self, database: str) -> Self:
-        return self._with(database=require_text(database, "database", _SOURCE))
-
-    def set_collection(self, collection: str) -> Self:
-        return self._with(collection=require_text(collection, "collection", _SOURCE))
 
     def set_fetch_size(self, fetch_size: int) -> Self:
         """Set the number of documents of a request; the default is 2048."""
-        self._reading["fetch"] = require_int(fetch_size, "fetch size", 1, None, _SOURCE)
+        self._reading["fetch"] = require_int(fetch_size, "fetch size", 1, None, self._who)
         return self
 
     def set_no_cursor_timeout(self, no_cursor_timeout: bool) -> Self:
@@ -194,13 +198,13 @@ class MongoSourceBuilder:
     def set_limit(self, limit: int) -> Self:
         """Set the number of documents that are read at most; -1, the default, means all."""
         if limit != -1:
-            require_int(limit, "limit", 1, None, _SOURCE)
+            require_int(limit, "limit", 1, None, self._who)
         self._reading["limit"] = None if limit == -1 else limit
         return self
 
     def set_projected_fields(self, *fields: str) -> Self:
         """Set the fields that documents come with; without it all."""
-        self._reading["fields"] = tuple(require_text(field, "field", _SOURCE) for field in fields)
+        self._reading["fields"] = tuple(require_text(field, "field", self._who) for field in fields)
         return self
 
     def set_partition_size(self, partition_size: int) -> Self:
@@ -216,29 +220,13 @@ class MongoSourceBuilder:
     def set_deserialization_schema(self, deserialization_schema: Callable[[Any], Any]) -> Self:
         """Set the function that converts a document, a ``dict`` as pymongo gives it, to a record."""
         hint = "lambda document: (document['customer'], document['cents'])"
-        self._function = _function(deserialization_schema, _SOURCE, hint)
-        return self
+        return self._set_function(deserialization_schema, hint)
 
     def build(self) -> MongoSource:
         """Build the source.
 
         :raises ProgramError: a setting is missing, or the URI is invalid.
         """
-        options = self._options
-        given = {
-            "set_uri": options.uri,
-            "set_database": options.database,
-            "set_collection": options.collection,
-            "set_deserialization_schema": self._function,
-        }
-        missing = [name for name, value in given.items() if not value]
-        if missing or self._function is None:
-            raise ProgramError(
-                "A MongoDB source lacks something.", operator=_SOURCE, hint=f"call {', '.join(missing)}"
-            )
+        options, function = self._complete()
         options.client(connect=False).close()
-        return MongoSource(MongoCollectionSource(options, _Each(self._function), **self._reading))
-
-    def _with(self, **options: object) -> Self:
-        self._options = replace(self._options, **options)  # type: ignore[arg-type]
-        return self
+        return MongoSource(MongoCollectionSource(options, _Each(function), **self._reading))
