@@ -81,6 +81,26 @@ def test_parts_of_a_range_follow_each_other(monkeypatch: pytest.MonkeyPatch, tmp
     assert list(drained(polling).values()) == [list(range(1, 1_001))]
 
 
+def test_ranges_in_turn_are_read_one_split_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although the next range of the first split was planned after those of the others."""
+    reader = SequenceSource(0, 99).create_reader()
+    first, second = (Split(str(i), (i * 50, i * 50 + 50)) for i in range(2))
+    polling = PlannedRanges(reader)
+    polling.add_ranges([ReadRange(s, None, 30, MANY, in_turn=True) for s in (first, second)])
+    found = [value for _ in range(20) for _, chunk in polling.poll(10, 0.0, ()) for value in chunk.values]
+    assert found == list(range(30)), "the second split waits for the end of the first"
+    polling.add_ranges([ReadRange(first, 30, MANY, MANY, in_turn=True)])
+    found += [value for _ in range(20) for _, chunk in polling.poll(10, 0.0, ()) for value in chunk.values]
+    assert found == list(range(80))
+
+
+def test_a_source_that_makes_watermarks_reads_side_by_side() -> None:
+    polling = PlannedRanges(SequenceSource(0, 99).create_reader(), side_by_side=True)
+    splits = [Split(str(i), (i * 50, i * 50 + 50)) for i in range(2)]
+    polling.add_ranges([ReadRange(split, None, 10, MANY, in_turn=True) for split in splits])
+    assert drained(polling) == {"0": list(range(10)), "1": list(range(50, 60))}
+
+
 def test_it_is_said_how_far_reading_has_come(tmp_path: Path) -> None:
     source = SequenceSource(0, 99)
     (split,) = splits_of(source, tmp_path, 1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,21 @@ def test_a_query_gives_the_rows_of_a_finished_table_on_a_live_one(tmp_path: Path
             (tmp_path / "2.csv").rename(live / "2.csv")  # whole, for it may be read at once
             given += [tuple(row) for row in itertools.islice(found, 2)]
     assert sorted(given) == finished[:4], "the window of the newest order is still open"
+
+
+@pytest.mark.row("S-SQL-27", "S-SRC-02")
+@pytest.mark.parametrize("live", [False, True])
+def test_a_table_of_files_is_read_one_file_after_the_other(tmp_path: Path, live: bool) -> None:
+    """Its watermark is made behind the files: read side by side, the rows of the older one would be late."""
+    for number, text in enumerate([LINES + "5,eve,2.00,2026-01-01 00:05:30\n", MORE], start=1):
+        (tmp_path / f"{number}.csv").write_text(text)
+        os.utime(tmp_path / f"{number}.csv", (number, number))
+    interval = {"source__monitor_interval": "50 ms"} if live else {}
+    with tables() as t:
+        t.execute_sql(ORDERS.format(name="orders", options=files(tmp_path, "csv", **interval)))
+        with t.sql_query(REVENUE).execute().collect() as found:
+            given = sorted(tuple(row) for row in itertools.islice(found, 4))
+    assert given == [*FIRST, SECOND, (at(5), "eve", Decimal("2.00"), 1)]
 
 
 @pytest.mark.row("S-SQL-28", "S-USE-07")

@@ -142,6 +142,10 @@ class WatermarkStrategy:
         self.idle_timeout_ms: int | None = None
         self.alignment: WatermarkAlignment | None = None
 
+    @property
+    def makes_watermarks(self) -> bool:
+        return self.generator_factory != "none"
+
     @staticmethod
     def for_bounded_out_of_orderness(max_out_of_orderness: Duration) -> WatermarkStrategy:
         """The watermark stays ``max_out_of_orderness`` + 1 ms behind the highest timestamp seen."""

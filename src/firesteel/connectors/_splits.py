@@ -23,10 +23,14 @@ def contiguous_ranges(start: int, stop: int, parts: int) -> list[tuple[int, int]
 
 
 class FixedSplits(SplitEnumerator):
-    """Reports its splits once and sets no limit on how fast each is read."""
+    """Reports its splits once and sets no limit on how fast each is read.
 
-    def __init__(self, splits: list[Split]) -> None:
+    :param in_turn: see ``ReadRange``.
+    """
+
+    def __init__(self, splits: list[Split], *, in_turn: bool = False) -> None:
         self._splits = splits
+        self._in_turn = in_turn
         self._reported = False
 
     def discover(self, now_ms: int) -> list[Split]:
@@ -42,7 +46,7 @@ class FixedSplits(SplitEnumerator):
     def plan(
         self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int
     ) -> ReadRange | None:
-        return ReadRange(split, position, max_records, max_bytes)
+        return ReadRange(split, position, max_records, max_bytes, in_turn=self._in_turn)
 
     def snapshot(self) -> Any:
         return {"reported": self._reported}

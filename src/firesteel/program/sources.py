@@ -76,13 +76,19 @@ class Split:
 @dataclass(frozen=True, slots=True)
 class ReadRange:
     """What one epoch may read of one split: from ``position`` on, at most ``max_records`` records and
-    about ``max_bytes`` bytes, and never past ``stop`` (None: to the end of the split)."""
+    about ``max_bytes`` bytes, and never past ``stop`` (None: to the end of the split).
+
+    ``in_turn``: the split is read to its end before the next one that is given to the same subtask; both
+    end some time. Without it a subtask reads a chunk of each in turn. Where the source makes watermarks this
+    is so in any case: it keeps the event times of splits apart, and they are to move together.
+    """
 
     split: Split
     position: Any
     max_records: int
     max_bytes: int
     stop: Any = None
+    in_turn: bool = False
 
 
 class Chunk(NamedTuple):

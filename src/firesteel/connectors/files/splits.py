@@ -95,7 +95,8 @@ class FileEnumerator(SplitEnumerator):
     """Reads each file once, under the path and with the size it had when it was first seen.
 
     Data appended later, or a changed modification time, is ignored (Flink remembers paths too). Files
-    discovered at the same time are read in the order of their modification times.
+    discovered at the same time are read in the order of their modification times. A subtask reads one file
+    after the other, as Flink's readers do.
 
     :param wanted: whether a file is read, by its path.
     """
@@ -152,7 +153,7 @@ class FileEnumerator(SplitEnumerator):
     def plan(
         self, split: Split, position: Any, max_records: int, max_bytes: int, now_ms: int
     ) -> ReadRange | None:
-        return ReadRange(split, position, max_records, max_bytes)
+        return ReadRange(split, position, max_records, max_bytes, in_turn=True)
 
     def next_data_ms(self, now_ms: int) -> int | None:
         return self._next_look_ms

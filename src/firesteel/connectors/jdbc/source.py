@@ -86,7 +86,9 @@ class JdbcQuerySource(Source):
             connection.close()
 
     def create_enumerator(self, context: EnumeratorContext) -> SplitEnumerator:
-        return FixedSplits([Split(f"partition-{i}", given) for i, given in enumerate(self.parameters)])
+        return FixedSplits(
+            [Split(f"partition-{i}", given) for i, given in enumerate(self.parameters)], in_turn=True
+        )
 
     def create_reader(self) -> SourceReader:
         return _JdbcReader(self)

@@ -42,10 +42,15 @@ class _Reading:
 
 
 class PlannedRanges(PollingReader):
-    """Reads some ranges at a time with *reader*, a chunk of each in turn. A split has one of them at most."""
+    """Reads some ranges at a time with *reader*, a chunk of each in turn. A split has one of them at most.
 
-    def __init__(self, reader: SourceReader) -> None:
+    :param side_by_side: ranges that are ``in_turn``, too.
+    """
+
+    def __init__(self, reader: SourceReader, side_by_side: bool = False) -> None:
         self._reader = reader
+        self._side_by_side = side_by_side
+        self._begun: str | None = None  # the split that is to be read to its end before another is begun
         self._later: deque[_Reading] = deque()
         self._now: deque[_Reading] = deque()
         #: By split, of those that have a range that is over.
@@ -60,8 +65,8 @@ class PlannedRanges(PollingReader):
         self._later += (_Reading(r, r.position, r.max_records) for r in ranges)
 
     def poll(self, max_records: int, wait_ms: float, held: Collection[str]) -> Iterable[tuple[str, Chunk]]:
-        while self._later and len(self._now) < _AT_ONCE + len(held):
-            self._now.append(self._later.popleft())
+        while len(self._now) < _AT_ONCE + len(held) and (following := self._following()) is not None:
+            self._now.append(following)
         for _ in range(2 * len(self._now)):  # the first time round a part may be over
             if not self._now:
                 break
@@ -74,6 +79,21 @@ class PlannedRanges(PollingReader):
                 return [(reading.range.split.id, chunk)]
         time.sleep(wait_ms / 1000)
         return ()
+
+    def _following(self) -> _Reading | None:
+        """The range that is to be begun now, if there is one."""
+        if self._begun is not None:
+            # Its next range may have been planned after those of others.
+            following = next((r for r in self._later if r.range.split.id == self._begun), None)
+            if following is not None:
+                self._later.remove(following)
+            return following
+        if not self._later:
+            return None
+        following = self._later.popleft()
+        if following.range.in_turn and not self._side_by_side:
+            self._begun = following.range.split.id
+        return following
 
     def _next_chunk(self, reading: _Reading, max_records: int) -> Chunk | None:
         """None: a part is over, or the range."""
@@ -107,6 +127,8 @@ class PlannedRanges(PollingReader):
     def _over(self, reading: _Reading, ended: bool) -> None:
         self._now.remove(reading)
         split = reading.range.split.id
+        if ended and split == self._begun:
+            self._begun = None
         before = self.read_so_far.get(split)
         ranges = 1 if before is None else before.ranges + 1
         self.read_so_far[split] = ReadSoFar(ranges, reading.position, ended)

@@ -42,6 +42,7 @@ class SourceOperator(BaseOperator):
         if reader.record_type is not None and reader.record_type == program.output_type:
             self.outputs = Outputs(Output(None))
         self._strategy = program.watermark_strategy
+        self._makes_watermarks = self._strategy is not None and self._strategy.makes_watermarks
         self._valve = WatermarkValve(())
         self._trackers: dict[str, WatermarkTracker] = {}
         self._limit: int | None = None
@@ -74,10 +75,12 @@ class SourceOperator(BaseOperator):
         finished buffers on."""
         self._limit = assignment.limit
         self._add_splits(assignment.new_splits)
-        started = map(partial(self._start, limit=limit), self._in_turn(assignment.ranges))
-        reading = deque(islice(started, _SPLITS_AT_ONCE))
+        one_by_one = self._one_by_one(assignment.ranges)
+        ranges = assignment.ranges if one_by_one else self._rotated(assignment.ranges)
+        started = map(partial(self._start, limit=limit), ranges)
+        reading = deque(islice(started, 1 if one_by_one else _SPLITS_AT_ONCE))
         try:
-            yield from self._read_in_turns(reading, started, limit)
+            yield from self._read_in_turns(reading, started, limit, one_by_one)
         finally:  # left to the garbage collector, a file is lost before the generator that closes it
             for _, chunks in reading:
                 chunks.close()
@@ -85,8 +88,16 @@ class SourceOperator(BaseOperator):
             self._trackers.clear()
         self._finish_epoch(assignment.last)
 
-    def _read_in_turns(self, reading: _Reading, more: Iterator[_Started], limit: TimeLimit) -> Iterator[None]:
-        """A chunk of each split in turn, so that their watermarks move together."""
+    def _one_by_one(self, ranges: Sequence[ReadRange]) -> bool:
+        return not self._makes_watermarks and any(r.in_turn for r in ranges)
+
+    def _read_in_turns(
+        self, reading: _Reading, more: Iterator[_Started], limit: TimeLimit, one_by_one: bool
+    ) -> Iterator[None]:
+        """A chunk of each split in turn, so that their watermarks move together.
+
+        :param one_by_one: a split is begun only when the one before it has come to its end.
+        """
         now_s = limit.now_s()
         while reading:
             split, chunks = reading[0]
@@ -97,7 +108,8 @@ class SourceOperator(BaseOperator):
             if chunk is None or self._is_ahead(split):
                 chunks.close()
                 reading.popleft()
-                reading.extend(islice(more, 1))
+                if not one_by_one or self.ended_splits[-1:] == [split]:
+                    reading.extend(islice(more, 1))
             else:
                 reading.rotate(-1)
             begun_s, now_s = now_s, limit.now_s()
@@ -110,7 +122,7 @@ class SourceOperator(BaseOperator):
 
     def start_polling(self) -> None:
         """The task goes on from epoch to epoch: splits come by ``add_splits``, records by ``poll``."""
-        self._planned = None if self._reader.polls else PlannedRanges(self._reader)
+        self._planned = None if self._reader.polls else PlannedRanges(self._reader, self._makes_watermarks)
         self._polling = self._planned or self._reader.polling()
 
     def stop_polling(self) -> None:
@@ -170,7 +182,7 @@ class SourceOperator(BaseOperator):
         if self._polling is not None:
             self._polling.checkpoint_completed(positions)
 
-    def _in_turn(self, ranges: Sequence[ReadRange]) -> Sequence[ReadRange]:
+    def _rotated(self, ranges: Sequence[ReadRange]) -> Sequence[ReadRange]:
         """Each epoch begins with another split, so that a time limit never starves any of them."""
         first = (self.context.epoch - 1) % len(ranges) if ranges else 0
         return [*ranges[first:], *ranges[:first]]
