@@ -5,10 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from benchmarks.environments import EARLIER, OURS, Environments
-from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate
+from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate, repeated_rate
 
 KEYED = System("firesteel", OURS, "keyed_count.py", 8_000_000, pyflink_text=True)
 CHAIN = System("firesteel", OURS, "chain.py", 8_000_000, pyflink_text=True)
@@ -88,8 +89,12 @@ def compare_rates(
 ) -> list[Comparison]:
     """By records a second. With an earlier commit to compare with, that is the only peer."""
     if environments.earlier:
+        ours = replace(ours, records=environments.share_of(ours.records))
         earlier = replace(ours, name=f"firesteel at {environments.earlier}", environment=EARLIER)
-        peers = [Peer(earlier, KEPT)]
+        both = [
+            Measured(system.name, partial(repeated_rate, system, environments)) for system in (ours, earlier)
+        ]
+        return compare(case, "rec/s", True, both[0], [(both[1], KEPT)], rounds)
     measured = [(by_rate(peer.system, environments), peer.target) for peer in peers]
     return compare(case, "rec/s", True, by_rate(ours, environments), measured, rounds)
 
@@ -276,7 +281,7 @@ def kafka(environments: Environments, rounds: int) -> list[Comparison]:
                 Peer(System("PyFlink process, tuned", "pyflink", "kafka_map.py", few, tuned_flink), 5.0),
                 Peer(System("Structured Streaming", "pyspark", "kafka_structured.py", many, structured), 1.0),
             ]
-            for records in (few, many):
+            for records in (few, many) if not environments.earlier else (environments.share_of(many),):
                 for count in (records // 10, records, 2 * records):
                     fill(running, size, count)
             case = f"j: Kafka to Kafka, {size:,} bytes"
