@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -249,10 +250,15 @@ def _killed(leader: SessionCluster, run: Run) -> None:
 
 
 def _paused(leader: SessionCluster, run: Run) -> None:
-    """It stands still for longer than its lease, and goes on when another one leads."""
-    leader.signal(signal.SIGSTOP)
-    time.sleep(_LEASE_S * run.chance.uniform(1.2, 2.5))
-    leader.signal(signal.SIGCONT)
+    """It stands still for longer than its lease, and goes on when another one leads, or is about to. It may be
+    back before the other one has seen that the lease has run out, and leads again; then once more."""
+    for _ in range(5):
+        leader.signal(signal.SIGSTOP)
+        time.sleep(_LEASE_S * run.chance.uniform(1.2, 2.5))
+        leader.signal(signal.SIGCONT)
+        with suppress(AssertionError):
+            until(lambda: run.cluster.leads, 2 * _LEASE_S)
+            return
 
 
 STRIKES: Final[dict[str, Callable[[Run], str]]] = {
