@@ -10,7 +10,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 
 from firesteel.sql import types as t
 from firesteel.sql.expressions import AggregateCall
+from firesteel.sql.operators import slice_state
 from firesteel.sql.operators.session_aggregate import SessionAggregateOperator
+from firesteel.sql.operators.slices import Slices
 from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
 from firesteel.state._column import GroupKeys
 from firesteel.state.column_keys import identity_of_canonical
@@ -348,3 +350,42 @@ def test_what_comes_and_goes_within_an_epoch_has_no_key_in_state(monkeypatch):
     assert [identity_of_canonical(key) for key in learned] == [(50, "b")]
     harness.feed(watermark=60)
     assert windows(harness.take()) == [("b", 1, 2, 2, 40, 50)]
+
+
+@pytest.mark.parametrize("kind", ["HOP", "TUMBLE", "CUMULATE"])
+@pytest.mark.parametrize("most", [1, 1_000])
+def test_windows_that_are_due_together_fire_in_their_order(kind, most, monkeypatch):
+    """All at once, or as many as are few enough."""
+    monkeypatch.setattr(slice_state, "_AT_ONCE", most)
+    rows = [(key, ms, at(ms)) for ms in range(0, 60, 7) for key in "ab"]
+    together, one_by_one = (harness_of(spec_of(kind, 20, 5)) for _ in range(2))
+    together.feed(*rows, watermark=200)
+    made = windows(together.take())
+    for row in rows:
+        one_by_one.feed(row)
+    for ms in range(100):
+        one_by_one.feed(watermark=ms)
+    assert sorted(made) == sorted(windows(one_by_one.take()))
+    assert [end for *_, end in made] == sorted(end for *_, end in made)
+
+
+def test_a_watermark_does_not_look_at_windows_that_it_does_not_reach(monkeypatch):
+    """An hour by the second: each row is in 3,600 windows."""
+    harness = harness_of(spec_of("HOP", 3_600_000, 1_000))
+    harness.feed(*((key, ms, at(ms)) for ms in range(0, 2_000_000, 2_000) for key in "ab"), watermark=-1)
+    looked = []
+    original = Slices.windows
+    monkeypatch.setattr(Slices, "windows", lambda self, end: looked.append(end) or original(self, end))
+    for ms in range(9, 1_000, 10):
+        harness.feed(watermark=ms)
+    assert windows(harness.take()) == [(key, 1, 0, 0, -3_599_000, 1_000) for key in "ab"]
+    assert len(looked) <= 1_000, "once for each slice, where the state is found"
+
+
+def test_sessions_of_no_key():
+    spec = spec_of("SESSION", 10)
+    output = t.RowType(nullable=False, fields=spec.output.fields[1:])
+    harness = harness_of(replace(spec, keys=(), output=output))
+    harness.feed((None, 1, at(1)), ("a", 2, at(9)), ("b", 3, at(40)), watermark=200)
+    made = [row[1:4] for row in harness.take()]
+    assert made == [(2, 3, 2), (1, 3, 3)]

@@ -7,8 +7,8 @@ end as the last field. (Flink: ``UnsliceWindowAggProcessor``.)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,10 +20,11 @@ from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
 from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.row_state import Field, RowsColumn, rows_state
-from firesteel.sql.operators.session_windows import FAR, SessionWindows
+from firesteel.sql.operators.session_windows import SessionWindows
 from firesteel.sql.operators.specs import TimeWindow
+from firesteel.sql.operators.timed_windows import FAR
 from firesteel.sql.operators.window_times import WindowTimes
-from firesteel.state.column_keys import group_rows, hash_codes, identities, key_arrays
+from firesteel.state.column_keys import group_rows, hash_codes, row_arrays, row_values
 
 __all__ = ["SessionAggregateOperator"]
 
@@ -32,6 +33,33 @@ Array = np.ndarray[Any, Any]
 
 #: Start, end, number of a new session or -1, slot of an old one.
 _Session = tuple[int, int, int, int]
+
+
+_NO_SLOT: Final = -1
+_SEVERAL: Final = -2
+
+
+class _Sessions(NamedTuple):
+    """Sessions of a batch.
+
+    :ivar names: the identity of each key behind the start in names of state. :ivar fields: accumulators.
+    """
+
+    names: list[Any]
+    keys: list[pa.Array]
+    starts: Array
+    ends: Array
+    fields: list[Array]
+
+    def take(self, rows: Array) -> _Sessions:
+        at = pa.array(rows)
+        return _Sessions(
+            [self.names[i] for i in rows.tolist()],
+            [key.take(at) for key in self.keys],
+            self.starts[rows],
+            self.ends[rows],
+            [field[rows] for field in self.fields],
+        )
 
 
 def _in_rounds(rounds: list[list[tuple[int, int]]], first: int, others: list[int]) -> None:
@@ -49,7 +77,9 @@ class SessionAggregateOperator(SessionWindows):
         self.aggregates = Aggregates(spec.calls, spec.input, spec.retracts, spec.functions, merging=True)
         self._types = arrow_types(spec.input)
         self._times = WindowTimes(spec.output, spec.properties, window.zone)
-        self._of: dict[Any, list[int]] = {}  # key -> slots of its sessions
+        self._one: dict[Any, int] = {}  # key -> the slot of its session, or _SEVERAL
+        self._several: dict[Any, list[int]] = {}  # key -> the slots of all of its sessions
+        self._starts = np.zeros(0, np.int64)  # by slot
         self._seen = -1
 
     def on_open(self) -> None:
@@ -60,11 +90,11 @@ class SessionAggregateOperator(SessionWindows):
     def begin_epoch(self) -> None:
         super().begin_epoch()
         if self._seen != self._rows.generation:
-            self._of.clear()
+            self._one.clear()
+            self._several.clear()
             names, slots = self._rows.items()
             self._seen = self._rows.generation
-            for name, slot in zip(names, slots.tolist(), strict=True):
-                self._of.setdefault(name[1:], []).append(slot)
+            self._know([name[1:] for name in names], [name[0] for name in names], slots)
             self._next = int(self._rows.fields[-1][slots].min(initial=FAR))
 
     # ---- rows
@@ -98,17 +128,16 @@ class SessionAggregateOperator(SessionWindows):
         signs = signs_of(rows) if self.spec.retracts else None
         fields = self.aggregates.fold(rows, signs, segments, self.aggregates.initial(len(first)))
         starts, ends = sorted_times[first], sorted_times[last] + gap
-        at = pa.array(groups.first[owners[first]])
-        self._merge(
-            [names[i] for i in owners[first].tolist()], [k.take(at) for k in keys], starts, ends, fields
-        )
+        of = owners[first]
+        at = pa.array(groups.first[of])
+        made = _Sessions([names[i] for i in of.tolist()], [k.take(at) for k in keys], starts, ends, fields)
+        alone = np.bincount(of, minlength=len(names))[of] == 1
+        self._take_in(made, alone)
 
     def _names(self, keys: list[pa.Array], first: Array) -> list[Any]:
         """The parts of keys that follow the start in names of state."""
         at = pa.array(first)
-        count = len(first)
-        zeros = pa.array(np.zeros(count, np.int64))
-        return [name[1:] for name in identities([zeros, *(k.take(at) for k in keys)], count)]
+        return row_values([k.take(at) for k in keys], len(first))
 
     def _late(self, times: Array, codes: Array, names: list[Any]) -> Array | None:
         """Rows that touch no open session, and whose own one would be over."""
@@ -122,21 +151,103 @@ class SessionAggregateOperator(SessionWindows):
         starts, ends = self._starts, self._rows.fields[-1]
         for row in np.flatnonzero(over).tolist():
             time = int(times[row])
-            slots = self._of.get(names[codes[row]], ())
-            touches = any(starts(s) <= time + gap and ends[s] >= time for s in slots)
+            slots = self._slots_of(names[codes[row]])
+            touches = any(starts[s] <= time + gap and ends[s] >= time for s in slots)
             if not touches:
                 before = np.flatnonzero((codes[:row] == codes[row]) & ~late[:row])
                 touches = bool((np.abs(times[before] - time) <= gap).any())
             late[row] = not touches
         return late if late.any() else None
 
-    def _starts(self, slot: int) -> int:
-        return int(self._rows.name_of(slot)[0])
+    # ---- which sessions there are
+
+    def _slots_of(self, name: Any) -> list[int]:
+        held = self._one.get(name, _NO_SLOT)
+        return self._several[name] if held == _SEVERAL else [held] if held >= 0 else []
+
+    def _know(self, names: Iterable[Any], starts: Sequence[int] | Array, slots: Array) -> None:
+        """Sessions have begun."""
+        if len(self._starts) < len(self._rows.alive):
+            self._starts = np.resize(self._starts, len(self._rows.alive))
+        self._starts[slots] = starts
+        one, several = self._one, self._several
+        for name, slot in zip(names, slots.tolist(), strict=True):
+            held = one.setdefault(name, slot)
+            if held == _SEVERAL:
+                several[name].append(slot)
+            elif held != slot:
+                one[name], several[name] = _SEVERAL, [held, slot]
+
+    def _forget(self, slots: Array) -> None:
+        """Sessions are over, or go on as others."""
+        one, several = self._one, self._several
+        for slot in slots.tolist():
+            name = self._rows.name_of(slot)[1:]
+            if one[name] != _SEVERAL:
+                del one[name]
+                continue
+            rest = several[name]
+            rest.remove(slot)
+            if len(rest) == 1:
+                one[name] = rest[0]
+                del several[name]
+        self._rows.remove(slots)
+
+    def _take_in(self, made: _Sessions, alone: Array) -> None:
+        """Put sessions of a batch together with those that are there. Where there is one of a key on both
+        sides at most, which is usual, all keys are worked on at once.
+
+        :param alone: whether the batch has no other session of the key.
+        """
+        held = np.array([self._one.get(name, _NO_SLOT) for name in made.names], np.int64)
+        at = np.flatnonzero(alone & (held >= 0))
+        slots = held[at]
+        touches = (self._starts[slots] <= made.ends[at]) & (self._rows.fields[-1][slots] >= made.starts[at])
+        extending = at[touches]
+        new = np.flatnonzero(alone & (held == _NO_SLOT))
+        others = np.ones(len(held), bool)
+        others[extending] = others[new] = False
+        rest = made.take(np.flatnonzero(others)) if others.any() else None
+        if len(extending):
+            self._extend(made.take(extending), held[extending])
+        if len(new):
+            self._begin(made.take(new))
+        if rest is not None:
+            self._merge(*rest)
+        self._next = min(self._next, int(made.ends.min()))
+
+    def _extend(self, made: _Sessions, slots: Array) -> None:
+        """Each of some sessions goes on with one of the batch."""
+        held = self._rows.fields
+        before = self._starts[slots]
+        fields = self.aggregates.merge([f[slots] for f in held[:-1]], made.fields)
+        whole = made._replace(
+            starts=np.minimum(before, made.starts), ends=np.maximum(held[-1][slots], made.ends), fields=fields
+        )
+        stays = whole.starts == before
+        at = np.flatnonzero(stays)
+        self._rows.put(slots[at], [*(f[at] for f in fields), whole.ends[at]])
+        earlier = np.flatnonzero(~stays)  # they have another name
+        if len(earlier):
+            self._forget(slots[earlier])
+            self._begin(whole.take(earlier))
+
+    def _begin(self, made: _Sessions) -> None:
+        """Store sessions of keys that have no other."""
+        slots = self._find(made.names, made.keys, made.starts)
+        self._know(made.names, made.starts, slots)
+        self._rows.put(slots, [*made.fields, made.ends])
+
+    def _find(self, names: list[Any], keys: list[pa.Array], starts: Array) -> Array:
+        full = [(start, *name) for start, name in zip(starts.tolist(), names, strict=True)]
+        return self._rows.find(full, hash_codes(keys, len(full)))
+
+    # ---- several sessions of a key
 
     def _merge(
         self, names: list[Any], keys: list[pa.Array], starts: Array, ends: Array, fields: list[Array]
     ) -> None:
-        """Put sessions of a batch together with those that are there."""
+        """Put sessions of a batch together with those that are there, whatever touches whatever."""
         held = self._rows.fields
         starts, ends = starts.copy(), ends.copy()
         gone: list[int] = []
@@ -173,12 +284,12 @@ class SessionAggregateOperator(SessionWindows):
         """New sessions with the old ones, and through them the other new ones, that they touch; by start."""
         mine: dict[Any, list[int]] = {}
         for i, name in enumerate(names):
-            if name in self._of:
+            if name in self._one:
                 mine.setdefault(name, []).append(i)
-        held = self._rows.fields[-1]
+        held, starting = self._rows.fields[-1], self._starts
         for name, fresh in mine.items():
             every = [(int(starts[i]), int(ends[i]), i, -1) for i in fresh]
-            every += [(self._starts(slot), int(held[slot]), -1, slot) for slot in self._of[name]]
+            every += [(int(starting[s]), int(held[s]), -1, s) for s in self._slots_of(name)]
             every.sort()
             together, end = [every[0]], every[0][1]
             for session in [*every[1:], None]:
@@ -200,18 +311,13 @@ class SessionAggregateOperator(SessionWindows):
         fields: list[Array],
         gone: list[int],
     ) -> None:
-        full = [(int(s), *name) for s, name in zip(starts.tolist(), names, strict=True)]
-        slots = self._rows.find(full, hash_codes(keys, len(full)))
+        slots = self._find(names, keys, starts)
         dropped = np.setdiff1d(np.array(gone, np.int64), slots)
-        for slot in dropped.tolist():
-            self._of[self._rows.name_of(slot)[1:]].remove(slot)
         if len(dropped):
-            self._rows.remove(dropped)
-        for name, slot, is_old in zip(names, slots.tolist(), self._rows.alive[slots].tolist(), strict=True):
-            if not is_old:
-                self._of.setdefault(name, []).append(slot)
+            self._forget(dropped)
+        new = np.flatnonzero(~self._rows.alive[slots])
+        self._know([names[i] for i in new.tolist()], starts[new], slots[new])
         self._rows.put(slots, [*fields, ends])
-        self._next = min(self._next, int(ends.min()))
 
     # ---- time
 
@@ -226,18 +332,13 @@ class SessionAggregateOperator(SessionWindows):
     def _emit(self, slots: Array) -> None:
         fields = [field[slots] for field in self._rows.fields]
         names = [self._rows.name_of(slot) for slot in slots.tolist()]
-        for name, slot in zip(names, slots.tolist(), strict=True):
-            mine = self._of[name[1:]]
-            mine.remove(slot)
-            if not mine:
-                del self._of[name[1:]]
-        self._rows.remove(slots)
+        self._forget(slots)
         if self.spec.retracts:
             there = np.flatnonzero(fields[0] > 0)
             fields, names = [f[there] for f in fields], [names[i] for i in there.tolist()]
         if not names:
             return
-        starts, *keys = key_arrays(names, [pa.int64(), *(self._types[i] for i in self.spec.keys)])
+        starts, *keys = row_arrays(names, [pa.int64(), *(self._types[i] for i in self.spec.keys)])
         times = self._times.arrays(starts.to_numpy(), fields[-1])
         self.emit(Columns([*keys, *self.aggregates.results(fields[:-1]), *times], len(names)))
 

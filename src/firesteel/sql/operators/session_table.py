@@ -15,9 +15,10 @@ import pyarrow as pa
 from firesteel.common.columns import Columns
 from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.aggregates import row_text
-from firesteel.sql.operators.session_windows import FAR, SessionWindows
+from firesteel.sql.operators.session_windows import SessionWindows
 from firesteel.sql.operators.specs import SessionTableFunction
 from firesteel.sql.operators.timed_rows import TimedRows, rows_of_keys
+from firesteel.sql.operators.timed_windows import FAR
 from firesteel.sql.operators.window_times import WindowTimes
 from firesteel.sql.types import RowField, RowType, TinyIntType
 from firesteel.state.columns import CanonicalKey

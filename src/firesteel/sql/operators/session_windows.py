@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -11,11 +11,9 @@ from firesteel.runtime.program import OperatorProgram
 from firesteel.sql.operators.kernels.segments import Array
 from firesteel.sql.operators.slices import UTC, instant_of, local_milliseconds
 from firesteel.sql.operators.specs import TimeWindow
-from firesteel.sql.operators.timed_windows import TimedWindows
+from firesteel.sql.operators.timed_windows import FAR, TimedWindows
 
-__all__ = ["FAR", "SessionWindows"]
-
-FAR: Final = 2**62
+__all__ = ["SessionWindows"]
 
 
 class SessionWindows(TimedWindows):

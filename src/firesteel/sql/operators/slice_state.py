@@ -5,8 +5,8 @@ They lie in ``table rows`` under (slice end, key columns); the key group is that
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,10 @@ from firesteel.state.column_keys import group_rows, hash_codes, identities, key_
 __all__ = ["Contents", "SliceState"]
 
 Array = np.ndarray[Any, Any]
+#: The slices that the window of an end is put together of.
+SlicesOf: TypeAlias = Callable[[int], Iterable[int]]
+
+_AT_ONCE: Final = 50_000  # accumulators of windows that fire together
 
 
 class Contents(NamedTuple):
@@ -47,12 +51,13 @@ class SliceState:
         self._key_types = list(key_types)
         self.rows: RowsColumn = rows_state(state, "windows", aggregates.fields, shape)
         self._index: dict[int, list[tuple[list[pa.Array], Array]]] = {}
+        self._begun: list[int] = []
         self._seen = -1
 
-    def begin_epoch(self) -> None:
-        """Know again what there is, where it may have changed behind our back."""
+    def begin_epoch(self) -> bool:
+        """Know again what there is, where it may have changed behind our back; whether it may have."""
         if self._seen == self.rows.generation:
-            return
+            return False
         self._index.clear()
         names, slots = self.rows.items()
         self._seen = self.rows.generation
@@ -62,11 +67,13 @@ class SliceState:
             for end in np.unique(ends).tolist():
                 at = np.flatnonzero(ends == end)
                 self._index[end] = [([k.take(pa.array(at)) for k in keys], slots[at])]
+        self._begun = list(self._index)
+        return True
 
-    @property
-    def ends(self) -> Iterable[int]:
-        """The slices that there are."""
-        return self._index.keys()
+    def take_begun(self) -> list[int]:
+        """The slices that have come to hold something since this was called."""
+        begun, self._begun = self._begun, []
+        return begun
 
     def find(self, ends: Array, keys: Sequence[pa.Array], codes: Array) -> tuple[list[Any], Array]:
         """The names and slots of pairs of slice and key, all different; new ones are known from here on."""
@@ -78,7 +85,10 @@ class SliceState:
             for end in np.unique(of).tolist():
                 at = fresh[of == end]
                 part = [k.take(pa.array(at)) for k in keys], slots[at]
-                self._index.setdefault(end, []).append(part)
+                if end not in self._index:
+                    self._index[end] = []
+                    self._begun.append(end)
+                self._index[end].append(part)
         return names, slots
 
     def add(self, end: int, contents: Contents) -> None:
@@ -99,14 +109,39 @@ class SliceState:
         keys = [pa.concat_arrays(column) for column in zip(*(keys for keys, _ in parts), strict=True)]
         return Contents(keys, [field[slots] for field in self.rows.fields], slots)
 
-    def merged(self, ends: Iterable[int]) -> Contents:
-        """What some slices hold together."""
-        parts = [self.read(end) for end in ends if end in self._index]
-        if len(parts) == 1:
-            return parts[0]
+    def in_parts(self, ends: Sequence[int], slices_of: SlicesOf) -> Iterator[Sequence[int]]:
+        """Windows in their order, as many at a time as hold some ten thousand accumulators together."""
+        first = total = 0
+        for at, end in enumerate(ends):
+            total += sum(len(slots) for slice in slices_of(end) for _, slots in self._index.get(slice, ()))
+            if total > _AT_ONCE:
+                yield ends[first : at + 1]
+                first, total = at + 1, 0
+        if first < len(ends):
+            yield ends[first:]
+
+    def windows(self, ends: Iterable[int], slices_of: SlicesOf) -> tuple[Array, Contents]:
+        """What windows hold, each some slices put together: for each key the end of its window, and all
+        contents, window by window."""
+        held: dict[int, Contents] = {}
+        parts, of = [], []
+        merges = False
+        for end in ends:
+            there = [slice for slice in slices_of(end) if slice in self._index]
+            merges = merges or len(there) > 1
+            for slice in there:
+                if slice not in held:
+                    held[slice] = self.read(slice)
+                parts.append(held[slice])
+                of.append(np.full(len(held[slice]), end, np.int64))
         if not parts:
-            return self.read(-(2**62))
-        return merge(parts, self.aggregates)
+            return _NONE, self.read(-(2**62))
+        owners, contents = np.concatenate(of), concatenated(parts)
+        if not merges:
+            return owners, contents
+        keys, fields, slots = contents
+        merged = merge(Contents([pa.array(owners), *keys], fields, slots), self.aggregates)
+        return merged.keys[0].to_numpy(), Contents(merged.keys[1:], merged.fields, merged.slots)
 
     def drop(self, end: int) -> None:
         """Remove a slice."""
@@ -117,11 +152,17 @@ class SliceState:
 _NONE = np.zeros(0, np.int64)
 
 
-def merge(parts: Sequence[Contents], aggregates: Aggregates) -> Contents:
-    """Put together what is of one key, in the order of the parts."""
+def concatenated(parts: Sequence[Contents]) -> Contents:
+    if len(parts) == 1:
+        return parts[0]
     keys = [pa.concat_arrays(column) for column in zip(*(p.keys for p in parts), strict=True)]
     fields = [np.concatenate(column) for column in zip(*(p.fields for p in parts), strict=True)]
-    slots = np.concatenate([p.slots for p in parts])
+    return Contents(keys, fields, np.concatenate([p.slots for p in parts]))
+
+
+def merge(contents: Contents, aggregates: Aggregates) -> Contents:
+    """Put together what is of one key, in its order."""
+    keys, fields, slots = contents
     groups = group_rows(keys, len(slots))
     order, starts = groups.order()
     lengths = np.diff(np.append(starts, len(slots)))

@@ -69,9 +69,13 @@ class Slices:
 
     def start(self, end: int) -> int:
         """Where the window of an end starts."""
+        return int(self.starts(np.array([end]))[0])
+
+    def starts(self, ends: Array) -> Array:
+        """The same of many windows."""
         if self.kind == "CUMULATE":
-            return (end - self.offset - 1) // self.size * self.size + self.offset
-        return end - self.size
+            return (ends - self.offset - 1) // self.size * self.size + self.offset
+        return ends - self.size
 
     def last_windows(self, ends: Array) -> Array:
         """The end of the last window that each slice is in; before the slice itself: it is in none, as

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -15,7 +15,9 @@ from firesteel.sql.operators.specs import TimeWindow
 from firesteel.sql.operators.timed_rows import KeptProgress
 from firesteel.state.backend import OperatorState
 
-__all__ = ["TimedWindows"]
+__all__ = ["FAR", "TimedWindows"]
+
+FAR: Final = 2**62  # an instant that never comes
 
 
 class TimedWindows(KeyedColumnsOperator):

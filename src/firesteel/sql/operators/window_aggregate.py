@@ -7,6 +7,7 @@ A row goes to one slice; a window that fires puts its slices together. Calls tha
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,9 @@ from firesteel.sql.operators.aggregates import Aggregates, row_text, signs_of
 from firesteel.sql.operators.base import arrow_types
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.slice_state import Contents, SliceState
-from firesteel.sql.operators.slices import UTC, Slices, instant_of, instants_of, local_milliseconds
+from firesteel.sql.operators.slices import UTC, Slices, instants_of, local_milliseconds
 from firesteel.sql.operators.specs import TimeWindow, WindowAggregate
-from firesteel.sql.operators.timed_windows import TimedWindows
+from firesteel.sql.operators.timed_windows import FAR, TimedWindows
 from firesteel.sql.operators.watermarks import milliseconds
 from firesteel.sql.operators.window_times import WindowTimes
 from firesteel.state.column_keys import canonical_column_keys, group_rows, hash_codes
@@ -31,11 +32,13 @@ Array = np.ndarray[Any, Any]
 
 
 class SlicedWindows(TimedWindows):
-    """What fires when."""
+    """What fires when. Subclasses tell of slices when their first row comes."""
 
     def __init__(self, program: OperatorProgram, spec: Any, window: TimeWindow) -> None:
         super().__init__(program, spec, window)
         self.slices = Slices(window)
+        self._open: set[int] = set()  # the ends of windows that will fire
+        self._next = FAR  # when the first of them does
 
     def end_epoch(self) -> None:
         matters = self.window.event_time or self.window.kind != "TUMBLE"
@@ -51,35 +54,60 @@ class SlicedWindows(TimedWindows):
         assert window.end is not None
         return milliseconds(columns.arrays[window.end]) - 1
 
-    def fires_at(self, end: int) -> int:
-        """The instant at which a window fires."""
-        return instant_of(end, self.window.zone) - 1
-
     def next_timer_ms(self) -> int | None:
-        if self.window.event_time or self.ended:
-            return None
-        due = min(self.due(), default=None)
-        return None if due is None else self.fires_at(due)
+        return None if self.window.event_time or self.ended or self._next == FAR else self._next
+
+    def expect(self, slices: Iterable[int]) -> None:
+        """There are rows of these slices now, so the windows that they are in will fire."""
+        for of in slices:
+            ends = np.array(self.windows_of(of), np.int64)
+            self._open.update(ends[self._fires_at(ends) > self._progress.value].tolist())
+        self._see_next()
+
+    def expect_nothing(self) -> None:
+        self._open.clear()
+        self._next = FAR
+
+    def begin_epoch(self) -> None:
+        super().begin_epoch()
+        self._take_due(self._progress.value)  # they have fired in another process
+
+    def _take_due(self, instant: int) -> list[int]:
+        """The windows that are open and end until then, in order; they are open no more."""
+        if self._next > instant:
+            return []
+        ends = np.array(sorted(self._open), np.int64)
+        due = ends[self._fires_at(ends) <= instant].tolist()
+        self._open.difference_update(due)
+        self._see_next()
+        return due  # type: ignore[no-any-return]
+
+    def _see_next(self) -> None:
+        self._next = int(self._fires_at(np.array([min(self._open)]))[0]) if self._open else FAR
+
+    def _fires_at(self, ends: Array) -> Array:
+        """The instants at which windows fire."""
+        return instants_of(ends, self.window.zone) - 1
 
     def _fire_until(self, instant: int) -> None:
-        before = self._progress.value
-        self._progress.value = max(before, instant)
-        ends = sorted({end for end in self.due() if before < self.fires_at(end) <= instant})
-        for end in ends:
-            self.fire(end)
+        self._progress.value = max(self._progress.value, instant)
+        due = self._take_due(instant)
+        if due:
+            self.fire(due)
 
     def is_passed(self, ends: Array) -> Array:
         """Which windows have fired already."""
         if not self.window.event_time:
             return np.zeros(len(ends), bool)
-        passed: Array = instants_of(ends, self.window.zone) - 1 <= self._progress.value
+        passed: Array = self._fires_at(ends) <= self._progress.value
         return passed
 
-    def due(self) -> set[int]:
-        """The ends of windows that wait, fired ones may be among them."""
+    def windows_of(self, slice_end: int) -> Sequence[int]:
+        """The ends of the windows that a slice is in."""
         raise NotImplementedError
 
-    def fire(self, end: int) -> None:
+    def fire(self, ends: Sequence[int]) -> None:
+        """Windows have ended: emit what they hold, in this order."""
         raise NotImplementedError
 
 
@@ -105,7 +133,9 @@ class WindowAggregateOperator(SlicedWindows):
 
     def begin_epoch(self) -> None:
         super().begin_epoch()
-        self._state.begin_epoch()
+        if self._state.begin_epoch():
+            self.expect_nothing()
+            self.expect(self._state.take_begun())
 
     # ---- rows
 
@@ -167,25 +197,27 @@ class WindowAggregateOperator(SlicedWindows):
         state = self._state.rows
         base = [field[slots] for field in state.fields]
         state.put(slots, self.aggregates.fold(rows, signs, segments, base))
+        self.expect(self._state.take_begun())
 
     # ---- windows
 
-    def due(self) -> set[int]:
-        if not self.shares:
-            return set(self._state.ends)
-        return {end for of in self._state.ends for end in self.slices.windows(of)}
+    def windows_of(self, slice_end: int) -> Sequence[int]:
+        return self.slices.windows(slice_end) if self.shares else (slice_end,)
 
-    def fire(self, end: int) -> None:
-        state, slices = self._state, self.slices
-        if not self.shares or slices.kind == "TUMBLE":
-            self._emit(end, state.read(end))
-            self._drop(end)
-        elif slices.kind == "HOP":
-            self._emit(end, state.merged(slices.of_window(end)))
-            for over in slices.over_with(end):
-                state.drop(over)
-        else:
-            self._fire_cumulative(end)
+    def fire(self, ends: Sequence[int]) -> None:
+        if self.shares and self.slices.kind == "CUMULATE":
+            for end in ends:
+                self._fire_cumulative(end)
+            self.expect(self._state.take_begun())
+            return
+        for together in self._state.in_parts(ends, self._slices_of):  # each costs about the same as one
+            self._emit(*self._state.windows(together, self._slices_of))
+            for end in together:
+                self._drop(end)
+
+    def _slices_of(self, end: int) -> Iterable[int]:
+        """The slices that the window of an end is put together of."""
+        return self.slices.of_window(end) if self.shares else (end,)
 
     def _fire_cumulative(self, end: int) -> None:
         state, slices = self._state, self.slices
@@ -193,22 +225,26 @@ class WindowAggregateOperator(SlicedWindows):
         if end != first:
             state.add(first, state.read(end))
             state.drop(end)
-        self._emit(end, state.read(first))
+        self._emit(*state.windows([end], lambda _: (first,)))
         if end == slices.start(end) + slices.size:
             state.drop(first)
 
     def _drop(self, end: int) -> None:
-        if self.aggregates.keeps_more:
-            contents = self._state.read(end)
-            codes = hash_codes(contents.keys, len(contents))
-            names, _ = self._state.find(np.full(len(contents), end, np.int64), contents.keys, codes)
-            for name, key in zip(names, canonical_column_keys(names, codes), strict=True):
-                self.aggregates.clear(name, key)
-        self._state.drop(end)
+        """Remove what no later window needs."""
+        for over in self.slices.over_with(end) if self.shares else (end,):
+            if self.aggregates.keeps_more:
+                contents = self._state.read(over)
+                codes = hash_codes(contents.keys, len(contents))
+                names, _ = self._state.find(np.full(len(contents), over, np.int64), contents.keys, codes)
+                for name, key in zip(names, canonical_column_keys(names, codes), strict=True):
+                    self.aggregates.clear(name, key)
+            self._state.drop(over)
 
-    def _emit(self, end: int, contents: Contents) -> None:
+    def _emit(self, ends: Array, contents: Contents) -> None:
+        """Emit the results of windows, of which *ends* has one for each key."""
         if self.spec.retracts and len(contents):
             there = np.flatnonzero(contents.fields[0] > 0)
+            ends = ends[there]
             contents = Contents(
                 [k.take(pa.array(there)) for k in contents.keys],
                 [f[there] for f in contents.fields],
@@ -218,8 +254,7 @@ class WindowAggregateOperator(SlicedWindows):
         if not count:
             return
         results = self.aggregates.results(contents.fields)
-        starts = np.full(count, self.slices.start(end), np.int64)
-        times = self._times.arrays(starts, np.full(count, end, np.int64))
+        times = self._times.arrays(self.slices.starts(ends), ends)
         self.emit(Columns([*contents.keys, *results, *times], count))
 
     def finish(self) -> None:
