@@ -197,9 +197,9 @@ def test_a_key_stores_at_most_twice_its_events(size: int, events: int, shared: b
 
 
 def test_keys_that_name_classes_are_found_in_waiting_events() -> None:
-    from firesteel.cep.waiting import WAITING, _packed
+    from firesteel.cep.waiting import WAITING, Taken, _packed
 
     assert WAITING.keys_in_values
-    assert class_in_key(_packed([(1, canonical(Colour.RED), "v")])) is not None
-    assert class_in_key(_packed([(1, canonical("text"), "v"), (2, 5, 7)])) is None
+    assert class_in_key(_packed(Taken([1], [canonical(Colour.RED)], ["v"]))) is not None
+    assert class_in_key(_packed(Taken([1, 2], [canonical("text"), 5], ["v", 7]))) is None
     assert WAITING.name == WaitingColumn.kind

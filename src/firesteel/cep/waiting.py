@@ -2,11 +2,15 @@
 
 What waits of the input of an epoch is written at its end, one entry for each key group, under the number of
 the epoch; an entry goes, or is written again, when some of its events are taken. They are always in memory.
+
+Where the splits of a source are apart, most of an epoch waits while watermarks come, one after the other. So
+events lie in *runs* in the order of their timestamps, and what a watermark takes is the first part of each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
@@ -35,18 +39,71 @@ __all__ = ["WAITING", "Taken", "WaitingColumn"]
 _pack: Final = msgspec.msgpack.Encoder().encode
 _unpack: Final = msgspec.msgpack.Decoder().decode
 
+_MANY: Final = 4096  # events that are taken are held no longer than until there are as many
+
 #: Key group and number of an entry.
 _Chunk = tuple[int, bytes]
-#: Timestamp, key, and value as caches of state hold it.
-_Row = tuple[int, CanonicalKey, Any]
 
 
 class Taken(NamedTuple):
     """Events in the order of arrival, as columns."""
 
-    timestamps: Sequence[int]
-    keys: Sequence[CanonicalKey]
-    values: Sequence[Any]
+    timestamps: list[int]
+    keys: list[CanonicalKey]
+    values: list[Any]
+
+
+class _Run:
+    """Events in the order of their timestamps, those of the same in the order of their arrival.
+
+    :ivar first: before it all are taken.
+    """
+
+    __slots__ = ("first", "keys", "stamps", "values")
+
+    def __init__(self, stamps: list[int], keys: list[CanonicalKey], values: list[Any]) -> None:
+        self.first = 0
+        ordered = sorted(stamps)
+        if ordered != stamps:
+            order = sorted(range(len(stamps)), key=stamps.__getitem__)
+            stamps, keys, values = ordered, _at(order, keys), _at(order, values)
+        self.stamps = stamps
+        self.keys = keys
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.stamps) - self.first
+
+    @property
+    def first_ms(self) -> int:
+        return self.stamps[self.first]
+
+    @property
+    def rest(self) -> Taken:
+        """What is not taken."""
+        place = slice(self.first, None)
+        return Taken(self.stamps[place], self.keys[place], self.values[place])
+
+    def append(self, other: _Run) -> bool:
+        """Take in events that have come later, if they are later."""
+        if other.stamps[0] < self.stamps[-1]:
+            return False
+        self.stamps += other.stamps
+        self.keys += other.keys
+        self.values += other.values
+        return True
+
+    def take(self, until_ms: int, into: Taken) -> None:  # hot
+        """Move the events at or before an instant."""
+        start = self.first
+        stop = bisect_right(self.stamps, until_ms, start)
+        into.timestamps.extend(self.stamps[start:stop])
+        into.keys.extend(self.keys[start:stop])
+        into.values.extend(self.values[start:stop])
+        self.first = stop
+        if stop > _MANY and 2 * stop > len(self.stamps):
+            self.stamps, self.keys, self.values = self.rest
+            self.first = 0
 
 
 class WaitingColumn(Column):
@@ -56,71 +113,51 @@ class WaitingColumn(Column):
 
     def __init__(self, core: StateCore, uid: str, name: str) -> None:
         super().__init__(core, uid, name)
-        # What has come in this epoch, as columns:
-        self._stamps: list[int] = []
-        self._keys: list[CanonicalKey] = []
-        self._values: list[Any] = []
-        # What was stored before, entry by entry:
-        self._chunks: dict[_Chunk, list[_Row]] = {}
+        self._fresh: list[_Run] = []  # what has come in this epoch, in the order of arrival
+        self._chunks: dict[_Chunk, _Run] = {}  # what was stored before; values as caches of state hold them
         self._touched: set[_Chunk] = set()
         self._first: int | None = None  # no event in the chunks is before it
 
     # ---- the operator's side
 
     def add(self, stamps: Sequence[int], keys: Sequence[CanonicalKey], values: Sequence[Any]) -> None:
-        self._stamps += stamps
-        self._keys += keys
-        self._values += values
+        run = _Run(list(stamps), list(keys), list(values))
+        if len(run) and not (self._fresh and self._fresh[-1].append(run)):
+            self._fresh.append(run)
 
     def next_ms(self) -> int | None:
         """The earliest timestamp; None: nothing waits."""
-        first = self._first_stored()
-        if self._stamps:
-            fresh = min(self._stamps)
-            return fresh if first is None else min(first, fresh)
-        return first
+        first = min((run.first_ms for run in self._fresh), default=None)
+        stored = self._first_stored()
+        return stored if first is None else first if stored is None else min(first, stored)
 
     def _first_stored(self) -> int | None:
         if self._first is None and self._chunks:
-            self._first = min(row[0] for rows in self._chunks.values() for row in rows)
+            self._first = min(run.first_ms for run in self._chunks.values())
         return self._first
 
     def take(self, until_ms: int) -> Taken:  # hot
         """Remove the events at or before an instant."""
-        stored = self._take_stored(until_ms)
-        stamps, keys, values = self._stamps, self._keys, self._values
-        if not stamps or max(stamps) <= until_ms:
-            self._stamps, self._keys, self._values = [], [], []
-        else:
-            due = [i for i, stamp in enumerate(stamps) if stamp <= until_ms]
-            left = [i for i, stamp in enumerate(stamps) if stamp > until_ms]
-            self._stamps, self._keys, self._values = _at(left, stamps), _at(left, keys), _at(left, values)
-            stamps, keys, values = _at(due, stamps), _at(due, keys), _at(due, values)
-        if not stored:
-            return Taken(stamps, keys, values)
-        return Taken(
-            [row[0] for row in stored] + stamps,
-            [row[1] for row in stored] + keys,
-            [decode_value(row[2]) if type(row[2]) is bytes else row[2] for row in stored] + values,
-        )
+        taken = Taken([], [], [])
+        self._take_stored(until_ms, taken)
+        for run in self._fresh:
+            run.take(until_ms, taken)
+        self._fresh = [run for run in self._fresh if run]
+        return taken
 
-    def _take_stored(self, until_ms: int) -> list[_Row]:
+    def _take_stored(self, until_ms: int, taken: Taken) -> None:
         first = self._first_stored()
         if first is None or first > until_ms:
-            return []
-        taken: list[_Row] = []
+            return
         for chunk in sorted(self._chunks, key=lambda chunk: chunk[1]):  # by epoch: in the order of arrival
-            rows = self._chunks[chunk]
-            due = [row for row in rows if row[0] <= until_ms]
-            if due:
+            run = self._chunks[chunk]
+            if run.first_ms <= until_ms:
                 self._touched.add(chunk)
-                taken += due
-                if len(due) == len(rows):
+                run.take(until_ms, taken)
+                if not run:
                     del self._chunks[chunk]
-                else:
-                    self._chunks[chunk] = [row for row in rows if row[0] > until_ms]
+        taken.values[:] = [decode_value(v) if type(v) is bytes else v for v in taken.values]
         self._first = None
-        return taken
 
     # ---- the backend's side
 
@@ -130,48 +167,53 @@ class WaitingColumn(Column):
         if value == TOMBSTONE:
             self._chunks.pop(chunk, None)
         else:
-            self._chunks[chunk] = list(_rows_of(value))
+            self._chunks[chunk] = _Run(*_columns_of(value))
 
     def absorb(self, entries: list[tuple[bytes, int, bytes]]) -> None:
         return  # always complete
 
     def collect(self, keys: list[bytes], values: list[bytes]) -> None:
         number = self._core.sequence.to_bytes(8, "big")
-        for stamp, key, value in zip(self._stamps, self._keys, self._values, strict=True):
-            group = int.from_bytes(self._core.group_keys[key][:2], "big")
-            chunk = group, number
-            rows = self._chunks.get(chunk)
-            if rows is None:
-                rows = self._chunks[chunk] = []
-            rows.append((stamp, key, to_cached(value)))
+        heads = self._core.group_keys
+        rows: dict[bytes, Taken] = {}
+        for run in self._fresh:
+            for stamp, key, value in zip(*run.rest, strict=True):
+                group = heads[key][:2]
+                of_group = rows.get(group)
+                if of_group is None:
+                    of_group = rows[group] = Taken([], [], [])
+                of_group.timestamps.append(stamp)
+                of_group.keys.append(key)
+                of_group.values.append(to_cached(value))
+        self._fresh = []
+        for group, of_group in rows.items():
+            chunk = int.from_bytes(group, "big"), number
+            self._chunks[chunk] = _Run(*of_group)
             self._touched.add(chunk)
-        self._stamps, self._keys, self._values = [], [], []
         for chunk in self._touched:
-            rows = self._chunks.get(chunk)
+            left = self._chunks.get(chunk)
             keys.append(chunk[0].to_bytes(2, "big") + b"\0" + self.id + chunk[1])
-            values.append(TOMBSTONE if rows is None else _packed(rows))
+            values.append(TOMBSTONE if left is None else _packed(left.rest))
         self._touched.clear()
         self._first = None
 
     def drop(self) -> None:
-        self._stamps, self._keys, self._values = [], [], []
+        self._fresh = []
         self._chunks.clear()
         self._touched.clear()
         self._first = None
 
     def drop_key(self, key: CanonicalKey) -> None:
-        self._keep(lambda each: each != key)
-
-    def _keep(self, is_kept: Callable[[CanonicalKey], bool]) -> None:
-        left = [i for i, key in enumerate(self._keys) if is_kept(key)]
-        self._stamps, self._keys, self._values = (
-            _at(left, self._stamps),
-            _at(left, self._keys),
-            _at(left, self._values),
-        )
+        left = []
+        for run in self._fresh:
+            rest = run.rest
+            kept = [i for i, each in enumerate(rest.keys) if each != key]
+            if kept:
+                left.append(_Run(*(_at(kept, column) for column in rest)))
+        self._fresh = left
 
     def changed(self) -> int:
-        return len(self._stamps) + len(self._touched)
+        return sum(map(len, self._fresh)) + len(self._touched)
 
     def cached(self) -> int:
         return 0  # what waits is never evicted
@@ -180,21 +222,21 @@ class WaitingColumn(Column):
         return
 
     def cached_keys(self) -> set[CanonicalKey]:
-        return set(self._keys).union(row[1] for rows in self._chunks.values() for row in rows)
+        return {key for run in (*self._fresh, *self._chunks.values()) for key in run.rest.keys}
 
 
 def _at(places: list[int], column: Sequence[Any]) -> list[Any]:
     return [column[place] for place in places]
 
 
-def _packed(rows: list[_Row]) -> bytes:
-    stamps, keys, values = zip(*rows, strict=True)
-    return _pack((stamps, list(map(typed_bytes, keys)), encode_elements(list(values))))
+def _packed(events: Taken) -> bytes:
+    stamps, keys, values = events
+    return _pack((stamps, list(map(typed_bytes, keys)), encode_elements(values)))
 
 
-def _rows_of(entry: bytes) -> Iterator[_Row]:
+def _columns_of(entry: bytes) -> Taken:
     stamps, keys, values = _unpack(entry)
-    return zip(stamps, map(canonical_of, keys), decode_elements(values), strict=True)
+    return Taken(stamps, list(map(canonical_of, keys)), list(decode_elements(values)))
 
 
 # ---- the kind
@@ -206,7 +248,7 @@ def _rows(state: CatalogEntry) -> RowsOf:
 
 def _event_rows(entries: Iterable[Entry]) -> Iterator[StoredRow]:
     for _, entry in entries:
-        for stamp, key, value in _rows_of(entry):
+        for stamp, key, value in zip(*_columns_of(entry), strict=True):
             yield StoredRow(raw_key(key), None, stamp, decode_value(value) if type(value) is bytes else value)
 
 
