@@ -250,8 +250,10 @@ def _killed(leader: SessionCluster, run: Run) -> None:
 
 
 def _paused(leader: SessionCluster, run: Run) -> None:
-    """It stands still for longer than its lease, and goes on when another one leads, or is about to. It may be
-    back before the other one has seen that the lease has run out, and leads again; then once more."""
+    """It stands still for longer than its lease, and goes on when another one leads, or is about to.
+
+    It may be back before the other one has seen that the lease has run out, and leads again; then once more.
+    """
     for _ in range(5):
         leader.signal(signal.SIGSTOP)
         time.sleep(_LEASE_S * run.chance.uniform(1.2, 2.5))
