@@ -90,7 +90,7 @@ def test_a_query_gives_the_rows_of_a_finished_table_on_a_live_one(tmp_path: Path
     assert sorted(given) == finished[:4], "the window of the newest order is still open"
 
 
-@pytest.mark.row("S-SQL-27", "S-SRC-02")
+@pytest.mark.row("S-SQL-27", "S-CONN-10")
 @pytest.mark.parametrize("live", [False, True])
 def test_a_table_of_files_is_read_one_file_after_the_other(tmp_path: Path, live: bool) -> None:
     """Its watermark is made behind the files: read side by side, the rows of the older one would be late."""
