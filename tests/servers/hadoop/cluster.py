@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyspark
-from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+from py4j.java_gateway import GatewayParameters, JavaGateway
 
 from firesteel.spark.java import find_java
 from tests.jvms import QUICK
@@ -46,6 +46,11 @@ _YARN_SETTINGS: Final = {
     "yarn.scheduler.capacity.root.default.acl_administer_queue": "*",
     "yarn.scheduler.capacity.node-locality-delay": "-1",
 }
+_FOR_CLIENTS: Final = (
+    "yarn.resourcemanager.address",
+    "yarn.resourcemanager.scheduler.address",
+    "yarn.resourcemanager.webapp.address",
+)
 
 
 class Hadoop:
@@ -67,22 +72,18 @@ class Hadoop:
         assert (JARS / ".complete").exists(), f"there is no Hadoop in {JARS}: run scripts/test-servers"
         self.settings.mkdir()
         (py4j,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
+        command = [
+            *(f"{find_java()}/bin/java", "-cp", f"{py4j}:{JARS}/*", "-Xmx512m", *QUICK.split()),
+            *("--add-opens=java.base/java.lang=ALL-UNNAMED", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"),
+            *("py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"),
+        ]
         with self.log.open("wb") as log:
-            port, secret, self._process = launch_gateway(
-                jarpath=str(py4j),
-                classpath=f"{JARS}/*",
-                javaopts=[
-                    *("-Xmx512m", *QUICK.split(), "--add-opens=java.base/java.lang=ALL-UNNAMED"),
-                    "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-                ],
-                die_on_exit=True,
-                redirect_stderr=log,
-                java_path=f"{find_java()}/bin/java",
-                enable_auth=True,
-                cwd=str(self._directory),
-                return_proc=True,
+            self._process = subprocess.Popen(
+                command, cwd=self._directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log
             )
-        parameters = GatewayParameters(port=port, auth_token=secret, auto_convert=True)
+        assert self._process.stdout is not None
+        port, secret = (self._process.stdout.readline().decode().strip() for _ in range(2))
+        parameters = GatewayParameters(port=int(port), auth_token=secret, auto_convert=True)
         self._gateway = JavaGateway(gateway_parameters=parameters)
         self._jvm = self._gateway.jvm
         self._configuration = self._jvm.org.apache.hadoop.conf.Configuration()
@@ -102,13 +103,14 @@ class Hadoop:
         self._yarn.init(self._jvm.org.apache.hadoop.yarn.conf.YarnConfiguration(self._configuration))
         self._yarn.start()
         assert self._yarn.waitForNodeManagersToConnect(30_000), self.log.read_text()[-3000:]
-        self._write("core-site", self._configuration)
-        self._write("yarn-site", self._yarn.getConfig())
+        running = self._yarn.getConfig()
+        self._write("core-site", {"fs.defaultFS": self.uri})
+        self._write("yarn-site", {key: str(running.get(key)) for key in _FOR_CLIENTS})
 
-    def _write(self, name: str, configuration: Any) -> None:
-        out = self._jvm.java.io.FileOutputStream(str(self.settings / f"{name}.xml"))
-        configuration.writeXml(out)
-        out.close()
+    def _write(self, name: str, settings: dict[str, str]) -> None:
+        entries = (f"<property><name>{k}</name><value>{v}</value></property>" for k, v in settings.items())
+        text = "\n".join(["<configuration>", *entries, "</configuration>"])
+        (self.settings / f"{name}.xml").write_text(text)
 
     def _set(self, settings: dict[str, str]) -> None:
         for key, value in settings.items():
@@ -121,7 +123,8 @@ class Hadoop:
     @property
     def containers(self) -> Path:
         """What YARN's containers print is below it: APPLICATION/CONTAINER/stderr."""
-        return self._directory / "target" / "yarn" / "yarn-logDir-nm-0_0"
+        (found,) = self._directory.glob("target/test/data/yarn/*/yarn-logDir-nm-0_0")
+        return found
 
     def place(self) -> str:
         """The URI of a directory that no other test has."""

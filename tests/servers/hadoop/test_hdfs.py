@@ -339,7 +339,12 @@ def numbered(records: int) -> list[str]:
 
 
 def numbers(
-    place: str, records: int, fails_at: int | None = None, rate: float = 100_000, **more: str
+    place: str,
+    records: int,
+    more: dict[str, str] | None = None,
+    *,
+    fails_at: int | None = None,
+    rate: float = 100_000,
 ) -> StreamExecutionEnvironment:
     settings = {
         "execution.checkpointing.dir": f"{place}/checkpoints",
@@ -347,7 +352,7 @@ def numbers(
         "firesteel.epoch.max-records": "200",
         "restart-strategy.type": "fixed-delay",
         "restart-strategy.fixed-delay.delay": "1 ms",
-        **more,
+        **(more or {}),
     }
     env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings))
     env.set_parallelism(2)
@@ -379,7 +384,7 @@ def test_a_savepoint_in_hdfs_is_gone_on_from(place: str) -> None:
         path = client.stop_with_savepoint(False, f"{place}/savepoints").result()
         assert path.startswith(f"{place}/savepoints/savepoint-")
         assert 200 < len(read_lines(f"{place}/out")) < 3000
-        numbers(place, 3000, **{"execution.state-recovery.path": path}).execute("second")
+        numbers(place, 3000, {"execution.state-recovery.path": path}).execute("second")
     assert read_lines(f"{place}/out") == numbered(3000)
     inspected = CliRunner().invoke(main, ["savepoint", "inspect", path])
     assert inspected.exit_code == 0, inspected.output
@@ -393,7 +398,7 @@ def test_a_savepoint_in_hdfs_is_gone_on_from(place: str) -> None:
 def test_the_next_driver_goes_on_from_the_checkpoint_in_hdfs(place: str) -> None:
     retained = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
     with MiniCluster.in_process():
-        client = numbers(place, 3000, rate=1000, **retained).execute_async("first")
+        client = numbers(place, 3000, retained, rate=1000).execute_async("first")
         until(lambda: len(read_lines(f"{place}/out")) > 200, look_s=0.2)
         client.cancel().result()
     begun = read_lines(f"{place}/out")
@@ -404,7 +409,7 @@ def test_the_next_driver_goes_on_from_the_checkpoint_in_hdfs(place: str) -> None
             (info for info in resolve(place)[0].list_dir(job.path) if info.name.startswith("chk-")),
             key=lambda info: int(info.name.split("-")[1]),
         )
-        numbers(place, 3000, **{"execution.state-recovery.path": newest.path}).execute("second")
+        numbers(place, 3000, {"execution.state-recovery.path": newest.path}).execute("second")
     assert read_lines(f"{place}/out") == numbered(3000)
 
 
