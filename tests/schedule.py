@@ -28,6 +28,7 @@ UNITS: Final = {
     "dashboard": ("tests/rest/dashboard/",),
     "aws": ("tests/servers/aws/",),
     "pulsar": ("tests/servers/pulsar/",),
+    "hadoop": ("tests/servers/hadoop/",),
     "elasticsearch": ("tests/servers/elasticsearch/",),
     "real time": ("tests/realtime/test_on_spark.py",),
     "flights": ("tests/test_flights.py",),

@@ -96,3 +96,12 @@ def test_what_spark_submit_was_told_wins_over_our_defaults_and_the_configuration
     mine = Configuration().set_string("spark.master", "local[2]")
     found = session_settings(settings_of(mine, submitted=told))
     assert (found["spark.master"], found["spark.executor.memory"]) == ("local[2]", "2g")
+
+
+def test_sockets_of_workers_in_containers_of_yarn_have_short_paths(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those containers have directories of their own for temporary files, with 140 bytes before any name."""
+    monkeypatch.setattr(settings, "process_directory", lambda: Path("/tmp/short"))
+    monkeypatch.setattr(settings, "named_directory", lambda name: Path("/tmp/short") / name)
+    assert session_settings({"spark.master": "yarn"})[SOCKETS] == "/tmp"
+    assert session_settings({"spark.master": "yarn", SOCKETS: "/run/mine"})[SOCKETS] == "/run/mine"
+    assert SOCKETS not in session_settings({"spark.master": "spark://host:7077"})

@@ -93,6 +93,8 @@ def session_settings(conf: Mapping[str, str]) -> dict[str, str]:
         settings |= DAEMON
     if listens_here_only(conf):
         settings |= _LOCAL
+    if settings[SPARK_MASTER.key].startswith("yarn"):
+        settings[_SOCKETS] = _SHORT  # the directories for temporary files of its containers have long paths
     settings |= {k: v for k, v in conf.items() if k.startswith("spark.") and k != SPARK_MASTER.key}
     java_options = settings.get(_JAVA_OPTIONS, "")
     if "log4j" not in java_options:

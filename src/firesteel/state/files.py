@@ -22,6 +22,7 @@ from firesteel.common.errors import StateCorruptionError
 from firesteel.state.line import RunRef
 from firesteel.state.local_copies import LocalCopies
 from firesteel.state.runs import ConvertValues, Run
+from firesteel.storage.filesystems import arrow_file_system
 from firesteel.storage.private_files import make_directories, private_opener, writing
 
 __all__ = ["MemoryStateFiles", "NewFile", "StateFiles"]
@@ -55,7 +56,6 @@ class StateFiles:
         self.root = os.fspath(root).removeprefix("file://").rstrip("/") or "/"
         self._copies = copies
         self._remote = "://" in self.root
-        self._file_systems: dict[str, Any] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:  # open handles are not pickled
         return type(self), (self.root, self._copies)
@@ -69,15 +69,7 @@ class StateFiles:
 
     def _file_system(self, path: str) -> tuple[Any, str]:
         """The pyarrow file system of a URI, and the path in it."""
-        from pyarrow.fs import FileSystem  # costs 100 ms: only for what is not local
-
-        scheme, _, rest = path.partition("://")
-        host = rest.partition("/")[0]
-        key = f"{scheme}://{host}"
-        found = self._file_systems.get(key)
-        if found is None:
-            found = self._file_systems[key] = FileSystem.from_uri(path)[0]
-        return found, rest if scheme != "hdfs" else rest[len(host) :]
+        return arrow_file_system(path)
 
     # ---- writing
 

@@ -1,7 +1,7 @@
 """File systems with one small protocol: the local one, and all others through ``pyarrow.fs``.
 
 A path is a plain local path, a ``file:`` URI or a URI that ``pyarrow.fs`` supports (``s3://``, ``gs://``,
-``hdfs://`` ...).
+``hdfs://`` ...; HDFS also without Hadoop: ``hdfs.py``).
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from stat import S_IFBLK, S_IFCHR, S_IFIFO, S_IFLNK, S_IFMT, S_IFSOCK, S_ISDIR
 from typing import Any, BinaryIO, Final, Protocol, cast
 from urllib.parse import unquote, urlparse
 
-from firesteel.common.errors import ConfigurationError
+from firesteel.common.errors import ConfigurationError, FiresteelError
 from firesteel.common.masking import remember_address
 from firesteel.storage.durable import replace_durably
 from firesteel.storage.private_files import make_directories, private_opener, writing
 
 _URI = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]+://")
 _GLOB = re.compile(r"[*?\[]")
+#: They show files that are still being written, and can rename them.
 _RENAMING: Final = frozenset({"hdfs", "viewfs"})
 _COPY_BYTES: Final = 1 << 20
 #: Kinds of files that can be opened but have no end, or do not end at their size.
@@ -196,14 +197,17 @@ class ArrowStorage:
     is_local = False
 
     def info(self, path: str) -> FileInfo | None:
-        filesystem, inner = _arrow(path)
+        filesystem, inner = arrow_file_system(path)
         return self._info(filesystem.get_file_info(inner), path)
 
     def list_dir(self, path: str) -> list[FileInfo]:
         from pyarrow.fs import FileSelector
 
-        filesystem, inner = _arrow(path)
-        entries = filesystem.get_file_info(FileSelector(inner, allow_not_found=True))
+        filesystem, inner = arrow_file_system(path)
+        try:
+            entries = filesystem.get_file_info(FileSelector(inner, allow_not_found=True))
+        except NotADirectoryError:
+            return []
         infos = (self._info(entry, join(path, entry.base_name)) for entry in entries)
         return sorted((info for info in infos if info is not None), key=lambda info: info.path)
 
@@ -217,31 +221,39 @@ class ArrowStorage:
         return FileInfo(path, 0 if is_dir else entry.size, (entry.mtime_ns or 0) // 1_000_000, is_dir)
 
     def open_input(self, path: str) -> BinaryIO:
-        filesystem, inner = _arrow(path)
+        filesystem, inner = arrow_file_system(path)
         return cast(BinaryIO, filesystem.open_input_file(inner))
 
     def open_output(self, path: str) -> BinaryIO:
-        filesystem, inner = _arrow(path)
+        filesystem, inner = arrow_file_system(path)
         parent = inner.rpartition("/")[0]
         if parent:
             filesystem.create_dir(parent, recursive=True)
         return cast(BinaryIO, filesystem.open_output_stream(inner))
 
     def write_whole(self, path: str, source: BinaryIO) -> None:
-        renames = path.partition("://")[0] in _RENAMING  # these show files that are still being written
-        target = _temporary(path) if renames else path
-        with self.open_output(target) as out:
+        if path.partition("://")[0] not in _RENAMING:
+            self._copy(source, path)
+            return
+        temporary = _temporary(path)
+        filesystem, inner = arrow_file_system(path)
+        try:
+            self._copy(source, temporary)
+            filesystem.move(arrow_file_system(temporary)[1], inner)
+        except BaseException:
+            with suppress(OSError):
+                self.delete(temporary)
+            raise
+
+    def _copy(self, source: BinaryIO, path: str) -> None:
+        with self.open_output(path) as out:
             shutil.copyfileobj(source, out, _COPY_BYTES)
-        if renames:
-            filesystem, inner = _arrow(path)
-            self.delete(path)
-            filesystem.move(_arrow(target)[1], inner)
 
     def write(self, path: str, data: bytes) -> None:
         self.write_whole(path, io.BytesIO(data))
 
     def delete(self, path: str) -> None:
-        filesystem, inner = _arrow(path)
+        filesystem, inner = arrow_file_system(path)
         try:
             filesystem.delete_file(inner)
         except FileNotFoundError:
@@ -254,7 +266,7 @@ class ArrowStorage:
         return True
 
     def delete_tree(self, path: str) -> None:
-        filesystem, inner = _arrow(path)
+        filesystem, inner = arrow_file_system(path)
         try:
             filesystem.delete_dir(inner)
         except FileNotFoundError:
@@ -263,10 +275,16 @@ class ArrowStorage:
 
 @lru_cache(maxsize=64)
 def _arrow_root(root: str) -> tuple[Any, str]:
-    from pyarrow.fs import FileSystem
-
     try:
+        if root.partition("://")[0] in _RENAMING:
+            from firesteel.storage.hdfs import open_hdfs
+
+            return open_hdfs(root), ""
+        from pyarrow.fs import FileSystem  # costs 100 ms: only for what is not local
+
         filesystem, inner = FileSystem.from_uri(root)
+    except FiresteelError:
+        raise
     except Exception as error:
         raise ConfigurationError(
             f"cannot open the file system of {root}",
@@ -276,13 +294,14 @@ def _arrow_root(root: str) -> tuple[Any, str]:
     return filesystem, inner.rstrip("/")
 
 
-def _arrow(path: str) -> tuple[Any, str]:
-    """Return the file system of a URI and the path in it. There is one file system object per bucket or
-    host."""
+def arrow_file_system(path: str) -> tuple[Any, str]:
+    """Return the ``pyarrow.fs`` file system of a URI and the path in it. There is one file system object per
+    bucket or host."""
     scheme, _, rest = path.partition("://")
     host, _, inner = rest.partition("/")
     filesystem, root = _arrow_root(f"{scheme}://{host}/" if not host else f"{scheme}://{host}")
-    return filesystem, f"{root}/{inner}" if root or not host else inner
+    # HDFS takes a path without a slash for one below the user's home.
+    return filesystem, f"{root}/{inner}" if root or not host or scheme in _RENAMING else inner
 
 
 _LOCAL = LocalStorage()

@@ -1,0 +1,24 @@
+"""One HDFS for the whole test run: each test takes a directory of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.hadoop.cluster import Hadoop
+
+
+@pytest.fixture(scope="session")
+def hadoop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hadoop]:
+    running = Hadoop(tmp_path_factory.mktemp("hadoop"))
+    try:
+        yield running.start()
+    finally:
+        running.stop()
+
+
+@pytest.fixture
+def place(hadoop: Hadoop) -> str:
+    """The URI of a directory that is not there yet."""
+    return hadoop.place()
