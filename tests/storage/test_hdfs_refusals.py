@@ -22,8 +22,8 @@ def no_hadoop(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def refused(uri: str, kind: type[Exception]) -> str:
+    storage, path = resolve(uri)
     with pytest.raises(kind) as error:
-        storage, path = resolve(uri)
         storage.info(path)
     return str(error.value)
 
