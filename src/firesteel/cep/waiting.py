@@ -46,7 +46,7 @@ _Chunk = tuple[int, bytes]
 
 
 class Taken(NamedTuple):
-    """Events in the order of arrival, as columns."""
+    """Events as columns; those of one key and one timestamp in the order of their arrival."""
 
     timestamps: list[int]
     keys: list[CanonicalKey]

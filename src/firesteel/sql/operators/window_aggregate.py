@@ -57,8 +57,10 @@ class SlicedWindows(TimedWindows):
     def next_timer_ms(self) -> int | None:
         return None if self.window.event_time or self.ended or self._next == FAR else self._next
 
-    def expect(self, slices: Iterable[int]) -> None:
+    def expect(self, slices: Sequence[int]) -> None:
         """There are rows of these slices now, so the windows that they are in will fire."""
+        if not slices:  # as with most batches
+            return
         for of in slices:
             ends = np.array(self.windows_of(of), np.int64)
             self._open.update(ends[self._fires_at(ends) > self._progress.value].tolist())
@@ -77,10 +79,10 @@ class SlicedWindows(TimedWindows):
         if self._next > instant:
             return []
         ends = np.array(sorted(self._open), np.int64)
-        due = ends[self._fires_at(ends) <= instant].tolist()
+        due: list[int] = ends[self._fires_at(ends) <= instant].tolist()
         self._open.difference_update(due)
         self._see_next()
-        return due  # type: ignore[no-any-return]
+        return due
 
     def _see_next(self) -> None:
         self._next = int(self._fires_at(np.array([min(self._open)]))[0]) if self._open else FAR
