@@ -252,7 +252,8 @@ env.execute("goes on")
     assert Path(path).is_dir()
     assert "Checkpoint" in cluster.command("checkpoint", job).stdout
     kept = cluster.command("state", "get", job, "total", "_reduce_state", "0")
-    assert int(kept.stdout) > 0, kept.stderr
+    assert kept.returncode == 0, kept.stderr
+    assert int(kept.stdout) > 0
     assert "as of checkpoint" in kept.stderr
     stopped = cluster.command("stop", "-p", str(tmp_path / "savepoints"), job)
     assert stopped.returncode == 0, stopped.stderr

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 import click
 
 from firesteel.cli._talking import JOBMANAGER, as_job_id, client_of, is_job_id, talking
+from firesteel.common.errors import PathNotFoundError, StateCorruptionError
+
+#: How many checkpoints are looked into that are gone before they are read.
+_CHECKPOINTS: Final = 10
 
 
 @click.group()
@@ -31,17 +36,38 @@ def get(untrusted: bool, snapshot: str, operator: str, name: str, key: str, jobm
     """
     from firesteel.state_processor import SavepointReader
 
-    path = _newest_checkpoint(snapshot, jobmanager) if is_job_id(snapshot) else snapshot
-    reader = SavepointReader.read(path, untrusted=untrusted)
-    click.echo(json.dumps(_shown(reader.value(operator, name, _key(key)))))
+    def found(path: str) -> Any:
+        return SavepointReader.read(path, untrusted=untrusted).value(operator, name, _key(key))
+
+    value = _of_the_newest(snapshot, jobmanager, found) if is_job_id(snapshot) else found(snapshot)
+    click.echo(json.dumps(_shown(value)))
 
 
-def _newest_checkpoint(job: str, jobmanager: str | None) -> str:
+def _of_the_newest(job: str, jobmanager: str | None, read: Callable[[str], Any]) -> Any:
+    """Read the newest checkpoint; the next one where a job has replaced it before it was read."""
+    latest = _newest_checkpoint(job, jobmanager)
+    for _ in range(_CHECKPOINTS):
+        try:
+            value = read(latest["external_path"])
+        except (PathNotFoundError, StateCorruptionError):
+            newer = _newest_checkpoint(job, jobmanager)
+            if newer["id"] == latest["id"]:
+                raise
+            latest = newer
+        else:
+            click.echo(f"as of checkpoint {latest['id']}", err=True)
+            return value
+    raise click.ClickException(
+        f"Job {job} replaces its checkpoints faster than one is read from here. "
+        "With execution.checkpointing.num-retained it keeps more of them; a savepoint stays."
+    )
+
+
+def _newest_checkpoint(job: str, jobmanager: str | None) -> Any:
     latest = client_of(jobmanager).get(f"/v1/jobs/{as_job_id(job)}/checkpoints")["latest"]["completed"]
     if latest is None:
         raise click.ClickException(f"Job {job} has no checkpoint yet.")
-    click.echo(f"as of checkpoint {latest['id']}", err=True)
-    return str(latest["external_path"])
+    return latest
 
 
 def _key(text: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile, N
 from cassandra.policies import ConstantReconnectionPolicy, RoundRobinPolicy
 
 from firesteel.connectors.cassandra import client
+from tests import pausing
 from tests.places import free_port
 from tests.servers.kafka.broker import JARS as _KAFKA
 
@@ -130,11 +130,11 @@ class CassandraNode:
     def pause(self) -> None:
         """The node takes connections and answers nothing, until ``resume``."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        pausing.pause(self._process.pid)
 
     def resume(self) -> None:
         assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
+        pausing.resume(self._process.pid)
 
     # ---- what is in it
 

@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPa
 from confluent_kafka.admin import AdminClient, ConfigResource, NewPartitions, NewTopic, OffsetSpec
 
 from firesteel.connectors.kafka.client import ask_again
+from tests import pausing
 from tests.places import CACHE, free_port
 
 JARS = CACHE / "kafka-4.1.0"
@@ -113,11 +114,11 @@ class KafkaBroker:
     def pause(self) -> None:
         """The broker takes connections and answers nothing, until ``resume``."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        pausing.pause(self._process.pid)
 
     def resume(self) -> None:
         assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
+        pausing.resume(self._process.pid)
 
     def _end(self, number: signal.Signals) -> None:
         process, self._process = self._process, None

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
 import subprocess
 import time
 from pathlib import Path
 
+from tests import pausing
 from tests.places import CACHE
 
 JARS = CACHE / "zookeeper-3.9.3"
@@ -26,7 +26,7 @@ admin.enableServer=false
 
 
 class ZooKeeperServer:
-    """``start``, ``kill`` and ``pause`` as often as a test likes: port and data stay the same."""
+    """``start``, ``stop`` and ``pause`` as often as a test likes: port and data stay the same."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -66,9 +66,13 @@ class ZooKeeperServer:
         except OSError:
             return False
 
-    def signal(self, number: signal.Signals) -> None:
+    def pause(self) -> None:
         assert self._process is not None
-        self._process.send_signal(number)
+        pausing.pause(self._process.pid)
+
+    def resume(self) -> None:
+        assert self._process is not None
+        pausing.resume(self._process.pid)
 
     def stop(self) -> None:
         if self._process is not None:

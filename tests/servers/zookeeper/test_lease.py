@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import uuid
 from collections.abc import Iterator
 
@@ -85,11 +84,11 @@ def test_a_server_that_hangs_or_dies_is_unavailable_and_is_found_again(server: Z
     store = lease_at(server, "away", timeout_s=1)
     candidate = Candidate(store, "a", "http://a", 30)
     candidate.step()
-    server.signal(signal.SIGSTOP)
+    server.pause()
     with pytest.raises(LeaseUnavailableError, match="does not answer"):
         store.read()
     assert candidate.confirm() == 1  # a disconnection alone ends nothing
-    server.signal(signal.SIGCONT)
+    server.resume()
 
     def answers() -> bool:
         try:
