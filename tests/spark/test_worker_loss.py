@@ -5,16 +5,22 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Thread
 
 import pytest
+from pyspark import TaskContext
+from pyspark.sql import SparkSession
 
 from firesteel.common import Types
-from firesteel.datastream import KeyedProcessFunction, RuntimeContext
+from firesteel.datastream import KeyedProcessFunction, MapFunction, RuntimeContext
 from firesteel.datastream.state import ListStateDescriptor, MapStateDescriptor, ValueStateDescriptor
+from tests.jobmanager.programs.sqlite_sink import SqliteSink, lines_in, staged_in
 from tests.spark.conftest import MakeEnvironment
+from tests.waiting import until
 
 pytestmark = pytest.mark.spark
 
@@ -98,3 +104,47 @@ def test_one_path_gives_the_very_same_results(environment: MakeEnvironment, tmp_
     results = Counter(stream.process(Totals(marker)).execute_and_collect())
     assert marker.exists(), "no worker has died"
     assert results == expected()
+
+
+class Held(MapFunction):
+    """The first attempt that gets a record says who it is, and goes on when it is told to."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+
+    def map(self, value: bytes) -> int:
+        context = TaskContext.get()
+        assert context is not None
+        if context.attemptNumber() == 0 and not (self.place / "attempt").exists():
+            part = self.place / "attempt.part"
+            part.write_text(str(context.taskAttemptId()))
+            part.rename(self.place / "attempt")
+            until(lambda: (self.place / "go on").exists())
+        return len(value)
+
+
+def test_an_attempt_that_spark_kills_does_not_take_a_part_of_its_input_for_all(
+    environment: MakeEnvironment, spark_session: SparkSession, tmp_path: Path
+) -> None:
+    """Spark closes the connection to its worker, between two batches here: the worker's own end of a stream."""
+    records = 4000
+    env = environment(1, epoch_records=records, **{"firesteel.epoch.time-limit": "false"})
+    database = str(tmp_path / "sink.db")
+    numbers = env.from_sequence(0, records - 1).map(lambda n: b"%05d" % n * 400)
+    numbers.rebalance().map(Held(tmp_path), Types.LONG()).add_sink(SqliteSink(database, "lengths"))
+
+    def kill() -> None:
+        attempt = int(until(lambda: (tmp_path / "attempt").exists() and (tmp_path / "attempt").read_text()))
+        context = spark_session.sparkContext._jsc.sc()
+        killed.append(context.killTaskAttempt(attempt, False, "for the test"))
+        (tmp_path / "go on").touch()
+
+    killed: list[bool] = []
+    killer = Thread(target=kill)
+    killer.start()
+    env.execute()
+    killer.join()
+    assert killed == [True]
+    assert lines_in(database, "lengths") == ["2000"] * records
+    time.sleep(1)  # the worker of the attempt may be at it still
+    assert staged_in(database, "lengths") == 0

@@ -36,6 +36,7 @@ class RowKind(enum.IntEnum):
     OVERRUN = 4  # a task gave the epoch up: it takes far longer than it should
     LATENCY = 6  # a latency marker; in the order of the buffers of its channel
     BARRIER = 5  # an epoch ends here, of the task that sends it; in real-time mode only
+    END = 7  # all that a task gets in the epoch was before it; in epochs mode, of the transport alone
 
 
 class WireRow(NamedTuple):

@@ -1,6 +1,11 @@
 """An epoch as a Spark job, whose rows are sorted before each level and collected behind the last one.
 
 A Spark row is a buffer of records.
+
+Behind the last row of each task's input comes one that says so. Spark ends the input of a task that it has
+killed, as it does with the slower one of two copies, by closing the connection, and to a reader of Arrow
+streams that is an end like any other: the copy would take a part of its input for all of it, and have sinks
+stage a transaction that nobody ever commits or aborts.
 """
 
 from __future__ import annotations
@@ -8,6 +13,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -15,6 +21,7 @@ from pyspark import TaskContext
 from pyspark.sql import SparkSession
 from pyspark.sql.types import BinaryType, ByteType, IntegerType, LongType, StructField, StructType
 
+from firesteel.common.errors import EngineError
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.task import run_level
 from firesteel.runtime.task_name import rows_in_task
@@ -42,6 +49,7 @@ _ARROW: Final = pa.schema(
         pa.field("body", pa.binary(), False),
     ]
 )
+_BEHIND_ALL: Final = (1 << 63) - 1
 _BATCH_ROWS: Final = 16
 _BATCH_BYTES: Final = 1024 * 1024
 
@@ -59,7 +67,11 @@ def run_epoch(
     beside = None if reports is None else reports.accumulator
     # A latency marker has the number of the buffer before it: the kind says which comes first.
     order = (*_ORDER, "kind") if levels[0].marks_latency else _ORDER
-    frame = frame_of(session, [_level(level, beside) for level in levels], parallelism, _SCHEMA, order)
+    tasks = [
+        _level(level, consumers, beside)
+        for level, consumers in zip(levels, [*parallelism[1:], 0], strict=True)
+    ]
+    frame = frame_of(session, tasks, parallelism, _SCHEMA, order)
     answers = frame.select("kind", "body").toArrow()
     found = [
         pickle.loads(body)
@@ -69,24 +81,45 @@ def run_epoch(
     return found if reports is None else [*found, *reports.take()]
 
 
-def _level(descriptor: LevelDescriptor, beside: Any) -> MapRows:
-    return partial(_map_level, pickle.dumps(descriptor, 5), beside)
+def _level(descriptor: LevelDescriptor, consumers: int, beside: Any) -> MapRows:
+    """:param consumers: how many tasks the next level has."""
+    return partial(_map_level, pickle.dumps(descriptor, 5), consumers, beside)
 
 
-def _map_level(payload: bytes, beside: Any, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _map_level(
+    payload: bytes, consumers: int, beside: Any, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
     context = TaskContext.get()
     assert context is not None
     dedicate_process()
     descriptor: LevelDescriptor = pickle.loads(payload)
     rows = no_rows(batches) if descriptor.level == 0 else _read(batches)
     sink = None if beside is None else partial(report, beside, context.stageId())
-    made = run_level(descriptor, context.partitionId(), rows, sink)
-    yield from _pack(rows_in_task(descriptor.job_id, descriptor.level, made))
+    subtask = context.partitionId()
+    made = rows_in_task(descriptor.job_id, descriptor.level, run_level(descriptor, subtask, rows, sink))
+    yield from _pack(made if subtask else chain(made, _ends(consumers)))
+
+
+def _ends(consumers: int) -> Iterator[WireRow]:
+    """The last row of each task of the next level. One task sends them for all: rows are sorted when all of
+    them are there."""
+    for consumer in range(consumers):
+        yield WireRow(consumer, -1, _BEHIND_ALL, RowKind.END, b"")
 
 
 def _read(batches: Iterable[pa.RecordBatch]) -> Iterator[WireRow]:
+    is_whole = False
     for batch in batches:
-        yield from map(WireRow, *(column.to_pylist() for column in batch.columns))
+        for row in map(WireRow, *(column.to_pylist() for column in batch.columns)):
+            if row.kind == RowKind.END:
+                is_whole = True
+            else:
+                yield row
+    if not is_whole:
+        raise EngineError(
+            "The input of a task ended too early",
+            detail="Spark has closed the connection to the Python worker, as it does when it kills a task",
+        )
 
 
 def _pack(rows: Iterable[WireRow]) -> Iterator[pa.RecordBatch]:
