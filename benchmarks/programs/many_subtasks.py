@@ -118,7 +118,7 @@ def main():
     env.set_max_parallelism(1024)
     last = arguments.parallelism * per_split * (arguments.epochs + 1) - 1
     numbers = env.from_source(NumberSequenceSource(0, last), WatermarkStrategy.no_watermarks(), "numbers")
-    pairs = numbers.map(lambda n: (n, 1)).rebalance().map(lambda v: v[0])
+    pairs = numbers.map(lambda n: (n, 1)).rescale().map(lambda v: v[0])
     pairs.map(Counted()).filter(lambda n: False).print()
     env.execute("many subtasks")
     with_, without = (median(switch.spent[on][2:-1]) for on in (True, False))  # the first open everything
@@ -126,6 +126,7 @@ def main():
     print(
         json.dumps(
             {
+                "epochs": arguments.epochs,
                 "throughput": without / with_,
                 "with_s": with_,
                 "without_s": without,

@@ -126,7 +126,7 @@ class Held(MapFunction):
 def test_an_attempt_that_spark_kills_does_not_take_a_part_of_its_input_for_all(
     environment: MakeEnvironment, spark_session: SparkSession, tmp_path: Path
 ) -> None:
-    """Spark closes the connection to its worker, between two batches here: the worker's own end of a stream."""
+    """Spark closes the connection to its worker, between two batches here, which ends a stream as well."""
     records = 4000
     env = environment(1, epoch_records=records, **{"firesteel.epoch.time-limit": "false"})
     database = str(tmp_path / "sink.db")

@@ -65,6 +65,7 @@ _home: str | None = None  # the directory that the process began in
 
 _programs: dict[str, ShippedProgram] = {}
 _levels: dict[tuple[str, int, int, int, str], OpenLevel] = {}
+_swept: tuple[str, int, str, tuple[str, ...]] | None = None  # what ``_levels`` was last looked through for
 
 
 @dataclass(slots=True)
@@ -153,8 +154,12 @@ def _settle_heap() -> None:
 
 def _forget_ended_jobs(descriptor: LevelDescriptor) -> None:
     """Close what belongs to jobs that are over, to earlier attempts of this one, or to another host."""
-    live = set(descriptor.live_jobs) | {descriptor.job_id}
+    global _swept
     own, attempt, place = descriptor.job_id, descriptor.attempt, _place(descriptor)
+    if _swept == (own, attempt, place, descriptor.live_jobs):
+        return  # nothing was opened since that belongs to anything else
+    _swept = own, attempt, place, descriptor.live_jobs
+    live = {own, *descriptor.live_jobs}
     for key in [k for k in _levels if k[0] not in live or (k[0] == own and (k[1], k[4]) != (attempt, place))]:
         _close(_levels.pop(key))
 
@@ -359,11 +364,12 @@ _one_at_a_time = threading.RLock()
 @contextmanager
 def as_process(memory: ProcessMemory) -> Iterator[None]:
     """Run tasks as the worker process that ``memory`` belongs to: for tests outside of workers."""
-    global _programs, _levels
+    global _programs, _levels, _swept
     with _one_at_a_time:
         before = _programs, _levels
-        _programs, _levels = memory.programs, memory.levels
+        _programs, _levels, _swept = memory.programs, memory.levels, None
         try:
             yield
         finally:
             _programs, _levels = before
+            _swept = None

@@ -23,6 +23,7 @@ from pyspark.sql.types import BinaryType, ByteType, IntegerType, LongType, Struc
 
 from firesteel.common.errors import EngineError
 from firesteel.runtime.program import Answer, LevelDescriptor
+from firesteel.runtime.shipped_level import pack_level, unpack_level
 from firesteel.runtime.task import run_level
 from firesteel.runtime.task_name import rows_in_task
 from firesteel.runtime.wire import RowKind, WireRow
@@ -83,7 +84,7 @@ def run_epoch(
 
 def _level(descriptor: LevelDescriptor, consumers: int, beside: Any) -> MapRows:
     """:param consumers: how many tasks the next level has."""
-    return partial(_map_level, pickle.dumps(descriptor, 5), consumers, beside)
+    return partial(_map_level, pack_level(descriptor), consumers, beside)
 
 
 def _map_level(
@@ -92,10 +93,10 @@ def _map_level(
     context = TaskContext.get()
     assert context is not None
     dedicate_process()
-    descriptor: LevelDescriptor = pickle.loads(payload)
+    subtask = context.partitionId()
+    descriptor = unpack_level(payload, subtask)
     rows = no_rows(batches) if descriptor.level == 0 else _read(batches)
     sink = None if beside is None else partial(report, beside, context.stageId())
-    subtask = context.partitionId()
     made = rows_in_task(descriptor.job_id, descriptor.level, run_level(descriptor, subtask, rows, sink))
     yield from _pack(made if subtask else chain(made, _ends(consumers)))
 

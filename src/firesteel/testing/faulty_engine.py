@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import pickle
 import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias
 
 from firesteel.common.errors import EngineError
 from firesteel.runtime.program import Answer, LevelDescriptor
+from firesteel.runtime.shipped_level import pack_level, unpack_level
 from firesteel.runtime.task import run_level
 from firesteel.runtime.wire import WireRow
 from firesteel.testing.local_platform import LocalEngine
@@ -70,7 +70,7 @@ class FaultyEngine(LocalEngine):
             raise _Killed
 
         try:
-            for _ in run_level(pickle.loads(pickle.dumps(descriptor, 5)), subtask, until_killed()):
+            for _ in run_level(unpack_level(pack_level(descriptor), subtask), subtask, until_killed()):
                 pass
         except _Killed:
             pass

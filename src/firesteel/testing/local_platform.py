@@ -22,6 +22,7 @@ from firesteel.runtime import worker
 from firesteel.runtime.chain import Chain
 from firesteel.runtime.error_report import summary_of
 from firesteel.runtime.program import Answer, LevelDescriptor, WorkerFiles
+from firesteel.runtime.shipped_level import pack_level, unpack_level
 from firesteel.runtime.stretch import RunningLevel
 from firesteel.runtime.task import run_level
 from firesteel.runtime.task_name import rows_in_task
@@ -61,12 +62,12 @@ class LocalEngine:
         if self._random is not None:
             self._random.shuffle(order)
         out: list[WireRow] = []
-        payload = pickle.dumps(descriptor, 5)
+        payload = pack_level(descriptor)
         for i in order:
             if self._fresh_process is not None and self._fresh_process():
                 worker.forget_everything()
             ordered = sorted(partitions[i], key=lambda row: (row.ord, row.channel, row.kind))
-            made = run_level(pickle.loads(payload), i, ordered, self._reports.append)
+            made = run_level(unpack_level(payload, i), i, ordered, self._reports.append)
             out.extend(rows_in_task(descriptor.job_id, descriptor.level, made))
         return out
 

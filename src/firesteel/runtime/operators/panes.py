@@ -11,7 +11,7 @@ nothing more.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any, Final, NamedTuple
 
 from firesteel.common._map_all import map_all
@@ -62,12 +62,26 @@ def serves(spec: Window) -> bool:
 class _Reach(NamedTuple):
     """The panes of a place.
 
-    :param open: those whose time has not come, by start; an element is added and nothing more.
+    :param open: those whose time has not come, by start, with their values; an element is added and nothing
+        more.
     :param behind: where those start that have fired and are kept; None: an element cannot be late.
     """
 
-    open: list[tuple[int, Pane]]
+    open: list[tuple[int, Pane, dict[CanonicalKey, Any]]]
     behind: list[int] | None
+
+
+def _runs(places: Sequence[Place]) -> Iterator[tuple[int, int]]:
+    """Where elements of one place after the other begin and end."""
+    first, number = 0, len(places)
+    if places.count(places[0]) == number:  # most batches
+        yield 0, number
+        return
+    for last in range(1, number):
+        if places[last] != places[first]:
+            yield first, last
+            first = last
+    yield first, number
 
 
 class PaneOperator(WindowedOperator):
@@ -102,39 +116,40 @@ class PaneOperator(WindowedOperator):
             stamps = stamps and stamps[start:stop]
         stamps = self._times(values, stamps)
         places = self._places.of(stamps)
-        known: dict[Any, _Reach] = {}
-        place: Any = None
-        panes: list[tuple[int, Pane]] = []
-        behind: list[int] | None = None
+        known: dict[Place, _Reach] = {}
         create, add, merge, missed = self._create, self._add, self._merge, self._panes.missed
         reduces = self._reduces
         combined = self.spec.combined
-        for i, (value, key) in enumerate(zip(values, canon, strict=True)):
-            if places[i] != place:
-                place = places[i]
-                reach = known.get(place)
-                if reach is None:
-                    reach = known[place] = self._reach(place)
-                panes, behind = reach
-            if behind is not None:
-                self._add_behind(key, value, stamps[i], behind, taken=bool(panes))
-            merges = reduces
-            if combined and type(value) is Partial:
-                value, merges = value.accumulator, True
-            for begin, pane in panes:
-                held = pane.values.get(key)
-                if type(held) is bytes:
-                    held = decode_value(held)
-                elif held is None and not pane.whole:
-                    held = missed(begin, pane, key)
-                if merges:
-                    held = value if held is None else merge(held, value)
-                else:
-                    held = add(value, create() if held is None else held)
-                if type(held) is bytes or (held is value and len(panes) > 1):
-                    held = to_cached(held)  # encoded: each pane has an object of its own
-                pane.values[key] = held
-                pane.dirty.add(key)
+        for first, last in _runs(places):
+            place = places[first]
+            reach = known.get(place)
+            if reach is None:
+                reach = known[place] = self._reach(place)
+            panes, behind = reach
+            several = len(panes) > 1
+            keys = canon[first:last]
+            for value, key, stamp in zip(values[first:last], keys, stamps[first:last], strict=True):
+                if behind is not None:
+                    self._add_behind(key, value, stamp, behind, taken=bool(panes))
+                merges = reduces
+                if combined and type(value) is Partial:
+                    value, merges = value.accumulator, True
+                for begin, pane, table in panes:
+                    held = table.get(key)
+                    if held is None:
+                        if not pane.whole:
+                            held = missed(begin, pane, key)
+                    elif type(held) is bytes:
+                        held = decode_value(held)
+                    if merges:
+                        held = value if held is None else merge(held, value)
+                    else:
+                        held = add(value, create() if held is None else held)
+                    if type(held) is bytes or (several and held is value):
+                        held = to_cached(held)  # encoded: each pane has an object of its own
+                    table[key] = held
+            for _, pane, _ in panes:
+                pane.dirty.update(keys)
 
     def _times(self, values: list[Any], stamps: Sequence[int] | None) -> Sequence[int]:
         if not self._event_time:
@@ -152,7 +167,8 @@ class PaneOperator(WindowedOperator):
         behind = None
         if len(ahead) < len(starts) or not starts:
             behind = [s for s in starts[len(ahead) :] if self._gone_ms(s) > self.watermark]
-        return _Reach([(start, self._panes.pane(start)) for start in ahead], behind)
+        panes = [(start, self._panes.pane(start)) for start in ahead]
+        return _Reach([(start, pane, pane.values) for start, pane in panes], behind)
 
     def _gone_ms(self, start: int) -> int:
         """When a pane goes; MAX_WATERMARK: never."""
