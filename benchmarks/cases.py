@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from benchmarks.environments import EARLIER, OURS, Environments
-from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate, repeated_rate
+from benchmarks.in_turn import compare_in_turn
+from benchmarks.measure import Comparison, ProgramFailed, System, execute, rate
 
 KEYED = System("firesteel", OURS, "keyed_count.py", 8_000_000, pyflink_text=True)
 CHAIN = System("firesteel", OURS, "chain.py", 8_000_000, pyflink_text=True)
@@ -91,10 +91,9 @@ def compare_rates(
     if environments.earlier:
         ours = replace(ours, records=environments.share_of(ours.records))
         earlier = replace(ours, name=f"firesteel at {environments.earlier}", environment=EARLIER)
-        both = [
-            Measured(system.name, partial(repeated_rate, system, environments)) for system in (ours, earlier)
-        ]
-        return compare(case, "rec/s", True, both[0], [(both[1], KEPT)], rounds)
+        found = compare_in_turn(case, ours, earlier, KEPT, environments, rounds)
+        progress(f"  {case}: {found.ratio if found.error is None else found.error}")
+        return [found]
     measured = [(by_rate(peer.system, environments), peer.target) for peer in peers]
     return compare(case, "rec/s", True, by_rate(ours, environments), measured, rounds)
 

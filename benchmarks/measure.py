@@ -149,15 +149,6 @@ def rate(system: System, environments: Environments, clock: str = "seconds") -> 
     return Rate(n / difference, whole)
 
 
-def repeated_rate(system: System, environments: Environments) -> float:
-    """Run a small job to warm up, then n records three times in one process: the median of their rates, with
-    the starts of the jobs. Two programs that start in the same way are told apart better by this than by
-    ``rate``, a difference of two times, which doubles what both vary."""
-    n = system.records
-    output = execute(system, environments, [max(1, n // 10), n, n, n])
-    return n / median(line["seconds"] for line in output.lines if line["records"] == n)
-
-
 @dataclass(slots=True)
 class Comparison:
     """``ours`` against ``peer``, measured alternately. ``ratio`` is the median of the rounds' ratios, larger

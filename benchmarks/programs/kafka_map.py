@@ -5,6 +5,7 @@ One text for two engines, as ``keyed_count.py``. Reads the topic ``in-<size>-<re
 
 import argparse
 import json
+import sys
 import time
 
 from pyflink.common import Configuration, Row, Types, WatermarkStrategy
@@ -66,14 +67,20 @@ def run(records, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, nargs="+", default=[10_000])
+    parser.add_argument(
+        "--records",
+        type=int,
+        nargs="*",
+        default=[10_000],
+        help="of each job; none: as stdin has them",
+    )
     parser.add_argument("--parallelism", type=int, default=2)
     parser.add_argument("--brokers", required=True)
     parser.add_argument("--size", type=int, default=100, help="bytes of a record")
     parser.add_argument("--jars", default="", help="of Flink's connector, with commas between them")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
-    for records in options.records:
+    for records in options.records or map(int, sys.stdin):
         seconds = run(records, options)
         print(json.dumps({"records": records, "seconds": seconds}), flush=True)
 

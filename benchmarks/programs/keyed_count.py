@@ -7,6 +7,7 @@ PyFlink's process mode it is fused into the Python worker, so no output goes bac
 
 import argparse
 import json
+import sys
 import time
 
 from pyflink.common import Configuration, Types, WatermarkStrategy
@@ -49,12 +50,18 @@ def run(records, keys, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, nargs="+", default=[100_000])
+    parser.add_argument(
+        "--records",
+        type=int,
+        nargs="*",
+        default=[100_000],
+        help="of each job; none: as stdin has them",
+    )
     parser.add_argument("--keys", type=int, default=1_000)
     parser.add_argument("--parallelism", type=int, default=2)
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
-    for records in options.records:
+    for records in options.records or map(int, sys.stdin):
         seconds = run(records, options.keys, options)
         print(json.dumps({"records": records, "keys": options.keys, "seconds": seconds}), flush=True)
 

@@ -8,6 +8,7 @@ other.
 
 import argparse
 import json
+import sys
 import time
 
 from pyflink.common import Configuration, Time, Types, WatermarkStrategy
@@ -77,14 +78,20 @@ def run(records, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=int, nargs="+", default=[100_000])
+    parser.add_argument(
+        "--records",
+        type=int,
+        nargs="*",
+        default=[100_000],
+        help="of each job; none: as stdin has them",
+    )
     parser.add_argument("--kind", choices=sorted(ASSIGNERS), default="tumbling")
     parser.add_argument("--keys", type=int, default=1_000)
     parser.add_argument("--minutes", type=int, default=0, help="event time of the whole job; 0: by records")
     parser.add_argument("--lateness", type=int, default=0, help="allowed lateness in seconds")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE")
     options = parser.parse_args()
-    for records in options.records:
+    for records in options.records or map(int, sys.stdin):
         print(json.dumps({"records": records, "seconds": run(records, options)}), flush=True)
 
 

@@ -251,10 +251,15 @@ env.execute("goes on")
     path = taken.stdout.strip().removeprefix("Savepoint completed. Path: ")
     assert Path(path).is_dir()
     assert "Checkpoint" in cluster.command("checkpoint", job).stdout
+    listed = json.loads(cluster.command("state", "ls", job, "--json").stdout)
+    assert ("total", "_reduce_state") in {(found["operator"], found["name"]) for found in listed}
     kept = cluster.command("state", "get", job, "total", "_reduce_state", "0")
     assert kept.returncode == 0, kept.stderr
     assert int(kept.stdout) > 0
-    assert "as of checkpoint" in kept.stderr
+    assert "as of epoch" in kept.stderr
+    unknown = cluster.command("state", "get", job, "total", "none", "0")
+    assert unknown.returncode == 1
+    assert "has no state 'none'" in unknown.stderr
     stopped = cluster.command("stop", "-p", str(tmp_path / "savepoints"), job)
     assert stopped.returncode == 0, stopped.stderr
     cluster.await_status(job, "FINISHED")

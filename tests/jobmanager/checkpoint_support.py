@@ -17,7 +17,6 @@ ANY = Types.PICKLED_BYTE_ARRAY()
 INTERVAL = "execution.checkpointing.interval"
 DIRECTORY = "execution.checkpointing.dir"
 RECOVERY = "execution.state-recovery.path"
-RETAINED = "execution.checkpointing.num-retained"
 RETENTION = "execution.checkpointing.externalized-checkpoint-retention"
 
 

@@ -7,9 +7,7 @@ import logging
 import shutil
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -44,7 +42,6 @@ from tests.jobmanager.checkpoint_support import (
     DIRECTORY,
     INTERVAL,
     RECOVERY,
-    RETAINED,
     RETENTION,
     Count,
     env_with,
@@ -753,58 +750,17 @@ def test_one_key_of_a_job_that_runs_is_looked_up_in_its_checkpoint(tmp_path: Pat
     assert asked("count", "seen", '["b", 1]') == '[["b", 1]]'
     assert asked("count", "count", "nobody") == "null"
     assert SavepointReader.read(path).value("count", "count", "a") == 2
+    listed = CliRunner().invoke(main, ["state", "ls", path, "--json"])
+    assert {(r["operator"], r["name"]): (r["kind"], r["type"]) for r in json.loads(listed.output)} == {
+        ("count", "count"): ("value", None),
+        ("count", "seen"): ("list", "ListTypeInfo<PickledByteArrayTypeInfo>"),
+        ("count", "_timer_state/event_user-timers"): ("timers", None),
+    }
+    lines = CliRunner().invoke(main, ["state", "ls", path]).output.splitlines()
+    assert lines[0].split() == ["OPERATOR", "STATE", "KIND", "KEY", "TYPE", "OPERATOR", "NAME"]
+    assert ["count", "count", "value"] in [line.split()[:3] for line in lines]
     unknown = CliRunner().invoke(main, ["state", "get", path, "count", "none", "a"])
     assert unknown.exit_code == 1
     assert "has no state 'none'" in unknown.output
     assert "'count'" in unknown.output
-    job.end()
-
-
-@pytest.mark.row("S-STATE-28")
-def test_a_checkpoint_that_is_replaced_while_one_key_is_looked_up(tmp_path: Path) -> None:
-    """Its files are deleted behind the answer that names it, as a job does when the next one is complete."""
-    job = Job(counts, **{INTERVAL: "10 s", DIRECTORY: str(tmp_path / "kept"), RETAINED: "20"})
-    paths = []
-    for number in range(12):
-        job.give("s", At(number, "a"))
-        job.clock.tick(10_000)
-        paths.append(job.running.view.checkpoints.latest_completed.path)
-    asked: list[int] = []
-
-    class Answers(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            number = min(len(asked), last)
-            asked.append(number)
-            answer = {"latest": {"completed": {"id": number + 1, "external_path": paths[number]}}}
-            if number < last or damaged:
-                shutil.rmtree(paths[number], ignore_errors=True)
-            self.send_response(200)
-            self.end_headers()
-            self.wfile.write(json.dumps(answer).encode())
-
-        def log_message(self, *_: Any) -> None: ...
-
-    def look_up() -> Any:
-        asked.clear()
-        words = ("state", "get", "ab" * 16, "count", "count", "a")
-        where = ("-m", f"127.0.0.1:{server.server_port}")
-        return CliRunner().invoke(main, [*words, *where])
-
-    with HTTPServer(("127.0.0.1", 0), Answers) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        try:
-            last, damaged = 2, False
-            done = look_up()
-            assert (done.exit_code, done.stdout, done.stderr) == (0, "3\n", "as of checkpoint 3\n")
-            damaged = True  # it is the newest one and stays so
-            done = look_up()
-            assert done.exit_code == 1
-            assert "There is no checkpoint or savepoint at" in done.stderr
-            last = 11
-            done = look_up()
-            assert (done.exit_code, len(asked)) == (1, 11)
-            assert "faster than one is read" in done.stderr
-            assert "num-retained" in done.stderr
-        finally:
-            server.shutdown()
     job.end()

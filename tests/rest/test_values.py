@@ -318,6 +318,28 @@ def test_the_engines_that_keep_the_state_are_named(jobs: Jobs) -> None:
     assert BACKENDS["rocksdb"].stores == (*found["stores"], f"LMDB {version}")
 
 
+@pytest.mark.row("S-STATE-28")
+def test_the_state_of_a_job_that_runs(jobs: Jobs) -> None:
+    found = jobs.get("/firesteel/v1/jobs/{jobid}/states")
+    (state,) = found["states"]
+    assert (state["operator_name"], state["kind"], state["operator"]) == ("running total", "value", None)
+    asked = "/firesteel/v1/jobs/{{jobid}}/states/value?operator={}&state={}&key={}"
+    path = asked.format(state["operator_id"], state["name"], 1)
+    first = jobs.get(path)
+    key, count = first["value"]
+    assert key == 1
+    assert 0 < count <= first["epoch"] * 1000
+    until(lambda: jobs.get(path)["value"][1] > count)
+    assert jobs.get(asked.format(state["operator_id"], state["name"], 3))["value"] is None
+    assert not [e for e in jobs.cluster.job(jobs.ids["orders"]).journal.events if "state" in str(e).lower()]
+    (refused,) = jobs.get(asked.format(state["operator_id"], "none", 1), status=400)["errors"]
+    assert "has no state 'none'" in refused
+    (refused,) = jobs.get(asked.format("nobody", "none", 1), status=400)["errors"]
+    assert "The job holds nothing of an operator with the uid 'nobody'" in refused
+    (refused,) = jobs.get("/firesteel/v1/jobs/{jobid}/states", "word count", 400)["errors"]
+    assert "it has ended" in refused
+
+
 @pytest.mark.row("S-CKPT-13")
 def test_the_cut_of_a_checkpoint_is_timed_apart_from_writing_it() -> None:
     report = CheckpointReport(

@@ -26,6 +26,8 @@ from firesteel.cluster.messages import (
     Cancel,
     GiveAccumulators,
     GiveCollected,
+    GiveKeyState,
+    GiveStates,
     Rescale,
     TakeCheckpoint,
     TakeSavepoint,
@@ -49,6 +51,7 @@ from firesteel.rest.answers.failures import cause_of_job
 from firesteel.rest.archives.archivist import Archivist
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
 from firesteel.rest.errors import RestError, bad_request, not_found, unknown_job
+from firesteel.rest.messages.additions import JobStates, KeyState
 from firesteel.rest.messages.submission import Collected, JobEnd, Submission
 from firesteel.rest.news import await_newer
 from firesteel.rest.worker_logs import LogsOfAll
@@ -247,6 +250,13 @@ class Dispatcher:
         if job.process is None or not job.has_reported:
             return {}
         return msgspec.convert(await job.process.ask(GiveAccumulators), dict[str, str])
+
+    async def states(self, job_id: str) -> JobStates:
+        return msgspec.convert(await self._ask(job_id, GiveStates), JobStates)
+
+    async def key_state(self, job_id: str, operator: str, state: str, key: str) -> KeyState:
+        answer = await self._ask(job_id, lambda number: GiveKeyState(number, operator, state, key))
+        return msgspec.convert(answer, KeyState)
 
     async def dispose_savepoint(self, path: str) -> None:
         await asyncio.to_thread(dispose_savepoint, path)

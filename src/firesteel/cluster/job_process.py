@@ -32,6 +32,8 @@ from firesteel.cluster.messages import (
     Channel,
     GiveAccumulators,
     GiveCollected,
+    GiveKeyState,
+    GiveStates,
     Order,
     Refused,
     Rescale,
@@ -55,6 +57,7 @@ from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.reported import failure_of
 from firesteel.jobmanager.requests import JobOutcome, SavepointRequest
 from firesteel.jobmanager.rescale_view import Bounds
+from firesteel.rest.answers.states import job_states, key_state
 from firesteel.rest.shown import shown_value
 from firesteel.runtime.error_report import summary_of
 from firesteel.storage.filesystems import PRIVATE
@@ -233,6 +236,10 @@ class JobProcess:
                 self._with_job(lambda job: _rescale(job, wanted))
             case GiveAccumulators(number):
                 self._with_job(lambda job: self._answer(number, job.accumulators(), _all_shown))
+            case GiveStates(number):
+                self._with_job(lambda job: self._answer(number, job.look(job_states)))
+            case GiveKeyState(number, operator, state, key):
+                self._with_job(lambda job: self._answer(number, job.look(key_state(operator, state, key))))
             case GiveCollected():
                 _in_a_thread(lambda: self._give_collected(order))
 

@@ -66,6 +66,17 @@ class GiveAccumulators(Message, frozen=True):
     number: int
 
 
+class GiveStates(Message, frozen=True):
+    number: int
+
+
+class GiveKeyState(Message, frozen=True):
+    number: int
+    operator: str
+    state: str
+    key: str
+
+
 class GiveCollected(Message, frozen=True):
     """Batches of a sink from ``first`` on; those before are not needed any more."""
 
@@ -76,7 +87,17 @@ class GiveCollected(Message, frozen=True):
     timeout_s: float
 
 
-Order = Begin | Cancel | TakeSavepoint | TakeCheckpoint | Rescale | GiveAccumulators | GiveCollected
+Order = (
+    Begin
+    | Cancel
+    | TakeSavepoint
+    | TakeCheckpoint
+    | Rescale
+    | GiveAccumulators
+    | GiveStates
+    | GiveKeyState
+    | GiveCollected
+)
 
 # ---- up
 

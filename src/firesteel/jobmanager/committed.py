@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from firesteel.jobmanager.checkpoints.registry import SharedFiles
 from firesteel.jobmanager.lines import StateLines, Subtask
 from firesteel.runtime.program import Ack, SourceAssignment, SubtaskDescriptor
 from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine
-from firesteel.state.manifest import SubtaskEntry
+from firesteel.state.manifest import SubtaskEntry, VertexEntry
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedCut:
+    """What a job has committed, for those who read its state.
+
+    :param now_ms: processing time of the epoch.
+    :param vertices: the names of their files are complete; the files stay until the next epoch is committed.
+    """
+
+    epoch: int
+    now_ms: int
+    vertices: tuple[VertexEntry, ...]
 
 
 class CommittedState:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from firesteel.common.interrupts import interruptible
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.jobmanager.committed import CommittedCut
 from firesteel.jobmanager.job_view import JobView, Published
 from firesteel.jobmanager.requests import (
     AccumulatorsRequest,
@@ -18,8 +19,11 @@ from firesteel.jobmanager.requests import (
     Mailbox,
     RescaleRequest,
     SavepointRequest,
+    StateRequest,
 )
 from firesteel.jobmanager.rescale_view import Bounds, RescaleReport
+
+T = TypeVar("T")
 
 _GRACE_S: Final = 2.0  # how long an epoch may still run when its job is cancelled
 
@@ -92,6 +96,12 @@ class JobGateway:
     def accumulators(self) -> Future[dict[str, Any]]:
         """Ask for the values of the accumulators and metrics by name."""
         request = AccumulatorsRequest()
+        self._mailbox.put(request)
+        return request.result
+
+    def look(self, look: Callable[[CommittedCut], T]) -> Future[T]:
+        """Ask for what a function finds in the state as of the last committed epoch. The job waits for it."""
+        request = StateRequest(look)
         self._mailbox.put(request)
         return request.result
 

@@ -145,6 +145,7 @@ class JobMaster:
             observer,
             self._snapshots,
             lambda: self._course.accumulated.by_name,
+            lambda: self._course.run.committed(self._course.epoch, self._course.now_ms),
             lambda: self._course.run.sources.drain(),
             self._rescaler.ask,
         )

@@ -9,15 +9,16 @@ from __future__ import annotations
 import copy
 import threading
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
+from firesteel.jobmanager.committed import CommittedCut
 from firesteel.jobmanager.rescale_view import Bounds, RescaleReport
 
 T = TypeVar("T")
@@ -39,8 +40,12 @@ class JobOutcome:
 
 @dataclass(slots=True)
 class Request(Generic[T]):
-    """Something asked of a job. ``result``: the answer."""
+    """Something asked of a job. ``result``: the answer.
 
+    :cvar is_told: whether the journal of the job says so.
+    """
+
+    is_told: ClassVar[bool] = True
     result: Future[T] = field(default_factory=Future, kw_only=True)
 
     @property
@@ -105,6 +110,23 @@ class AccumulatorsRequest(Request[dict[str, Any]]):
 
 
 @dataclass(slots=True)
+class StateRequest(Request[Any]):
+    """A look at the state; the answer is what it finds.
+
+    :param look: called in the job's own thread, which waits for it.
+    """
+
+    is_told: ClassVar[bool] = False  # who watches a value looks often
+    look: Callable[[CommittedCut], Any]
+
+    def give(self, cut: Callable[[], CommittedCut]) -> None:
+        try:
+            self.done(self.look(cut()))
+        except Exception as e:  # there is no such state, or its files cannot be read: the job goes on
+            self.failed(e)
+
+
+@dataclass(slots=True)
 class RescaleRequest(Request[RescaleReport]):
     """Another parallelism; the answer comes when the first epoch with it is committed.
 
@@ -114,7 +136,9 @@ class RescaleRequest(Request[RescaleReport]):
     wanted: int | Mapping[str, Bounds]
 
 
-AnyRequest = CancelRequest | SavepointRequest | CheckpointRequest | AccumulatorsRequest | RescaleRequest
+AnyRequest = (
+    CancelRequest | SavepointRequest | CheckpointRequest | AccumulatorsRequest | StateRequest | RescaleRequest
+)
 
 
 def values_of(accumulators: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,11 +14,11 @@ from firesteel.jobmanager.checkpoints import accumulators as stored_accumulators
 from firesteel.jobmanager.checkpoints.registry import SharedFiles
 from firesteel.jobmanager.checkpoints.restore import Beginning, topology_of
 from firesteel.jobmanager.checkpoints.storage import copy_into
-from firesteel.jobmanager.committed import CommittedState
+from firesteel.jobmanager.committed import CommittedCut, CommittedState
 from firesteel.jobmanager.lines import Subtask
 from firesteel.jobmanager.sources import JobSources
 from firesteel.state.files import StateFiles
-from firesteel.state.manifest import Manifest, OperatorEntry, SubtaskEntry, VertexEntry
+from firesteel.state.manifest import Manifest, OperatorEntry, SubtaskEntry, VertexEntry, vertex_with_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +99,11 @@ class JobRun:
             accumulators=stored_accumulators.pack(accumulators),
             claimed=self._shared.claimed,
         )
+
+    def committed(self, epoch: int, now_ms: int) -> CommittedCut:
+        """The state alone, for those who read it."""
+        named = (vertex_with_paths(self._vertex(v), self._files.path_of) for v in self._graph.vertices)
+        return CommittedCut(epoch, now_ms, tuple(named))
 
     def _vertex(self, vertex: JobVertex) -> VertexEntry:
         return VertexEntry(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
 from firesteel.common.job_id import JobID
+from firesteel.jobmanager.committed import CommittedCut
 from firesteel.jobmanager.observer import JobObserver
 from firesteel.jobmanager.requests import (
     AccumulatorsRequest,
@@ -15,6 +16,7 @@ from firesteel.jobmanager.requests import (
     Mailbox,
     RescaleRequest,
     SavepointRequest,
+    StateRequest,
     refusal,
 )
 from firesteel.jobmanager.snapshots import Snapshots
@@ -24,6 +26,7 @@ class RequestServer:
     """Belongs to the job's own thread.
 
     :param accumulators: those of the job as they are now.
+    :param committed: its state as it is now.
     :param drain: makes the sources of the job end.
     :param rescale: takes a request for another parallelism, and answers it later.
     :ivar last_wish: the savepoint that a job ends with that is drained; None: it is not drained.
@@ -36,6 +39,7 @@ class RequestServer:
         observer: JobObserver,
         snapshots: Snapshots,
         accumulators: Callable[[], Mapping[str, Any]],
+        committed: Callable[[], CommittedCut],
         drain: Callable[[], None],
         rescale: Callable[[RescaleRequest], None],
     ) -> None:
@@ -45,6 +49,7 @@ class RequestServer:
         self._observer = observer
         self._snapshots = snapshots
         self._accumulators = accumulators
+        self._committed = committed
         self._drain = drain
         self._rescale = rescale
 
@@ -59,6 +64,8 @@ class RequestServer:
                     self._snapshots.checkpoint_for(request)
                 case AccumulatorsRequest():
                     request.give(self._accumulators())
+                case StateRequest():
+                    request.give(self._committed)
                 case RescaleRequest():
                     self._rescale(request)
                 case CancelRequest():
@@ -82,7 +89,7 @@ class RequestServer:
 
     def _take(self) -> AnyRequest | None:
         request = self._mailbox.take()
-        if request is not None:
+        if request is not None and request.is_told:
             self._observer.asked(request.name)
         return request
 

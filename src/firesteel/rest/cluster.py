@@ -15,6 +15,7 @@ import msgspec
 from firesteel.jobmanager.job_view import JobInfo, JobView
 from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.metrics.machines import Machines
+from firesteel.rest.messages.additions import JobStates, KeyState
 from firesteel.rest.messages.submission import Collected, JobEnd, Submission
 
 Settings = tuple[tuple[str, str], ...]
@@ -100,6 +101,15 @@ class Cluster(Protocol):
 
     async def accumulators(self, job_id: str) -> dict[str, str]:
         """The values of all accumulators as text, as of the last committed epoch."""
+
+    async def states(self, job_id: str) -> JobStates:
+        """The states of a job, as of the last committed epoch."""
+
+    async def key_state(self, job_id: str, operator: str, state: str, key: str) -> KeyState:
+        """What a state holds for a key.
+
+        :raises FiresteelError: the operator has no such state, or the job does not run.
+        """
 
     async def dispose_savepoint(self, path: str) -> None: ...
 

@@ -20,9 +20,11 @@ from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.requests import SavepointRequest
 from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.metrics.machines import Machines
+from firesteel.rest.answers.states import job_states, key_state
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
 from firesteel.rest.errors import unknown_job
 from firesteel.rest.logs import DriverLogs
+from firesteel.rest.messages.additions import JobStates, KeyState
 from firesteel.rest.news import await_newer
 from firesteel.rest.shown import shown_value
 from firesteel.rest.worker_logs import LogsOfAll
@@ -133,6 +135,12 @@ class LocalCluster:
     async def accumulators(self, job_id: str) -> dict[str, str]:
         values = await asyncio.wrap_future(self._job(job_id).accumulators())
         return {name: shown_value(value) for name, value in values.items()}
+
+    async def states(self, job_id: str) -> JobStates:
+        return await asyncio.wrap_future(self._job(job_id).look(job_states))
+
+    async def key_state(self, job_id: str, operator: str, state: str, key: str) -> KeyState:
+        return await asyncio.wrap_future(self._job(job_id).look(key_state(operator, state, key)))
 
     async def dispose_savepoint(self, path: str) -> None:
         await asyncio.to_thread(dispose_savepoint, path)

@@ -129,15 +129,15 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 def with_paths(manifest: Manifest, path_of: Callable[[str], str]) -> Manifest:
     """The manifest with other names for its files."""
+    vertices = tuple(vertex_with_paths(vertex, path_of) for vertex in manifest.vertices)
+    return msgspec.structs.replace(manifest, vertices=vertices)
 
+
+def vertex_with_paths(vertex: VertexEntry, path_of: Callable[[str], str]) -> VertexEntry:
     def moved(subtask: SubtaskEntry) -> SubtaskEntry:
         return msgspec.structs.replace(subtask, line=renamed(subtask.line, path_of))
 
-    vertices = tuple(
-        msgspec.structs.replace(vertex, subtasks=tuple(map(moved, vertex.subtasks)))
-        for vertex in manifest.vertices
-    )
-    return msgspec.structs.replace(manifest, vertices=vertices)
+    return msgspec.structs.replace(vertex, subtasks=tuple(map(moved, vertex.subtasks)))
 
 
 def encode_manifest(manifest: Manifest) -> bytes:

@@ -43,5 +43,11 @@ class OperatorIdentifier:
         """What was given itself, or the operator whose uid it is."""
         return operator if isinstance(operator, OperatorIdentifier) else OperatorIdentifier.for_uid(operator)
 
+    @staticmethod
+    def of_text(text: str) -> OperatorIdentifier:
+        """As people write it: an id where the text looks like one, else a uid."""
+        is_id = _HASH.fullmatch(text) is not None
+        return OperatorIdentifier.for_uid_hash(text) if is_id else OperatorIdentifier.for_uid(text)
+
     def __str__(self) -> str:
         return f"uid {self.uid!r}" if self.uid else f"id {self.id}"

@@ -9,11 +9,11 @@ from firesteel.common.key_groups import key_group_range, subtask_of
 from firesteel.program.state.descriptors import StateDescriptor
 from firesteel.state.keys import key_group
 from firesteel.state.reader import StateReader, is_keyed
-from firesteel.state_processor._snapshot import FILES, Snapshot, StoredOperator
+from firesteel.state_processor._snapshot import FILES, StoredOperator
 
 
-def value_of_key(snapshot: Snapshot, operator: StoredOperator, state: str | StateDescriptor, key: Any) -> Any:
-    """See ``SavepointReader.value``."""
+def value_of_key(operator: StoredOperator, now_ms: int, state: str | StateDescriptor, key: Any) -> Any:
+    """See ``SavepointReader.value``. ``now_ms``: processing time, for states with a time to live."""
     descriptor = None if isinstance(state, str) else state
     entry = operator.keyed_state(state if isinstance(state, str) else state.get_name())
     if not is_keyed(entry):
@@ -28,6 +28,6 @@ def value_of_key(snapshot: Snapshot, operator: StoredOperator, state: str | Stat
         FILES,
         max_parallelism=widest,
         key_groups=key_group_range(widest, width, subtask),
-        now_ms=snapshot.manifest.now_ms,
+        now_ms=now_ms,
     )
     return reader.keyed(entry, descriptor, key)

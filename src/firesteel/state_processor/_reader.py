@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +24,7 @@ from firesteel.state_processor._calling import KeyFunctionRows, WindowFunctionRo
 from firesteel.state_processor._columns import ColumnOf, columns_of_output, schema_of
 from firesteel.state_processor._functions import KeyedStateReaderFunction, WindowReaderFunction
 from firesteel.state_processor._identifier import OperatorIdentifier
+from firesteel.state_processor._info import StateInfo
 from firesteel.state_processor._lookup import value_of_key
 from firesteel.state_processor._reading import KeyedRows, KeyGroups, OperatorRows, Reading, read_part
 from firesteel.state_processor._snapshot import Snapshot, StoredOperator
@@ -48,28 +48,6 @@ _DOMAINS: Final = (
     ("_timer_state/processing_user-timers", "PROCESSING_TIME"),
 )
 _LONG: Final = Types.LONG()
-
-
-@dataclass(frozen=True, slots=True)
-class StateInfo:
-    """A state that a savepoint holds.
-
-    :param uid: what the program called the operator, None if it did not; ``operator_id`` is always there.
-    :param kind: ``value``, ``list``, ``map``, ``reducing``, ``aggregating``; ``operator list``, ``union
-        list``, ``broadcast``; ``panes``, ``sessions``, ``time buffer`` of windows and joins; ``partial
-        matches``, ``waiting events`` of patterns; ``timers``; one that another package adds.
-    :param type_info: the declared type (of a list the LIST, of a map the MAP); None: any object.
-    :param key_type: the declared type of the key; None: any object, or the state belongs to no key.
-    """
-
-    operator: str
-    uid: str | None
-    operator_id: str
-    name: str
-    kind: str
-    type_info: TypeInformation | None
-    key_type: TypeInformation | None
-    has_ttl: bool
 
 
 class SavepointReader:
@@ -113,23 +91,7 @@ class SavepointReader:
 
     def states(self) -> list[StateInfo]:
         """What the savepoint holds, by operator and name."""
-        return sorted(
-            (
-                StateInfo(
-                    operator=operator.entry.name,
-                    uid=operator.entry.uid,
-                    operator_id=operator.entry.id,
-                    name=state.name,
-                    kind=state.kind,
-                    type_info=declared_type(state.type),
-                    key_type=declared_type(state.key),
-                    has_ttl=state.ttl,
-                )
-                for operator in self._snapshot.operators.values()
-                for state in operator.states.values()
-            ),
-            key=lambda info: (info.uid or "", info.operator_id, info.name),
-        )
+        return self._snapshot.operators.states()
 
     # ---- of one key
 
@@ -140,7 +102,7 @@ class SavepointReader:
         :param state: its name or, needed for one with a time to live, its descriptor.
         :raises StateError: the operator has no such state.
         """
-        return value_of_key(self._snapshot, self._snapshot.operator(operator), state, key)
+        return value_of_key(self._stored(operator), self._snapshot.manifest.now_ms, state, key)
 
     # ---- as tables
 
@@ -163,7 +125,7 @@ class SavepointReader:
         :param key_type: what keys are whose type was not declared.
         :param value_type: the same for values: for lists the type of an element, for maps of a value.
         """
-        stored = self._snapshot.operator(operator)
+        stored = self._stored(operator)
         state = stored.keyed_state(name)
         key = ColumnOf("key", chosen_type(key_type, declared_type(state.key), f"the keys of state {name!r}"))
         value = ColumnOf("value", value_type_of(state, value_type))
@@ -180,7 +142,7 @@ class SavepointReader:
     def timers(self, operator: Operator, *, key_type: TypeInformation | None = None) -> DataFrame:
         """A row for each timer that is set: ``key``, ``domain`` (``EVENT_TIME`` or ``PROCESSING_TIME``),
         ``timestamp`` (epoch milliseconds), and the window where it is one of a window operator."""
-        stored = self._snapshot.operator(operator)
+        stored = self._stored(operator)
         known = {state.name: state for state in stored.states.values()}
         present = [(name, domain) for name, domain in _DOMAINS if name in known]
         states = [known[name] for name, _ in present]
@@ -218,7 +180,7 @@ class SavepointReader:
     ) -> DataFrame:
         """The entries of a broadcast state: ``key``, ``value``. All subtasks have the same; those
         of the first one are read."""
-        stored = self._snapshot.operator(operator)
+        stored = self._stored(operator)
         state = stored.state(name, BROADCAST)
         declared = type_of_text(state.type) if state.type else None
         map_key = declared._key_type_info if isinstance(declared, MapTypeInfo) else None
@@ -234,7 +196,7 @@ class SavepointReader:
     def _operator_state(
         self, operator: Operator, name: str, kind: StateKind, value_type: TypeInformation | None
     ) -> DataFrame:
-        stored = self._snapshot.operator(operator)
+        stored = self._stored(operator)
         state = stored.state(name, kind)
         declared = known_type(part_type(state, state.type))
         value = ColumnOf("value", chosen_type(value_type, declared, f"the entries of state {name!r}"))
@@ -259,7 +221,7 @@ class SavepointReader:
             object.
         """
         _require(function, KeyedStateReaderFunction)
-        stored = self._snapshot.operator(operator)
+        stored = self._stored(operator)
         now_ms = self._snapshot.manifest.now_ms
         return self._frame(KeyFunctionRows(self._groups(stored), function, output_type, now_ms))
 
@@ -295,6 +257,9 @@ class SavepointReader:
     @staticmethod
     def _values(frame: DataFrame) -> DataFrame:
         return frame.drop("subtask", "position")
+
+    def _stored(self, operator: Operator) -> StoredOperator:
+        return self._snapshot.operators.find(operator)
 
     def _groups(self, operator: StoredOperator) -> KeyGroups:
         parts = self._parts or default_parts(session_for(self._spark))
@@ -369,7 +334,7 @@ class WindowSavepointReader:
         output_type: TypeInformation | None,
     ) -> DataFrame:
         reader = self._reader
-        stored = reader._snapshot.operator(operator)
+        stored = reader._stored(operator)
         state = stored.state("window-contents", *_CONTENTS[self._evicting or contents.kind == "list"])
         if function is not None:
             _require(function, WindowReaderFunction)

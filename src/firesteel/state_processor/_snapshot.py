@@ -1,8 +1,8 @@
-"""A savepoint or checkpoint, taken apart by operator."""
+"""What a job has stored, taken apart by operator: of a savepoint or checkpoint, or of a job that runs."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from firesteel.common.errors import ProgramError, StateError
@@ -17,6 +17,8 @@ from firesteel.state.manifest import Manifest, OperatorEntry, VertexEntry
 from firesteel.state.timers import TIMERS
 from firesteel.state.untrusted import require_plain
 from firesteel.state_processor._identifier import OperatorIdentifier
+from firesteel.state_processor._info import StateInfo
+from firesteel.state_processor._types import declared_type
 
 #: The names of its files are complete.
 FILES = StateFiles("/")
@@ -72,8 +74,64 @@ class StoredOperator:
         )
 
 
+class StoredOperators:
+    """The operators of some vertices, by their ids. Reads what is stored about the states, nothing of their
+    content.
+
+    :param vertices: the names of their files are complete.
+    :param where: what holds them, for errors.
+    """
+
+    def __init__(self, vertices: Iterable[VertexEntry], where: str) -> None:
+        self._where = where
+        self.by_id: dict[str, StoredOperator] = {}
+        for vertex in vertices:
+            self._take(vertex)
+
+    def _take(self, vertex: VertexEntry) -> None:
+        states = states_of(vertex.lines, FILES)
+        for operator in vertex.operators:
+            own = {column: state for column, state in states.items() if state.uid == operator.id}
+            self.by_id[operator.id] = StoredOperator(operator, vertex.max_parallelism, vertex.lines, own)
+
+    def find(self, operator: OperatorIdentifier | str) -> StoredOperator:
+        """
+        :raises StateError: there is no such operator.
+        """
+        wanted = OperatorIdentifier.of(operator)
+        found = self.by_id.get(wanted.id)
+        if found is None:
+            there = sorted(e.uid or e.id for e in (o.entry for o in self.by_id.values() if o.states))
+            raise StateError(
+                f"{self._where} holds nothing of an operator with the {wanted}.",
+                detail=f"with state are {', '.join(there)}" if there else "no operator in it has state",
+                hint="firesteel state ls shows what it holds",
+            )
+        return found
+
+    def states(self) -> list[StateInfo]:
+        """All states, by operator and name."""
+        return sorted(
+            (
+                StateInfo(
+                    operator=operator.entry.name,
+                    uid=operator.entry.uid,
+                    operator_id=operator.entry.id,
+                    name=state.name,
+                    kind=state.kind,
+                    type_info=declared_type(state.type),
+                    key_type=declared_type(state.key),
+                    has_ttl=state.ttl,
+                )
+                for operator in self.by_id.values()
+                for state in operator.states.values()
+            ),
+            key=lambda info: (info.uid or "", info.operator_id, info.name),
+        )
+
+
 class Snapshot:
-    """A manifest and its operators. Reads what is stored about the states, nothing of their content.
+    """A manifest and its operators.
 
     :raises PathNotFoundError: there is none.
     :param untrusted: look through its whole content first.
@@ -84,31 +142,7 @@ class Snapshot:
     def __init__(self, path: str, *, untrusted: bool = False) -> None:
         if not isinstance(path, str):
             raise ProgramError("The path of a savepoint is a text.", detail=f"got {path!r}")
-        self.path = path
         self.manifest: Manifest = read_manifest(path)
         if untrusted:
             require_plain(self.manifest, FILES)
-        self.operators: dict[str, StoredOperator] = {}
-        for vertex in self.manifest.vertices:
-            self._take(vertex)
-
-    def _take(self, vertex: VertexEntry) -> None:
-        states = states_of(vertex.lines, FILES)
-        for operator in vertex.operators:
-            own = {column: state for column, state in states.items() if state.uid == operator.id}
-            self.operators[operator.id] = StoredOperator(operator, vertex.max_parallelism, vertex.lines, own)
-
-    def operator(self, operator: OperatorIdentifier | str) -> StoredOperator:
-        """
-        :raises StateError: there is no such operator.
-        """
-        wanted = OperatorIdentifier.of(operator)
-        found = self.operators.get(wanted.id)
-        if found is None:
-            there = sorted(e.uid or e.id for e in (o.entry for o in self.operators.values() if o.states))
-            raise StateError(
-                f"{self.path} holds nothing of an operator with the {wanted}.",
-                detail=f"with state are {', '.join(there)}" if there else "no operator in it has state",
-                hint="firesteel savepoint inspect shows what it holds",
-            )
-        return found
+        self.operators = StoredOperators(self.manifest.vertices, path)

@@ -114,7 +114,7 @@ class SavepointWriter:
         self._sources: dict[str, bytes] = dict(base.manifest.sources) if base else {}
         self._sinks: dict[str, bytes] = dict(base.manifest.sinks) if base else {}
         self._targets: dict[str, _Target] = {}
-        for operator in base.operators.values() if base else ():
+        for operator in base.operators.by_id.values() if base else ():
             target = _Target(operator.entry, operator.max_parallelism, len(operator.lines), operator)
             self._targets[operator.entry.id] = target
 
@@ -149,7 +149,9 @@ class SavepointWriter:
         :raises StateError: it is not trusted, and holds more than plain data.
         """
         base = Snapshot(path, untrusted=untrusted)
-        keyed = [o.max_parallelism for o in base.operators.values() if any(s.key for s in o.states.values())]
+        keyed = [
+            o.max_parallelism for o in base.operators.by_id.values() if any(s.key for s in o.states.values())
+        ]
         return SavepointWriter(base, spark, max(keyed, default=_MAX_PARALLELISM), None)
 
     # ---- operators

@@ -12,6 +12,7 @@ from firesteel.jobmanager.rescale_view import Bounds
 from firesteel.metrics.machines import Machines
 from firesteel.rest.cluster import Log, SavepointOrder, Settings
 from firesteel.rest.errors import RestError, unknown_job
+from firesteel.rest.messages.additions import JobStates, KeyState
 
 
 class EndedJobs:
@@ -75,6 +76,12 @@ class EndedJobs:
         self._refuse(job_id)
 
     async def checkpoint(self, job_id: str) -> int:
+        self._refuse(job_id)
+
+    async def states(self, job_id: str) -> JobStates:
+        self._refuse(job_id)
+
+    async def key_state(self, job_id: str, operator: str, state: str, key: str) -> KeyState:
         self._refuse(job_id)
 
     async def rescale(self, job_id: str, wanted: Mapping[str, Bounds]) -> None:

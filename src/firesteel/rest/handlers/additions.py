@@ -10,11 +10,20 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from firesteel.common.configuration import Configuration
+from firesteel.common.errors import FiresteelError
 from firesteel.jobmanager.job_view import JobView
 from firesteel.rest.answers.machines import slots as held_slots
 from firesteel.rest.cached import encode
 from firesteel.rest.errors import bad_request
-from firesteel.rest.messages.additions import Epoch, Epochs, Lag, Slots, StateBackend
+from firesteel.rest.messages.additions import (
+    Epoch,
+    Epochs,
+    JobStates,
+    KeyState,
+    Lag,
+    Slots,
+    StateBackend,
+)
 from firesteel.rest.routes import Call, Encoded, EventStream, Route
 from firesteel.state.backends import backend_of, state_limits
 
@@ -57,6 +66,29 @@ def state_backend(call: Call) -> StateBackend:
     backend = backend_of(configuration)
     limits = state_limits(configuration, batch=call.job.info.batch)
     return StateBackend(backend.name, backend.flink_class, list(backend.stores), limits.cache_bytes)
+
+
+class OfKey(Struct, frozen=True):
+    """``operator``: its uid or id; ``key``: JSON, a list for a tuple, or plain text."""
+
+    operator: str
+    state: str
+    key: str
+
+
+async def states(call: Call) -> JobStates:
+    try:
+        return await call.cluster.states(call.job.job_id)
+    except FiresteelError as e:
+        raise bad_request(str(e)) from e
+
+
+async def key_state(call: Call) -> KeyState:
+    asked: OfKey = call.query
+    try:
+        return await call.cluster.key_state(call.job.job_id, asked.operator, asked.state, asked.key)
+    except FiresteelError as e:
+        raise bad_request(str(e)) from e
 
 
 async def slots(call: Call) -> Slots:
@@ -107,6 +139,15 @@ ROUTES: Final = (
     Route("GET", "/jobs/{jobid}/epochs", epochs, Epochs, "The newest epochs of a job.", query=Since),
     Route(
         "GET", "/jobs/{jobid}/state-backend", state_backend, StateBackend, "What keeps the state of a job."
+    ),
+    Route("GET", "/jobs/{jobid}/states", states, JobStates, "The states of a job that runs."),
+    Route(
+        "GET",
+        "/jobs/{jobid}/states/value",
+        key_state,
+        KeyState,
+        "What a keyed state of a job that runs holds for a key.",
+        query=OfKey,
     ),
     Route("GET", "/taskmanagers/{taskmanagerid}/slots", slots, Slots, "What each slot that is taken holds."),
     Route("GET", "/jobs/{jobid}/events", events, None, "The events of a job as they happen."),

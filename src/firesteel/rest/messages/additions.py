@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from firesteel.rest.messages.base import Id, Message
 
 
@@ -65,6 +67,38 @@ class StateBackend(Message, frozen=True):
     flink_class: str
     stores: list[str]
     memory_bytes: int
+
+
+class JobState(Message, frozen=True):
+    """A state of a job.
+
+    :param operator: the uid that the program gave its operator; null: it gave none.
+    :param key: the declared type of its keys, ``type``: its own; null: any object, or it has no keys.
+    """
+
+    operator: str | None
+    operator_id: Id
+    operator_name: str
+    name: str
+    kind: str
+    key: str | None = None
+    type: str | None = None
+    has_ttl: bool = False
+
+
+class JobStates(Message, frozen=True):
+    """``epoch``: the newest committed one, as of which they are."""
+
+    epoch: int
+    states: list[JobState]
+
+
+class KeyState(Message, frozen=True):
+    """What a state holds for a key as of an epoch; null: nothing. A list stands for a tuple, a list of pairs
+    for a map with other keys than texts, a text for what JSON has no form for."""
+
+    epoch: int
+    value: Any
 
 
 class Epochs(Message, frozen=True):

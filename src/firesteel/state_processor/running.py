@@ -1,0 +1,73 @@
+"""What a job that runs keeps, as of its last committed epoch, with keys and values as JSON.
+
+A *look* is a function that ``JobGateway.look`` has called in the job's own thread.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from firesteel.jobmanager.committed import CommittedCut
+from firesteel.state_processor._identifier import OperatorIdentifier
+from firesteel.state_processor._info import StateInfo
+from firesteel.state_processor._lookup import value_of_key
+from firesteel.state_processor._snapshot import StoredOperators
+
+__all__ = ["key_of_text", "look_at_key", "look_at_states", "value_shown"]
+
+
+def look_at_states(cut: CommittedCut) -> tuple[int, list[StateInfo]]:
+    """The epoch, and the states of all operators."""
+    return cut.epoch, _stored(cut).states()
+
+
+def look_at_key(operator: str, state: str, key: str) -> Callable[[CommittedCut], tuple[int, Any]]:
+    """A look for the epoch, and what a keyed state holds for a key, as ``value_shown`` has it.
+
+    :param operator: the uid of the operator, or its id.
+    :param key: as ``key_of_text`` has it.
+    """
+
+    def look(cut: CommittedCut) -> tuple[int, Any]:
+        stored = _stored(cut).find(OperatorIdentifier.of_text(operator))
+        return cut.epoch, value_shown(value_of_key(stored, cut.now_ms, state, key_of_text(key)))
+
+    return look
+
+
+def _stored(cut: CommittedCut) -> StoredOperators:
+    return StoredOperators(cut.vertices, "The job")
+
+
+def key_of_text(text: str) -> Any:
+    """A key that is JSON, a list for a tuple; or else the text itself.
+
+    >>> key_of_text('["a", 1]'), key_of_text("a"), key_of_text("1")
+    (('a', 1), 'a', 1)
+    """
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return text
+    return _tuple(found)
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value
+
+
+def value_shown(value: Any) -> Any:
+    """As JSON has it: a map with other keys than texts is a list of pairs, any other object its ``repr``.
+
+    >>> value_shown({1: ("a", b"b")})
+    [[1, ['a', "b'b'"]]]
+    """
+    if isinstance(value, dict):
+        if all(isinstance(key, str) for key in value):
+            return {key: value_shown(item) for key, item in value.items()}
+        return [[value_shown(key), value_shown(item)] for key, item in value.items()]
+    if isinstance(value, list | tuple):
+        return [value_shown(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else repr(value)
