@@ -318,7 +318,7 @@ def test_the_engines_that_keep_the_state_are_named(jobs: Jobs) -> None:
     assert BACKENDS["rocksdb"].stores == (*found["stores"], f"LMDB {version}")
 
 
-@pytest.mark.row("S-STATE-28")
+@pytest.mark.row("S-CTRL-20", "S-STATE-28")
 def test_the_state_of_a_job_that_runs(jobs: Jobs) -> None:
     found = jobs.get("/firesteel/v1/jobs/{jobid}/states")
     (state,) = found["states"]

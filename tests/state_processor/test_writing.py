@@ -60,7 +60,7 @@ _ZEROS = re.compile(r"(Decimal\('\d+\.\d*?)0+(?='\))")
 def content(path: str) -> dict[Any, list[str]]:
     """The rows of all states of a savepoint, read in this process: by operator and name."""
     found: dict[Any, list[str]] = {}
-    for operator in Snapshot(path).operators.values():
+    for operator in Snapshot(path).operators.by_id.values():
         groups = KeyGroups.of(operator, 1)
         for info in operator.states.values():
             name = (operator.entry.uid, info.name)

@@ -22,7 +22,7 @@ def value_of_key(operator: StoredOperator, now_ms: int, state: str | StateDescri
             hint="read it with window(...), or all of it with keyed_state(...)",
         )
     widest, width = operator.max_parallelism, len(operator.lines)
-    subtask = subtask_of(key_group(key, widest), widest, width)
+    subtask = subtask_of_key(key, widest, width)
     reader = StateReader(
         operator.lines[subtask],
         FILES,
@@ -31,3 +31,7 @@ def value_of_key(operator: StoredOperator, now_ms: int, state: str | StateDescri
         now_ms=now_ms,
     )
     return reader.keyed(entry, descriptor, key)
+
+
+def subtask_of_key(key: Any, max_parallelism: int, parallelism: int) -> int:
+    return subtask_of(key_group(key, max_parallelism), max_parallelism, parallelism)

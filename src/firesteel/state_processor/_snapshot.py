@@ -37,6 +37,9 @@ class StoredOperator:
     lines: tuple[StateLine, ...]
     states: Mapping[bytes, CatalogEntry]
 
+    def has(self, name: str) -> bool:
+        return column_id(self.entry.id, name) in self.states
+
     def keyed_state(self, name: str) -> CatalogEntry:
         """The state of that name, which keys have.
 

@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
+
+from msgspec.structs import replace
 
 from firesteel.jobmanager.committed import CommittedCut
+from firesteel.state.manifest import SubtaskEntry, VertexEntry
 from firesteel.state_processor._identifier import OperatorIdentifier
 from firesteel.state_processor._info import StateInfo
-from firesteel.state_processor._lookup import value_of_key
+from firesteel.state_processor._lookup import subtask_of_key, value_of_key
 from firesteel.state_processor._snapshot import StoredOperators
 
 __all__ = ["key_of_text", "look_at_key", "look_at_states", "value_shown"]
 
+_WHERE: Final = "The job"
+
 
 def look_at_states(cut: CommittedCut) -> tuple[int, list[StateInfo]]:
     """The epoch, and the states of all operators."""
-    return cut.epoch, _stored(cut).states()
+    return cut.epoch, StoredOperators(cut.vertices, _WHERE).states()
 
 
 def look_at_key(operator: str, state: str, key: str) -> Callable[[CommittedCut], tuple[int, Any]]:
@@ -30,15 +35,23 @@ def look_at_key(operator: str, state: str, key: str) -> Callable[[CommittedCut],
     :param key: as ``key_of_text`` has it.
     """
 
+    wanted, raw = OperatorIdentifier.of_text(operator), key_of_text(key)
+
     def look(cut: CommittedCut) -> tuple[int, Any]:
-        stored = _stored(cut).find(OperatorIdentifier.of_text(operator))
-        return cut.epoch, value_shown(value_of_key(stored, cut.now_ms, state, key_of_text(key)))
+        own = [_of_key(v, raw) for v in cut.vertices if any(o.id == wanted.id for o in v.operators)]
+        stored = StoredOperators(own, _WHERE).by_id.get(wanted.id)
+        if stored is None or not stored.has(state):  # there is none, or none yet where the key is
+            stored = StoredOperators(cut.vertices, _WHERE).find(wanted)
+        return cut.epoch, value_shown(value_of_key(stored, cut.now_ms, state, raw))
 
     return look
 
 
-def _stored(cut: CommittedCut) -> StoredOperators:
-    return StoredOperators(cut.vertices, "The job")
+def _of_key(vertex: VertexEntry, key: Any) -> VertexEntry:
+    """The vertex with the state of that subtask alone which has the key: the job waits for what is read."""
+    own = subtask_of_key(key, vertex.max_parallelism, vertex.parallelism)
+    subtasks = tuple(s if i == own else SubtaskEntry() for i, s in enumerate(vertex.subtasks))
+    return replace(vertex, subtasks=subtasks)
 
 
 def key_of_text(text: str) -> Any:
