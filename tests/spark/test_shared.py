@@ -49,3 +49,35 @@ def test_the_process_of_a_job_that_begins_when_the_jvm_has_died_says_so() -> Non
     )
     assert ended.returncode == ENGINE_LOST, ended.stderr
     assert "does not answer" in ended.stderr
+
+
+_OWNER = """
+import os, signal, threading, time
+from firesteel.common import Configuration
+from firesteel.spark.shared import OwnedSpark
+
+configuration = Configuration()
+configuration.set_string("spark.master", "local[1]")
+spark = OwnedSpark(configuration)
+spark.start()
+os.kill(spark._jvm._process.pid, signal.SIGKILL)
+while spark.manner_of_death() is None:
+    time.sleep(0.01)
+again = threading.Thread(target=spark.start)
+again.start()
+asked = 0
+while again.is_alive():
+    spark.end_job("0" * 32)
+    asked += 1
+    time.sleep(0.001)
+assert spark.manner_of_death() is None
+print("asked", asked > 0)
+spark.stop()
+"""
+
+
+def test_a_job_is_ended_while_the_jvm_is_replaced() -> None:
+    """Its process has left with the JVM. A session is then half of one, and the job failed by what it met."""
+    ended = subprocess.run([sys.executable, "-c", _OWNER], capture_output=True, text=True, timeout=300)
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.splitlines()[-1] == "asked True"

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import struct
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
-import pyarrow as pa
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from firesteel.common.errors import EngineError, EngineLostError, FiresteelError
 from firesteel.runtime.program import Answer, LevelDescriptor
 from firesteel.runtime.stretch import RunningLevel
 from firesteel.spark.epoch import run_epoch
+from firesteel.spark.jvm import CALLS, FAILURES
 from firesteel.spark.parts import do_parts
 from firesteel.spark.pipelined import PIPELINED, when_slots_are_free
 from firesteel.spark.realtime import SparkStretch, run_levels
@@ -25,10 +22,6 @@ from firesteel.spark.reports import Reports
 from firesteel.spark.session import EPOCHS, child_session
 from firesteel.spark.settings import log_file
 from firesteel.storage.process_directory import keep, keep_no_longer
-
-_FAILURES: Final = (PySparkException, Py4JError, OSError)
-# What a call of a JVM may end in that dies, within its answer or before.
-_CALLS: Final = (*_FAILURES, EOFError, struct.error, pa.ArrowException, AttributeError)
 
 
 class Sessions(Protocol):
@@ -102,9 +95,9 @@ class SparkEngine:
         except FiresteelError:
             raise
         except Exception as e:
-            if isinstance(e, _CALLS) and (loss := self._sessions.loss()) is not None:
+            if isinstance(e, CALLS) and (loss := self._sessions.loss()) is not None:
                 raise loss from e
-            if not isinstance(e, _FAILURES):
+            if not isinstance(e, FAILURES):
                 raise
             raise EngineError(
                 f"Spark could not run {what}", detail=_first_cause(str(e)), hint=self._hint(hint)
@@ -127,7 +120,7 @@ class SparkEngine:
     def _end_spark_job(self) -> None:
         try:
             self._parent.sparkContext.cancelJobGroup(self._job_id)
-        except _CALLS:
+        except CALLS:
             if self._sessions.loss() is None:  # with its JVM the Spark job has ended
                 raise
 

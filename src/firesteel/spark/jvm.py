@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -11,7 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
+import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import SparkContext
+from pyspark.errors import PySparkException
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -19,6 +23,10 @@ from firesteel.common.errors import EngineLostError
 from firesteel.spark.launch import StartedJvm, manner_of_end
 from firesteel.spark.settings import log_file
 from firesteel.storage.process_directory import keep
+
+FAILURES: Final = (PySparkException, Py4JError, OSError)
+#: What a call of a JVM may end in that dies, within its answer or before.
+CALLS: Final = (*FAILURES, EOFError, struct.error, pa.ArrowException, AttributeError)
 
 _JVM_PATIENCE_S: Final = 20.0
 _REAPED_S: Final = 2.0  # one that ends in order fails its jobs first; the system takes a moment for any

@@ -24,7 +24,7 @@ from firesteel.common.exit_codes import ENGINE_LOST
 from firesteel.common.logs import logger
 from firesteel.common.options import execution
 from firesteel.metrics.machines import Machines
-from firesteel.spark.jvm import DriverJvm, end_jvm
+from firesteel.spark.jvm import CALLS, DriverJvm, end_jvm
 from firesteel.spark.machines import machines
 from firesteel.spark.modules import shares_files
 from firesteel.spark.platform import SparkPlatform
@@ -56,18 +56,22 @@ class OwnedSpark:
         self._settings = session_settings({**_OF_THE_OWNER, **settings_of(configuration, slots)})
         self._session: SparkSession | None = None
         self._jvm: DriverJvm | None = None
+        # Not while another JVM is started: what a call meets then is half of a session.
+        self._changing = threading.Lock()
 
     def start(self) -> None:
         """Start it, anew if its JVM has died.
 
         :raises EngineError: Spark does not start.
         """
-        if self._jvm is not None:
-            self._jvm.forget()
-        handler = signal.getsignal(signal.SIGINT)
-        self._session = start_session(self._settings)
-        _restore(handler)
-        self._jvm = DriverJvm(self._session)
+        with self._changing:
+            if self._jvm is not None:
+                self._jvm.forget()
+                self._session = None
+            handler = signal.getsignal(signal.SIGINT)
+            self._session = start_session(self._settings)
+            _restore(handler)
+            self._jvm = DriverJvm(self._session)
 
     def variables(self) -> dict[str, str]:
         """What a process must have in its environment to run a job in it."""
@@ -89,18 +93,20 @@ class OwnedSpark:
 
     def end_job(self, job_id: str) -> None:
         """Nothing of a job whose process has gone runs on: neither tasks nor workers."""
-        assert self._session is not None, "start() comes first"
-        with suppress(Py4JError, OSError):  # the JVM is ending, and with it the tasks
-            self._session.sparkContext.cancelJobGroup(job_id)
-            forget_files(self._session, f"{job_id}-")
+        with self._changing:
+            if self._session is not None:
+                with suppress(*CALLS):  # the JVM is ending, and with it the tasks
+                    self._session.sparkContext.cancelJobGroup(job_id)
+                    forget_files(self._session, f"{job_id}-")
         for pid in python_processes_with(f"{JOB_VARIABLE}={job_id}"):
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGTERM)
 
     def stop(self) -> None:
-        if self._session is not None:
-            stop_quietly(self._session)
-            end_jvm()
+        with self._changing:
+            if self._session is not None:
+                stop_quietly(self._session)
+                end_jvm()
 
 
 def forget_files(session: SparkSession, prefix: str) -> None:

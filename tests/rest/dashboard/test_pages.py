@@ -148,6 +148,33 @@ def test_exceptions_show_the_users_code_first(browser: Browser, jobs: Shop) -> N
         expect(page.locator(".trace pre")).to_contain_text("stateless.py")
 
 
+@pytest.mark.parametrize(
+    ("path", "is_own"),
+    [
+        ("/home/ann/firesteel/job.py", True),
+        ("/home/ann/firesteel/tests/spark/job.py", True),
+        ("C:\\work\\firesteel\\job.py", True),
+        ("/venv/lib/python3.12/site-packages/orders/model.py", True),
+        ("/work/src/firesteel/runtime/task.py", False),
+        ("/venv/lib/python3.12/site-packages/firesteel/runtime/task.py", False),
+        ("/spark/python/lib/pyspark.zip/pyspark/worker.py", False),
+        ("/spark/python/pyspark/worker.py", False),
+        ("/usr/lib/python3.12/json/decoder.py", False),
+        ("<frozen runpy>", False),
+    ],
+)
+def test_whose_a_frame_is(browser: Browser, jobs: Shop, path: str, is_own: bool) -> None:
+    """A directory of the user's may be called as the package is: that of a clone is."""
+    with opened(browser, jobs.server.url) as watched:
+        show(watched.page, "jobs")
+        found = watched.page.evaluate(
+            "async path => (await import('./app/pages/exceptions.js'))"
+            '.split(`Traceback:\\n  File "${path}", line 3, in f\\n    g()\\nValueError: 1`).own.length',
+            path,
+        )
+    assert found == is_own
+
+
 def test_logs_are_followed_and_searched(browser: Browser, jobs: Shop) -> None:
     from firesteel.common.logs import logger
 

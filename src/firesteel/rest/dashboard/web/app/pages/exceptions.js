@@ -48,6 +48,14 @@ function Failure({ id, group, vertices }) {
     </div><//>`;
 }
 
+// Where packages are, and not any directory of that name: a user's own may be called firesteel, too.
+const OF_OTHERS = new RegExp([
+  String.raw`[/\\](?:site-packages|dist-packages|src|[^/\\]+\.(?:zip|egg|whl))[/\\](?:firesteel|pyspark|cloudpickle)[/\\]`,
+  String.raw`[/\\]python[/\\]pyspark[/\\]`,
+  String.raw`[/\\]lib[/\\]python[\d.]+[/\\](?!site-packages)`,
+  "<frozen ",
+].join("|"));
+
 /** The frames of a Python traceback; `own`: those that are not of Firesteel, Spark or Python itself. */
 export function split(traceback) {
   const lines = traceback.trimEnd().split("\n");
@@ -63,6 +71,6 @@ export function split(traceback) {
       last.push(line);
     }
   }
-  const own = frames.filter(({ place }) => !/[/\\](firesteel|pyspark|cloudpickle)[/\\]|[/\\]lib[/\\]python[\d.]+[/\\](?!site-packages)|<frozen /.test(place));
+  const own = frames.filter(({ place }) => !OF_OTHERS.test(place));
   return { frames, own, last: last.join("\n").trim() };
 }
