@@ -36,7 +36,7 @@ _PART: Final = re.compile(r"\{(\w+)\}")
 #: an archive: Flink's server would take it for its own.
 _LIST: Final = "/jobs/overview"
 #: Paths with what only a running job has, or what depends on who asks.
-_NOT_KEPT: Final = ("flamegraph", "log-url", "/events", "metrics", "resource-requirements")
+_NOT_KEPT: Final = ("flamegraph", "log-url", "/events", "metrics", "resource-requirements", "/states")
 
 
 async def archive_of(
