@@ -155,7 +155,7 @@ def test_exceptions_show_the_users_code_first(browser: Browser, jobs: Shop) -> N
         ("/home/ann/firesteel/tests/spark/job.py", True),
         ("C:\\work\\firesteel\\job.py", True),
         ("/venv/lib/python3.12/site-packages/orders/model.py", True),
-        ("/work/src/firesteel/runtime/task.py", False),
+        ("/home/ann/src/firesteel/runtime/task.py", False),
         ("/venv/lib/python3.12/site-packages/firesteel/runtime/task.py", False),
         ("/spark/python/lib/pyspark.zip/pyspark/worker.py", False),
         ("/spark/python/pyspark/worker.py", False),
