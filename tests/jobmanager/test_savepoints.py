@@ -759,6 +759,9 @@ def test_one_key_of_a_job_that_runs_is_looked_up_in_its_checkpoint(tmp_path: Pat
     lines = CliRunner().invoke(main, ["state", "ls", path]).output.splitlines()
     assert lines[0].split() == ["OPERATOR", "STATE", "KIND", "KEY", "TYPE", "OPERATOR", "NAME"]
     assert ["count", "count", "value"] in [line.split()[:3] for line in lines]
+    for words in (["ls", "ab" * 16], ["get", "ab" * 16, "count", "count", "a"]):
+        refused = CliRunner().invoke(main, ["state", *words, "--untrusted"])
+        assert (refused.exit_code, "--untrusted is for a PATH" in refused.output) == (2, True)
     unknown = CliRunner().invoke(main, ["state", "get", path, "count", "none", "a"])
     assert unknown.exit_code == 1
     assert "has no state 'none'" in unknown.output

@@ -30,7 +30,8 @@ def state() -> None:
 def list_states(untrusted: bool, snapshot: str, as_json: bool, jobmanager: str | None) -> None:
     """List the states of a running JOB as of its last epoch, or of the checkpoint or savepoint at PATH: of
     which operator each is, its kind, and the declared types of its keys and of itself."""
-    rows = _of_job(snapshot, jobmanager) if is_job_id(snapshot) else _at_path(snapshot, untrusted)
+    is_job = _is_job(snapshot, untrusted)
+    rows = _of_job(snapshot, jobmanager) if is_job else _at_path(snapshot, untrusted)
     if as_json:
         click.echo(json.dumps(rows, indent=2))
     elif not rows:
@@ -48,6 +49,12 @@ def list_states(untrusted: bool, snapshot: str, as_json: bool, jobmanager: str |
             for row in rows
         ]
         click.echo(table(shown, ("OPERATOR", "STATE", "KIND", "KEY", "TYPE", "OPERATOR NAME")))
+
+
+def _is_job(snapshot: str, untrusted: bool) -> bool:
+    if is_job_id(snapshot) and untrusted:
+        raise click.UsageError("--untrusted is for a PATH: the process of a JOB reads its state itself.")
+    return is_job_id(snapshot)
 
 
 def _of_job(job: str, jobmanager: str | None) -> list[dict[str, Any]]:
@@ -77,7 +84,7 @@ def get(untrusted: bool, snapshot: str, operator: str, name: str, key: str, jobm
 
     OPERATOR is the uid or the id of the operator. KEY is JSON, a list for a tuple, or plain text.
     """
-    if is_job_id(snapshot):
+    if _is_job(snapshot, untrusted):
         found = _asked(snapshot, jobmanager, "states/value", operator=operator, state=name, key=key)
         click.echo(f"as of epoch {found['epoch']}", err=True)
         click.echo(json.dumps(found["value"]))
