@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 from collections.abc import Callable, Collection
 from datetime import datetime
 from functools import partial
@@ -126,4 +128,6 @@ def main() -> int:
 
 
 if __name__ == "__main__":
+    # Otherwise brokers and programs that it has started would stay.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     raise SystemExit(main())

@@ -1,7 +1,8 @@
 """Two commits of ours, job by job in turn: what a machine does for some seconds, it does to both.
 
-Each program stays in its process, with its Spark session warm, and runs a job for each number of records that
-comes on its standard input.
+Each program stays in its process for a round, with its Spark session warm, and runs a job for each number of
+records that comes on its standard input. Each round has processes of its own: two of the same code differ by
+some percent for as long as they live.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ def compare_in_turn(
     result = Comparison(case, ours.name, earlier.name, "rec/s", [], [], target, at_least=True)
     records = ours.records
     try:
-        with ExitStack() as stack:
-            both = [stack.enter_context(_running(system, environments)) for system in (ours, earlier)]
-            for size in (records // 10, *[records] * _WARM_UP_JOBS):
-                for program in both:
-                    program.seconds(size)
-            for number in range(rounds * _PAIRS_OF_A_ROUND):
-                turns = both if number % 2 else both[::-1]
-                seconds = {id(program): program.seconds(records) for program in turns}
-                result.ours_values.append(records / seconds[id(both[0])])
-                result.peer_values.append(records / seconds[id(both[1])])
+        for _ in range(rounds):
+            with ExitStack() as stack:
+                both = [stack.enter_context(_running(system, environments)) for system in (ours, earlier)]
+                for size in (records // 10, *[records] * _WARM_UP_JOBS):
+                    for program in both:
+                        program.seconds(size)
+                for number in range(_PAIRS_OF_A_ROUND):
+                    turns = both if number % 2 else both[::-1]
+                    seconds = {id(program): program.seconds(records) for program in turns}
+                    result.ours_values.append(records / seconds[id(both[0])])
+                    result.peer_values.append(records / seconds[id(both[1])])
     except ProgramFailed as failure:
         result.error = str(failure)
     return result

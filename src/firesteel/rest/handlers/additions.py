@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any, Final
 
@@ -76,19 +77,24 @@ class OfKey(Struct, frozen=True):
     key: str
 
 
-async def states(call: Call) -> JobStates:
+@contextmanager
+def _told() -> Iterator[None]:
+    """What a job cannot answer, as the request is, is said to the client."""
     try:
-        return await call.cluster.states(call.job.job_id)
+        yield
     except FiresteelError as e:
         raise bad_request(str(e)) from e
+
+
+async def states(call: Call) -> JobStates:
+    with _told():
+        return await call.cluster.states(call.job.job_id)
 
 
 async def key_state(call: Call) -> KeyState:
     asked: OfKey = call.query
-    try:
+    with _told():
         return await call.cluster.key_state(call.job.job_id, asked.operator, asked.state, asked.key)
-    except FiresteelError as e:
-        raise bad_request(str(e)) from e
 
 
 async def slots(call: Call) -> Slots:
