@@ -262,7 +262,7 @@ def test_nothing_is_measured_while_the_job_settles() -> None:
     for _ in range(4_000):
         simulation.run(1)
         now_ms = simulation.second * 1000
-        advice = scaler.advice(graph, simulation.view, wanted, now_ms)  # type: ignore[arg-type]
+        advice = scaler.advice(graph, simulation, wanted, now_ms)  # type: ignore[arg-type]
         if advice is not None:
             assert advice.wanted is not None
             wanted = dict(advice.wanted)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,8 +30,10 @@ from firesteel.jobmanager.events import (
     StatusChanged,
 )
 from firesteel.jobmanager.gateway import JobGateway
-from firesteel.jobmanager.job_view import JobView, Published
+from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.published import Published
 from firesteel.jobmanager.requests import SavepointRequest
+from firesteel.jobmanager.vertex_counts import VertexCounts
 from firesteel.monitoring.values import job_values
 from tests.jobmanager.checkpoint_support import env_with, submit
 from tests.runtime.support import At, LiveSource, SteppedClock, environment, feed, note, notes, punctuated
@@ -100,22 +102,13 @@ def check(view: JobView) -> None:
 class Recorded(Published):
     """Keeps all views that are published, not only those that a reader happens to see."""
 
-    __slots__ = ("_views",)
+    def __init__(self, head: JobView, counts: Sequence[VertexCounts]) -> None:
+        super().__init__(head, counts)
+        self.all = [self.view]
 
-    def __init__(self, view: JobView) -> None:
-        self._views = [view]
-
-    @property
-    def view(self) -> JobView:  # type: ignore[override]
-        return self._views[-1]
-
-    @view.setter
-    def view(self, view: JobView) -> None:
-        self._views.append(view)
-
-    @property
-    def all(self) -> list[JobView]:
-        return list(self._views)
+    def publish(self, head: JobView, counts: Sequence[VertexCounts]) -> None:
+        super().publish(head, counts)
+        self.all.append(self.view)
 
 
 @contextmanager

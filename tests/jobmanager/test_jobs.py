@@ -10,8 +10,8 @@ from firesteel.common.errors import JobExecutionError
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmanager.gateway import JobGateway
-from firesteel.jobmanager.job_view import Published
 from firesteel.jobmanager.jobs import LocalJobs
+from firesteel.jobmanager.published import Published
 from firesteel.jobmanager.requests import JobOutcome, Mailbox
 from tests.jobmanager.checkpoint_support import submit
 from tests.runtime.support import environment
@@ -22,7 +22,7 @@ def gateway() -> JobGateway:
     env.from_collection([1]).map(lambda v: v)
     done = submit(env)
     assert done.wait(30)
-    return JobGateway(JobID(), Published(done.view), Mailbox(), lambda: None)
+    return JobGateway(JobID(), Published(done.view, ()), Mailbox(), lambda: None)
 
 
 def test_the_result_comes_when_what_the_job_keeps_is_there() -> None:

@@ -24,7 +24,9 @@ class Accumulated:
             for name, part in ack.accumulators.items():
                 self._merge(name, part)
             for key, metric in ack.metrics.items():
-                self._merge(key.accumulator, copy.copy(metric))
+                name = key.accumulator
+                # A copy of the first, which others are merged into: the answer is for the views, too.
+                self._merge(name, metric if name in self.by_name else copy.copy(metric))
         for report in reports:
             for key, value in report.gauges.items():
                 self.by_name[key.accumulator] = Gauge(value)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
 from firesteel.graph.job_graph import JobGraph
-from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.published import Published
 from firesteel.jobmanager.rescale_view import Bounds, RescaleCause
 
 
@@ -22,9 +22,9 @@ class Adviser(Protocol):
     """Looks at a job now and then. It belongs to the job's own thread."""
 
     def advice(
-        self, graph: JobGraph, view: JobView, wanted: Mapping[str, Bounds], now_ms: int
+        self, graph: JobGraph, job: Published, wanted: Mapping[str, Bounds], now_ms: int
     ) -> Advice | None:
-        """None: all is well."""
+        """None: all is well. Asked in each step of the job, so it looks at the view only when it must."""
 
     def changed(self, now_ms: int) -> None:
         """The parallelism has changed, for whatever reason."""

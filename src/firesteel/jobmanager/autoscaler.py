@@ -14,6 +14,7 @@ from firesteel.graph.parallelism import forward_groups
 from firesteel.jobmanager.advice import Advice, Slots
 from firesteel.jobmanager.autoscaling import AutoscalerOptions, Load, decide, together
 from firesteel.jobmanager.job_view import JobView, VertexView
+from firesteel.jobmanager.published import Published
 from firesteel.jobmanager.rescale_view import Bounds, RescaleCause
 
 log = logger(__name__)
@@ -80,9 +81,12 @@ class Autoscaler:
         self._grew_ms: dict[str, int] = {}
 
     def advice(
-        self, graph: JobGraph, view: JobView, wanted: Mapping[str, Bounds], now_ms: int
+        self, graph: JobGraph, job: Published, wanted: Mapping[str, Bounds], now_ms: int
     ) -> Advice | None:
-        if not view.epoch or now_ms < self._next_ms:
+        if now_ms < self._next_ms:
+            return None
+        view = job.view
+        if not view.epoch:
             return None
         watch = self._watch
         self._next_ms = now_ms + max(1, watch.window_ms // _SAMPLES)

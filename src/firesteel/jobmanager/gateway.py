@@ -10,7 +10,8 @@ from firesteel.common.interrupts import interruptible
 from firesteel.common.job_id import JobID
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmanager.committed import CommittedCut
-from firesteel.jobmanager.job_view import JobView, Published
+from firesteel.jobmanager.job_view import JobView
+from firesteel.jobmanager.published import Published
 from firesteel.jobmanager.requests import (
     AccumulatorsRequest,
     CancelRequest,
@@ -49,7 +50,7 @@ class JobGateway:
 
     @property
     def status(self) -> JobStatus:
-        return self._published.view.status
+        return self._published.status
 
     @property
     def outcome(self) -> JobOutcome | None:

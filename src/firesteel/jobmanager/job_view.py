@@ -1,7 +1,8 @@
 """One consistent picture of a job at one moment: plain, immutable data that any thread may read.
 
-The job's own thread publishes a new view after each epoch and each change of status. What did not change is
-shared with the view before. Instants are in milliseconds since the epoch.
+The job's own thread publishes after each epoch and each change of status; the view is made when somebody asks
+for it (``published.py``). What did not change is shared with the view before. Instants are in milliseconds
+since the epoch.
 """
 
 from __future__ import annotations
@@ -324,12 +325,3 @@ class JobView(msgspec.Struct, frozen=True):
             if vertex.id == vertex_id:
                 return vertex
         raise KeyError(vertex_id)
-
-
-class Published:
-    """Where the newest view of a job is. Any thread reads ``view``; the observer alone replaces it."""
-
-    __slots__ = ("view",)
-
-    def __init__(self, view: JobView) -> None:
-        self.view = view

@@ -1,7 +1,8 @@
 """Makes the views of one job, as the job's own thread tells it what happens, and publishes them.
 
-Readers take ``Published.view``, one reference to immutable data, so they need no lock. A view costs time by
-the subtasks that an epoch changed and by the bounds of its histories, not by how long the job has run.
+An epoch adds to columns of counts (``vertex_counts.py``). The views of subtasks are made of them when a
+reader takes ``Published.view``, in its own thread, so what nobody looks at costs nothing. A view costs time
+by the vertices that have changed and by the bounds of its histories, not by how long the job has run.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ from firesteel.jobmanager.job_view import (
     EpochReport,
     JobInfo,
     JobView,
-    Published,
     WorkerView,
 )
+from firesteel.jobmanager.published import Published
 from firesteel.jobmanager.rescale_view import RescaleReport, RescalesView
 from firesteel.jobmanager.sources import Lag
 from firesteel.jobmanager.spent import EpochWork
@@ -88,9 +89,9 @@ class JobObserver:
         self._statuses = StatusMachine()
         self._vertices = VertexViews(info.vertices, graph, info.id, now_ms)
         status = self._statuses.status
-        # What is published next, as far as it is known.
-        self._next = JobView.first(info, status, self._vertices.take(), statistics.view, now_ms)
-        self.published = Published(self._next)
+        # What is published next, as far as it is known, but for the vertices.
+        self._next = JobView.first(info, status, (), statistics.view, now_ms)
+        self.published = Published(self._next, self._vertices.take())
 
     @property
     def status(self) -> JobStatus:
@@ -233,11 +234,10 @@ class JobObserver:
         self._change(
             version=self._next.version + 1,
             published_ms=self._clock.now_ms(),
-            vertices=self._vertices.take(),
             checkpoints=self._statistics.view,
             requests_waiting=self._waiting(),
         )
-        self.published.view = self._next
+        self.published.publish(self._next, self._vertices.take())
 
     def _change(self, **fields: object) -> None:
         self._next = msgspec.structs.replace(self._next, **fields)
@@ -265,9 +265,9 @@ def _event_of(report: CheckpointReport, vertices: tuple[str, ...], now_ms: int) 
 def _workers(before: Iterable[WorkerView], work: EpochWork, now_ms: int) -> tuple[WorkerView, ...]:
     """The processes that were seen lately; those that tasks ran in just now among them."""
     found = {(w.host, w.pid): w for w in before if now_ms - w.seen_ms < _WORKER_SEEN_MS}
-    for report in work.reports:
-        p = report.process
-        found[p.host, p.pid] = WorkerView(p.host, p.pid, p.rss_bytes, p.cpu_s, now_ms)
+    seen = {(p.host, p.pid): p for p in [report.process for report in work.reports]}  # the last of each
+    for key, process in seen.items():
+        found[key] = WorkerView(*process, now_ms)
     return tuple(found.values())
 
 

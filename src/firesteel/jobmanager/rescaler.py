@@ -139,9 +139,7 @@ class Rescaler:
         now_ms = self._clock.now_ms()
         cause = RescaleCause.UPDATE_REQUIREMENT
         if not self._is_due:
-            advice = self._scaling.look(
-                self.layout.graph, self._observer.published.view, self._wanted, now_ms
-            )
+            advice = self._scaling.look(self.layout.graph, self._observer.published, self._wanted, now_ms)
             if advice is None:
                 return
             if advice.wanted is not None:

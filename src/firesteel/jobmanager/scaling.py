@@ -8,9 +8,9 @@ from firesteel.common.options import scaling as options
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.advice import Advice, Adviser, Slots
 from firesteel.jobmanager.autoscaler import Autoscaler
-from firesteel.jobmanager.job_view import JobView
 from firesteel.jobmanager.modes import SPARE_SLOTS
 from firesteel.jobmanager.options import JobOptions
+from firesteel.jobmanager.published import Published
 from firesteel.jobmanager.rescale_view import Bounds, RescaleCause
 from firesteel.jobmanager.scaling_options import ScalingOptions
 
@@ -71,13 +71,13 @@ class Scaling:
         return self._slots.use() if self.all_at_once or self._options.reactive else None
 
     def look(
-        self, graph: JobGraph, view: JobView, wanted: Mapping[str, Bounds], now_ms: int
+        self, graph: JobGraph, job: Published, wanted: Mapping[str, Bounds], now_ms: int
     ) -> Advice | None:
         """What an adviser says."""
         if graph.batch or not self._options.adaptive:
             return None
         for adviser in self._advisers:
-            found = adviser.advice(graph, view, wanted, now_ms)
+            found = adviser.advice(graph, job, wanted, now_ms)
             if found is not None:
                 return found
         return None
@@ -103,7 +103,7 @@ class Reactive:
         self._changed_ms = 0
 
     def advice(
-        self, graph: JobGraph, view: JobView, wanted: Mapping[str, Bounds], now_ms: int
+        self, graph: JobGraph, job: Published, wanted: Mapping[str, Bounds], now_ms: int
     ) -> Advice | None:
         used = self._slots.used
         if used is None or now_ms - self._looked_ms < self._every_ms:

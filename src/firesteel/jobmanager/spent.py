@@ -51,7 +51,8 @@ def spent(reports: Sequence[TaskReport], elapsed_ms: float, *, is_behind: bool) 
     """
     ends: dict[int, float] = {}
     for report in reports:
-        ends[report.level] = max(ends.get(report.level, 0.0), report.ended_ms)
+        if report.ended_ms > ends.get(report.level, 0.0):
+            ends[report.level] = report.ended_ms
     # When all levels behind each had ended; the deepest one has none.
     deeper = {level: max((e for other, e in ends.items() if other > level), default=0.0) for level in ends}
     found: dict[Subtask, Spent] = {}

@@ -1,16 +1,23 @@
-"""The metrics of the operators of each subtask: what committed epochs have counted, and what gauges said."""
+"""The metrics of a vertex's operators, as columns: what committed epochs have counted, and what gauges said.
+
+A column has a value for each subtask. Values are plain data that is never changed, only replaced, so whoever
+has a copy of a column has the metric as it was at one moment.
+"""
 
 from __future__ import annotations
 
-import copy
+import operator
 import statistics
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import repeat
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from firesteel.jobmanager.job_view import MetricView, Statistics
-from firesteel.jobmanager.lines import Subtask
+from firesteel.metrics.groups import Groups
 from firesteel.runtime import metrics
-from firesteel.runtime.metrics import MetricKey, Part
+from firesteel.runtime.metrics import MetricKey
 from firesteel.runtime.program import Ack
 from firesteel.runtime.task_report import TaskReport
 
@@ -18,89 +25,173 @@ from firesteel.runtime.task_report import TaskReport
 QUANTILES: Final = (0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.999)
 
 
-class _Latency(NamedTuple):
-    """:param shown: what the views have of the values."""
+class _Kind(NamedTuple):
+    """How the values of a metric are kept.
 
-    values: metrics.Histogram
-    shown: MetricView
+    :param value: returns that of a part.
+    :param sum: returns that of two parts, the later one second.
+    :param shown: returns what views have of it.
+    """
+
+    name: str
+    value: Callable[[Any], Any]
+    sum: Callable[[Any, Any], Any]
+    shown: Callable[[Any], Any]
 
 
-class SubtaskMetrics:
-    """Belongs to the job's own thread. Counters go on over attempts, as those of the views do."""
+class Column(NamedTuple):
+    """A metric of all subtasks of a vertex; None: the subtask does not have it."""
 
-    def __init__(self) -> None:
-        self._parts: dict[Subtask, dict[MetricKey, Part]] = {}
-        self._latencies: dict[tuple[str, int], dict[MetricKey, _Latency]] = {}  # by operator and subtask
-        self._gauges: dict[tuple[str, int], dict[MetricKey, Any]] = {}  # by operator and subtask
+    kind: _Kind
+    operator: str
+    groups: Groups
+    name: str
+    values: list[Any]
 
-    def take(self, reports: Iterable[TaskReport]) -> None:
-        """Use these values of gauges from here on, and count these latencies."""
-        for report in reports:
-            for key, value in report.gauges.items():
-                self._gauges.setdefault((key.uid, report.subtask), {})[key] = value
-            for key, part in report.latencies.items():
-                known = self._latencies.setdefault((key.uid, report.subtask), {})
-                if key in known:
-                    known[key].values.merge(part)
-                    part = known[key].values
-                shown = MetricView("", key.groups, key.name, "histogram", _histogram(part))
-                known[key] = _Latency(part, shown)
-
-    def of(self, subtask: Subtask, ack: Ack) -> tuple[MetricView, ...] | None:
-        """All of them with the epoch of this answer; None: it has none."""
-        gauges: dict[MetricKey, Any] = {}
-        if self._gauges:
-            for uid in ack.operators:
-                gauges |= self._gauges.get((uid, ack.subtask), {})
-        latencies: list[MetricView] = []
-        if self._latencies:
-            for uid in ack.operators:
-                known = self._latencies.get((uid, ack.subtask), {})
-                latencies += [latency.shown for latency in known.values()]
-        if not ack.metrics and not gauges and not latencies:
-            return None
-        parts = self._parts.setdefault(subtask, {})
-        for key, part in ack.metrics.items():
-            if key in parts:
-                parts[key].merge(part)
+    def shown(self) -> Iterator[MetricView | None]:
+        kind = self.kind
+        for value in self.values:
+            if value is None:
+                yield None
             else:
-                parts[key] = copy.copy(part)  # the answer is for the job's accumulators, too
-        counted = [_shown(key, *_KINDS[type(part)](part)) for key, part in parts.items()]
-        return (*counted, *(_shown(key, "gauge", value) for key, value in gauges.items()), *latencies)
+                yield MetricView(self.operator, self.groups, self.name, kind.name, kind.shown(value))
 
-    def rescaled(self, vertex: str, parallelism: int) -> None:
-        """The vertex has so many subtasks from here on: what those have counted that are no more is added to
-        the ones that are. Gauges and latencies say again what they have to say."""
-        gone = [key for key in self._parts if key[0] == vertex and key[1] >= parallelism]
-        for key in sorted(gone):
-            parts = self._parts.setdefault((vertex, key[1] % parallelism), {})
-            for metric, part in self._parts.pop(key).items():
-                if metric in parts:
-                    parts[metric].merge(part)
-                else:
-                    parts[metric] = part
-        self._gauges.clear()
-        self._latencies.clear()
+    def add(self, index: int, value: Any) -> None:
+        before = self.values[index]
+        self.values[index] = value if before is None else self.kind.sum(before, value)
+
+    def copy(self) -> Column:
+        return self._replace(values=self.values.copy())
+
+    def rescaled(self, parallelism: int) -> Column:
+        parts = ([v for v in self.values[n::parallelism] if v is not None] for n in range(parallelism))
+        return self._replace(values=[reduce(self.kind.sum, part) if part else None for part in parts])
 
 
-def _shown(key: MetricKey, kind: str, value: Any) -> MetricView:
-    return MetricView(key.uid, key.groups, key.name, kind, value)
+Columns: TypeAlias = Mapping[MetricKey, Column]
+_NONE: Final[Columns] = MappingProxyType({})
 
 
-def _distribution(part: Any) -> Statistics:
-    value: Mapping[str, Any] = part.get_local_value()
-    count = value["count"]
-    mean = value["sum"] / count if count else None
-    return Statistics(count, value["min"], value["max"], value["sum"], mean)
+class SubtaskMetrics(NamedTuple):
+    """Those of one vertex at one moment. Counters go on over attempts, as those of the views do."""
+
+    counted: Columns = _NONE
+    gauges: Columns = _NONE
+    latencies: Columns = _NONE
+
+    def with_epoch(
+        self, acks: Sequence[Ack], reports: Iterable[TaskReport], uids: Sequence[str]
+    ) -> SubtaskMetrics:
+        """Return them with what an epoch has counted, and with what gauges said last.
+
+        :param acks: of all subtasks, in their order.
+        :param reports: of the tasks of the vertex and of others.
+        :param uids: of its operators, in their order.
+        """
+        counted = {key: column.copy() for key, column in self.counted.items()}
+        for index, ack in enumerate(acks):
+            for key, part in ack.metrics.items():
+                column = counted.get(key)
+                if column is None:
+                    kind = _KINDS[type(part)]
+                    column = counted[key] = Column(kind, key.uid, key.groups, key.name, [None] * len(acks))
+                column.add(index, column.kind.value(part))
+        gauges, latencies = self.gauges, self.latencies
+        reports = [report for report in reports if report.gauges or report.latencies]
+        if reports:
+            places = {uid: place for place, uid in enumerate(uids)}
+            gauges = _reported(gauges, _GAUGE, [(r.subtask, r.gauges) for r in reports], places, len(acks))
+            told = [(r.subtask, r.latencies) for r in reports]
+            latencies = _reported(latencies, _LATENCY, told, places, len(acks))
+        return SubtaskMetrics(counted, gauges, latencies)
+
+    def rescaled(self, parallelism: int) -> SubtaskMetrics:
+        """Return those of *parallelism* subtasks: what those have counted that are no more is added to the
+        ones that are. Gauges and latencies say again what they have to say."""
+        return SubtaskMetrics({key: column.rescaled(parallelism) for key, column in self.counted.items()})
+
+    def shown(self, parallelism: int) -> Iterator[tuple[MetricView, ...]]:
+        """Return what the view of each subtask has of them."""
+        columns = [*self.counted.values(), *self.gauges.values(), *self.latencies.values()]
+        if not columns:
+            return repeat((), parallelism)
+        rows = zip(*(column.shown() for column in columns), strict=True)
+        return (tuple([metric for metric in row if metric is not None]) for row in rows)
 
 
-def _histogram(part: Any) -> Statistics:
-    values = sorted(part.newest)
+def _reported(
+    before: Columns,
+    kind: _Kind,
+    told: Iterable[tuple[int, Mapping[MetricKey, Any]]],
+    places: Mapping[str, int],
+    parallelism: int,
+) -> Columns:
+    """The columns with what subtasks have told, in the order of the operators."""
+    columns = {key: column.copy() for key, column in before.items()}
+    for index, values in told:
+        for key, value in values.items():
+            if key.uid in places:
+                column = columns.get(key)
+                if column is None:
+                    shown = "" if kind is _LATENCY else key.uid  # latencies are of the subtask
+                    column = columns[key] = Column(kind, shown, key.groups, key.name, [None] * parallelism)
+                column.add(index, kind.value(value))
+    if len(columns) == len(before):
+        return columns
+    return dict(sorted(columns.items(), key=lambda item: places[item[0].uid]))
+
+
+# ---- kinds
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _newer(before: Any, value: Any) -> Any:
+    return value
+
+
+_Totals: TypeAlias = tuple[int, int, int | None, int | None]
+
+
+def _totals(one: _Totals, other: _Totals) -> _Totals:
+    if not one[0] or not other[0]:
+        return one if one[0] else other
+    (count, total, least, greatest), (more, added, less, greater) = one, other
+    assert None not in (least, greatest, less, greater)
+    return (
+        count + more,
+        total + added,
+        less if less < least else least,  # type: ignore[operator]
+        greater if greater > greatest else greatest,  # type: ignore[operator]
+    )
+
+
+def _distribution(totals: _Totals) -> Statistics:
+    count, total, least, greatest = totals
+    return Statistics(count, least, greatest, total, total / count if count else None)
+
+
+class _Newest(NamedTuple):
+    """Of a histogram."""
+
+    number: int
+    window: int
+    values: list[float]
+
+
+def _newest(one: _Newest, other: _Newest) -> _Newest:
+    return _Newest(one.number + other.number, one.window, [*one.values, *other.values][-one.window :])
+
+
+def _histogram(newest: _Newest) -> Statistics:
+    values = sorted(newest.values)
     if not values:
-        return Statistics(part.get_count())
+        return Statistics(newest.number)
     last = len(values) - 1
     return Statistics(
-        part.get_count(),
+        newest.number,
         values[0],
         values[-1],
         None,
@@ -110,9 +201,16 @@ def _histogram(part: Any) -> Statistics:
     )
 
 
-_KINDS: Final[Mapping[type, Callable[[Any], tuple[str, Any]]]] = {
-    metrics.Counter: lambda part: ("counter", part.get_count()),
-    metrics.Meter: lambda part: ("meter", part.get_count()),
-    metrics.Distribution: lambda part: ("distribution", _distribution(part)),
-    metrics.Histogram: lambda part: ("histogram", _histogram(part)),
+def _of_histogram(part: metrics.Histogram) -> _Newest:
+    return _Newest(part.get_count(), part.window, part.newest)
+
+
+_count: Final = operator.methodcaller("get_local_value")
+_GAUGE: Final = _Kind("gauge", _same, _newer, _same)
+_LATENCY: Final = _Kind("histogram", _of_histogram, _newest, _histogram)
+_KINDS: Final[Mapping[type, _Kind]] = {
+    metrics.Counter: _Kind("counter", _count, operator.add, _same),
+    metrics.Meter: _Kind("meter", _count, operator.add, _same),
+    metrics.Distribution: _Kind("distribution", operator.attrgetter("totals"), _totals, _distribution),
+    metrics.Histogram: _Kind("histogram", _of_histogram, _newest, _histogram),
 }

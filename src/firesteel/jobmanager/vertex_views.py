@@ -1,20 +1,21 @@
-"""The views of a job's vertices: attempts and counters of all subtasks, rebuilt only where they changed."""
+"""What the views of a job's vertices are made of: attempts and counts of all subtasks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from itertools import repeat
-
-from msgspec.structs import replace
+from collections import defaultdict
+from collections.abc import Iterable
+from itertools import groupby
+from operator import attrgetter
 
 from firesteel.graph.execution_graph import ExecutionState
 from firesteel.graph.job_graph import JobGraph
 from firesteel.jobmanager.executions import Executions
-from firesteel.jobmanager.job_view import AttemptView, MetricView, SubtaskView, VertexInfo, VertexView
+from firesteel.jobmanager.job_view import AttemptView, VertexInfo
 from firesteel.jobmanager.lines import Subtask
-from firesteel.jobmanager.spent import NOTHING, EpochWork, Spent
-from firesteel.jobmanager.subtask_metrics import SubtaskMetrics
+from firesteel.jobmanager.spent import NOTHING, EpochWork
+from firesteel.jobmanager.vertex_counts import VertexCounts
 from firesteel.runtime.program import Ack
+from firesteel.runtime.task_report import TaskReport
 
 
 class VertexViews:
@@ -23,132 +24,47 @@ class VertexViews:
     def __init__(self, infos: tuple[VertexInfo, ...], graph: JobGraph, job_id: str, now_ms: int) -> None:
         self._job_id = job_id
         self.executions = Executions(graph, job_id, now_ms)
-        self._operators = {info.id: tuple(o.id for o in info.operators) for info in infos}
-        self._subtasks: dict[str, list[SubtaskView]] = {}  # by vertex, in their order
-        for info in infos:
-            zeros = ((0, 0),) * len(info.operators)
-            attempts = (self.executions.attempts((info.id, i))[0] for i in range(info.parallelism))
-            subtasks = [SubtaskView(i, attempt, operators=zeros) for i, attempt in enumerate(attempts)]
-            self._subtasks[info.id] = subtasks
+        self._counts = {info.id: VertexCounts.nothing(info, self._attempts(info)) for info in infos}
         self.executions.changed.clear()
-        self._measured = SubtaskMetrics()
-        self._touched: set[str] = set()  # vertices whose view is out of date
-        self._views = tuple(self._view(info) for info in infos)
+
+    def _attempts(self, info: VertexInfo) -> list[AttemptView]:
+        return [self.executions.attempts((info.id, index))[0] for index in range(info.parallelism)]
 
     def rescaled(self, infos: tuple[VertexInfo, ...], graph: JobGraph, attempt: int, now_ms: int) -> None:
-        """The vertices have other subtasks from here on. What those have counted that are no more is added to
-        the ones that are, so that the sums stay."""
-        before = self._subtasks
+        """The vertices have other subtasks from here on."""
+        before = self._counts
         self.executions = Executions(graph, self._job_id, now_ms, attempt)
-        self._subtasks = {}
-        for info in infos:
-            zeros = ((0, 0),) * len(info.operators)
-            new = []
-            for index in range(info.parallelism):
-                current, _ = self.executions.attempts((info.id, index))
-                new.append(_sum(index, current, zeros, before[info.id][index :: info.parallelism]))
-            self._subtasks[info.id] = new
-            self._measured.rescaled(info.id, info.parallelism)
+        self._counts = {info.id: before[info.id].rescaled(info, self._attempts(info)) for info in infos}
         self.executions.changed.clear()
-        self._touched.clear()
-        self._views = tuple(self._view(info) for info in infos)
 
     def knows(self, subtask: Subtask) -> bool:
         vertex, index = subtask
-        return vertex in self._subtasks and index < len(self._subtasks[vertex])
+        return vertex in self._counts and index < self._counts[vertex].info.parallelism
 
     def count(self, acks: Iterable[Ack], work: EpochWork, now_ms: int) -> None:
-        """The answers of a committed epoch count; a subtask that is done with its input has finished."""
+        """The answers of a committed epoch count; a subtask that is done with its input has finished.
+
+        :param acks: of all subtasks, in their order.
+        """
         ended: list[Subtask] = []
-        measured = self._measured
-        measured.take(work.reports)
-        lags = {(uid, r.subtask): ms for r in work.reports for uid, ms in r.lags_ms.items()}
-        for ack in acks:
-            subtask = vertex, index = ack.vertex, ack.subtask
-            if ack.ended:
-                ended.append(subtask)
-            before = self._subtasks[vertex][index]
-            worked = ack.records_in or ack.records_out or any(map(any, ack.operators.values()))
-            spent = work.spent.get(subtask, NOTHING)
-            metrics = measured.of(subtask, ack)
-            news = metrics is not None or spent.busy or spent.back_pressured
-            if worked or news or ack.watermark not in (None, before.watermark):
-                operators = self._operators[vertex]
-                lag_ms = before.lag_ms
-                if lags:
-                    lag_ms = next((lags[uid, index] for uid in operators if (uid, index) in lags), lag_ms)
-                active_ms = now_ms if worked else before.active_ms
-                metrics = before.metrics if metrics is None else metrics
-                counted = _counted(before, ack, operators, spent, active_ms, lag_ms, metrics)
-                self._subtasks[vertex][index] = counted
-                self._touched.add(vertex)
+        reports: defaultdict[int, list[TaskReport]] = defaultdict(list)  # by level
+        for report in work.reports:
+            reports[report.level].append(report)
+        for vertex, found in groupby(acks, attrgetter("vertex")):
+            of_vertex, before = list(found), self._counts[vertex]
+            ended += [(vertex, ack.subtask) for ack in of_vertex if ack.ended]
+            spent = [work.spent.get((vertex, index), NOTHING) for index in range(len(of_vertex))]
+            self._counts[vertex] = before.with_epoch(of_vertex, spent, reports[before.info.level], now_ms)
         if ended:
             self.executions.advance(ExecutionState.FINISHED, now_ms, ended)
 
-    def take(self) -> tuple[VertexView, ...]:
-        """The views as of now; what did not change is the same object as before."""
+    def take(self) -> tuple[VertexCounts, ...]:
+        """The counts as of now; what did not change is the same object as before."""
+        moved: defaultdict[str, list[int]] = defaultdict(list)
         for vertex, index in self.executions.changed:
-            attempt, earlier = self.executions.attempts((vertex, index))
-            before = self._subtasks[vertex][index]
-            self._subtasks[vertex][index] = replace(before, attempt=attempt, earlier=earlier)
-            self._touched.add(vertex)
+            moved[vertex].append(index)
         self.executions.changed.clear()
-        if self._touched:
-            self._views = tuple(self._view(v.info) if v.id in self._touched else v for v in self._views)
-            self._touched.clear()
-        return self._views
-
-    def _view(self, info: VertexInfo) -> VertexView:
-        return VertexView(info, tuple(self._subtasks[info.id]))
-
-
-def _sum(
-    index: int, attempt: AttemptView, zeros: tuple[tuple[int, int], ...], parts: Sequence[SubtaskView]
-) -> SubtaskView:
-    """A subtask with what several have counted."""
-    operators = zeros
-    for part in parts:
-        operators = tuple((a + c, b + d) for (a, b), (c, d) in zip(operators, part.operators, strict=True))
-    watermarks = [part.watermark for part in parts]
-    return SubtaskView(
-        index,
-        attempt,
-        records_in=sum(part.records_in for part in parts),
-        records_out=sum(part.records_out for part in parts),
-        bytes_in=sum(part.bytes_in for part in parts),
-        bytes_out=sum(part.bytes_out for part in parts),
-        operators=operators,
-        watermark=None if None in watermarks else min(watermarks, default=None),  # type: ignore[type-var]
-        busy_ms=sum(part.busy_ms for part in parts),
-        back_pressured_ms=sum(part.back_pressured_ms for part in parts),
-        active_ms=max((part.active_ms for part in parts), default=0),
-    )
-
-
-def _counted(
-    before: SubtaskView,
-    ack: Ack,
-    operators: tuple[str, ...],
-    spent: Spent,
-    active_ms: int,
-    lag_ms: int | None,
-    metrics: tuple[MetricView, ...],
-) -> SubtaskView:
-    """A subtask with what an epoch of it adds."""
-    more = map(ack.operators.get, operators, repeat((0, 0)))
-    return SubtaskView(  # hot: in one step, and by position
-        before.index,
-        before.attempt,
-        before.earlier,
-        before.records_in + ack.records_in,
-        before.records_out + ack.records_out,
-        before.bytes_in + ack.bytes_in,
-        before.bytes_out + ack.bytes_out,
-        tuple([(a + b, c + d) for (a, c), (b, d) in zip(before.operators, more, strict=True)]),
-        before.watermark if ack.watermark is None else ack.watermark,
-        before.busy_ms + spent.busy,
-        before.back_pressured_ms + spent.back_pressured,
-        active_ms,
-        lag_ms,
-        metrics,
-    )
+        for vertex, indexes in moved.items():
+            attempts = {index: self.executions.attempts((vertex, index)) for index in indexes}
+            self._counts[vertex] = self._counts[vertex].with_attempts(attempts)
+        return tuple(self._counts.values())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
+
+import msgspec
 
 from firesteel.jobmanager.job_view import Statistics
 from firesteel.metrics.groups import Groups, path_of
@@ -20,7 +22,7 @@ class Kind(Enum):
     HISTOGRAM = "histogram"
 
 
-class Measure(NamedTuple):
+class Measure(msgspec.Struct, frozen=True, gc=False):
     """:param name: with dots where the groups are Flink's own: ``Status.JVM.Memory.Heap.Used``.
     :param operator: the place of its operator in the chain; None: it is of the task, or of no task.
     :param groups: of a user's metric.

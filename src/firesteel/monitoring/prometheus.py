@@ -7,6 +7,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from firesteel.common.errors import ConfigurationError
 from firesteel.common.extras import extra
 from firesteel.common.logs import logger
@@ -112,7 +114,7 @@ def _as_numbers(sample: Sample) -> Iterator[Sample]:
     """A histogram as it is, for a summary; a distribution as several numbers; no texts."""
     measure = sample.measure
     if isinstance(measure.value, Statistics) and measure.kind is not Kind.HISTOGRAM:
-        yield from (sample._replace(measure=single) for single in expanded(measure))
+        yield from (replace(sample, measure=single) for single in expanded(measure))
     elif not isinstance(measure.value, str):
         yield sample
 

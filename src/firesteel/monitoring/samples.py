@@ -6,7 +6,9 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import cache
-from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
 
 from firesteel.jobmanager.job_view import JobView
 from firesteel.metrics.machines import Machines, WorkerInfo
@@ -28,7 +30,7 @@ class Scope(Enum):
     OPERATOR = "taskmanager.job.task.operator"
 
 
-class Sample(NamedTuple):
+class Sample(msgspec.Struct, frozen=True, gc=False):
     """A metric with everything that reporters write of it.
 
     :param variables: the scope variables of Flink, ``host``, ``job_name`` and so on, without ``<>``.
@@ -106,7 +108,7 @@ def flattened(found: Iterable[Sample]) -> Iterator[Sample]:
     """The same, statistics of distributions and histograms as numbers of their own: ``name_min``, ..."""
     for sample in found:
         for measure in expanded(sample.measure):
-            yield sample._replace(measure=measure)
+            yield replace(sample, measure=measure)
 
 
 def expanded(measure: Measure) -> Iterator[Measure]:
@@ -115,14 +117,14 @@ def expanded(measure: Measure) -> Iterator[Measure]:
     if isinstance(value, (int, float, str)):
         yield measure
         return
-    yield measure._replace(name=f"{measure.name}_count", value=value.count, kind=Kind.GAUGE)
+    yield replace(measure, name=f"{measure.name}_count", value=value.count, kind=Kind.GAUGE)
     for name in ("min", "max", "sum", "mean", "stddev"):
         number = getattr(value, name)
         if number is not None:
-            yield measure._replace(name=f"{measure.name}_{name}", value=number, kind=Kind.GAUGE)
+            yield replace(measure, name=f"{measure.name}_{name}", value=number, kind=Kind.GAUGE)
     for quantile, number in value.quantiles:
         name = _QUANTILES.get(quantile, f"p{quantile}")
-        yield measure._replace(name=f"{measure.name}_{name}", value=number, kind=Kind.GAUGE)
+        yield replace(measure, name=f"{measure.name}_{name}", value=number, kind=Kind.GAUGE)
 
 
 _QUANTILES = {

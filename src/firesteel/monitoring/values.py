@@ -135,57 +135,64 @@ class JobReader:
         numbers = {operator.id: number for number, operator in enumerate(vertex.info.operators)}
         for index in range(len(vertex.subtasks)) if indexes is None else indexes:
             subtask = vertex.subtasks[index]
-            yield list(self._subtask(vertex, subtask, None if rates is None else rates.of(subtask), numbers))
+            yield self._subtask(vertex, subtask, None if rates is None else rates.of(subtask), numbers)
 
-    def _subtask(
+    def _subtask(  # hot: for each subtask of a job, whenever a reporter reads
         self, vertex: VertexView, subtask: SubtaskView, rate: Rate | None, numbers: Mapping[str, int]
-    ) -> Iterator[Measure]:
-        yield from self._task(vertex, subtask, rate)
-        yield from self._operators(vertex, subtask, rate)
-        for metric in subtask.metrics:
-            found = _users(metric, rate)
-            if found is not None:
-                yield found._replace(operator=numbers.get(metric.operator))
+    ) -> list[Measure]:
+        found = self._task(vertex, subtask, rate)
+        found += self._operators(vertex, subtask, rate)
+        found += _users(subtask.metrics, rate, numbers)
+        return found
 
-    def _task(self, vertex: VertexView, subtask: SubtaskView, rate: Rate | None) -> Iterator[Measure]:
+    def _task(self, vertex: VertexView, subtask: SubtaskView, rate: Rate | None) -> list[Measure]:
         has_input = bool(vertex.info.inputs)
         counter, meter = Kind.COUNTER, Kind.METER
-        yield Measure("numRecordsIn", subtask.records_in if has_input else 0, counter)
-        yield Measure("numRecordsOut", subtask.records_out, counter)
-        yield Measure("numBytesIn", subtask.bytes_in, counter)
-        yield Measure("numBytesOut", subtask.bytes_out, counter)
-        yield Measure("checkpointAlignmentTime", 0)
+        found = [
+            Measure("numRecordsIn", subtask.records_in if has_input else 0, counter),
+            Measure("numRecordsOut", subtask.records_out, counter),
+            Measure("numBytesIn", subtask.bytes_in, counter),
+            Measure("numBytesOut", subtask.bytes_out, counter),
+            Measure("checkpointAlignmentTime", 0),
+        ]
         if has_input:
-            yield Measure("currentInputWatermark", watermark_of(subtask))
-        yield Measure("accumulateBusyTimeMs", round(subtask.busy_ms))
-        yield Measure("accumulateBackPressuredTimeMs", round(subtask.back_pressured_ms))
-        yield Measure("accumulateIdleTimeMs", idle_ms(subtask, self._now_ms))
+            found.append(Measure("currentInputWatermark", watermark_of(subtask)))
+        found += (
+            Measure("accumulateBusyTimeMs", round(subtask.busy_ms)),
+            Measure("accumulateBackPressuredTimeMs", round(subtask.back_pressured_ms)),
+            Measure("accumulateIdleTimeMs", idle_ms(subtask, self._now_ms)),
+        )
         if rate is not None:
-            yield Measure("numRecordsInPerSecond", rate.records_in if has_input else 0.0, meter)
-            yield Measure("numRecordsOutPerSecond", rate.records_out, meter)
-            yield Measure("numBytesInPerSecond", rate.bytes_in, meter)
-            yield Measure("numBytesOutPerSecond", rate.bytes_out, meter)
-            yield Measure("busyTimeMsPerSecond", rate.busy_ms)
-            yield Measure("backPressuredTimeMsPerSecond", rate.back_pressured_ms)
-            yield Measure("idleTimeMsPerSecond", rate.idle_ms, meter)
-            yield Measure("isBackPressured", rate.back_pressured_ms > 0)
+            found += (
+                Measure("numRecordsInPerSecond", rate.records_in if has_input else 0.0, meter),
+                Measure("numRecordsOutPerSecond", rate.records_out, meter),
+                Measure("numBytesInPerSecond", rate.bytes_in, meter),
+                Measure("numBytesOutPerSecond", rate.bytes_out, meter),
+                Measure("busyTimeMsPerSecond", rate.busy_ms),
+                Measure("backPressuredTimeMsPerSecond", rate.back_pressured_ms),
+                Measure("idleTimeMsPerSecond", rate.idle_ms, meter),
+                Measure("isBackPressured", rate.back_pressured_ms > 0),
+            )
+        return found
 
-    def _operators(self, vertex: VertexView, subtask: SubtaskView, rate: Rate | None) -> Iterator[Measure]:
+    def _operators(self, vertex: VertexView, subtask: SubtaskView, rate: Rate | None) -> list[Measure]:
+        found: list[Measure] = []
         operators = vertex.info.operators
         for n, (operator, (into, out)) in enumerate(zip(operators, subtask.operators, strict=True)):
-            yield Measure("numRecordsIn", into, Kind.COUNTER, n)
-            yield Measure("numRecordsOut", out, Kind.COUNTER, n)
+            found.append(Measure("numRecordsIn", into, Kind.COUNTER, n))
+            found.append(Measure("numRecordsOut", out, Kind.COUNTER, n))
             if rate is not None:
-                yield Measure("numRecordsInPerSecond", rate.operators[n][0], Kind.METER, n)
-                yield Measure("numRecordsOutPerSecond", rate.operators[n][1], Kind.METER, n)
+                found.append(Measure("numRecordsInPerSecond", rate.operators[n][0], Kind.METER, n))
+                found.append(Measure("numRecordsOutPerSecond", rate.operators[n][1], Kind.METER, n))
             if operator.kind == "source":
-                yield from self._source(operator.id, subtask, n)
+                found += self._source(operator.id, subtask, n)
             elif operator.kind == "sink":
-                yield Measure("numRecordsSend", into, Kind.COUNTER, n)
+                found.append(Measure("numRecordsSend", into, Kind.COUNTER, n))
         last = len(operators) - 1
         if vertex.info.inputs:
-            yield Measure("currentInputWatermark", watermark_of(subtask), operator=0)
-        yield Measure("currentOutputWatermark", watermark_of(subtask), operator=last)
+            found.append(Measure("currentInputWatermark", watermark_of(subtask), operator=0))
+        found.append(Measure("currentOutputWatermark", watermark_of(subtask), operator=last))
+        return found
 
     def _source(self, uid: str, subtask: SubtaskView, number: int) -> Iterator[Measure]:
         waiting = self._pending.get((uid, subtask.index))
@@ -200,14 +207,15 @@ class JobReader:
             yield Measure("sourceIdleTime", max(0, self._now_ms - subtask.active_ms), operator=number)
 
 
-def _users(metric: MetricView, rate: Rate | None) -> Measure | None:
-    """Of a user's function, or of an operator that counts as one does. A meter has no value at first."""
-    value = metric.value
-    if metric.kind == "meter":
-        if rate is None:
-            return None
-        value = rate.meters[metric.operator, metric.path]
-    return Measure(metric.name, value, _KINDS[metric.kind], groups=metric.groups)
+def _users(metrics: Iterable[MetricView], rate: Rate | None, numbers: Mapping[str, int]) -> Iterator[Measure]:
+    """Of users' functions, or of operators that count as one does. A meter has no value at first."""
+    for metric in metrics:
+        value = metric.value
+        if metric.kind == "meter":
+            if rate is None:
+                continue
+            value = rate.meters[metric.operator, metric.path]
+        yield Measure(metric.name, value, _KINDS[metric.kind], numbers.get(metric.operator), metric.groups)
 
 
 def idle_ms(subtask: SubtaskView, now_ms: int) -> int:

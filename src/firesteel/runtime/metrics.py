@@ -7,11 +7,12 @@ it travels beside the answer (``task_report.py``).
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
 from firesteel import metrics
-from firesteel.common.accumulators import IntCounter, take
+from firesteel.common.accumulators import IntCounter
 from firesteel.metrics.groups import Groups, path_of
 
 HISTOGRAM_VALUES: Final = 1000  # of a histogram, that one epoch of a subtask sends at most
@@ -91,6 +92,11 @@ class Distribution(metrics.Distribution):
     def get_local_value(self) -> dict[str, int | None]:
         return {"count": self._count, "sum": self._sum, "min": self._min, "max": self._max}
 
+    @property
+    def totals(self) -> tuple[int, int, int | None, int | None]:
+        """Count, sum, minimum and maximum."""
+        return self._count, self._sum, self._min, self._max
+
     def reset_local(self) -> None:
         self._count = self._sum = 0
         self._min = self._max = None
@@ -121,6 +127,11 @@ class Histogram(metrics.Histogram):
 
     def get_count(self) -> int:
         return self._count
+
+    @property
+    def window(self) -> int:
+        """How many of the newest values are kept."""
+        return self._window
 
     @property
     def newest(self) -> list[float]:
@@ -175,7 +186,13 @@ class TaskMetrics:
 
     def take(self) -> dict[MetricKey, Part]:
         """What was counted since the last time."""
-        return {key: take(part) for key, part in self._parts.items()}
+        taken = {key: copy.copy(part) for key, part in self._parts.items()}
+        self.reset()  # which replaces the values of a part, so the copies keep theirs
+        return taken
+
+    @property
+    def has_gauges(self) -> bool:
+        return bool(self._gauges)
 
     def gauges(self) -> dict[MetricKey, Any]:
         """The values of the gauges, as plain data. One that raises is left out."""

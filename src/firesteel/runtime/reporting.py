@@ -11,7 +11,6 @@ from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 from firesteel.runtime.metrics import MetricKey
-from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.stopwatch import Spent
 from firesteel.runtime.task_report import ProcessReport, TaskReport
 from firesteel.runtime.worker import OpenLevel
@@ -34,15 +33,13 @@ def report_of_task(
     :param place: epoch, level, subtask.
     :param is_held_back: whether the task runs beside those that it sends to.
     """
-    lags: dict[str, int] = {}
     gauges: dict[MetricKey, Any] = {}
     failed: list[MetricKey] = []
     for chain in level.chains:
-        gauges |= chain.context.metrics.gauges()
-        failed += chain.context.metrics.take_failed()
-        for uid, operator in chain.operators.items():
-            if isinstance(operator, SourceOperator) and operator.lag_ms is not None:
-                lags[uid] = operator.lag_ms
+        metrics = chain.context.metrics
+        if metrics.has_gauges:
+            gauges |= metrics.gauges()
+            failed += metrics.take_failed()
     return TaskReport(
         *place,
         begun_ms,
@@ -50,7 +47,7 @@ def report_of_task(
         spent.busy,
         spent.held_back if is_held_back else None,
         process_report(),
-        lags,
+        {uid: source.lag_ms for uid, source in level.sources if source.lag_ms is not None},
         gauges,
         tuple(failed),
         {} if level.latency is None else level.latency.take(),
@@ -63,15 +60,17 @@ def _host() -> str:
 
 
 def process_report() -> ProcessReport:
-    """Of this process; its memory as it was at most a second ago."""
-    return ProcessReport(
-        _host(), os.getpid(), _rss_bytes(os.getpid(), int(time.monotonic())), time.process_time()
-    )
+    """Of this process, as it was at most a second ago."""
+    return _process_report(os.getpid(), int(time.monotonic()))
 
 
 @lru_cache(maxsize=1)
-def _rss_bytes(pid: int, second: int) -> int:
-    """Reading it is the largest part of a report, and a worker runs many short tasks in a second."""
+def _process_report(pid: int, second: int) -> ProcessReport:
+    """Asking the system is the largest part of a report, and a worker runs many short tasks in a second."""
+    return ProcessReport(_host(), pid, _rss_bytes(), time.process_time())
+
+
+def _rss_bytes() -> int:
     try:
         with open("/proc/self/statm", "rb") as file:
             return int(file.read().split()[1]) * _PAGE

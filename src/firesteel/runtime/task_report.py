@@ -7,7 +7,7 @@ the answers of a task in real time - and a job is as right without it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from firesteel.runtime.metrics import Histogram, MetricKey
@@ -22,8 +22,7 @@ class ProcessReport(NamedTuple):
     cpu_s: float
 
 
-@dataclass(slots=True)
-class TaskReport:
+class TaskReport(NamedTuple):
     """Of one task for one epoch.
 
     :param begun_ms: the wall clock of its machine; ``ended_ms``: the same.
@@ -33,6 +32,7 @@ class TaskReport:
     :param lags_ms: source operator -> how old the last record was when it was read, by its event time.
     :param latencies: of the markers that have come.
     :param failed_gauges: those that have raised, and so have no value.
+    :param stage: of Spark, that the task belongs to.
     """
 
     epoch: int
@@ -40,11 +40,11 @@ class TaskReport:
     subtask: int
     begun_ms: float
     ended_ms: float
-    busy_ms: dict[str, float]
+    busy_ms: Mapping[str, float]
     held_back_ms: float | None
     process: ProcessReport
-    lags_ms: dict[str, int] = field(default_factory=dict)
-    gauges: dict[MetricKey, Any] = field(default_factory=dict)
+    lags_ms: Mapping[str, int] = {}
+    gauges: Mapping[MetricKey, Any] = {}
     failed_gauges: tuple[MetricKey, ...] = ()
-    latencies: dict[MetricKey, Histogram] = field(default_factory=dict)
-    stage: int | None = None  # of Spark, that the task belongs to
+    latencies: Mapping[MetricKey, Histogram] = {}
+    stage: int | None = None

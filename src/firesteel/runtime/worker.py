@@ -31,6 +31,7 @@ from firesteel.runtime.gate import Gate
 from firesteel.runtime.kinds import adopt_kinds
 from firesteel.runtime.latency import LatencyMarkers, latency_interval_ms
 from firesteel.runtime.operators.base import SubtaskContext
+from firesteel.runtime.operators.source import SourceOperator
 from firesteel.runtime.program import (
     JobProgram,
     LevelDescriptor,
@@ -77,10 +78,13 @@ class OpenLevel:
     watch: Stopwatch
     directory: str | None = None  # to work in
     latency: LatencyMarkers | None = None  # None: nobody asks for it
+    sources: list[tuple[str, SourceOperator]] = field(init=False)
     vertex_of: dict[int, str] = field(init=False)  # of the gate of an edge
     turns: dict[int, Turns] = field(init=False)  # by edge, where inputs are read in turn
 
     def __post_init__(self) -> None:
+        operators = (item for chain in self.chains for item in chain.operators.items())
+        self.sources = [(uid, found) for uid, found in operators if isinstance(found, SourceOperator)]
         self.turns = {edge: turns for chain in self.chains for edge, turns in chain.turns.items()}
         self.vertex_of = {edge: chain.vertex.id for chain in self.chains for edge in chain.gates}
 

@@ -44,5 +44,4 @@ class Reports:
 
 def report(accumulator: Any, stage: int, of_task: TaskReport) -> None:
     """In a worker: send a report when the task has succeeded."""
-    of_task.stage = stage
-    accumulator.add([pickle.dumps(of_task, 5)])
+    accumulator.add([pickle.dumps(of_task._replace(stage=stage), 5)])
