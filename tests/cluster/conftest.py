@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.cluster.support import SessionCluster
+from tests.spark.standalone import StandaloneSpark, standalone_spark
 
 
 @pytest.fixture(scope="package")
@@ -13,3 +14,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SessionCluster
     found = SessionCluster(tmp_path_factory.mktemp("session")).start()
     yield found
     found.stop()
+
+
+@pytest.fixture(scope="package")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneSpark]:
+    """A Spark that tests share: what they start there, they end."""
+    with standalone_spark(tmp_path_factory.mktemp("standalone"), cores=4, memory="3g") as found:
+        yield found

@@ -17,19 +17,12 @@ from firesteel.cluster.client import RequestRefusedError
 from tests import waiting
 from tests.cluster.spark_cluster import SparkCluster
 from tests.cluster.support import environment, until
-from tests.spark.standalone import SPARK_HOME, StandaloneSpark, standalone_spark
+from tests.spark.standalone import SMALL, SPARK_HOME, StandaloneSpark
 from tests.spark.support import firesteel
 from tests.waiting import patience
 
 pytestmark = pytest.mark.spark
 
-SMALL = {
-    "spark.executor.memory": "512m",
-    "spark.driver.memory": "512m",
-    "spark.cores.max": "1",
-    "spark.network.timeout": "600s",
-    "spark.rpc.askTimeout": "120s",
-}
 TALKS = """
 def say(value):
     if value % 50 == 0:
@@ -57,12 +50,6 @@ found = {"values": first, "again": second, "directory": os.getcwd(), "words": sy
 (place / "coming").write_text(json.dumps(found))
 (place / "coming").rename(place / "found")
 """
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[StandaloneSpark]:
-    with standalone_spark(tmp_path_factory.mktemp("standalone"), cores=4, memory="3g") as found:
-        yield found
 
 
 @pytest.fixture(scope="module")
@@ -108,25 +95,15 @@ def logs(cluster: SparkCluster, *words: str) -> subprocess.Popen[bytes]:
 def test_the_executors_are_the_task_managers(
     cluster: SparkCluster, spark: StandaloneSpark, executor: str
 ) -> None:
-    running = [
-        process
-        for process in psutil.process_iter(["cmdline"])
-        if "org.apache.spark.executor.CoarseGrainedExecutorBackend" in (process.info["cmdline"] or [])
-        and any(spark.work.glob(f"{app_of(process)}/*"))
-    ]
+    running = spark.executors()
     assert len(running) == cluster.client.get("/v1/overview")["taskmanagers"] == 1
     assert running[0].pid != cluster.dispatcher.pid
-
-
-def app_of(process: psutil.Process) -> str:
-    words = process.cmdline()
-    return words[words.index("--app-id") + 1]
 
 
 def test_the_logs_of_an_executor(cluster: SparkCluster, spark: StandaloneSpark, executor: str) -> None:
     place = f"/v1/taskmanagers/{executor}"
     until(lambda: b"tick 0 \xc3\xa9\n" in cluster.client.content(f"{place}/log"))
-    (file,) = spark.work.glob("app-*/0/stderr")
+    file = spark.work / max(apps(spark)) / "0" / "stderr"  # they are numbered; this one came last
     log = cluster.client.content(f"{place}/log")
     assert file.read_bytes().startswith(log)
     assert {entry["name"] for entry in cluster.client.get(f"{place}/logs")["logs"]} == {"stderr", "stdout"}
@@ -191,7 +168,7 @@ def test_spark_submit_in_client_mode(
     assert found["values"] == found["again"] == list(range(0, 100, 10))
     assert (found["directory"], found["words"]) == (str(place), ["--rate", "5"])
     # It has run on an executor of its own, which has gone with it; others go on.
-    app = max(apps(spark))  # they are numbered; the first is that of the session
+    app = max(apps(spark))
     until(lambda: not [p for p in psutil.process_iter(["cmdline"]) if app in (p.info["cmdline"] or [])])
     assert cluster.status(talking) == "RUNNING"
 

@@ -9,7 +9,9 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
+import psutil
 import pyspark
 
 from firesteel.spark.java import find_java
@@ -17,8 +19,17 @@ from tests.jvms import QUICK
 from tests.waiting import patience, until
 
 SPARK_HOME = Path(pyspark.__file__).parent
+#: Of an application that leaves room for others.
+SMALL: Final = {
+    "spark.executor.memory": "512m",
+    "spark.driver.memory": "512m",
+    "spark.cores.max": "1",
+    "spark.network.timeout": "600s",
+    "spark.rpc.askTimeout": "120s",
+}
 _ROOT = Path(__file__).parents[2]
 _MASTER = "org.apache.spark.deploy.master.Master"
+_EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 # On a busy machine nobody is taken for dead. And there is no second port, which would be the same for all.
 _PATIENT = ("-Dspark.network.timeout=600s", "-Dspark.master.rest.enabled=false")
@@ -67,6 +78,18 @@ class StandaloneSpark:
             text=True,
             timeout=patience(120),
         )
+
+    def executors(self) -> list[psutil.Process]:
+        """The processes of the executors that live, of all applications."""
+        return [
+            process
+            for process in psutil.process_iter(["cmdline"])
+            if _EXECUTOR in (process.info["cmdline"] or []) and self._has(process.info["cmdline"])
+        ]
+
+    def _has(self, words: list[str]) -> bool:
+        """Whether the command line is that of an executor of this Spark, not of another one."""
+        return (self.work / words[words.index("--app-id") + 1]).exists()
 
     def stop(self) -> None:
         for process in reversed(self._processes):

@@ -105,3 +105,11 @@ def test_sockets_of_workers_in_containers_of_yarn_have_short_paths(monkeypatch: 
     assert session_settings({"spark.master": "yarn"})[SOCKETS] == "/tmp"
     assert session_settings({"spark.master": "yarn", SOCKETS: "/run/mine"})[SOCKETS] == "/run/mine"
     assert SOCKETS not in session_settings({"spark.master": "spark://host:7077"})
+
+
+def test_with_dynamic_allocation_executors_do_not_stay_for_shuffles_of_the_past() -> None:
+    timeout = "spark.dynamicAllocation.shuffleTracking.timeout"
+    on = {"spark.dynamicAllocation.enabled": "true"}
+    assert session_settings(on)[timeout] == "60s"
+    assert session_settings({**on, timeout: "10min"})[timeout] == "10min"
+    assert timeout not in session_settings({})

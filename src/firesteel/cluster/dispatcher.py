@@ -513,7 +513,9 @@ class Dispatcher:
         waiting = {job.id: job.waits_since_ms for job in live if job.waits_since_ms is not None}
         if not waiting:
             return
-        total = (await self.machines()).slots
+        machines = await self.machines()
+        # Spark adds executors for tasks that wait, and the tasks of a job that waits are not there yet.
+        total = machines.slots + machines.slots_to_come
         taken = sum(slots_of(job.view) for job in live if job.starts)
         wanted = [(job_id, slots_of(self._jobs[job_id].view)) for job_id in waiting]
         for job_id in may_start(total, taken, wanted):

@@ -12,13 +12,16 @@ MESSAGE: Final = "Could not acquire the minimum required resources."
 
 
 class NoResourceAvailableException(FiresteelError):
-    """A job needs more slots than there were in time."""
+    """A job needs more slots than there were in time.
+
+    :param total: all slots of the cluster, those that Spark may add among them.
+    """
 
     def __init__(self, needed: int, total: int, waited_ms: int) -> None:
         super().__init__(
             MESSAGE,
-            detail=f"the job needs {needed} slots, the cluster has {total}, and so many were not free within "
-            f"{waited_ms / 1000:g} s (slot.request.timeout)",
+            detail=f"the job needs {needed} slots, the cluster can have {total}, and not enough were free "
+            f"within {waited_ms / 1000:g} s (slot.request.timeout)",
             hint="give the job a smaller parallelism, the cluster more executors, or let jobs share the "
             "cores (slot.enforce: false)",
         )

@@ -48,12 +48,14 @@ class Machines(msgspec.Struct, frozen=True):
 
     :param jvm: None when there is none, or none yet.
     :param ui: the URL of Spark's own pages; None: there are none.
+    :param slots_to_come: how many slots executors may have that Spark adds when tasks wait for one.
     """
 
     workers: tuple[WorkerInfo, ...] = ()
     jvm: JvmInfo | None = None
     figures: Figures = ()
     ui: str | None = None
+    slots_to_come: int = 0
 
     @property
     def slots(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -15,6 +15,7 @@ from firesteel.metrics.machines import Figures, JvmInfo, Machines, WorkerInfo
 from firesteel.spark.settings import MANAGED_MEMORY
 
 _DRIVER = "driver"
+_NO_BOUND = str((1 << 31) - 1)  # of the number of executors, as Spark has it
 _HAS_PORT = re.compile(r":\d+$")
 
 
@@ -31,7 +32,22 @@ def machines(session: SparkSession) -> Machines:
         for executor in executors
         if alone or executor.id() != _DRIVER
     )
-    return Machines(workers, _jvm(beans), figures, context.uiWebUrl)
+    return Machines(workers, _jvm(beans), figures, context.uiWebUrl, _slots_to_come(context, workers))
+
+
+def _slots_to_come(context: Any, workers: Sequence[WorkerInfo]) -> int:
+    """How many more slots there can be by dynamic allocation, as its settings say: whether the cluster
+    manager has room for them, nobody knows beforehand."""
+    if not context._jsc.sc().executorAllocationManager().isDefined():
+        return 0
+    conf = context.getConf()
+    cpus = int(conf.get("spark.task.cpus", "1"))
+    configured = int(conf.get("spark.executor.cores", "1")) // cpus
+    of_each = max(1, configured, *(worker.slots for worker in workers))
+    most = of_each * int(conf.get("spark.dynamicAllocation.maxExecutors", _NO_BOUND))
+    if (cores := conf.get("spark.cores.max", None)) is not None:
+        most = min(most, int(cores) // cpus)
+    return max(0, most - sum(worker.slots for worker in workers))
 
 
 def _executors(context: Any) -> Iterator[Any]:

@@ -68,6 +68,10 @@ _OWN: Final = {
 DAEMON: Final = {"spark.python.daemon.module": "firesteel.spark.daemon"}
 #: Of an executor, in bytes: Spark has no setting for it. It is shown by the REST API.
 MANAGED_MEMORY: Final = "spark.firesteel.managed-memory"
+_DYNAMIC: Final = "spark.dynamicAllocation."
+#: An executor that has shuffle files is kept until they are forgotten, by default for ever. Those of an epoch
+#: are of no use after it; the ones of a job that runs are kept in any case.
+_SHUFFLES_KEPT: Final = {f"{_DYNAMIC}shuffleTracking.timeout": "60s"}
 _LOCAL: Final = {"spark.driver.bindAddress": LOOPBACK, "spark.driver.host": LOOPBACK}
 _ADDRESSES: Final = ("SPARK_LOCAL_IP", "SPARK_LOCAL_HOSTNAME")  # a user's own choice
 _JAVA_OPTIONS: Final = "spark.driver.extraJavaOptions"
@@ -95,6 +99,8 @@ def session_settings(conf: Mapping[str, str]) -> dict[str, str]:
         settings |= _LOCAL
     if settings[SPARK_MASTER.key].startswith("yarn"):
         settings[_SOCKETS] = _SHORT  # the directories for temporary files of its containers have long paths
+    if conf.get(f"{_DYNAMIC}enabled", "").strip().lower() == "true":
+        settings |= _SHUFFLES_KEPT
     settings |= {k: v for k, v in conf.items() if k.startswith("spark.") and k != SPARK_MASTER.key}
     java_options = settings.get(_JAVA_OPTIONS, "")
     if "log4j" not in java_options:

@@ -17,8 +17,8 @@ DIRECTORY: Final = text(
 ENFORCE_SLOTS: Final = boolean(
     "slot.enforce",
     False,
-    "Let a job wait in CREATED until there are as many free slots as it needs. Otherwise jobs share the "
-    "cores by time.",
+    "Let a job wait in CREATED until there are as many free slots as it needs; those that dynamic allocation "
+    "may add count. Otherwise jobs share the cores by time.",
     scope="cluster",
 )
 SLOT_TIMEOUT: Final = duration(
