@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from firesteel.common.errors import StateError
 from firesteel.common.job_status import JobStatus
 from firesteel.jobmanager.gateway import JobGateway
 from firesteel.jobmanager.requests import SavepointRequest
@@ -84,3 +85,16 @@ def test_a_query_goes_on_with_another_parallelism(query: Query, mini_batch: bool
             counts.append(len(job.changes))
     assert all(counts), "each of the three jobs gave some of the changes"
     check(changes, query, _GIVEN)
+
+
+@pytest.mark.row("S-SAVE-10")
+def test_state_without_an_operator_in_the_new_plan_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with local_platform():
+        clock = SteppedClock()
+        job = _Job(Query("SELECT k, COUNT(*) FROM numbers GROUP BY k", lambda _: []), 2, clock, None)
+        savepoint = job.stop(tmp_path)
+        with pytest.raises(StateError, match="holds the state of operator 'GroupAggregate'") as found:
+            _Job(Query("SELECT k, n FROM numbers WHERE n > 0", lambda _: []), 2, clock, savepoint)
+    assert "EXPLAIN JSON_EXECUTION_PLAN" in str(found.value)
+    assert "change_operator_identifier" in str(found.value)
+    assert "groupaggregate" in str(found.value.uid)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
+from typing import Final
 
 from firesteel.common.errors import ProgramError
 from firesteel.graph.chaining import is_chainable
@@ -17,6 +18,8 @@ from firesteel.graph.murmur3 import murmur3_128
 from firesteel.graph.stream_graph import StreamGraph, StreamNode
 from firesteel.graph.validate import located
 
+#: What the uids begin with that the planner of table programs makes of the places in its plans.
+PLANNED: Final = "table-"
 _UID_HASH = re.compile(r"[0-9A-Fa-f]{32}")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from firesteel.sql.expressions import AggregateCall, Expression, Literal, Ordering, SubQuery
+from firesteel.sql.parser.errors import Place
 from firesteel.sql.types import RowType
 
 __all__ = [
@@ -39,8 +40,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
+    """:param place: of what the planner may have to refuse in this node; None: no text says it."""
+
     row: RowType
     hints: tuple[tuple[str, tuple[Any, ...]], ...] = ()
+    place: Place | None = field(default=None, compare=False, repr=False)
 
     @property
     def inputs(self) -> tuple[Node, ...]:
@@ -165,7 +169,8 @@ class Join(Node):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot(_OneInput):
-    """``FOR SYSTEM_TIME AS OF``, on the right of a Join: ``period`` is over the left input's columns."""
+    """``FOR SYSTEM_TIME AS OF``: always the right side of a Join itself, under no other node:
+    ``period`` is over the columns of the left side."""
 
     period: Expression
 
@@ -219,7 +224,7 @@ class OverCall:
     """An aggregate or a window function (ROW_NUMBER, RANK, LAG ...) over a frame.
 
     :param rows: the frame counts rows; else it is a range of the ordering column (milliseconds).
-    :param preceding: None: UNBOUNDED; 0: CURRENT ROW.
+    :param preceding: None: UNBOUNDED; 0: CURRENT ROW. :param place: of its order in the query.
     """
 
     call: AggregateCall
@@ -228,6 +233,7 @@ class OverCall:
     rows: bool = False
     preceding: int | None = None
     following: int | None = 0
+    place: Place | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

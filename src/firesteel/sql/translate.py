@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any, Final, Protocol
 
 from firesteel.common.options import table as options
+from firesteel.graph.uids import PLANNED
 from firesteel.program.call_site import call_site
 from firesteel.program.column_keys import ColumnKeys
 from firesteel.program.operators import OperatorSpec
@@ -129,6 +130,11 @@ class Translator:
         self.program._add(made)
         return made
 
+    def skip_number(self) -> None:
+        """Leave out the number of an operator that earlier versions planned here, so that the uids of those
+        that follow are in their savepoints."""
+        self._count += 1
+
     def functions(
         self,
         expressions: Iterable[Expression | None] = (),
@@ -232,9 +238,9 @@ def _union(run: Translator, node: p.Union) -> Transformation:
 def _free_prefix(program: Program) -> str:
     """Of the uids of the next plan of a program. Plans are numbered within the program, so what ran before in
     the same session, of this job or of others, changes no uid."""
-    taken = {uid.split("-")[1] for uid in program._uids if uid.startswith("table-")}
+    taken = {uid.split("-")[1] for uid in program._uids if uid.startswith(PLANNED)}
     number = next(n for n in count(1) if str(n) not in taken)
-    return f"table-{number}-"
+    return f"{PLANNED}{number}-"
 
 
 def _exchange(run: Translator, node: p.Exchange) -> Transformation:
@@ -265,7 +271,12 @@ def _normalize(run: Translator, node: p.ChangelogNormalize) -> Transformation:
         ttl_ms=node.ttl_ms,
         functions=run.functions([node.condition]),
     )
-    return run.one(node, spec, keys=node.key)
+    made = run.one(node, spec, keys=node.key)
+    exchange = node.input
+    scan = exchange.input if isinstance(exchange, p.Exchange) else exchange
+    if isinstance(scan, p.TableSourceScan) and scan.watermark is not None:
+        run.skip_number()  # of the WatermarkAssigner that followed before sources made these watermarks
+    return made
 
 
 # ---- aggregates

@@ -227,7 +227,7 @@ def _left_side(node: Any, upsert: bool) -> Keys:
         # Which rows the table outside has is not known unless its primary key is asked.
         key = node.table.schema.primary_key
         asked = {column for column, _ in node.lookup}
-        names = node.table.schema.source_row.names
+        names = node.right_row.names
         if key is None or not all(names.index(c) in asked for c in key.columns):
             return NO_KEYS
     return _keys(node.left, upsert)

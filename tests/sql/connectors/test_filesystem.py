@@ -307,3 +307,14 @@ def test_how_files_are_written_inside(tmp_path: Path) -> None:
     (file,) = (tmp_path / "parquet").rglob("part-*")
     column = pq.ParquetFile(file).metadata.row_group(0).column(0)
     assert "DELTA" in str(column.encodings) or "RLE_DICTIONARY" in str(column.encodings)
+
+
+def test_a_bad_line_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Broken by hand: ``_block_reader`` leaves out ``invalid_row_handler``."""
+    (tmp_path / "f.csv").write_text("1,a\n2\n3,c,d\n")
+    with tables() as t:
+        t.execute_sql(
+            f"CREATE TABLE f (n INT, s STRING) {files(tmp_path, 'csv', csv__ignore_parse_errors='true')}"
+        )
+        assert kept(t.execute_sql("SELECT * FROM f")) == [(1, "a"), (2, None)]
+    assert "Traceback" not in capfd.readouterr().err

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pytest
 
+from firesteel.common.errors import StateError
 from firesteel.program.operators import OperatorSpec
 from firesteel.sql import types as t
 from firesteel.sql.expressions import AggregateCall, Ordering
@@ -164,3 +165,40 @@ def test_a_savepoint_changes_nothing(case: Case, seed: int) -> None:
     wide = 2 if case.keys else 1  # without keys all rows are in one place
     assert run(case, seed, 1, wide) == expected
     assert run(case, seed, wide, 1) == expected
+
+
+RENAMED = t.RowType.of(("k", "w", "ts"), (TEXT, LONG, TIME))
+RETYPED = t.RowType.of(("k", "v", "ts"), (TEXT, TEXT, TIME))
+NARROW = t.RowType.of(("k", "ts"), (TEXT, TIME))
+SAME = t.RowType.of(("k", "v", "ts"), (TEXT.not_null(), LONG, PLAIN))
+
+
+def _restored(case: Case, spec: OperatorSpec, row: t.RowType) -> TableHarness:
+    """A harness of *spec* with *row* on its left that goes on from what *case* has left in its state."""
+    running = TableHarness(case.spec, [ROW, ROW], case.output, [KEY, KEY])
+    for number in (0, 1):
+        running.feed_changes(*changes_of(random.Random(1), case, 100), input=number)
+    return TableHarness(spec, [row, ROW], PAIR, [KEY, KEY], restore=running.snapshot())
+
+
+@pytest.mark.parametrize("name", ["join", "interval join", "temporal join"])
+@pytest.mark.parametrize("row", [RENAMED, RETYPED, NARROW, SAME], ids=["name", "type", "width", "same bytes"])
+def test_rows_of_other_columns_are_refused_not_misread(name: str, row: t.RowType) -> None:
+    """Broken by hand: ``JoinSide`` and ``MarkedRows`` give no shape."""
+    case = CASES[name]
+    changes: dict[str, Any] = {"left": row}
+    if row is NARROW and name != "join":
+        changes["left_time"] = 1
+    before: Any = case.spec
+    spec = replace(before, **changes)
+    if row is SAME:
+        assert _restored(case, spec, row)
+        return
+    with pytest.raises(StateError, match="State 'left' was stored as"):
+        _restored(case, spec, row)
+
+
+def test_a_join_that_counts_partners_does_not_read_what_one_without_has_kept() -> None:
+    before, after = join(kind="INNER"), join(kind="LEFT")
+    with pytest.raises(StateError, match="State 'left' was stored as"):
+        _restored(before, after.spec, ROW)

@@ -6,6 +6,7 @@ of GROUP BY run there behind a lost time, and drop rows as late.
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +16,7 @@ from firesteel.common.typeinfo import Types
 from firesteel.sql.parser.errors import SqlValidationError
 from firesteel.table import StreamTableEnvironment
 from firesteel.util.exceptions import TableException
-from tests.table.support import kept, rows, stream_of, tables
+from tests.table.support import batch_tables, kept, rows, stream_of, tables
 from tests.table.test_table import seconds, timed
 
 pytestmark = pytest.mark.row("S-SQL-26")
@@ -181,3 +182,65 @@ def test_records_of_a_lost_time_have_no_timestamp() -> None:
         made: Any = t.to_data_stream(t.sql_query(two.format("")))
         with made.execute_and_collect() as found:
             assert sum(1 for _ in found) == 13
+
+
+PLACES = [
+    # what the planner finds
+    ("SELECT SUM(n)\n FROM joined GROUP BY TUMBLE(ts, INTERVAL '1' SECOND)", "ts,"),
+    ("SELECT SUM(n)\n FROM joined GROUP BY HOP(p, INTERVAL '1' SECOND, INTERVAL '2' SECOND)", "p,"),
+    ("SELECT SUM(n)\n FROM grouped GROUP BY SESSION(ts, INTERVAL '1' SECOND)", "ts,"),
+    (f"SELECT *\n FROM {CUT.format('joined', 'ts')}", "ts)"),
+    ("SELECT *\n FROM TABLE(SESSION(TABLE semi, DESCRIPTOR(ts), INTERVAL '1' SECOND))", "ts)"),
+    (OVER.format(time="ts", frame=BACK).replace(" FROM", "\n FROM"), "ts ROWS"),
+    ("SELECT *\n FROM joined ORDER BY k, ts", "k, ts"),
+    (MATCHED.format(time="p").replace(" FROM", "\n FROM"), "p MEASURES"),
+    ("SELECT a.k\n FROM a JOIN v FOR SYSTEM_TIME AS OF a.ts + INTERVAL '1' SECOND ON a.k = v.k", "a.ts +"),
+    ("SELECT a.k\n FROM a JOIN b FOR SYSTEM_TIME AS OF a.ts ON a.k = b.k", "a.ts ON"),
+    ("SELECT a.k\n FROM a JOIN v FOR SYSTEM_TIME AS OF a.ts ON a.n = v.n", "a.n ="),
+    # what the binder finds
+    ("SELECT SUM(n)\n FROM a GROUP BY TUMBLE(ts + INTERVAL '1' SECOND, INTERVAL '1' SECOND)", "ts +"),
+    ("SELECT SUM(n)\n FROM a GROUP BY SESSION(CAST(ts AS TIMESTAMP(3)), INTERVAL '1' SECOND)", "CAST("),
+]
+
+
+@pytest.mark.parametrize(("query", "marked"), PLACES)
+def test_an_error_says_where(t: StreamTableEnvironment, query: str, marked: str) -> None:
+    with pytest.raises((TableException, SqlValidationError)) as found:
+        t.explain_sql(query)
+    error: Any = found.value
+    lines = query.split("\n")
+    assert (error.line, error.column) == next(
+        (i, line.rindex(marked) + 1) for i, line in reversed(list(enumerate(lines, 1))) if marked in line
+    ), str(error)
+    shown, marks = error.detail.split("\n")[-2:]
+    assert shown[marks.index("^") :].startswith(marked.split(" ")[0].rstrip(",)"))
+
+
+def test_a_window_over_an_expression_is_refused_with_the_words_for_a_lost_time(
+    t: StreamTableEnvironment,
+) -> None:
+    for time, type_ in (("ts + INTERVAL '1' SECOND", "3"), ("CAST(ts AS TIMESTAMP(6))", "6")):
+        for window in ("TUMBLE({}, {})", "HOP({}, {}, {})", "SESSION({}, {})"):
+            call = window.format(time, *["INTERVAL '1' SECOND"] * 2)
+            with pytest.raises(SqlValidationError) as found:
+                t.explain_sql(f"SELECT SUM(n) FROM a GROUP BY {call}")
+            assert (
+                "Window aggregate can only be defined over a time attribute column, but "
+                f"TIMESTAMP({type_}) encountered." in str(found.value)
+            )
+    with pytest.raises(SqlValidationError, match=r"Cannot apply '\$TUMBLE' to arguments of type"):
+        t.explain_sql("SELECT SUM(n) FROM a GROUP BY TUMBLE(n, INTERVAL '1' SECOND)")
+
+
+def test_in_batch_mode_any_timestamp_has_windows() -> None:
+    with batch_tables() as t:
+        t.execute_sql(
+            "CREATE VIEW s AS SELECT * FROM (VALUES (1, TIMESTAMP '2020-01-01 00:00:01'), "
+            "(2, TIMESTAMP '2020-01-01 00:00:03'), (4, TIMESTAMP '2020-01-01 00:00:11')) AS x (n, ts)"
+        )
+        windows = "SELECT TUMBLE_START(ts, INTERVAL '10' SECOND), TUMBLE_ROWTIME(ts, INTERVAL '10' SECOND), "
+        found = rows(t.sql_query(f"{windows} SUM(n) FROM s GROUP BY TUMBLE(ts, INTERVAL '10' SECOND)"))
+    start = dt.datetime(2020, 1, 1)
+    last = dt.timedelta(milliseconds=9999)
+    ten = dt.timedelta(seconds=10)
+    assert sorted(found) == [(start, start + last, 3), (start + ten, start + ten + last, 4)]

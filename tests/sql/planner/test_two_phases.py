@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from firesteel.common.options import table as table_options
+from firesteel.common.options.checks import without_effect
 from firesteel.sql import physical as p
 from firesteel.table import EnvironmentSettings, TableEnvironment
 
@@ -89,3 +91,20 @@ def test_both_levels_of_a_split_distinct_have_two_phases(env):
     plan = env._session.physical(env.sql_query("SELECT a, COUNT(DISTINCT b) n FROM s GROUP BY a")._node)
     names = [node.name for node in p.walk(plan)]
     assert names.count("LocalGroupAggregate") == names.count("GlobalGroupAggregate") == 2
+
+
+@pytest.mark.row("S-SQL-13")
+def test_the_levels_of_a_split_distinct_are_not_joined_into_one_and_that_is_said(env):
+    """Flink has an IncrementalGroupAggregate there; the result is the same."""
+    env.get_config().set("table.optimizer.distinct-agg.split.enabled", "true")
+    said = []
+    for incremental in ("true", "false"):
+        env.get_config().set("table.optimizer.incremental-agg-enabled", incremental)
+        found = lines(env, "SELECT a, COUNT(DISTINCT b) n FROM s GROUP BY a")
+        assert [line.split("(")[0] for line in found] == [
+            *("GlobalGroupAggregate", "Exchange", "LocalGroupAggregate"),
+            *("GlobalGroupAggregate", "Exchange", "LocalGroupAggregate"),
+        ]
+        said.append(without_effect(env._session.configuration, table_options))
+    assert not any("incremental" in line for line in said[0])
+    assert any("incremental-agg-enabled has no effect" in line for line in said[1])

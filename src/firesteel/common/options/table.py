@@ -250,7 +250,7 @@ INCREMENTAL: Final = boolean(
     "table.optimizer.incremental-agg-enabled",
     True,
     "Flink: whether the two aggregates of a split DISTINCT are joined into one.",
-    no_effect=_ONE_RUNTIME,
+    no_effect="the two run in one task, without an exchange between them",
 )
 NON_DETERMINISTIC: Final = word(
     "table.optimizer.non-deterministic-update.strategy",

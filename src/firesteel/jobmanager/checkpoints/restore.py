@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 
 from firesteel.common.errors import StateError
 from firesteel.graph.job_graph import JobGraph, JobVertex
+from firesteel.graph.uids import PLANNED
 from firesteel.state.canonical import by_operator, catalog, combined
 from firesteel.state.files import StateFiles
 from firesteel.state.line import StateLine
-from firesteel.state.manifest import Manifest, SubtaskEntry, VertexEntry
+from firesteel.state.manifest import Manifest, OperatorEntry, SubtaskEntry, VertexEntry
 from firesteel.state.rescale import rescaled
 
 Subtask = tuple[str, int]  # vertex id, subtask
@@ -142,7 +143,7 @@ class Restorer:
                 f"The checkpoint or savepoint holds {what} {entry.name if entry else lost!r}, "
                 "and the job has no such operator.",
                 detail=f"operator id {lost}, of job {self._manifest.job_name!r}",
-                hint="give operators a uid that stays; to drop what has no operator use "
+                hint=f"{_how_to_find(entry)}; to drop what has no operator use "
                 "--allow-non-restored-state (execution.state-recovery.ignore-unclaimed-state)",
                 uid=entry.uid if entry else None,
             )
@@ -187,6 +188,16 @@ class Restorer:
             for old in self._manifest.vertices
             for number, entry in enumerate(old.subtasks)
         }
+
+
+def _how_to_find(entry: OperatorEntry | None) -> str:
+    if entry is None or entry.uid is None or not entry.uid.startswith(PLANNED):
+        return "give operators a uid that stays"
+    return (
+        "a statement is planned otherwise than when the state was made: compare the uids in EXPLAIN "
+        "JSON_EXECUTION_PLAN with those of `firesteel savepoint inspect`, and give the state the uid that "
+        "its operator has now (SavepointWriter.change_operator_identifier), or plan as before"
+    )
 
 
 def _new_subtasks(lines: Mapping[str, list[StateLine]]) -> dict[Subtask, SubtaskEntry]:

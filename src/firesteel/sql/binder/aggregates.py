@@ -302,6 +302,7 @@ class AggregateBinder(ExpressionBinder):
                 calls=calls,
                 properties=tuple(p for p, _ in self.properties),
                 hints=hints,
+                place=w.place,
             )
 
         def position(index: int) -> int:

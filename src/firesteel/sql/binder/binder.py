@@ -8,11 +8,12 @@ from typing import Any, NoReturn
 
 from sqlglot import exp
 
-from firesteel.sql.binder.errors import near, refuse
+from firesteel.sql.binder.errors import near, place_in, refuse
 from firesteel.sql.binder.scope import Scope
 from firesteel.sql.catalog_manager import CatalogManager
 from firesteel.sql.functions.registry import FUNCTIONS, FunctionDefinition
 from firesteel.sql.logical import Node
+from firesteel.sql.parser.errors import Place
 from firesteel.sql.parser.statements import Query
 from firesteel.sql.types import RowType
 
@@ -54,6 +55,10 @@ class Binder:
 
     def refuse(self, node: exp.Expr | None, message: str, hint: str | None = None) -> NoReturn:
         refuse(self.sql, node, message, hint)
+
+    def place(self, node: exp.Expr | None) -> Place | None:
+        """Return where *node* stands, for those who may refuse it later."""
+        return place_in(self.sql, node)
 
     # ---- functions
 

@@ -8,9 +8,9 @@ from typing import Final, NoReturn
 
 from sqlglot import exp
 
-from firesteel.sql.parser.errors import SqlValidationError, marked, place_of, span_of
+from firesteel.sql.parser.errors import Place, SqlValidationError
 
-__all__ = ["near", "refuse"]
+__all__ = ["near", "place_in", "refuse"]
 
 _NEAR: Final = "did you mean"
 
@@ -19,18 +19,25 @@ def refuse(sql: str, node: exp.Expr | None, message: str, hint: str | None = Non
     """Raise ``SQL validation failed. From line 1, column 8 to line 1, column 10: ...``."""
     if hint is not None and hint.startswith(_NEAR):
         message, hint = f"{message}; {hint}", None
-    start = None if node is None else node.meta.get("start")
-    if start is None or node is None or not sql:
+    place = place_in(sql, node)
+    if place is None:
         raise SqlValidationError(f"SQL validation failed. {message}", hint=hint)
-    end = node.meta.get("end", start)
-    line, column = place_of(sql, start)
+    line, column = place.line_and_column
     raise SqlValidationError(
-        f"SQL validation failed. {span_of(sql, start, end)}: {message}",
+        f"SQL validation failed. {place.span}: {message}",
         line=line,
         column=column,
-        detail=marked(sql, start, end),
+        detail=place.marked,
         hint=hint,
     )
+
+
+def place_in(sql: str, node: exp.Expr | None) -> Place | None:
+    """Return where *node* stands in *sql*; None: it comes from no text."""
+    start = None if node is None else node.meta.get("start")
+    if node is None or start is None or not sql:
+        return None
+    return Place(sql, start, node.meta.get("end", start))
 
 
 def near(name: str, known: Iterable[str]) -> str | None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlglot import exp
 
 from firesteel.sql import types as t
+from firesteel.sql.binder.calls import calcite_text
 from firesteel.sql.expressions import Expression, Literal
+from firesteel.sql.parser.errors import Place
 from firesteel.sql.schema import with_attribute
 
 if TYPE_CHECKING:
@@ -28,8 +31,8 @@ AUXILIARY: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """:param node: the call in GROUP BY; auxiliary functions have the same arguments. :param time: a time
-    attribute."""
+    """:param time: a time attribute; in batch mode any timestamp. :param arguments: of the call in GROUP BY;
+    auxiliary functions have the same ones. :param place: of the time."""
 
     kind: str
     time: Expression
@@ -37,6 +40,7 @@ class Window:
     slide: int
     offset: int
     arguments: tuple[Expression, ...]
+    place: Place | None = field(default=None, compare=False)
 
     @property
     def attribute(self) -> str:
@@ -71,17 +75,31 @@ def bind_window(inner: ExpressionBinder, node: exp.Expr) -> Window:
             node, f"{kind} takes a time attribute and {'two intervals' if kind == 'HOP' else 'an interval'}"
         )
     time = arguments[0]
-    attribute = getattr(time.type, "attribute", t.TimeAttribute.NONE)
-    if attribute == t.TimeAttribute.NONE:
-        inner.refuse(
-            node.expressions[0],
-            f"Group window can only be defined on a time attribute column, but the type is {time.type}",
-            "a column with a WATERMARK, or PROCTIME()",
-        )
+    _check_time(inner, node, arguments)
     sizes = [millis(inner, n, a) for n, a in zip(node.expressions[1:], arguments[1:], strict=True)]
     slide, size = (sizes[0], sizes[1]) if kind == "HOP" else (0, sizes[0])
     offset = sizes[least - 1] if len(sizes) >= least else 0
-    return Window(kind, time, size, slide, offset, arguments)
+    place = inner.binder.place(node.expressions[0])
+    return Window(kind, time, size, slide, offset, arguments, place)
+
+
+def _check_time(inner: ExpressionBinder, node: exp.Expr, arguments: Sequence[Expression]) -> None:
+    """Refuse what has no time; in batch mode any timestamp is one."""
+    time = arguments[0].type
+    if not isinstance(time, t.TimestampType | t.LocalZonedTimestampType):
+        given = ", ".join(f"<{calcite_text(a.type)}>" for a in arguments)
+        inner.refuse(
+            node,
+            f"Cannot apply '${node.this}' to arguments of type '${node.this}({given})'. "
+            f"Supported form(s): '${node.this}(<DATETIME>, <DATETIME_INTERVAL>)'",
+        )
+    if t.attribute_of(time) == t.TimeAttribute.NONE and inner.binder.settings.streaming:
+        inner.refuse(
+            node.expressions[0],
+            "Window aggregate can only be defined over a time attribute column, but "
+            f"{time.text()} encountered.",
+            "a column with a WATERMARK, or PROCTIME()",
+        )
 
 
 def property_type(name: str, window: Window, expressions: Any, node: exp.Expr) -> t.DataType:
@@ -90,7 +108,7 @@ def property_type(name: str, window: Window, expressions: Any, node: exp.Expr) -
     if name in ("start", "end"):
         return t.TimestampType(precision=3, nullable=False)
     if name == "rowtime":
-        if window.attribute != t.TimeAttribute.ROWTIME:
+        if window.attribute == t.TimeAttribute.PROCTIME:
             expressions.refuse(node, "A proctime window cannot provide a rowtime attribute.")
         kind = t.LocalZonedTimestampType if isinstance(time, t.LocalZonedTimestampType) else t.TimestampType
         return kind(precision=3, attribute=t.TimeAttribute.ROWTIME, nullable=time.nullable)

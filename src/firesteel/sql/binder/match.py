@@ -91,7 +91,12 @@ def bind_match(binder: Binder, tree: exp.Expr, table: Relations) -> Node:
     source = table.node.row
     names = t.unique([*(source.names[i] for i in partition), *(n for n, _ in measures)])
     types = [*(source.types[i] for i in partition), *(_type_of_measure(m) for _, m in measures)]
-    return Match(row=t.RowType.of(names, types), input=table.node, specification=specification)
+    return Match(
+        row=t.RowType.of(names, types),
+        input=table.node,
+        specification=specification,
+        place=binder.place(tree.args["order"].expressions[0]),
+    )
 
 
 def _type_of_measure(measure: MatchExpression) -> t.DataType:

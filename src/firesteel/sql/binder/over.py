@@ -6,7 +6,7 @@ A reference to one of them is numbered from ``OVER`` until ``node`` says where i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from sqlglot import exp
@@ -16,6 +16,7 @@ from firesteel.sql.binder.aggregates import OVER, Columns, PendingCall, Term, ag
 from firesteel.sql.binder.expressions import ExpressionBinder
 from firesteel.sql.expressions import Expression, InputRef, Literal, Ordering, identity, shift
 from firesteel.sql.logical import Node, Over, OverCall
+from firesteel.sql.parser.errors import Place
 
 __all__ = ["OVER", "SelectBinder"]
 
@@ -28,6 +29,7 @@ class PendingOver:
     rows: bool
     preceding: int | None
     following: int | None
+    place: Place | None = field(default=None, compare=False)
 
 
 class SelectBinder(ExpressionBinder):
@@ -69,7 +71,8 @@ class SelectBinder(ExpressionBinder):
             for o in (order.expressions if order else ())
         )
         rows, preceding, following = self._frame(node, frame.get("spec"), terms, pending.function)
-        made = PendingOver(pending, partition, terms, rows, preceding, following)
+        place = self.binder.place(order.expressions[0] if order else node)
+        made = PendingOver(pending, partition, terms, rows, preceding, following, place)
         if made not in self.overs:
             self.overs.append(made)
         return InputRef(OVER + self.overs.index(made), pending.type)
@@ -168,6 +171,7 @@ class SelectBinder(ExpressionBinder):
             rows=pending.rows,
             preceding=pending.preceding,
             following=pending.following,
+            place=pending.place,
         )
 
     def moved(self, position: Callable[[int], int]) -> None:

@@ -21,6 +21,7 @@ from firesteel.sql.binder.scope import Relation, Scope, relation_of
 from firesteel.sql.expressions import Expression, InputRef, Literal, Ordering, identity, shift, walk
 from firesteel.sql.functions.calls import implicit
 from firesteel.sql.logical import Aggregate, Filter, Node, Project, SetOperation, Sort, Values
+from firesteel.sql.parser.errors import Place
 
 __all__ = ["bind_query", "one_row"]
 
@@ -309,6 +310,7 @@ class _Order:
         self.binder = binder
         self.hidden: list[Expression] = []
         order = tree.args.get("order")
+        self.place = _first_term(binder, order)
         if order is None:
             return
         aliases = {
@@ -369,7 +371,14 @@ class _Order:
         if hidden:
             wide = t.unique([*names, *(_hidden_name(e, source, i) for i, e in enumerate(hidden))])
             made = _projected(source, wide, [*expressions, *hidden])
-        made = Sort(row=made.row, input=made, order=tuple(orderings), offset=offset, fetch=fetch)
+        made = Sort(
+            row=made.row,
+            input=made,
+            order=tuple(orderings),
+            offset=offset,
+            fetch=fetch,
+            place=self.place,
+        )
         if not hidden:
             return made
         kept = identity(made.row)[: len(names)]
@@ -397,6 +406,10 @@ class _WithAliases(ExpressionBinder):
             if found is not None:
                 return found
         return self.select.own(node)
+
+
+def _first_term(binder: Binder, order: exp.Expr | None) -> Place | None:
+    return None if order is None else binder.place(order.expressions[0])
 
 
 def _limits(tree: exp.Expr) -> tuple[int, int | None]:
@@ -431,7 +444,14 @@ def _ordered(binder: Binder, tree: exp.Expr, node: Node) -> Node:
     if len(expressions) > len(names):
         wide = t.unique([*names, *(f"EXPR$o{i}" for i in range(len(expressions) - len(names)))])
         node = _projected(node, wide, expressions)
-    made: Node = Sort(row=node.row, input=node, order=tuple(terms), offset=offset, fetch=fetch)
+    made: Node = Sort(
+        row=node.row,
+        input=node,
+        order=tuple(terms),
+        offset=offset,
+        fetch=fetch,
+        place=_first_term(binder, order),
+    )
     if len(expressions) > len(names):
         made = _projected(made, names, expressions[: len(names)])
     return made
@@ -465,7 +485,9 @@ def _set_operation(binder: Binder, tree: exp.Expr, outer: Scope | None) -> Node:
         project_to(p, [_wanted(d, own) for d, own in zip(types, p.row.types, strict=True)]) for p in plans
     )
     row = t.RowType.of(first.row.names, types)
-    return SetOperation(row=row, operands=aligned, kind=kind, all=not tree.args["distinct"])
+    return SetOperation(
+        row=row, operands=aligned, kind=kind, all=not tree.args["distinct"], place=binder.place(tree)
+    )
 
 
 def _wanted(common: t.DataType, own: t.DataType) -> t.DataType:

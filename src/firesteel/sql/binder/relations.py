@@ -17,6 +17,7 @@ from firesteel.sql.binder.scope import Relation, Scope, ScopeColumn, relation_of
 from firesteel.sql.expressions import Expression, Literal, Outer, SubQuery, identity, walk
 from firesteel.sql.logical import Correlate, Join, Node, Project, Snapshot, TableCall
 from firesteel.sql.parser import nodes
+from firesteel.sql.parser.errors import Place
 
 __all__ = ["Relations", "bind_from"]
 
@@ -105,6 +106,8 @@ def _named(node: Node, names: Sequence[str]) -> Node:
         return node
     if isinstance(node, Project | TableCall):
         return replace(node, row=row)
+    if isinstance(node, Snapshot):  # it stands directly in its join, which knows by what time it is read
+        return replace(node, row=row, input=_named(node.input, names))
     return Project(row=row, input=node, expressions=identity(node.row))
 
 
@@ -186,7 +189,7 @@ def _snapshot(context: _From, travel: exp.Expr, node: Node, left: Relations | No
             travel.this,
             f"The system time period specification expects Timestamp type but is '{period.type.text()}'",
         )
-    return Snapshot(row=node.row, input=node, period=period)
+    return Snapshot(row=node.row, input=node, period=period, place=binder.place(travel.this))
 
 
 # ---- queries
@@ -281,7 +284,7 @@ def _join(context: _From, tree: exp.Expr, before: Relations | None) -> Relations
             tree,
             "INNER, LEFT, RIGHT or FULL join requires a condition (NATURAL keyword or ON or USING clause)",
         )
-    return _made(left, right, kind, condition, combined, hints)
+    return _made(left, right, kind, condition, combined, hints, binder.place(on))
 
 
 def _is_correlated(tree: exp.Expr, node: Node) -> bool:
@@ -322,10 +325,18 @@ def _retyped(relations: Sequence[Relation], row: t.RowType) -> list[Relation]:
 
 
 def _made(
-    left: Relations, right: Relations, kind: str, condition: Expression, combined: Relations, hints: Hints
+    left: Relations,
+    right: Relations,
+    kind: str,
+    condition: Expression,
+    combined: Relations,
+    hints: Hints,
+    place: Place | None,
 ) -> Relations:
     row = _row(left.node, right.node, kind)
-    node = Join(row=row, left=left.node, right=right.node, kind=kind, condition=condition, hints=hints)
+    node = Join(
+        row=row, left=left.node, right=right.node, kind=kind, condition=condition, hints=hints, place=place
+    )
     if kind in ("SEMI", "ANTI"):
         return Relations(node, left.relations, left.merged)
     merged = {n: replace(c, type=row.types[c.index]) for n, c in combined.merged.items()}
@@ -363,7 +374,7 @@ def _merged_join(
             )
         )
     condition = inner.conjunction(conditions) if conditions else TRUE
-    made = _made(left, right, kind, condition, combined, hints)
+    made = _made(left, right, kind, condition, combined, hints, binder.place(tree))
     if kind in ("SEMI", "ANTI"):
         return made
     return _with_merged(inner, made, kind, pairs)

@@ -244,6 +244,7 @@ def _window(binder: Binder, call: exp.Expr, scope: Scope) -> Node:
         slide=slide,
         offset=sizes.get("OFFSET", 0),
         partition=partition,
+        place=binder.place(descriptor_columns(binder, found["TIMECOL"])[0]),
     )
 
 

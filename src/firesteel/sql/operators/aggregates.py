@@ -18,10 +18,11 @@ from firesteel.sql.operators.distinct import Distinct
 from firesteel.sql.operators.kernels import Kernel, KernelCall, Segments, kernel_of, merging_kernel_of
 from firesteel.sql.operators.kernels.segments import Array
 from firesteel.sql.operators.row_state import Field
+from firesteel.sql.schema import with_attribute
 from firesteel.sql.types import RowType
 from firesteel.state.columns import CanonicalKey
 
-__all__ = ["Aggregates", "CallPart", "Weights", "row_text", "signs_of"]
+__all__ = ["Aggregates", "CallPart", "Weights", "named_row_text", "row_text", "signs_of"]
 
 
 def signs_of(columns: Columns) -> Array | None:
@@ -203,6 +204,15 @@ def _text(call: AggregateCall) -> str:
 def row_text(row: RowType, columns: Sequence[int]) -> str:
     """The types of some columns, for the shape of state."""
     return ", ".join(str(_plain(row.types[i])) for i in columns)
+
+
+def named_row_text(row: RowType) -> str:
+    """Names and types of all columns, for the shape of state that holds whole rows.
+
+    Nullability and time attributes are left out: the bytes of a row do not depend on them.
+    """
+    types = [with_attribute(_plain(d), t.TimeAttribute.NONE) for d in row.types]
+    return ", ".join(f"{name} {d}" for name, d in zip(row.names, types, strict=True))
 
 
 def _plain(data_type: t.DataType) -> t.DataType:

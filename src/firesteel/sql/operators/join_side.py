@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from firesteel.common.columns import DELETE, UPDATE_BEFORE, Columns
+from firesteel.sql.operators.aggregates import named_row_text
 from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.keyed_rows import KeyedRows
 from firesteel.sql.operators.map_state import MapsColumn, maps_state
@@ -68,7 +69,12 @@ class JoinSide:
             self._id_codec = RowCodec(
                 RowType.of([row.names[i] for i in picked], [row.types[i] for i in picked])
             )
-        self._rows: MapsColumn = maps_state(state, name, ttl_ms=ttl_ms)
+        self._rows: MapsColumn = maps_state(state, name, self._shape(row), ttl_ms)
+
+    def _shape(self, row: RowType) -> str:
+        """What the entries mean: the bytes of a row say nothing of its columns."""
+        found_by = "rows" if self._unique is None else f"unique by {list(self._unique)}"
+        return f"{named_row_text(row)} -> {found_by}{', partners' if self._counts else ''}"
 
     def encode(self, rows: Columns) -> tuple[list[bytes], list[bytes]]:
         """The bodies of rows, and what they are found by."""

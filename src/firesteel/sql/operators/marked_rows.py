@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from firesteel.sql.operators.aggregates import named_row_text
 from firesteel.sql.operators.map_state import MapsColumn, maps_state
 from firesteel.sql.operators.row_codec import RowCodec
 from firesteel.sql.types import RowType
@@ -18,7 +19,7 @@ class MarkedRows:
 
     def __init__(self, state: OperatorState, name: str, row: RowType, ttl_ms: int = 0) -> None:
         self.codec = RowCodec(row)
-        self.rows: MapsColumn = maps_state(state, name, ttl_ms=ttl_ms)
+        self.rows: MapsColumn = maps_state(state, name, named_row_text(row), ttl_ms)
         self._number = 0
 
     def begin_epoch(self, sequence: int) -> None:

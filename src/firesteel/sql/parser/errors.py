@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from firesteel.common.errors import ProgramError
 
-__all__ = ["SqlParserError", "SqlValidationError", "marked", "place_of", "span_of"]
+__all__ = ["Place", "SqlParserError", "SqlValidationError", "marked", "place_of", "span_of"]
 
 
 class SqlParserError(ProgramError):
@@ -55,3 +56,27 @@ def marked(sql: str, start: int, end: int) -> str:
     width = max(1, min(end, line_start + len(line) - 1) - start + 1)
     shown = line[shown_from : shown_from + 110].replace("\t", " ")
     return f"\n  {shown}\n  {' ' * (start - line_start - shown_from)}{'^' * min(width, 110)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands in a statement. :param start: and *end*, its first and last character."""
+
+    sql: str
+    start: int
+    end: int
+
+    @property
+    def line_and_column(self) -> tuple[int, int]:
+        """Return those of the first character, counted from 1."""
+        return place_of(self.sql, self.start)
+
+    @property
+    def span(self) -> str:
+        """Return it in words (``span_of``)."""
+        return span_of(self.sql, self.start, self.end)
+
+    @property
+    def marked(self) -> str:
+        """Return its line with marks under it (``marked``)."""
+        return marked(self.sql, self.start, self.end)

@@ -160,6 +160,7 @@ def group_window(planner: Planner, node: l.GroupWindowAggregate) -> p.Physical:
             "Window aggregate can only be defined over a time attribute column, but "
             f"{time.text()} encountered.",
             hint=LOST_TIME,
+            place=node.place,
         )
     _check_window(planner.context, node)
     return p.GroupWindowAggregate(
@@ -188,16 +189,19 @@ def _check_window(context: PlannerContext, node: l.GroupWindowAggregate) -> None
             "Windows of a number of rows cannot be run.",
             hint="use a window of time, or number the rows with ROW_NUMBER() OVER (...) and group by the "
             "number divided by the size",
+            place=node.place,
         )
     if any(_is_table_aggregate(context, call) for call in node.calls):
         raise unsupported(
             "A table aggregate function cannot be used in a window of GROUP BY.",
             hint="use flat_aggregate() on a group without a window, with the window's columns of a windowing "
             "table-valued function among its keys",
+            place=node.place,
         )
     asked = [] if context.batch else [option.key for option in _SHOWN_OTHERWISE if context.get(option)]
     if asked:
         raise unsupported(
             f"Windows of GROUP BY are shown once, at their end: {', '.join(asked)} cannot be obeyed.",
             hint="use a windowing table-valued function, or an aggregate without windows",
+            place=node.place,
         )

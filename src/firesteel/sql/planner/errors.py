@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from firesteel.sql.parser.errors import Place
 from firesteel.sql.physical import Physical
 from firesteel.util.exceptions import TableException
 
@@ -9,7 +10,15 @@ __all__ = ["PlanningError", "cannot_consume", "no_plan", "unsupported", "wrong"]
 
 
 class PlanningError(TableException):
-    """A query that is right cannot be run as it stands (Flink: ``TableException`` of the planner)."""
+    """A query that is right cannot be run as it stands (Flink: ``TableException`` of the planner).
+
+    :param place: what of the query is meant, as far as that is known.
+    :ivar line: and *column*, counted from 1; 0: the place is not known.
+    """
+
+    def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None) -> None:
+        super().__init__(message, detail=None if place is None else f"{place.span}{place.marked}", hint=hint)
+        self.line, self.column = (0, 0) if place is None else place.line_and_column
 
 
 def cannot_consume(consumer: str, changes: str, node: Physical) -> PlanningError:
@@ -32,9 +41,9 @@ def no_plan(root: Physical) -> PlanningError:
     )
 
 
-def unsupported(message: str, hint: str | None = None) -> PlanningError:
-    return PlanningError(message, hint=hint)
+def unsupported(message: str, hint: str | None = None, place: Place | None = None) -> PlanningError:
+    return PlanningError(message, hint=hint, place=place)
 
 
-def wrong(message: str, hint: str | None = None) -> PlanningError:
-    return PlanningError(message, hint=hint)
+def wrong(message: str, hint: str | None = None, place: Place | None = None) -> PlanningError:
+    return PlanningError(message, hint=hint, place=place)

@@ -25,9 +25,8 @@ __all__ = ["join"]
 
 
 def join(planner: Planner, node: l.Join) -> p.Physical:
-    snapshot = _snapshot(node.right)
-    if snapshot is not None:
-        return temporal_join(planner, node, snapshot)
+    if isinstance(node.right, l.Snapshot):
+        return temporal_join(planner, node, node.right)
     left, right = planner.plan(node.left), planner.plan(node.right)
     equi = c.equi_join(node.condition, len(left.row.fields))
     left, right, equi, added = computed_keys(planner.context, left, right, equi)
@@ -37,13 +36,6 @@ def join(planner: Planner, node: l.Join) -> p.Physical:
     if added == (0, 0):
         return made
     return without_added(planner.context, made, node, left, added)
-
-
-def _snapshot(node: l.Node) -> l.Snapshot | None:
-    """FOR SYSTEM_TIME AS OF on the right side, below what the rules have put over it."""
-    while isinstance(node, l.Project | l.Filter):
-        node = node.input
-    return node if isinstance(node, l.Snapshot) else None
 
 
 # ---- regular
@@ -98,7 +90,9 @@ def _window_join(
         return None
     if not of_left.same_windows(of_right):
         raise unsupported(
-            "Currently, window join doesn't support different window table function of left and right inputs."
+            "Currently, window join doesn't support different window table function of left and right "
+            "inputs.",
+            place=node.place,
         )
     gone = {*starts, *ends}
     kept = [pair for pair in pairs if pair[:2] not in gone]
@@ -149,7 +143,10 @@ def _interval_join(node: l.Join, left: p.Physical, right: p.Physical, equi: c.Eq
         )
     rowtime = is_rowtime(types[found.left])
     if rowtime is not is_rowtime(types[found.right]):
-        raise unsupported("Interval join with rowtime join condition and processing time is not supported.")
+        raise unsupported(
+            "Interval join with rowtime join condition and processing time is not supported.",
+            place=node.place,
+        )
     return p.IntervalJoin(
         row=joined_row(node, left, right),
         inputs=(exchange(left, keys.left), exchange(right, keys.right)),

@@ -154,10 +154,12 @@ def _rank(planner: Planner, found: _Ranked, show: bool) -> p.Physical:
         if partition & windows.start and partition & windows.end:
             return _window_rank(context, child, found, show)
     if call.call.function != "ROW_NUMBER":
-        raise unsupported(f"{call.call.function}() on streaming table is not supported currently")
+        raise unsupported(
+            f"{call.call.function}() on streaming table is not supported currently", place=call.place
+        )
     if found.end_column is not None and found.end_column not in call.partition:
         raise unsupported(
-            "The end of a rank must be a number, or a column of its PARTITION BY.",
+            "The end of a rank must be a number, or a column of its PARTITION BY.", place=call.place
         )
     return p.Rank(
         row=_rank_row(child.row, show),
@@ -184,9 +186,11 @@ def _window_rank(context: PlannerContext, child: p.Physical, found: _Ranked, sho
     windows = window_columns(child)
     assert windows is not None
     if call.call.function != "ROW_NUMBER":
-        raise unsupported(f"{call.call.function}() on window is not supported currently")
+        raise unsupported(f"{call.call.function}() on window is not supported currently", place=call.place)
     if found.end is None:
-        raise unsupported("Rank strategy rankEnd in rankRange must be constant for a window Top-N.")
+        raise unsupported(
+            "Rank strategy rankEnd in rankRange must be constant for a window Top-N.", place=call.place
+        )
     partition = tuple(
         column for column in call.partition if column not in windows.start | windows.end | windows.time
     )
@@ -197,7 +201,7 @@ def _window_rank(context: PlannerContext, child: p.Physical, found: _Ranked, sho
     window = windows.attached()
     if by_time and found.start == found.end == 1 and time is not None:
         if not is_rowtime(child.row.types[time.index]):
-            raise unsupported("Processing time Window Deduplication is not supported yet.")
+            raise unsupported("Processing time Window Deduplication is not supported yet.", place=call.place)
         return p.WindowDeduplicate(
             row=child.row,
             inputs=(exchange(child, partition),),
@@ -335,7 +339,7 @@ def _time_of(child: p.Physical, call: l.OverCall) -> str | None:
     if not (is_rowtime(time) or is_proctime(time)):
         return None
     if not call.order[0].ascending:
-        raise unsupported("The window can only be ordered in ASCENDING mode.")
+        raise unsupported("The window can only be ordered in ASCENDING mode.", place=call.place)
     return "rowtime" if is_rowtime(time) else "proctime"
 
 
@@ -344,7 +348,11 @@ def _check_streamed(calls: Sequence[l.OverCall], time: str | None) -> None:
     window = calls[0]
     ranks = [call.call.function for call in calls if call.call.function in RANKS]
     if ranks and not window.order:
-        raise unsupported(f"{ranks[0]}() needs an ORDER BY.", hint="OVER (PARTITION BY ... ORDER BY ...)")
+        raise unsupported(
+            f"{ranks[0]}() needs an ORDER BY.",
+            hint="OVER (PARTITION BY ... ORDER BY ...)",
+            place=window.place,
+        )
     if time is None and (window.preceding is not None or window.following != 0):
         raise unsupported(
             "Non-time attribute sort is not supported for bounded OVER window."
@@ -352,6 +360,7 @@ def _check_streamed(calls: Sequence[l.OverCall], time: str | None) -> None:
             else "The window can only be ordered by a single time column.",
             hint="use a frame from UNBOUNDED PRECEDING to CURRENT ROW, or order by one time attribute: "
             f"{LOST_TIME}",
+            place=window.place,
         )
 
 
@@ -385,14 +394,19 @@ def sort(planner: Planner, node: l.Sort) -> p.Physical:
             ttl_ms=context.ttl_ms,
         )
     if node.offset:
-        raise unsupported("FETCH is missed, which on streaming table is not supported currently.")
+        raise unsupported(
+            "FETCH is missed, which on streaming table is not supported currently.", place=node.place
+        )
     first = node.order[0]
     time = child.row.types[first.index]
     if not (is_rowtime(time) or is_proctime(time)):
         raise unsupported(
             "Sort on a non-time-attribute field is not supported.",
             hint=f"order by a time attribute first or add LIMIT: {LOST_TIME}",
+            place=node.place,
         )
     if not first.ascending:
-        raise unsupported("Sort: Primary sort order of a streaming table must be ascending on time.")
+        raise unsupported(
+            "Sort: Primary sort order of a streaming table must be ascending on time.", place=node.place
+        )
     return p.TemporalSort(row=node.row, inputs=(together,), order=node.order, rowtime=is_rowtime(time))

@@ -11,7 +11,7 @@ from firesteel.sql.planner.calcs import calc
 from firesteel.sql.planner.conditions import is_true
 from firesteel.sql.planner.errors import unsupported, wrong
 from firesteel.sql.planner.exchanges import exchange
-from firesteel.sql.planner.time_attributes import LOST_TIME
+from firesteel.sql.planner.time_attributes import LOST_TIME, check_union
 from firesteel.sql.types import RowType, TimeAttribute, attribute_of, unique
 
 if TYPE_CHECKING:
@@ -45,6 +45,8 @@ def filter_(planner: Planner, node: l.Filter) -> p.Physical:
 def set_operation(planner: Planner, node: l.SetOperation) -> p.Physical:
     inputs = tuple(planner.plan(operand) for operand in node.operands)
     if node.kind == "UNION":
+        if not planner.context.batch:
+            check_union(inputs, node.place)
         union: p.Physical = p.Union(row=node.row, inputs=inputs)
         if node.all:
             return union
@@ -111,7 +113,9 @@ def match(planner: Planner, node: l.Match) -> p.Physical:
     time = child.row.types[node.specification.order[0].index]
     if not planner.context.batch and attribute_of(time) == TimeAttribute.NONE:
         raise wrong(
-            "You must specify either rowtime or proctime for order by as the first one.", hint=LOST_TIME
+            "You must specify either rowtime or proctime for order by as the first one.",
+            hint=LOST_TIME,
+            place=node.place,
         )
     partition = tuple(getattr(node.specification, "partition", ()))
     return p.Match(

@@ -3,7 +3,6 @@ asked."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from firesteel.common.options import table as table_options
@@ -35,47 +34,57 @@ def temporal_join(planner: Planner, node: l.Join, snapshot: l.Snapshot) -> p.Phy
     left = planner.plan(node.left)
     if node.kind not in ("INNER", "LEFT"):
         raise unsupported(
-            f"Temporal table join currently only supports INNER JOIN and LEFT JOIN, but was {node.kind} JOIN."
+            "Temporal table join currently only supports INNER JOIN and LEFT JOIN, but was "
+            f"{node.kind} JOIN.",
+            place=snapshot.place,
         )
     period = snapshot.period
     if not isinstance(period, InputRef) or not (is_rowtime(period.type) or is_proctime(period.type)):
         raise wrong(
             "Temporal table join currently only supports 'FOR SYSTEM_TIME AS OF' left table's time "
-            "attribute field."
+            "attribute field.",
+            place=snapshot.place,
         )
     scan = _scan_of(snapshot.input)
     if is_proctime(period.type):
         lookup = _lookup_join(planner, node, snapshot, left, scan)
         if lookup is not None:
             return lookup
-    right = planner.plan(_without_snapshot(node.right))
+    right = planner.plan(snapshot.input)
     width = len(left.row.fields)
     equi = c.equi_join(node.condition, width)
     left, right, equi, added = computed_keys(planner.context, left, right, equi)
     if not equi.keys.left:
-        raise wrong("Currently the join key in Temporal Table Join can not be empty.")
+        raise wrong(
+            "Currently the join key in Temporal Table Join can not be empty.",
+            place=node.place or snapshot.place,
+        )
     if is_proctime(period.type):
         raise unsupported(
             "Processing-time temporal join is not supported yet.",
             hint="join with a table that can be looked up (such as jdbc), or by event time",
+            place=snapshot.place,
         )
     keys = unique_keys(right)
     if not keys:
         raise wrong(
-            "Temporal Table Join requires primary key in versioned table, but no primary key can be found."
+            "Temporal Table Join requires primary key in versioned table, but no primary key can be found.",
+            place=snapshot.place,
         )
     contained = [key for key in keys if key <= frozenset(equi.keys.right)]
     if not contained:
         raise wrong(
-            "Temporal table's primary key must be contained in the equivalence condition of temporal join."
+            "Temporal table's primary key must be contained in the equivalence condition of temporal join.",
+            place=node.place or snapshot.place,
         )
     # Versions are told apart by a column that was a rowtime once: it need not order the changes any more.
-    times = [i for i, t in enumerate(node.right.row.types) if is_rowtime(t)]
+    times = [i for i, t in enumerate(snapshot.row.types) if is_rowtime(t)]
     if not times:
         raise wrong(
             "Event-Time Temporal Table Join requires both primary key and row time attribute in "
             "versioned table, "
-            "but no row time attribute can be found."
+            "but no row time attribute can be found.",
+            place=snapshot.place,
         )
     made = p.TemporalJoin(
         row=joined_row(node, left, right),
@@ -99,14 +108,6 @@ def _scan_of(node: l.Node) -> l.Scan | None:
     return node if isinstance(node, l.Scan) else None
 
 
-def _without_snapshot(node: l.Node) -> l.Node:
-    if isinstance(node, l.Snapshot):
-        return node.input
-    if isinstance(node, l.Project | l.Filter):
-        return replace(node, input=_without_snapshot(node.input))
-    return node
-
-
 # ---- lookups
 
 
@@ -116,9 +117,7 @@ def _lookup_join(
     """Each row asks the table outside, where its connector can look rows up."""
     if scan is None or scan.table.stream is not None or planner.context.lookup is None:
         return None
-    projection, right_condition = _calc_over_scan(node.right, snapshot, scan)
-    if projection is None:
-        return None
+    projection, right_condition = _calc_over_scan(snapshot.input, scan)
     width = len(left.row.fields)
     lookup: dict[int, Expression] = {}
     rest: list[Expression] = []
@@ -136,6 +135,7 @@ def _lookup_join(
         raise wrong(
             f"Temporal table join requires an equality condition on fields of table [{scan.table.name}].",
             hint="join by a column of the table that is looked up",
+            place=node.place or snapshot.place,
         )
     columns = tuple(sorted(lookup))
     read = tuple(range(len(scan.row.fields))) if scan.columns is None else scan.columns
@@ -169,14 +169,12 @@ def _lookup_join(
     )
 
 
-def _calc_over_scan(
-    node: l.Node, snapshot: l.Snapshot, scan: l.Scan
-) -> tuple[list[Expression] | None, Expression | None]:
+def _calc_over_scan(node: l.Node, scan: l.Scan) -> tuple[list[Expression], Expression | None]:
     """The right side as expressions and a condition over the columns of the table."""
     chain: list[l.Node] = []
     current: Any = node
     while current is not scan:
-        if not isinstance(current, l.Snapshot | l.WatermarkAssigner):
+        if not isinstance(current, l.WatermarkAssigner):
             chain.append(current)
         current = current.input
     expressions: list[Expression] = list(identity(scan.row))

@@ -14,11 +14,12 @@ from typing import Any, Final
 
 from firesteel.sql import physical as p
 from firesteel.sql.expressions import Expression, InputRef, rewrite
+from firesteel.sql.parser.errors import Place
 from firesteel.sql.planner.errors import wrong
 from firesteel.sql.schema import with_attribute
 from firesteel.sql.types import DataType, RowType, TimeAttribute, attribute_of
 
-__all__ = ["LOST_TIME", "TimeAttributes", "typed_expression", "typed_row"]
+__all__ = ["LOST_TIME", "TimeAttributes", "check_union", "typed_expression", "typed_row"]
 
 LOST_TIME: Final = (
     "a regular join or a GROUP BY gives rows of any time: use an interval or temporal join or a window below "
@@ -33,10 +34,7 @@ class TimeAttributes:
         self._typed: dict[int, tuple[p.Physical, p.Physical]] = {}
 
     def typed(self, node: p.Physical) -> p.Physical:
-        """Return *node*, and the new nodes below it, without the attributes that their columns have lost.
-
-        :raises PlanningError: a column of a UNION has an attribute in some of the inputs only.
-        """
+        """Return *node*, and the new nodes below it, without the attributes that their columns have lost."""
         found = self._typed.get(id(node))
         if found is None:
             inputs = tuple(self.typed(child) for child in node.inputs)
@@ -126,17 +124,21 @@ def _calc(node: p.Calc) -> p.Physical:
     return replace(node, row=row, expressions=expressions, condition=condition)
 
 
-def _union(node: p.Union) -> p.Physical:
-    first = node.input
-    for other in node.inputs[1:]:
+def check_union(inputs: Sequence[p.Physical], place: Place | None) -> None:
+    """Refuse inputs of a UNION of which a column has an attribute in some only.
+
+    :raises PlanningError: at *place* of the query.
+    """
+    first = inputs[0]
+    for other in inputs[1:]:
         for a, b in zip(first.row.types, other.row.types, strict=True):
             if attribute_of(a) != attribute_of(b):
                 raise wrong(
                     "Union fields with time attributes requires same types, but the types are "
                     f"{b.text()} and {a.text()}.",
                     hint="cast the column to a TIMESTAMP or TIMESTAMP_LTZ where it still is a time attribute",
+                    place=place,
                 )
-    return _begins_with_inputs(node)
 
 
 _RULES: Final[dict[type[p.Physical], Callable[[Any], p.Physical]]] = {
@@ -149,7 +151,6 @@ _RULES: Final[dict[type[p.Physical], Callable[[Any], p.Physical]]] = {
     p.ProcessTable: _as_it_is,
     p.Sink: _as_it_is,
     p.TemporalJoin: _begins_with_left,
-    p.Union: _union,
     p.WatermarkAssigner: _as_it_is,
     p.WindowAggregate: _loses_keys,
 }

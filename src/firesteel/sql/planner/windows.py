@@ -38,6 +38,7 @@ def window_table(planner: Planner, node: l.WindowTable) -> p.Physical:
         raise wrong(
             f"The window function requires the timecol is a time attribute type, but is {time.text()}.",
             hint=LOST_TIME,
+            place=node.place,
         )
     spec = p.WindowSpec(
         kind=node.kind,

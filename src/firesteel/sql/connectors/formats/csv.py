@@ -90,6 +90,12 @@ class CsvTableFormat:
         return lambda columns: as_messages(texts(columns))
 
 
+def _leave_to_rows(row: Any) -> str:
+    """Have the block read row by row. (Options that were pickled without a handler call None instead, and
+    print a traceback for each such row.)"""
+    return "error"
+
+
 def _block_reader(format_: CsvTableFormat, row: t.RowType, columns: tuple[int, ...]) -> ReadBlock:
     """Return the function that reads usual lines."""
     wanted = [row.fields[c] for c in columns]
@@ -105,6 +111,7 @@ def _block_reader(format_: CsvTableFormat, row: t.RowType, columns: tuple[int, .
             quote_char=format_.dialect.quote or False,
             escape_char=format_.dialect.escape or False,
             newlines_in_values=True,
+            invalid_row_handler=_leave_to_rows,
         ),
         "convert_options": pyarrow.csv.ConvertOptions(
             column_types=types,
