@@ -157,19 +157,15 @@ def _newer(before: Any, value: Any) -> Any:
     return value
 
 
-_Totals: TypeAlias = tuple[int, int, int | None, int | None]
+#: Count, sum, minimum and maximum; the last two are None where there is no value.
+_Totals: TypeAlias = tuple[int, int, Any, Any]
 
 
 def _totals(one: _Totals, other: _Totals) -> _Totals:
     if not one[0] or not other[0]:
         return one if one[0] else other
     (count, total, least, greatest), (more, added, less, greater) = one, other
-    return (
-        count + more,
-        total + added,
-        less if less < least else least,  # type: ignore[operator]
-        greater if greater > greatest else greatest,  # type: ignore[operator]
-    )
+    return count + more, total + added, min(least, less), max(greatest, greater)
 
 
 def _distribution(totals: _Totals) -> Statistics:
