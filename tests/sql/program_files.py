@@ -12,11 +12,12 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Final
 
 from firesteel.common import Configuration, Row, RowKind
 from firesteel.common.time import Instant
@@ -30,6 +31,7 @@ from firesteel.table import ChangelogMode, Schema, StreamTableEnvironment
 from firesteel.table._conversions import type_info_of
 from tests.sql.program_functions import function_named
 
+NO_SETTINGS: Final[Mapping[str, str]] = MappingProxyType({})
 PROGRAMS = Path(__file__).parent / "data" / "programs.jsonl"
 _KINDS = {"+I": RowKind.INSERT, "-U": RowKind.UPDATE_BEFORE, "+U": RowKind.UPDATE_AFTER, "-D": RowKind.DELETE}
 _TEXTS = {kind: text for text, kind in _KINDS.items()}
@@ -46,12 +48,16 @@ def programs() -> list[dict[str, Any]]:
 
 
 class Run:
-    """What a program gives here: ``changes`` by sink, as (kind, values as text)."""
+    """What a program gives here: ``changes`` by sink, as (kind, values as text).
 
-    def __init__(self, program: dict[str, Any]) -> None:
+    :param settings: of the environment, beside those that all programs have.
+    """
+
+    def __init__(self, program: dict[str, Any], settings: Mapping[str, str] = NO_SETTINGS) -> None:
         self._program = program
+        usual = {"parallelism.default": "1", "pipeline.auto-watermark-interval": "0 ms"}
         self._env = StreamExecutionEnvironment.get_execution_environment(
-            Configuration.from_dict({"parallelism.default": "1", "pipeline.auto-watermark-interval": "0 ms"})
+            Configuration.from_dict({**usual, **settings})
         )
         self._env.set_parallelism(1)
         self._tables = StreamTableEnvironment.create(self._env)

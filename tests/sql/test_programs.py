@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from firesteel.testing import MiniCluster
-from tests.sql.program_files import Run, by_key, final_table, insertions, programs, written
+from tests.sql.program_files import NO_SETTINGS, Run, by_key, final_table, insertions, programs, written
 
 #: Programs whose result depends on which source is ahead, in Flink as here: what is told where it is another
 #: one than there. Inputs are read in turn, but how far each source comes in an epoch is a matter of time.
@@ -22,11 +23,11 @@ BY_CHANCE: dict[str, str] = {
 }
 
 
-def differences(program: dict[str, Any]) -> str:
+def differences(program: dict[str, Any], settings: Mapping[str, str] = NO_SETTINGS) -> str:
     """How what a program gives differs from what was recorded; empty: it does not."""
     if program["compare"] == "failure":
         return _failures(program)
-    run = Run(program)
+    run = Run(program, settings)
     for statement in insertions(program):
         run.insert(statement)
     for sink in program["sinks"]:

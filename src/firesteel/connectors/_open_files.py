@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Final, Generic, Protocol, TypeVar
 
-from firesteel.program.sources import Chunk, ReadRange, Split
+from firesteel.program.sources import Chunk, Chunks, ReadRange, Split
 
 _KEPT: Final = 16
 
@@ -26,16 +27,17 @@ class OpenFiles(Generic[F]):
         self._free: dict[str, F] = {}  # files not being read, least recently used first
         self._closed = False
 
-    def read(self, range_: ReadRange, read: Callable[[F, ReadRange], Iterator[Chunk]]) -> Iterator[Chunk]:
+    def read(self, range_: ReadRange, read: Callable[[F, ReadRange], Chunks]) -> Iterator[Chunk]:
         """Yield the chunks that *read* produces for a range. The file is closed when its split ends or *read*
         fails."""
         split = range_.split
         file = self._free.pop(split.id, None) or self._open(split)
         ended = False
         try:
-            for chunk in read(file, range_):
-                ended = chunk.end
-                yield chunk
+            with closing(read(file, range_)) as chunks:
+                for chunk in chunks:
+                    ended = chunk.end
+                    yield chunk
         except GeneratorExit:  # the range was not read to its end
             self._give_back(split, file, ended)
             raise

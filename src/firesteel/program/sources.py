@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import enum
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from firesteel.common.typeinfo import TypeInformation
 from firesteel.program.bad_records import BadRecord
@@ -110,6 +110,10 @@ class Chunk(NamedTuple):
     marks: Sequence[tuple[int, int | str]] = ()
     bad: Sequence[BadRecord] = ()
     ignored: int = 0
+
+
+#: Chunks that are made as they are asked for, until they are closed.
+Chunks: TypeAlias = Generator[Chunk, None, None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,6 +116,30 @@ CASES = {
 }
 
 
+def without_keys(case: Case) -> Case:
+    """The same over all rows, not for each key."""
+    spec: Any = case.spec
+    output = case.output
+    if isinstance(spec, GroupAggregate | WindowAggregate):
+        output = t.RowType.of(output.names[1:], output.types[1:])
+    elif isinstance(spec, Join):
+        return replace(case, spec=replace(spec, left_keys=(), right_keys=()), keys=())
+    else:
+        return replace(case, spec=replace(spec, keys=()), keys=())
+    return replace(case, spec=replace(spec, keys=(), output=output), output=output, keys=())
+
+
+_NEED_KEYS = (
+    *(ChangelogNormalize, SinkUpsertMaterialize, Deduplicate),
+    *(TemporalSort, TimeIntervalJoin, WindowJoin, TemporalJoin),
+)
+CASES |= {
+    f"{name}, without keys": without_keys(case)
+    for name, case in list(CASES.items())
+    if not isinstance(case.spec, _NEED_KEYS)
+}
+
+
 def changes_of(random_: random.Random, case: Case, start: int) -> list[tuple[Any, ...]]:
     """Rows with their kinds; times do not rise evenly."""
     rows: list[tuple[Any, ...]] = []

@@ -17,6 +17,7 @@ from firesteel.formats.avro_codec import AvroError
 from firesteel.formats.avro_schema import parse_avro
 from firesteel.program.sources import (
     Chunk,
+    Chunks,
     ReadRange,
     SourceReader,
     Split,
@@ -59,7 +60,7 @@ class _AvroReader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)
 
-    def _read(self, file: OpenAvro, range_: ReadRange) -> Iterator[Chunk]:
+    def _read(self, file: OpenAvro, range_: ReadRange) -> Chunks:
         at, done = range_.position or (file.start, 0)
         count, room = range_.max_records, range_.max_bytes
         while not file.is_end(at):

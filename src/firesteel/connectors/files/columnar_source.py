@@ -19,6 +19,7 @@ from firesteel.formats.avro_columns import avro_columns
 from firesteel.formats.avro_schema import Convert
 from firesteel.program.sources import (
     Chunk,
+    Chunks,
     ReadRange,
     SourceReader,
     Split,
@@ -85,7 +86,7 @@ class _ColumnarReader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)
 
-    def _read(self, file: OpenBlocks, range_: ReadRange) -> Iterator[Chunk]:  # hot
+    def _read(self, file: OpenBlocks, range_: ReadRange) -> Chunks:  # hot
         first, row = range_.position or (0, 0)
         count, room = range_.max_records, range_.max_bytes
         for block in [number for number in file.blocks if number >= first]:

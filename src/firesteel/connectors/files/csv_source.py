@@ -24,7 +24,7 @@ from firesteel.formats.csv_columns import Column, column_converter
 from firesteel.formats.csv_records import CsvDialect, CsvParseError, Records, parse_records
 from firesteel.formats.csv_rows import BadField, RowDecoder
 from firesteel.program.bad_records import BadRecord
-from firesteel.program.sources import Chunk, ReadRange, SourceReader
+from firesteel.program.sources import Chunk, Chunks, ReadRange, SourceReader
 
 _HEADERS: Final = ("none", "skip", "check")
 _COUNT_BYTES: Final = 1 << 20
@@ -104,7 +104,7 @@ class _CsvReader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)
 
-    def _read(self, opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:
+    def _read(self, opened: OpenText, range_: ReadRange) -> Chunks:
         file: FileRange = range_.split.payload
         position: int = first_line(opened.source, file) if range_.position is None else range_.position
         records, room = range_.max_records, range_.max_bytes

@@ -25,6 +25,7 @@ from firesteel.formats.json_structs import struct_lines_decoder
 from firesteel.program.bad_records import BadRecord, bad_record
 from firesteel.program.sources import (
     Chunk,
+    Chunks,
     ReadRange,
     SourceReader,
 )
@@ -81,7 +82,7 @@ class _JsonReader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)
 
-    def _read(self, opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:  # hot
+    def _read(self, opened: OpenText, range_: ReadRange) -> Chunks:  # hot
         file: FileRange = range_.split.payload
         position: int = first_line(opened.source, file) if range_.position is None else range_.position
         count, room = range_.max_records, range_.max_bytes

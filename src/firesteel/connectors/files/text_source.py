@@ -19,6 +19,7 @@ from firesteel.connectors.files.source import FilesSource
 from firesteel.connectors.files.splits import FileEnumerator, FileRange
 from firesteel.program.sources import (
     Chunk,
+    Chunks,
     EnumeratorContext,
     ReadRange,
     SourceReader,
@@ -64,7 +65,7 @@ class _TextReader(SourceReader):
         self._files.close()
 
 
-def _read_lines(opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:  # hot
+def _read_lines(opened: OpenText, range_: ReadRange) -> Chunks:  # hot
     source, encoding = opened.source, opened.encoding
     file: FileRange = range_.split.payload
     position: int = first_line(source, file) if range_.position is None else range_.position

@@ -19,6 +19,7 @@ from firesteel.connectors.jdbc.statements import Statement, parse
 from firesteel.program.sources import (
     Boundedness,
     Chunk,
+    Chunks,
     EnumeratorContext,
     ReadRange,
     Source,
@@ -151,7 +152,7 @@ class _JdbcReader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._scans.read(range_, self._read)
 
-    def _read(self, scan: _Scan, range_: ReadRange) -> Iterator[Chunk]:  # hot
+    def _read(self, scan: _Scan, range_: ReadRange) -> Chunks:  # hot
         position = range_.position or 0
         scan.go_to(position)
         records, room = range_.max_records, range_.max_bytes

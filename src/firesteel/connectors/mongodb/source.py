@@ -14,6 +14,7 @@ from firesteel.connectors.mongodb.sink import Collection, MongoOptions, load_cli
 from firesteel.program.sources import (
     Boundedness,
     Chunk,
+    Chunks,
     EnumeratorContext,
     ReadRange,
     Source,
@@ -135,7 +136,7 @@ class _Reader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._open.read(range_, self._read)
 
-    def _read(self, cursor: _Cursor, range_: ReadRange) -> Iterator[Chunk]:  # hot
+    def _read(self, cursor: _Cursor, range_: ReadRange) -> Chunks:  # hot
         position, records, limit = range_.position or 0, range_.max_records, self._limit
         cursor.go_to(position)
         while records > 0:

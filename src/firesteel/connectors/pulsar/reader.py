@@ -16,7 +16,7 @@ from firesteel.connectors._open_files import OpenFiles
 from firesteel.connectors.pulsar.client import PulsarSettings, client, load_client
 from firesteel.connectors.pulsar.cursors import Cursor, Place, place_of
 from firesteel.program.bad_records import bad_record, message_decoder
-from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader, Split
+from firesteel.program.sources import Chunk, Chunks, PollingReader, ReadRange, SourceReader, Split
 from firesteel.storage.records import record
 
 _CHUNK: Final = 1000
@@ -65,7 +65,7 @@ class TopicReader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._scans.read(range_, self._read)
 
-    def _read(self, scan: Scan, range_: ReadRange) -> Iterator[Chunk]:
+    def _read(self, scan: Scan, range_: ReadRange) -> Chunks:
         split: PartitionSplit = range_.split.payload
         position = split.start if range_.position is None else range_.position
         scan.go_to(position, split.seek_ms if range_.position is None else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import islice
@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from firesteel.program.bad_records import SIDE_OUTPUT
 from firesteel.program.operators import TimestampsAndWatermarks
-from firesteel.program.sources import Chunk, PollingReader, ReadRange, SourceReader, Split
+from firesteel.program.sources import Chunk, Chunks, PollingReader, ReadRange, SourceReader, Split
 from firesteel.runtime.batch import END, MAX_WATERMARK, NO_TIMESTAMP, Batch, Mark
 from firesteel.runtime.moved import ANEW
 from firesteel.runtime.operators.base import BaseOperator, Output, Outputs, SubtaskContext
@@ -28,7 +28,7 @@ _SPLITS_AT_ONCE: Final = 16  # each may hold a file open
 RECORDS_IN_ERRORS: Final = "numRecordsInErrors"  # as in Flink
 _NO_SPLIT: Final = ""  # what a subtask without a split waits for: as a split without records it may be idle
 
-_Started: TypeAlias = tuple[str, Generator[Chunk, None, None]]  # a split and what is being read of it
+_Started: TypeAlias = tuple[str, Chunks]  # a split and what is being read of it
 _Reading: TypeAlias = deque[_Started]
 
 
@@ -190,7 +190,7 @@ class SourceOperator(BaseOperator):
     def _start(self, range_: ReadRange, limit: TimeLimit) -> _Started:
         return range_.split.id, self._read(range_, limit)
 
-    def _read(self, range_: ReadRange, limit: TimeLimit) -> Generator[Chunk, None, None]:
+    def _read(self, range_: ReadRange, limit: TimeLimit) -> Chunks:
         """The chunks of a range, read in parts of the size that the time limit allows. The bytes of the range
         are shared among them, because the size of records is not known here."""
         position, left = range_.position, range_.max_records

@@ -14,7 +14,7 @@ import pyarrow as pa
 from firesteel.sql.operators.aggregates import Aggregates
 from firesteel.sql.operators.row_state import RowsColumn, rows_state
 from firesteel.state.backend import OperatorState
-from firesteel.state.column_keys import group_rows, hash_codes, identities, key_arrays
+from firesteel.state.column_keys import group_rows, hash_codes, row_arrays, row_values
 
 __all__ = ["Contents", "SliceState"]
 
@@ -62,8 +62,8 @@ class SliceState:
         names, slots = self.rows.items()
         self._seen = self.rows.generation
         if names:
-            ends = np.array([name[0] for name in names], np.int64)
-            keys = key_arrays(names, [pa.int64(), *self._key_types])[1:]
+            every, *keys = row_arrays(names, [pa.int64(), *self._key_types])
+            ends = every.to_numpy()
             for end in np.unique(ends).tolist():
                 at = np.flatnonzero(ends == end)
                 self._index[end] = [([k.take(pa.array(at)) for k in keys], slots[at])]
@@ -77,7 +77,8 @@ class SliceState:
 
     def find(self, ends: Array, keys: Sequence[pa.Array], codes: Array) -> tuple[list[Any], Array]:
         """The names and slots of pairs of slice and key, all different; new ones are known from here on."""
-        names = identities([pa.array(ends, pa.int64()), *keys], len(ends))
+        # Without key columns, too, a name is a tuple: a number would have a key group of its own.
+        names = row_values([pa.array(ends, pa.int64()), *keys], len(ends))
         slots = self.rows.find(names, codes)
         fresh = np.flatnonzero(~self.rows.alive[slots])
         if len(fresh):

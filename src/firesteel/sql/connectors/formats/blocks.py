@@ -15,7 +15,7 @@ from firesteel.connectors._open_files import OpenFiles
 from firesteel.connectors.files import columnar_files as files
 from firesteel.connectors.files.columnar_writers import ORC_CODECS, PARQUET_CODECS, codec_of
 from firesteel.connectors.files.row_types import local_zone
-from firesteel.program.sources import Chunk, ReadRange, SourceReader, Split
+from firesteel.program.sources import Chunk, Chunks, ReadRange, SourceReader, Split
 from firesteel.sql.arrow import arrow_schema
 from firesteel.sql.connectors.formats.joining import whole
 from firesteel.sql.connectors.formats.local_instants import (
@@ -108,7 +108,7 @@ class _BlocksReader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)
 
-    def _read(self, file: files.OpenBlocks, range_: ReadRange) -> Iterator[Chunk]:  # hot
+    def _read(self, file: files.OpenBlocks, range_: ReadRange) -> Chunks:  # hot
         first, row = range_.position or (0, 0)
         count, room = range_.max_records, range_.max_bytes
         for block in [b for b in file.blocks if b >= first]:

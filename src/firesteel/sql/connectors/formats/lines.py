@@ -8,14 +8,16 @@ the same positions, so that one goes on where the other stopped.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from contextlib import closing
+from typing import Any, Final, NamedTuple, cast
 
 from firesteel.common.columns import Columns
 from firesteel.common.serialization import Encoder
+from firesteel.connectors._read_ahead import ReadAhead
 from firesteel.connectors.files.json_source import some_lines
 from firesteel.connectors.files.line_blocks import OpenText, first_line, line_blocks, text_files
 from firesteel.connectors.files.splits import FileRange
-from firesteel.program.sources import Chunk, ReadRange, SourceReader
+from firesteel.program.sources import Chunk, Chunks, ReadRange, SourceReader
 from firesteel.sql.operators.convert import columns_of
 from firesteel.sql.types import RowType
 
@@ -26,6 +28,14 @@ ReadBlock = Callable[[bytes], Columns | None]
 _BLOCK: Final = 1 << 20
 _SMALL: Final = 4 << 10
 _TRIES: Final = 3  # blocks in a row that are not usual, before it is not tried any more
+
+
+class _Block(NamedTuple):
+    """:ivar columns: None: it is to be read line by line. :ivar position: behind it."""
+
+    columns: Columns | None
+    position: int
+    is_last: bool
 
 
 class LinesReader(SourceReader):
@@ -40,6 +50,7 @@ class LinesReader(SourceReader):
         self._columns = columns
         self._files = text_files("utf-8")
         self._tries = _TRIES
+        self._ahead = ReadAhead()
 
     def open(self) -> None:
         self._rows.open()
@@ -47,38 +58,56 @@ class LinesReader(SourceReader):
     def read(self, range_: ReadRange) -> Iterator[Chunk]:
         return self._files.read(range_, self._read)
 
-    def _read(self, opened: OpenText, range_: ReadRange) -> Iterator[Chunk]:  # hot
+    def _read(self, opened: OpenText, range_: ReadRange) -> Chunks:  # hot
         file: FileRange = range_.split.payload
         position: int = first_line(opened.source, file) if range_.position is None else range_.position
         count, room = range_.max_records, range_.max_bytes
         while count > 0 and room > 0:
+            unusual = 0  # bytes of a block that is to be read line by line
+            if self._tries:
+                blocks = self._ahead.of(self._blocks(opened, file, position, count, room))
+                with closing(blocks):
+                    for block in blocks:
+                        if block.columns is None:
+                            self._tries -= 1
+                            unusual = block.position - position
+                            break
+                        self._tries = _TRIES
+                        count -= len(block.columns)
+                        room -= max(1, block.position - position)
+                        position = block.position
+                        yield Chunk(cast(Any, block.columns), None, position, block.is_last)
+                        if block.is_last:
+                            return
+                    else:
+                        return
+            before, most = position, min(room, unusual) if self._tries else room
+            for chunk in self._as_rows(ReadRange(range_.split, position, count, max(1, most))):
+                position = chunk.position
+                count -= len(chunk.values) + len(chunk.bad) + chunk.ignored
+                yield chunk
+                if chunk.end:
+                    return
+            room -= max(1, position - before)
+
+    def _blocks(
+        self, opened: OpenText, file: FileRange, position: int, count: int, room: int
+    ) -> Iterator[_Block]:
+        """Yield blocks up to the first that is not usual, or that no record or byte is left for."""
+        while count > 0 and room > 0:
             size = max(_SMALL, min(_BLOCK, room, count * 256))
-            block, last = next(line_blocks(opened.source, file, position, size))
+            block, is_last = next(line_blocks(opened.source, file, position, size))
             lines = block
             if count < len(block):  # else it cannot have too many
                 lines, _ = some_lines(block, 0, count)
-            columns = self._read_block(lines) if self._tries else None
-            if columns is None:
-                self._tries = max(0, self._tries - 1)
-                most = min(room, len(lines)) if self._tries else room
-                before = position
-                for chunk in self._as_rows(ReadRange(range_.split, position, count, max(1, most))):
-                    position = chunk.position
-                    count -= len(chunk.values) + len(chunk.bad) + chunk.ignored
-                    yield chunk
-                    if chunk.end:
-                        return
-                room -= max(1, position - before)
-                continue
-            self._tries = _TRIES
+            columns = self._read_block(lines)
             position += len(lines)
+            is_last = is_last and len(lines) == len(block)
+            yield _Block(columns, position, is_last)
+            if columns is None or is_last:
+                return
             count -= len(columns)
             room -= max(1, len(lines))
-            end = last and len(lines) == len(block)
-            values: Any = columns
-            yield Chunk(values, None, position, end)
-            if end:
-                return
 
     def _as_rows(self, range_: ReadRange) -> Iterator[Chunk]:
         for chunk in self._rows.read(range_):
@@ -87,6 +116,7 @@ class LinesReader(SourceReader):
             yield chunk._replace(values=values)
 
     def close(self) -> None:
+        self._ahead.close()
         self._files.close()
         self._rows.close()
 
