@@ -72,11 +72,11 @@ class ChangelogNormalizeOperator(KeyedBundlingOperator):
         self._last = LastRows(self.state, "last", self.spec.input, self.spec.ttl_ms)
 
     def process_rows(self, columns: Columns) -> None:
-        keyed = KeyedRows.of(columns, self.spec.keys)
+        keyed = KeyedRows.of(columns, self.spec.keys, canonical=False)
         rows, segments = keyed.rows, keyed.segments
         if self.spec.mini_batch:
             rows = rows.take(segments.last)
-            keyed = KeyedRows.of(rows, self.spec.keys)
+            keyed = KeyedRows.of(rows, self.spec.keys, canonical=False)
             rows, segments = keyed.rows, keyed.segments
         slots = self._last.rows.find(list(segments.names), keyed.codes)
         held, existed = self._last.read(slots)
@@ -135,7 +135,7 @@ class SinkUpsertMaterializeOperator(KeyedColumnsOperator):
         )
 
     def run(self, columns: Columns, input_index: int) -> None:
-        keyed = KeyedRows.of(columns, self.spec.keys)
+        keyed = KeyedRows.of(columns, self.spec.keys, canonical=False)
         rows, segments = keyed.rows, keyed.segments
         slots = self._rows.find(list(segments.names), keyed.codes)
         bodies = self._codec.encode(rows)

@@ -15,7 +15,7 @@ from firesteel.sql.operators.kernels import Segments
 from firesteel.sql.operators.keyed_rows import KeyedRows, previous_rows
 from firesteel.sql.operators.row_state import rows_state
 from firesteel.sql.operators.specs import Deduplicate
-from firesteel.sql.operators.updates import changelog, differ
+from firesteel.sql.operators.updates import changes, differ
 from firesteel.sql.operators.watermarks import milliseconds
 
 __all__ = ["DeduplicateOperator"]
@@ -40,7 +40,7 @@ class DeduplicateOperator(KeyedBundlingOperator):
             self._last = LastRows(self.state, "last", spec.input, spec.ttl_ms)
 
     def process_rows(self, columns: Columns) -> None:
-        keyed = KeyedRows.of(columns, self.spec.keys)
+        keyed = KeyedRows.of(columns, self.spec.keys, canonical=False)
         if self._first_only:
             self._run_first(keyed)
         else:
@@ -63,24 +63,39 @@ class DeduplicateOperator(KeyedBundlingOperator):
             counts = _only_last(segments, counts)
         if not counts.any():
             return
-        count = len(rows)
-        previous = previous_rows(segments, counts)
-        every = [pa.concat_arrays([a, b]) for a, b in zip(rows.arrays, held, strict=True)]
-        was = np.concatenate([np.ones(count, bool), existed])[previous]
-        chosen = np.flatnonzero(counts)
-        before = [a.take(pa.array(previous[chosen])) for a in every]
-        after = [a.take(pa.array(chosen)) for a in rows.arrays]
+        self._emit_changes(rows, held, existed, previous_rows(segments, counts), np.flatnonzero(counts))
+        last = segments.fold(np.maximum, np.where(counts, np.arange(len(rows)), -1))
+        stays = last >= 0
+        if not stays.all():
+            slots, last = slots[stays], last[stays]
+        self._last.put(slots, rows if len(last) == len(rows) else rows.take(last))
+
+    def _emit_changes(
+        self, rows: Columns, held: list[pa.Array], existed: Array, previous: Array, chosen: Array
+    ) -> None:
+        """Emit what the chosen rows change.
+
+        :param previous: for each row the one before it, which may be in the state: behind all rows.
+        """
+        spec, count = self.spec, len(rows)
+        was = np.concatenate([np.ones(count, bool), existed])[previous[chosen]]
+        every = rows.arrays
+        needs_held = bool((was & (previous[chosen] >= count)).any())
+        if needs_held:
+            every = tuple(pa.concat_arrays([a, b]) for a, b in zip(rows.arrays, held, strict=True))
+        before = np.where(was, previous[chosen], chosen)
         changed = np.ones(len(chosen), bool)
         if spec.time is None and not spec.ttl_ms:
-            changed = differ(before, after, len(chosen))
-        exists = np.ones(len(chosen), bool)
-        out = changelog([], before, after, was[chosen], exists, changed, spec.generate_update_before)
+            first, second = pa.array(before), pa.array(chosen)
+            changed = differ([a.take(first) for a in every], [a.take(second) for a in every], len(chosen))
+        found = changes(was, np.ones(len(chosen), bool), changed, spec.generate_update_before)
+        places = np.where(found.is_after, chosen[found.rows], before[found.rows])
+        kinds = found.kinds
         if not spec.generate_insert and not spec.generate_update_before:
-            out = out.with_kinds(np.full(len(out), UPDATE_AFTER, np.int8))
-        self.emit(out)
-        last = segments.fold(np.maximum, np.where(counts, np.arange(count), -1))
-        stays = last >= 0
-        self._last.put(slots[stays], rows.take(last[stays]))
+            kinds = np.full(len(places), UPDATE_AFTER, np.int8)
+        if needs_held or not found.none_before or len(places) < count:
+            every = tuple(a.take(pa.array(places)) for a in every)
+        self.emit(Columns(every, len(places), kinds))
 
     def _counts(self, rows: Columns, segments: Segments, held: list[pa.Array], existed: Array) -> Array:
         """Which rows become the row of their key."""

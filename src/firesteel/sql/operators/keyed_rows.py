@@ -17,7 +17,7 @@ __all__ = ["KeyedRows", "previous_rows"]
 
 class KeyedRows(NamedTuple):
     """
-    :ivar rows: sorted by key. :ivar segments: the rows of each key, with its names.
+    :ivar rows: sorted by key. :ivar segments: the rows of each key, with its name.
     :ivar codes: the hash codes of keys.
     """
 
@@ -26,7 +26,8 @@ class KeyedRows(NamedTuple):
     codes: Array
 
     @classmethod
-    def of(cls, columns: Columns, keys: Sequence[int]) -> KeyedRows:
+    def of(cls, columns: Columns, keys: Sequence[int], canonical: bool = True) -> KeyedRows:
+        """:param canonical: whether the segments have the canonical forms of keys, too."""
         arrays = [columns.arrays[i] for i in keys]
         groups = group_rows(arrays, len(columns))
         order, starts = groups.order()
@@ -39,7 +40,8 @@ class KeyedRows(NamedTuple):
         found = [a.take(first) for a in arrays]
         codes = hash_codes(found, groups.count)
         names = identities(found, groups.count)
-        segments = Segments(starts, len(rows), names, canonical_column_keys(names, codes))
+        forms = canonical_column_keys(names, codes) if canonical else ()
+        segments = Segments(starts, len(rows), names, forms)
         return cls(rows, segments, codes)
 
 

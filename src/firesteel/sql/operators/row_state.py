@@ -116,7 +116,7 @@ class RowsColumn(Column):
         if len(missing):
             names = [identities[i] for i in missing.tolist()]
             keys: list[Any] = [None] * len(names)
-            if self._encoded or not self._core.complete:
+            if not self._core.complete:  # they are looked for by their keys
                 keys = canonical_column_keys(names, codes[missing])
                 self._core.group_keys.learn(keys, codes[missing])
             slots[missing] = made = self._made(names, keys)
@@ -126,6 +126,7 @@ class RowsColumn(Column):
         return slots
 
     def _made(self, names: list[Any], keys: list[Any]) -> list[int]:
+        """Slots for keys that have none. *keys* are there where the cache is not complete."""
         slots = self._take_slots(len(names))
         entries = self._entries_of(names, keys)
         for name, key, slot in zip(names, keys, slots, strict=True):
@@ -150,20 +151,20 @@ class RowsColumn(Column):
                 keys[slot] = key
         return [keys[slot] for slot in slots]
 
-    def _entries_of(self, names: list[Any], keys: list[CanonicalKey]) -> list[bytes | None]:
-        """What is committed of keys."""
+    def _entries_of(self, names: list[Any], keys: list[Any]) -> list[bytes | None]:
+        """What is committed of keys; those that are held encoded take their place in *keys*."""
         core, column, encoded = self._core, self.id, self._encoded
+        entries: list[bytes | None] = [None] * len(names)
         if core.complete and not encoded:
-            return [None] * len(names)
-        entries: list[bytes | None] = []
-        for name, key in zip(names, keys, strict=True):
+            return entries
+        for i, name in enumerate(names):
             held = encoded.pop(name, None)
-            if held is None and not core.complete:
-                stored = core.fetch(key, column)  # which may complete the cache
+            if held is not None:
+                keys[i], entries[i] = held
+            elif not core.complete:
+                stored = core.fetch(keys[i], column)  # which may complete the cache
                 encoded.pop(name, None)
-                entries.append(None if stored == TOMBSTONE else stored)
-            else:
-                entries.append(None if held is None else held[1])
+                entries[i] = None if stored == TOMBSTONE else stored
         return entries
 
     def _decode(self, slots: list[int], entries: list[bytes]) -> None:

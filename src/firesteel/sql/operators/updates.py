@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from firesteel.common.columns import DELETE, INSERT, UPDATE_AFTER, UPDATE_BEFORE, Columns
 
-__all__ = ["changelog", "differ"]
+__all__ = ["Changes", "changelog", "changes", "differ"]
 
 Array = np.ndarray[Any, Any]
 
@@ -53,25 +53,48 @@ def changelog(
     :param update_before: whether updates have a -U.
     """
     count = len(existed)
+    found = changes(existed, exists, changed, update_before)
+    if found.none_before:
+        arrays = [*keys, *after]
+        if len(found.rows) < count:
+            arrays = [a.take(pa.array(found.rows)) for a in arrays]
+        return Columns(arrays, len(found.rows), found.kinds)
+    rows = pa.array(found.rows)
+    both = pa.array(found.rows + found.is_after * count)
+    arrays = [key.take(rows) for key in keys]
+    arrays += [pa.concat_arrays([a, b]).take(both) for a, b in zip(before, after, strict=True)]
+    return Columns(arrays, len(rows), found.kinds)
+
+
+class Changes(NamedTuple):
+    """What leaves for rows that may have changed.
+
+    :ivar rows: which row each change is of.
+    :ivar is_after: whether it is what the row is now, not what it was.
+    :ivar kinds: None: all are INSERT. :ivar none_before: nothing of what was leaves.
+    """
+
+    rows: Array
+    is_after: Array
+    kinds: Array | None
+    none_before: bool
+
+
+def changes(existed: Array, exists: Array, changed: Array, update_before: bool) -> Changes:
+    """The parameters are those of ``changelog``."""
+    count = len(existed)
     gone = existed & ~exists
     updated = existed & exists & changed
     first = gone | updated if update_before else gone
     second = exists & (~existed | updated)
     if not first.any():
         rows = np.flatnonzero(second)
-        arrays = [*keys, *after]
-        kinds = np.where(updated, UPDATE_AFTER, INSERT).astype(np.int8)
-        if len(rows) < count:
-            arrays, kinds = [a.take(pa.array(rows)) for a in arrays], kinds[rows]
-        return Columns(arrays, len(rows), kinds if kinds.any() else None)
+        kinds = np.where(updated[rows], UPDATE_AFTER, INSERT).astype(np.int8)
+        return Changes(rows, np.ones(len(rows), bool), kinds if kinds.any() else None, none_before=True)
     chosen = np.empty(2 * count, bool)
     chosen[::2], chosen[1::2] = first, second
-    kinds = np.empty(2 * count, np.int8)
-    kinds[::2] = np.where(gone, DELETE, UPDATE_BEFORE)
-    kinds[1::2] = np.where(existed, UPDATE_AFTER, INSERT)
+    both = np.empty(2 * count, np.int8)
+    both[::2] = np.where(gone, DELETE, UPDATE_BEFORE)
+    both[1::2] = np.where(existed, UPDATE_AFTER, INSERT)
     places = np.flatnonzero(chosen)
-    rows = pa.array(places >> 1)
-    both = pa.array((places >> 1) + (places & 1) * count)
-    arrays = [key.take(rows) for key in keys]
-    arrays += [pa.concat_arrays([a, b]).take(both) for a, b in zip(before, after, strict=True)]
-    return Columns(arrays, len(places), kinds[places])
+    return Changes(places >> 1, (places & 1).astype(bool), both[places], none_before=False)
