@@ -10,7 +10,7 @@ import operator
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
-from itertools import repeat
+from itertools import groupby, repeat
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -56,9 +56,11 @@ class Column(NamedTuple):
             else:
                 yield MetricView(self.operator, self.groups, self.name, kind.name, kind.shown(value))
 
-    def add(self, index: int, value: Any) -> None:
-        before = self.values[index]
-        self.values[index] = value if before is None else self.kind.sum(before, value)
+    def add(self, begin: int, parts: Sequence[Any]) -> None:
+        """Add the parts of subtasks from *begin* on; only to a column that nobody else has."""
+        add, places = self.kind.sum, slice(begin, begin + len(parts))
+        pairs = zip(self.values[places], map(self.kind.value, parts), strict=True)
+        self.values[places] = [value if before is None else add(before, value) for before, value in pairs]
 
     def copy(self) -> Column:
         return self._replace(values=self.values.copy())
@@ -89,13 +91,16 @@ class SubtaskMetrics(NamedTuple):
         :param uids: of its operators, in their order.
         """
         counted = {key: column.copy() for key, column in self.counted.items()}
-        for index, ack in enumerate(acks):
-            for key, part in ack.metrics.items():
+        begin = 0
+        for keys, run in groupby(acks, lambda ack: tuple(ack.metrics)):  # one run, where all have the same
+            rows = [ack.metrics.values() for ack in run]
+            for key, parts in zip(keys, zip(*rows, strict=True), strict=True):
                 column = counted.get(key)
                 if column is None:
-                    kind = _KINDS[type(part)]
+                    kind = _KINDS[type(parts[0])]
                     column = counted[key] = Column(kind, key.uid, key.groups, key.name, [None] * len(acks))
-                column.add(index, column.kind.value(part))
+                column.add(begin, parts)
+            begin += len(rows)
         gauges, latencies = self.gauges, self.latencies
         reports = [report for report in reports if report.gauges or report.latencies]
         if reports:
@@ -135,7 +140,7 @@ def _reported(
                 if column is None:
                     shown = "" if kind is _LATENCY else key.uid  # latencies are of the subtask
                     column = columns[key] = Column(kind, shown, key.groups, key.name, [None] * parallelism)
-                column.add(index, kind.value(value))
+                column.add(index, (value,))
     if len(columns) == len(before):
         return columns
     return dict(sorted(columns.items(), key=lambda item: places[item[0].uid]))
@@ -152,20 +157,15 @@ def _newer(before: Any, value: Any) -> Any:
     return value
 
 
-_Totals: TypeAlias = tuple[int, int, int | None, int | None]
+#: Count, sum, minimum and maximum; the last two are None where there is no value.
+_Totals: TypeAlias = tuple[int, int, Any, Any]
 
 
 def _totals(one: _Totals, other: _Totals) -> _Totals:
     if not one[0] or not other[0]:
         return one if one[0] else other
     (count, total, least, greatest), (more, added, less, greater) = one, other
-    assert None not in (least, greatest, less, greater)
-    return (
-        count + more,
-        total + added,
-        less if less < least else least,  # type: ignore[operator]
-        greater if greater > greatest else greatest,  # type: ignore[operator]
-    )
+    return count + more, total + added, min(least, less), max(greatest, greater)
 
 
 def _distribution(totals: _Totals) -> Statistics:

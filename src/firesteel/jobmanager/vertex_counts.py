@@ -102,19 +102,13 @@ class VertexCounts(NamedTuple):
         """Return the counts of other subtasks. What those have counted that are no more is added to the ones
         that are, so that the sums stay."""
         number = info.parallelism
-        watermarks = [self.watermarks[n::number] for n in range(number)]
-        return VertexCounts.nothing(
-            info, attempts
-        )._replace(
+        return VertexCounts.nothing(info, attempts)._replace(
             records_in=_folded(self.records_in, number),
             records_out=_folded(self.records_out, number),
             bytes_in=_folded(self.bytes_in, number),
             bytes_out=_folded(self.bytes_out, number),
             operators=[(_folded(into, number), _folded(out, number)) for into, out in self.operators],
-            watermarks=[
-                None if None in part else min(part, default=None)  # type: ignore[type-var]
-                for part in watermarks
-            ],
+            watermarks=[_least(self.watermarks[n::number]) for n in range(number)],
             busy_ms=_folded(self.busy_ms, number),
             back_pressured_ms=_folded(self.back_pressured_ms, number),
             active_ms=[max(self.active_ms[n::number], default=0) for n in range(number)],
@@ -177,3 +171,9 @@ def _with_lags(
 
 def _folded(column: list[Any], number: int) -> list[Any]:
     return [sum(column[n::number]) for n in range(number)]
+
+
+def _least(watermarks: Sequence[int | None]) -> int | None:
+    """None: one of them is not known, or there is none."""
+    known = [watermark for watermark in watermarks if watermark is not None]
+    return min(known, default=None) if len(known) == len(watermarks) else None

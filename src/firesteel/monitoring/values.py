@@ -29,6 +29,7 @@ _TIMES: Final = {
     "cancellingTime": JobStatus.CANCELLING,
     "failingTime": JobStatus.FAILING,
 }
+_RUNNING: Final = ExecutionState.RUNNING
 _KINDS: Final[Mapping[str, Kind]] = {
     "counter": Kind.COUNTER,
     "meter": Kind.METER,
@@ -220,8 +221,9 @@ def _users(metrics: Iterable[MetricView], rate: Rate | None, numbers: Mapping[st
 
 def idle_ms(subtask: SubtaskView, now_ms: int) -> int:
     """How long the subtask was neither busy nor back pressured since it first ran, pauses included."""
-    attempt, first = subtask.attempt, (*subtask.earlier, subtask.attempt)[0]
-    begun_ms = next((ms for state, ms in first.entered_ms if state is ExecutionState.RUNNING), None)
+    attempt = subtask.attempt
+    first = subtask.earlier[0] if subtask.earlier else attempt
+    begun_ms = next((ms for state, ms in first.entered_ms if state is _RUNNING), None)
     if begun_ms is None:
         return 0
     until_ms = attempt.entered_ms[-1][1] if attempt.state.terminal else now_ms

@@ -13,7 +13,7 @@ from firesteel.sql.catalog import ResolvedTable, TableKind
 from firesteel.sql.expressions import Expression, Literal, identity
 from firesteel.sql.functions.calls import cast, implicit
 from firesteel.sql.logical import Node, Project, Sink
-from firesteel.sql.parser.errors import SqlValidationError, place_of, span_of
+from firesteel.sql.parser.errors import Place, SqlValidationError
 from firesteel.sql.parser.statements import Insert
 
 __all__ = ["bind_insert", "sink_into"]
@@ -62,9 +62,10 @@ def _check_targets(binder: Binder, statement: Insert, table: ResolvedTable) -> N
             message = f"Target column '{name}' is assigned more than once"
         seen.add(name)
         if message is not None:
-            line, column = place_of(binder.sql, start)
+            place = Place(binder.sql, start, end)
+            line, column = place.line_and_column
             raise SqlValidationError(
-                f"SQL validation failed. {span_of(binder.sql, start, end)}: {message}",
+                f"SQL validation failed. {place.span}: {message}",
                 line=line,
                 column=column,
                 hint=near(name, known),

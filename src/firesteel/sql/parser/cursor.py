@@ -7,7 +7,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 from sqlglot import exp
 
-from firesteel.sql.parser.errors import SqlParserError, marked, place_of
+from firesteel.sql.parser.errors import Place, SqlParserError
 from firesteel.sql.parser.tokens import END, NAME, NUMBER, SIGN, STRING, UNICODE, WORD, Token
 from firesteel.sql.parser.words import RESERVED, SQL92
 
@@ -89,7 +89,8 @@ class Cursor:
     def refuse(self, token: Token | None = None, *, expected: str | None = None) -> NoReturn:
         """Flink's ``Encountered "x" at line 1, column 2``."""
         token = token or self.token
-        line, column = place_of(self.sql, token.start)
+        place = Place(self.sql, token.start, token.end)
+        line, column = place.line_and_column
         text = self.sql[token.start : token.end + 1] or token.text
         said = f'Encountered "{text}"'
         if token.kind == WORD and token.text in SQL92 and expected in _PLACES_OF_NAMES:
@@ -98,7 +99,7 @@ class Cursor:
             f"SQL parse failed. {said} at line {line}, column {column}.",
             line=line,
             column=column,
-            detail=(f"expected {expected} in" if expected else "") + marked(self.sql, token.start, token.end),
+            detail=(f"expected {expected} in" if expected else "") + place.marked,
             hint=_hint(token),
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from firesteel.common.errors import ProgramError
 
-__all__ = ["Place", "SqlParserError", "SqlValidationError", "marked", "place_of", "span_of"]
+__all__ = ["Place", "SqlParserError", "SqlValidationError"]
 
 
 class SqlParserError(ProgramError):
@@ -32,32 +32,6 @@ class SqlValidationError(ProgramError):
         self.column = column
 
 
-def place_of(sql: str, offset: int) -> tuple[int, int]:
-    """Line and column of a character, both counted from 1."""
-    before = sql[:offset]
-    return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1
-
-
-def span_of(sql: str, start: int, end: int) -> str:
-    """As Flink's validator begins a message: ``From line 1, column 8 to line 1, column 10``."""
-    line, column = place_of(sql, start)
-    last_line, last_column = place_of(sql, max(end, start))
-    if (line, column) == (last_line, last_column):
-        return f"At line {line}, column {column}"
-    return f"From line {line}, column {column} to line {last_line}, column {last_column}"
-
-
-def marked(sql: str, start: int, end: int) -> str:
-    """The line of *start* with marks under what is meant, below each other."""
-    line_start = sql.rfind("\n", 0, start) + 1
-    line_end = sql.find("\n", start)
-    line = sql[line_start : len(sql) if line_end < 0 else line_end]
-    shown_from = max(0, start - line_start - 60)
-    width = max(1, min(end, line_start + len(line) - 1) - start + 1)
-    shown = line[shown_from : shown_from + 110].replace("\t", " ")
-    return f"\n  {shown}\n  {' ' * (start - line_start - shown_from)}{'^' * min(width, 110)}"
-
-
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where something stands in a statement. :param start: and *end*, its first and last character."""
@@ -69,14 +43,29 @@ class Place:
     @property
     def line_and_column(self) -> tuple[int, int]:
         """Return those of the first character, counted from 1."""
-        return place_of(self.sql, self.start)
+        return self._at(self.start)
 
     @property
     def span(self) -> str:
-        """Return it in words (``span_of``)."""
-        return span_of(self.sql, self.start, self.end)
+        """As Flink's validator begins a message: ``From line 1, column 8 to line 1, column 10``."""
+        line, column = self._at(self.start)
+        last_line, last_column = self._at(max(self.end, self.start))
+        if (line, column) == (last_line, last_column):
+            return f"At line {line}, column {column}"
+        return f"From line {line}, column {column} to line {last_line}, column {last_column}"
 
     @property
     def marked(self) -> str:
-        """Return its line with marks under it (``marked``)."""
-        return marked(self.sql, self.start, self.end)
+        """The line where it begins, with marks under what is meant, below each other."""
+        sql, start = self.sql, self.start
+        line_start = sql.rfind("\n", 0, start) + 1
+        line_end = sql.find("\n", start)
+        line = sql[line_start : len(sql) if line_end < 0 else line_end]
+        shown_from = max(0, start - line_start - 60)
+        width = max(1, min(self.end, line_start + len(line) - 1) - start + 1)
+        shown = line[shown_from : shown_from + 110].replace("\t", " ")
+        return f"\n  {shown}\n  {' ' * (start - line_start - shown_from)}{'^' * min(width, 110)}"
+
+    def _at(self, offset: int) -> tuple[int, int]:
+        before = self.sql[:offset]
+        return before.count("\n") + 1, offset - (before.rfind("\n") + 1) + 1

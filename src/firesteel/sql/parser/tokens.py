@@ -14,7 +14,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token as SqlglotToken, TokenType
 from sqlglot.tokens import Tokenizer as SqlglotTokenizer
 
-from firesteel.sql.parser.errors import SqlParserError, marked, place_of
+from firesteel.sql.parser.errors import Place, SqlParserError
 
 __all__ = ["END", "NAME", "NUMBER", "SIGN", "STRING", "WORD", "Token", "Tokenizer", "tokenize"]
 
@@ -91,12 +91,13 @@ def tokenize(sql: str, tokenizer: Any) -> list[Token]:
         raw = tokenizer.tokenize(sql)
     except TokenError as error:
         start = _unclosed(sql)
-        line, column = place_of(sql, start)
+        place = Place(sql, start, start)
+        line, column = place.line_and_column
         raise SqlParserError(
             f"SQL parse failed. Lexical error at line {line}, column {column}.",
             line=line,
             column=column,
-            detail=marked(sql, start, start),
+            detail=place.marked,
             hint="a quote or a comment that begins here is not closed",
         ) from error
     tokens = [t for t in raw if t.token_type is not TokenType.HINT]
@@ -111,12 +112,13 @@ def _made(sql: str, token: SqlglotToken, next_start: int) -> Token:
     kind = _KINDS.get(token.token_type, SIGN)
     text = token.text
     if token.token_type is TokenType.UNKNOWN or (kind == WORD and not _WORD_START.match(text)):
-        line, column = place_of(sql, token.start)
+        place = Place(sql, token.start, token.end)
+        line, column = place.line_and_column
         raise SqlParserError(
             f'SQL parse failed. Lexical error at line {line}, column {column}.  Encountered: "{text[0]}".',
             line=line,
             column=column,
-            detail=marked(sql, token.start, token.end),
+            detail=place.marked,
             hint="names are quoted with backticks, texts with single quotes" if text[0] == '"' else None,
         )
     hint = _HINT.match(sql, token.end + 1) if next_start > token.end + 4 else None
