@@ -2,7 +2,7 @@
 # Needed beforehand: Python 3.11 or newer, make, git. Everything goes into .venv, except a Java runtime.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test soak lint check bench site site-version clean
+.PHONY: help setup demo test coverage soak lint check bench site site-version clean
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -31,6 +31,13 @@ test: $(READY) ## run all tests (ARGS="-m 'not spark'" for those that start no S
 	@scripts/test-servers
 	@$(WITH_JAVA) scripts/spark-archive $(VENV)
 	@$(WITH_JAVA) $(BIN)/python -m pytest -n $(WORKERS) $(ARGS)
+
+# Servers and browsers are of no help here: what they reach, tests without them reach too.
+coverage: $(READY) ## run the tests that start no Spark, and print which share of the engine's code they run
+	@rm -rf build/coverage && mkdir -p build/coverage
+	@$(WITH_JAVA) $(BIN)/coverage run -m pytest -q -n $(WORKERS) -m 'not spark' \
+		--ignore=tests/servers --ignore=tests/rest/dashboard --ignore=tests/kills $(ARGS)
+	@$(BIN)/coverage combine --quiet && $(BIN)/python scripts/coverage-report
 
 soak: $(READY) ## for hours: RUNS runs of each kind of kill test (docs/design/kills.md; goes on where it stopped), half an hour of Kafka, RUNS times as many examples of model tests
 	@$(WITH_JAVA) $(BIN)/python -m tests.kills.soak --runs $(RUNS) $(ARGS)

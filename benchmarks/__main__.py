@@ -11,7 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks import report
+from benchmarks.batch import batch
 from benchmarks.cases import CASES, OF_RATES, progress
+from benchmarks.enrichment import enrichment
 from benchmarks.environments import Environments
 from benchmarks.large_state import large_state
 from benchmarks.latency import latency
@@ -54,6 +56,12 @@ def main() -> int:
     parser.add_argument("--only", help="cases, as in a,c (default: all)")
     parser.add_argument(
         "--state", type=memory_size, default="1g", metavar="SIZE", help="of case l: 1g (default), 100m"
+    )
+    parser.add_argument(
+        "--folder", type=memory_size, default="1g", metavar="SIZE", help="of case s: 1g (default), 100m"
+    )
+    parser.add_argument(
+        "--keys", type=int, default=10_000_000, help="of case t: rows of the table (default: 10000000)"
     )
     parser.add_argument("--rate", type=float, default=1_000, help="of case m, in records a second")
     parser.add_argument("--seconds", type=float, default=120, help="that a run of case m lasts")
@@ -107,6 +115,8 @@ def main() -> int:
             events=options.events,
             clock=options.clock,
         ),
+        "s": partial(batch, size=options.folder),
+        "t": partial(enrichment, keys=options.keys),
         "start": start,
     }
     possible = OF_RATES if options.earlier else tuple(cases)

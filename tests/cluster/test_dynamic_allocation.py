@@ -63,6 +63,10 @@ def await_task_managers(cluster: SparkCluster, count: int) -> set[str]:
     return set(until(as_many, 60))
 
 
+def await_files(place: Path, count: int) -> None:
+    until(lambda: len(list(place.glob("subtask-*"))) == count)
+
+
 @pytest.mark.row("S-CTRL-13", "S-CTRL-14")
 def test_executors_come_with_tasks_that_wait_and_go_when_idle(
     cluster: SparkCluster, spark: StandaloneSpark, tmp_path: Path
@@ -75,7 +79,7 @@ def test_executors_come_with_tasks_that_wait_and_go_when_idle(
         grown = await_task_managers(cluster, MOST)
         assert len(spark.executors()) == MOST
         assert cluster.client.get("/v1/overview")["slots-total"] == MOST
-        until(lambda where=place: len(list(where.glob("subtask-*"))) == MOST)
+        await_files(place, MOST)
         (place / "end").touch()
         cluster.await_status(job, "FINISHED")
         lines = cluster.log_of(job, "out").splitlines()  # "SUBTASK> VALUE"

@@ -89,6 +89,15 @@ class Program:
         for reader in self._readers:
             reader.start()
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    @property
+    def said(self) -> str:
+        """What it has printed so far."""
+        return "\n".join([*self.lines, *self._err])
+
     def wait_for(self, enough: Callable[[list[str]], bool], timeout_s: float = 90) -> None:
         def is_enough() -> bool:
             has_ended = self._process.poll() is not None

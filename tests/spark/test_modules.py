@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -54,3 +55,26 @@ def test_two_jobs_of_one_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     paths = session.sparkContext.paths
     assert sorted(name.partition("-")[0] for name in paths) == ["modules", "package.zip", "tool"]
     assert Path(paths["tool"]).stat().st_mode & 0o100
+
+
+def test_archives_beside_the_script_are_not_taken_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark puts its own there in a container of YARN."""
+    with zipfile.ZipFile(tmp_path / "archive.zip", "w") as archive:
+        archive.writestr("in_an_archive.py", "VALUE = 7\n")
+    (tmp_path / "beside_it.py").write_text("VALUE = 8\n")
+    for place in (tmp_path, tmp_path / "archive.zip"):
+        monkeypatch.syspath_prepend(str(place))
+    import beside_it  # type: ignore[import-not-found]
+    import in_an_archive  # type: ignore[import-not-found]
+
+    session: Any = Session()
+    try:
+        distribute_modules(session, str(tmp_path))
+    finally:
+        for module in (beside_it, in_an_archive):
+            del sys.modules[module.__name__]
+    (path,) = session.sparkContext.paths.values()
+    with zipfile.ZipFile(path) as packed:
+        assert packed.namelist() == ["beside_it.py"]

@@ -37,10 +37,11 @@ def distribute_modules(session: SparkSession, script_dir: str) -> None:
     if shares_files(session):
         return
     root = script_dir
+    # Modules of archives are not files: in a container of YARN those of Spark lie beside the script.
     beside = {
         path
         for module in list(sys.modules.values())
-        if (path := _source_file(module)) is not None and path.is_relative_to(root)
+        if (path := _source_file(module)) is not None and path.is_relative_to(root) and path.is_file()
     }
     if not beside:
         return

@@ -43,7 +43,11 @@ _ERRNO: Final = {
     "org.apache.hadoop.hdfs.server.namenode.SafeModeException": errno.EROFS,
     "org.apache.hadoop.security.AccessControlException": errno.EACCES,
 }
-_JAVA_ERROR: Final = re.compile(r"RPC error: ([\w.$]+) ?(.*)")
+#: For users, and as Rust shows its own values, which some calls do: in quotes, with escapes.
+_JAVA_ERRORS: Final = (
+    re.compile(r"RPC error: ([\w.$]+) ?(.*)"),
+    re.compile(r'RPCError\("([\w.$]+)", "((?:[^"\\]|\\[^n])*)'),
+)
 
 
 def open_hdfs(root: str) -> FileSystem:
@@ -274,6 +278,6 @@ def _java_errors(path: str) -> Iterator[None]:
         yield
     except RuntimeError as error:
         text = str(error).partition("\n")[0]  # the stack of the name node follows
-        found = _JAVA_ERROR.search(text)
-        number, reason = (_ERRNO.get(found[1]), found[2]) if found else (None, text)
+        found = next(filter(None, (form.search(text) for form in _JAVA_ERRORS)), None)
+        number, reason = (_ERRNO.get(found[1]), found[2].replace('\\"', '"')) if found else (None, text)
         raise OSError(number or errno.EIO, reason or text, path) from error

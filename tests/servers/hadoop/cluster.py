@@ -1,4 +1,4 @@
-"""A real HDFS: Hadoop's mini cluster in a JVM of its own, on the loopback.
+"""A real HDFS, and a real YARN on it: Hadoop's mini cluster in a JVM of its own, on the loopback.
 
 The JVM has a gateway of py4j, so that no Java has to be compiled: a JRE is enough.
 """
@@ -6,6 +6,7 @@ The JVM has a gateway of py4j, so that no Java has to be compiled: a JRE is enou
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 from pathlib import Path
 from typing import Any, Final
@@ -24,23 +25,51 @@ _HDFS_SETTINGS: Final = {
     "dfs.namenode.safemode.min.datanodes": "0",
     "hadoop.http.staticuser.user": "nobody",
 }
+#: What Spark's own tests set, for the jar has no capacity-scheduler.xml; and room for what tests start.
+_YARN_SETTINGS: Final = {
+    "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "100.0",
+    "yarn.nodemanager.disk-health-checker.enable": "false",
+    "yarn.nodemanager.pmem-check-enabled": "false",
+    "yarn.nodemanager.vmem-check-enabled": "false",
+    "yarn.nodemanager.delete.debug-delay-sec": "600",
+    "yarn.scheduler.minimum-allocation-mb": "128",
+    "yarn.minicluster.yarn.nodemanager.resource.memory-mb": "8192",
+    "yarn.nodemanager.resource.memory-mb": "8192",
+    "yarn.scheduler.capacity.maximum-am-resource-percent": "1.0",
+    "yarn.scheduler.capacity.root.queues": "default",
+    "yarn.scheduler.capacity.root.default.capacity": "100",
+    "yarn.scheduler.capacity.root.default.user-limit-factor": "1",
+    "yarn.scheduler.capacity.root.default.maximum-capacity": "100",
+    "yarn.scheduler.capacity.root.default.state": "RUNNING",
+    "yarn.scheduler.capacity.root.default.acl_submit_applications": "*",
+    "yarn.scheduler.capacity.root.default.acl_administer_queue": "*",
+    "yarn.scheduler.capacity.node-locality-delay": "-1",
+}
+_FOR_CLIENTS: Final = (
+    "yarn.resourcemanager.address",
+    "yarn.resourcemanager.scheduler.address",
+    "yarn.resourcemanager.webapp.address",
+)
 
 
 class Hadoop:
-    """:param directory: data and logs are in it."""
+    """:param directory: data, logs and Hadoop's settings for clients are in it."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self.settings = directory / "conf"
         self.uri = ""
         self._numbers = itertools.count()
         self._process: subprocess.Popen[bytes] | None = None
         self._jvm: Any = None
         self._configuration: Any = None
         self._dfs: Any = None
+        self._yarn: Any = None
 
     def start(self) -> Hadoop:
         """Start the JVM and HDFS: a name node and a data node."""
         assert (JARS / ".complete").exists(), f"there is no Hadoop in {JARS}: run scripts/test-servers"
+        self.settings.mkdir()
         (py4j,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
         command = [
             *(f"{find_java()}/bin/java", "-cp", f"{py4j}:{JARS}/*", "-Xmx512m", *QUICK.split()),
@@ -65,6 +94,23 @@ class Hadoop:
         self.uri = str(self._dfs.getURI().toString()).rstrip("/")
         return self
 
+    def start_yarn(self) -> None:
+        """Start YARN, too: a resource manager and a node manager. ``settings`` are for its clients, then."""
+        server = self._jvm.org.apache.hadoop.yarn.server
+        self._set(_YARN_SETTINGS)
+        self._yarn = server.MiniYARNCluster("yarn", 1, 1, 1)
+        self._yarn.init(self._jvm.org.apache.hadoop.yarn.conf.YarnConfiguration(self._configuration))
+        self._yarn.start()
+        assert self._yarn.waitForNodeManagersToConnect(30_000), self.log.read_text()[-3000:]
+        running = self._yarn.getConfig()
+        self._write("core-site", {"fs.defaultFS": self.uri})
+        self._write("yarn-site", {key: str(running.get(key)) for key in _FOR_CLIENTS})
+
+    def _write(self, name: str, settings: dict[str, str]) -> None:
+        entries = (f"<property><name>{k}</name><value>{v}</value></property>" for k, v in settings.items())
+        text = "\n".join(["<configuration>", *entries, "</configuration>"])
+        (self.settings / f"{name}.xml").write_text(text)
+
     def _set(self, settings: dict[str, str]) -> None:
         for key, value in settings.items():
             self._configuration.set(key, value)
@@ -73,6 +119,12 @@ class Hadoop:
     def log(self) -> Path:
         return self._directory / "hadoop.log"
 
+    @property
+    def containers(self) -> Path:
+        """What YARN's containers print is below it: APPLICATION/CONTAINER/stderr."""
+        (found,) = self._directory.glob("target/test/data/yarn/*/yarn-logDir-nm-0_0")
+        return found
+
     def place(self) -> str:
         """The URI of a directory that no other test has."""
         return f"{self.uri}/place-{next(self._numbers)}"
@@ -80,9 +132,16 @@ class Hadoop:
     def stop(self) -> None:
         if self._process is None:
             return
+        if self._yarn is not None:
+            self._yarn.stop()  # it ends its containers
         self._gateway.close()
         self._process.kill()
         self._process.wait(30)
         for pipe in (self._process.stdin, self._process.stdout):
             if pipe is not None:
                 pipe.close()
+
+
+def environment(hadoop: Hadoop) -> dict[str, str]:
+    """What a program has in its environment that is to run on YARN."""
+    return {"HADOOP_CONF_DIR": str(hadoop.settings), "JAVA_HOME": find_java(), **os.environ}

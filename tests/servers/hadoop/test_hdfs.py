@@ -1,21 +1,42 @@
-"""Files and checkpoints in a real HDFS, by the client that needs no Hadoop."""
+"""Files, checkpoints and savepoints in a real HDFS, by the client that needs no Hadoop."""
 
 from __future__ import annotations
 
 import io
+import socket
+import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, cast
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
-from firesteel.common.errors import StateCorruptionError
+from firesteel.cli import main
+from firesteel.common import Encoder, Types, WatermarkStrategy
+from firesteel.common.configuration import Configuration
+from firesteel.common.errors import ConfigurationError, StateCorruptionError, StorageError
 from firesteel.connectors.files.rolling import Rolling
+from firesteel.datastream import MapFunction, RuntimeContext, StreamExecutionEnvironment
+from firesteel.datastream.connectors import (
+    DataGeneratorSource,
+    FileSink,
+    RateLimiterStrategy,
+    RollingPolicy,
+)
+from firesteel.datastream.state import ValueStateDescriptor
+from firesteel.history.archives import Archives
+from firesteel.history.settings import HistorySettings
 from firesteel.state.files import StateFiles
-from firesteel.storage.filesystems import expand, resolve, walk
+from firesteel.storage import filesystems, hdfs
+from firesteel.storage.filesystems import arrow_file_system, expand, resolve, walk
 from firesteel.testing import MiniCluster
+from tests.history.support import flink_archive, shown
+from tests.places import free_port
+from tests.servers.hadoop.cluster import Hadoop
 from tests.servers.remote_files import (
     ALWAYS,
     NEVER,
@@ -25,13 +46,23 @@ from tests.servers.remote_files import (
     check_sources,
     check_storage_protocol,
     content,
+    objects,
     put,
     read_lines,
     run_running_maximum,
 )
 from tests.state.test_manifest import MANIFEST as FULL
+from tests.waiting import patience, until
 
 MANIFEST = msgspec.structs.replace(FULL, vertices=())
+
+
+@pytest.fixture
+def anew() -> Iterator[None]:
+    """The test opens its file systems itself, and leaves none of them behind."""
+    filesystems._arrow_root.cache_clear()
+    yield
+    filesystems._arrow_root.cache_clear()
 
 
 @pytest.mark.row("S-DEPLOY-12", "S-CONN-09", "S-ECO-06", "S-LIB-05")
@@ -184,3 +215,201 @@ def test_two_tasks_that_write_the_same_state_file(place: str) -> None:
     assert StateFiles(place).read("shared/run") == data
     storage, base = resolve(place)
     assert [info.name for info in storage.list_dir(f"{base}/shared")] == ["run"]
+
+
+def test_a_user_without_rights_is_told_so(
+    hadoop: Hadoop, anew: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HADOOP_USER_NAME", "somebody")
+    with pytest.raises(PermissionError, match=r"Permission denied: user=somebody, access=WRITE") as refused:
+        put(f"{hadoop.uri}/theirs/file", b"")
+    assert "\n" not in str(refused.value), "the stack of the name node is not shown"
+    with pytest.raises(StorageError, match="cannot be written: Permission denied") as stated:
+        StateFiles(f"{hadoop.uri}/theirs").write_once("run", b"")
+    assert stated.value.hint == "let the user of this process write there, or name another directory"
+
+
+# ---- what cannot be
+
+
+def job_with_checkpoints_in(directory: str) -> None:
+    settings = {"execution.checkpointing.dir": directory, "execution.checkpointing.interval": "10 ms"}
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings))
+    env.from_collection([1]).print()
+    env.execute()
+
+
+@pytest.mark.row("S-CONN-09")
+def test_a_name_node_that_is_not_there(anew: None) -> None:
+    address = f"hdfs://127.0.0.1:{free_port()}"
+    with pytest.raises(StorageError, match=f"{address} cannot be reached: ") as error:
+        put(f"{address}/file", b"")
+    assert "fs.defaultFS" in str(error.value.hint)
+    begun = time.monotonic()
+    with (
+        MiniCluster.in_process(),
+        pytest.raises(ConfigurationError, match="its name node cannot be reached: ") as job,
+    ):
+        job_with_checkpoints_in(f"{address}/checkpoints")
+    assert "The checkpoint directory" in str(job.value)
+    assert "fs.defaultFS" in str(job.value.hint)
+    assert time.monotonic() - begun < patience(20)
+
+
+def test_a_name_node_that_does_not_answer(anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hdfs, "_PATIENCE_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"hdfs://127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(StorageError, match="cannot be reached: no answer within"):
+            put(f"{address}/file", b"")
+
+
+@pytest.mark.row("S-CONN-09")
+def test_without_a_client_both_ways_to_one_are_named(
+    hadoop: Hadoop, anew: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "hdfs_native", None)
+    with pytest.raises(ConfigurationError, match=f"{hadoop.uri} needs a client for HDFS") as error:
+        put(f"{hadoop.uri}/file", b"")
+    assert "load libhdfs" in str(error.value.detail)
+    hint = str(error.value.hint)
+    assert hint.startswith("pip install 'hdfs-native")
+    assert "where Spark's workers run" in hint
+    assert "ARROW_LIBHDFS_DIR" in hint
+    assert "hadoop classpath --glob" in hint
+
+
+def test_addresses_that_the_client_does_not_take(anew: None) -> None:
+    with pytest.raises(ConfigurationError, match="takes no user") as user:
+        put("hdfs://alice@127.0.0.1:1/file", b"")
+    assert "HADOOP_USER_NAME" in str(user.value.hint)
+    for address in ("hdfs://service/file", "hdfs:///file"):
+        with pytest.raises(ConfigurationError, match="cannot be opened") as unknown:
+            put(address, b"")
+        assert "HADOOP_CONF_DIR" in str(unknown.value.hint)
+
+
+def test_the_default_of_hadoops_settings(
+    hadoop: Hadoop, place: str, anew: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    setting = f"<property><name>fs.defaultFS</name><value>{hadoop.uri}</value></property>"
+    (tmp_path / "core-site.xml").write_text(f"<configuration>{setting}</configuration>")
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    path = place.removeprefix(hadoop.uri)
+    put(f"hdfs://{path}/file", b"found")
+    assert [content(info) for info in objects(place)] == [b"found"]
+    assert arrow_file_system(f"hdfs://{path}/file")[1] == f"{path}/file"
+
+
+# ---- jobs
+
+
+class Numbers(MapFunction):
+    """Numbers the records of a key; fails once, in mid-stream."""
+
+    def __init__(self, fails_at: int | None = None) -> None:
+        self._fails_at = fails_at
+
+    def open(self, runtime_context: RuntimeContext) -> None:
+        self.count = runtime_context.get_state(ValueStateDescriptor("count", Types.LONG()))
+
+    def map(self, value: int) -> str:
+        count = (self.count.value() or 0) + 1
+        self.count.update(count)
+        if value == self._fails_at and not failed:
+            failed.append(value)
+            raise ValueError("once")
+        return f"{value % 7} {count}"
+
+
+failed: list[int] = []
+
+
+def numbered(records: int) -> list[str]:
+    return sorted(f"{n % 7} {n // 7 + 1}" for n in range(records))
+
+
+def numbers(
+    place: str,
+    records: int,
+    more: dict[str, str] | None = None,
+    *,
+    fails_at: int | None = None,
+    rate: float = 100_000,
+) -> StreamExecutionEnvironment:
+    settings = {
+        "execution.checkpointing.dir": f"{place}/checkpoints",
+        "execution.checkpointing.interval": "300 ms",
+        "firesteel.epoch.max-records": "200",
+        "restart-strategy.type": "fixed-delay",
+        "restart-strategy.fixed-delay.delay": "1 ms",
+        **(more or {}),
+    }
+    env = StreamExecutionEnvironment.get_execution_environment(Configuration.from_dict(settings))
+    env.set_parallelism(2)
+    source = DataGeneratorSource(lambda n: n, records, RateLimiterStrategy.per_second(rate), Types.LONG())
+    stream = env.from_source(source, WatermarkStrategy.no_watermarks(), "numbers").uid("source")
+    lines = stream.key_by(lambda v: v % 7).map(Numbers(fails_at), Types.STRING()).uid("map")
+    rows = FileSink.for_row_format(f"{place}/out", Encoder.simple_string_encoder())
+    sink = rows.with_rolling_policy(RollingPolicy.on_checkpoint_rolling_policy()).build()
+    lines.sink_to(sink).uid("sink")
+    return env
+
+
+@pytest.mark.row("S-ECO-06", "S-CONN-09", "S-FAIL-02")
+def test_a_job_that_restarts_writes_each_record_once(place: str) -> None:
+    failed.clear()
+    with MiniCluster.in_process():
+        numbers(place, 2000, fails_at=1200).execute("restarts")
+    assert failed == [1200]
+    assert read_lines(f"{place}/out") == numbered(2000)
+    storage, base = resolve(place)
+    left = [info.name for info in storage.list_dir(f"{base}/out") if info.name.startswith(".")]
+    assert left == [], "staging directories and temporary files have gone"
+
+
+@pytest.mark.row("S-ECO-06", "S-CONN-09", "S-SAVE-01")
+def test_a_savepoint_in_hdfs_is_gone_on_from(place: str) -> None:
+    with MiniCluster.in_process():
+        client = numbers(place, 3000, rate=150).execute_async("first")
+        until(lambda: len(read_lines(f"{place}/out")) > 200, look_s=0.2)
+        path = client.stop_with_savepoint(False, f"{place}/savepoints").result()
+        assert path.startswith(f"{place}/savepoints/savepoint-")
+        assert 200 < len(read_lines(f"{place}/out")) < 3000
+        numbers(place, 3000, {"execution.state-recovery.path": path}).execute("second")
+    assert read_lines(f"{place}/out") == numbered(3000)
+    inspected = CliRunner().invoke(main, ["savepoint", "inspect", path])
+    assert inspected.exit_code == 0, inspected.output
+    assert "map" in inspected.output
+    disposed = CliRunner().invoke(main, ["savepoint", "dispose", path])
+    assert disposed.exit_code == 0, disposed.output
+    assert objects(f"{place}/savepoints") == []
+
+
+@pytest.mark.row("S-ECO-06", "S-CONN-09")
+def test_the_next_driver_goes_on_from_the_checkpoint_in_hdfs(place: str) -> None:
+    retained = {"execution.checkpointing.externalized-checkpoint-retention": "RETAIN_ON_CANCELLATION"}
+    with MiniCluster.in_process():
+        client = numbers(place, 3000, retained, rate=150).execute_async("first")
+        until(lambda: len(read_lines(f"{place}/out")) > 200, look_s=0.2)
+        client.cancel().result()
+    begun = read_lines(f"{place}/out")
+    assert 200 < len(begun) < 3000
+    with MiniCluster.in_process():
+        (job,) = resolve(place)[0].list_dir(f"{place}/checkpoints")
+        newest = max(
+            (info for info in resolve(place)[0].list_dir(job.path) if info.name.startswith("chk-")),
+            key=lambda info: int(info.name.split("-")[1]),
+        )
+        numbers(place, 3000, {"execution.state-recovery.path": newest.path}).execute("second")
+    assert read_lines(f"{place}/out") == numbered(3000)
+
+
+def test_archives_for_the_history_server(place: str, tmp_path: Path) -> None:
+    job_id, archive = flink_archive("failing")
+    put(f"{place}/archive/{job_id}", archive.encode())
+    settings = HistorySettings((f"{place}/archive",))
+    archives = Archives(settings, tmp_path)
+    archives.refresh(0)
+    with shown(archives, settings) as client:
+        assert client.get("/jobs/overview").json()["jobs"][0]["jid"] == job_id
